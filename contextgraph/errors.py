@@ -1,0 +1,68 @@
+"""Everything that can go wrong, in one tree.
+
+ContextGraphError
+├── ReadError             a trajectory file or one record of it
+├── InvalidStateError     a state that a caller handed in
+├── SettingsError         flags, environment, contextgraph.toml
+├── MissingExtraError     an optional dependency is not installed
+├── SpaceMismatchError    vectors of two embedding spaces
+├── DegradedError         every channel that could have answered failed
+└── StoreError            the memory's store
+    ├── StoreUnavailableError   cannot be reached, opened or locked in time
+    ├── MemoryNotFoundError     there is no memory at the address
+    └── SchemaError             the memory was written by another version
+"""
+
+
+class ContextGraphError(Exception):
+    """Base of all errors of this package; the message names the thing and the reason."""
+
+
+class ReadError(ContextGraphError):
+    """A trajectory that could not be read: *source*, *position* in it, and the *reason*.
+
+    *position* is human-readable ("line 12", "record 3", "byte 1024"), empty for the whole file.
+    """
+
+    def __init__(self, source: str, position: str, reason: str) -> None:
+        self.source, self.position, self.reason = source, position, reason
+        super().__init__(": ".join(part for part in (source, position, reason) if part))
+
+    def __reduce__(self) -> tuple[type["ReadError"], tuple[str, str, str]]:
+        return type(self), (self.source, self.position, self.reason)
+
+
+class InvalidStateError(ContextGraphError):
+    """A state with an unknown key or a value of the wrong type."""
+
+
+class SettingsError(ContextGraphError):
+    """A setting that cannot be used; the message names where it came from."""
+
+
+class MissingExtraError(ContextGraphError):
+    """An optional dependency is absent; the message has the install line."""
+
+
+class SpaceMismatchError(ContextGraphError):
+    """Vectors of two embedding spaces were compared."""
+
+
+class DegradedError(ContextGraphError):
+    """A query found nothing because channels failed; the message names them."""
+
+
+class StoreError(ContextGraphError):
+    """The store could not do what was asked; nothing was written."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store cannot be reached, opened, or locked in time; trying again may help."""
+
+
+class MemoryNotFoundError(StoreError):
+    """There is no memory at this address yet."""
+
+
+class SchemaError(StoreError):
+    """The memory has a schema that this version does not know."""

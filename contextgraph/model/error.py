@@ -1,0 +1,72 @@
+"""Errors: what one observation shows, and the pattern that many share."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Family(StrEnum):
+    """The surface form of a failure (conventions: see docs/reading.md)."""
+
+    EDIT_REJECTED = "edit_rejected"
+    SYNTAX_ERROR = "syntax_error"
+    TEST_FAILURE = "test_failure"
+    PYTHON_EXCEPTION = "python_exception"
+    SHELL = "shell"
+    TOOL_USAGE = "tool_usage"
+    NOT_FOUND = "not_found"
+    TIMEOUT = "timeout"
+    ENVIRONMENT = "environment"
+    BUILD = "build"
+
+
+class SignatureLevel(StrEnum):
+    """How exactly two error signatures agree, from the most exact to the coarsest."""
+
+    PLACE = "place"
+    TEMPLATE = "template"
+    TYPE = "type"
+    FAMILY = "family"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSignature:
+    """One error as an observation shows it.
+
+    *template* is the *message* with paths, numbers, ids, quoted names and versions masked;
+    *keywords* (at most 3) are what distinguishes the message; *location* is ``file:line`` as shown.
+    """
+
+    family: Family
+    error_type: str
+    message: str
+    template: str
+    keywords: tuple[str, ...] = ()
+    location: str | None = None
+
+    def agreement(self, other: "ErrorSignature") -> SignatureLevel | None:
+        """The most exact level at which both agree; None where even the families differ."""
+        if self.family is not other.family:
+            return None
+        if self.error_type != other.error_type:
+            return SignatureLevel.FAMILY
+        if self.template != other.template:
+            return SignatureLevel.TYPE
+        same_place = self.location is not None and self.location == other.location
+        return SignatureLevel.PLACE if same_place else SignatureLevel.TEMPLATE
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPattern:
+    """A kind of error, shared by all runs that met it; *context* is one example message."""
+
+    id: str
+    family: Family
+    error_type: str
+    template: str
+    keywords: tuple[str, ...]
+    context: str
+
+    @property
+    def name(self) -> str:
+        """The label of the node in a graph browser."""
+        return f"{self.error_type}: {self.template}"[:120]

@@ -1,0 +1,57 @@
+"""What the memory tells its callers about itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class LearnStatus(StrEnum):
+    """What learning a run did: new, known already, or known and now with its outcome."""
+
+    CREATED = "created"
+    UNCHANGED = "unchanged"
+    UPDATED = "updated"
+
+
+@dataclass(frozen=True, slots=True)
+class LearnReceipt:
+    """A run is safely stored.
+
+    *fragments* and *error_patterns* count what it consists of; *to_embed* counts the nodes of it
+    that have no vector yet.
+    """
+
+    trajectory_id: str
+    status: LearnStatus
+    fragments: int
+    error_patterns: int
+    to_embed: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCounts:
+    """Nodes and relations in the memory, by label and type; trajectories also by outcome."""
+
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    outcomes: Mapping[str, int]
+    repositories: int
+
+
+@dataclass(frozen=True, slots=True)
+class MistakePattern:
+    """A mistake often made in a situation: *count* runs, *cleared* of them got over it."""
+
+    description: str
+    count: int
+    cleared: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailurePattern:
+    """In which *condition* *what* goes wrong, in how many runs, and what *prevented* it."""
+
+    condition: str
+    what: str
+    count: int
+    prevented: str

@@ -1,0 +1,138 @@
+"""A finished agent run: as its log tells it, and as the graph remembers it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+
+_INSTANCE_ID = re.compile(r"(?P<owner>[A-Za-z0-9][\w.-]*?)__(?P<repo>[\w.-]+)-(?P<number>\d+)")
+
+
+class Outcome(StrEnum):
+    """Whether the task was solved; most logs do not say, and unknown never counts as solved."""
+
+    SOLVED = "solved"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class TaskType(StrEnum):
+    """What the issue asks for."""
+
+    BUG_FIX = "bug_fix"
+    FEATURE = "feature"
+    REFACTOR = "refactor"
+    DOCS = "docs"
+    TEST = "test"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What the agent did: the *tool*, the *text* as a person would type it, and its *arguments*.
+
+    For a shell the text is the command line; for other tools, tool name and arguments.
+    """
+
+    tool: str
+    text: str
+    arguments: Mapping[str, Json] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One turn: thought, action, and what came back.
+
+    *observation* is None where the log ends before the answer. *exit_code* and *is_error* are what
+    the log itself says, None where it is silent. *timestamp* is timezone-aware.
+    """
+
+    index: int
+    thought: str
+    action: Action
+    observation: str | None
+    exit_code: int | None = None
+    is_error: bool | None = None
+    cwd: str | None = None
+    open_file: str | None = None
+    timestamp: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RawTrajectory:
+    """One run as read from a log, in the order it happened.
+
+    No steps is valid: an imported fix is a task and the patch that solved it. *repo* is
+    ``owner/repo``. *source* says where it was read, e.g. ``runs.jsonl:12``. What the agent could
+    not see (evaluation logs, hidden tests) may have set the *outcome* and nothing else.
+    """
+
+    source_format: str
+    instance_id: str
+    repo: str
+    task: str
+    steps: tuple[Step, ...] = ()
+    agent: str = ""
+    model: str = ""
+    outcome: Outcome = Outcome.UNKNOWN
+    exit_status: str | None = None
+    patch: str | None = None
+    started_at: datetime | None = None
+    source: str = ""
+    system_prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """What the graph keeps of one run; *task* is its issue text, masked and clipped.
+
+    *files* are those the run changed, repository-relative, by its patch where there is one.
+    """
+
+    id: str
+    instance_id: str
+    repo: str
+    task: str
+    task_type: TaskType
+    outcome: Outcome
+    exit_status: str | None
+    total_steps: int
+    summary: str
+    files: tuple[str, ...]
+    agent: str
+    model: str
+    source_format: str
+    source: str
+    run_at: datetime | None
+    learned_at: datetime
+
+    @property
+    def name(self) -> str:
+        """The label of the node in a graph browser."""
+        return f"{self.instance_id} ({self.outcome})"
+
+    @property
+    def success(self) -> bool | None:
+        """True solved, False failed, None unknown."""
+        return None if self.outcome is Outcome.UNKNOWN else self.outcome is Outcome.SOLVED
+
+    @property
+    def seen_at(self) -> datetime:
+        """When the run happened; for a log without times, when it was learned."""
+        return self.run_at or self.learned_at
+
+
+def instance_id_in(text: str) -> str | None:
+    """The first SWE-bench instance id (``owner__repo-12``) in *text*, such as a file name."""
+    match = _INSTANCE_ID.search(text)
+    return match.group() if match else None
+
+
+def repo_of(instance_id: str) -> str:
+    """``owner/repo`` of an instance id ``owner__repo-12``; empty where it has another form."""
+    match = _INSTANCE_ID.fullmatch(instance_id)
+    return f"{match['owner']}/{match['repo']}" if match else ""

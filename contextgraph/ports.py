@@ -1,0 +1,135 @@
+"""The doors of the core: what it needs of a store, as small protocols.
+
+Two stores must answer alike: same values, same order. Where a docstring names an order, ties are
+broken by id, ascending. *limit* bounds the number of items; candidates are proposals, over-fetched
+and in scope, and are scored above the port. All methods raise `StoreUnavailableError` when the
+store cannot be reached and `StoreError` when it refuses.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from contextgraph.model import (
+    Bundle,
+    ErrorSignature,
+    ErrorTally,
+    Fragment,
+    FragmentCandidate,
+    LearnStatus,
+    MemoryCounts,
+    Phase,
+    RawTrajectory,
+    RecoveryCandidate,
+    Scope,
+    SignatureLevel,
+    TaskType,
+    Trajectory,
+)
+
+
+class TrajectoryStore(Protocol):
+    """Keeps what was learned."""
+
+    def add_bundle(self, bundle: Bundle) -> LearnStatus:
+        """Keep *bundle* whole and durably, or raise and keep nothing.
+
+        A trajectory that is known by its id is left as it is (unchanged), unless its outcome was
+        unknown and is now given: then outcome and exit status are taken over (updated).
+        """
+
+    def replace_bundle(self, bundle: Bundle) -> None:
+        """Put *bundle* in the place of the trajectory of its id, in one transaction.
+
+        When it was learned, its outcome, and counts of shown advice stay as they were.
+        """
+
+    def trajectory(self, trajectory_id: str) -> Trajectory | None:
+        """The trajectory of this id, None where there is none."""
+
+    def trajectory_ids(self) -> Sequence[str]:
+        """All ids, ascending."""
+
+    def raw_trajectory(self, trajectory_id: str) -> RawTrajectory | None:
+        """The masked run as it was learned, with the outcome known by now."""
+
+    def fragments_of(self, trajectory_id: str) -> Sequence[Fragment]:
+        """The fragments of one run, in order."""
+
+    def forget(self, trajectory_ids: Iterable[str]) -> int:
+        """Remove these runs with all that only they support; how many were known."""
+
+    def close(self) -> None:
+        """Release files and connections; closing twice is harmless."""
+
+
+class RetrievalStore(Protocol):
+    """Proposes candidates for the channels."""
+
+    def recoveries_for_error(
+        self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        """Recoveries whose error agrees with *signature* at least at *level* (not PLACE).
+
+        Verified ones first, then the newest run (`Trajectory.seen_at`), then by fragment id, error id,
+        error step.
+        """
+
+    def recoveries_for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        """Recoveries whose error message or description has any of *words*, most relevant first."""
+
+    def trajectories_for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        """Runs of this type of task (None: of any), solved ones first, then the newest."""
+
+    def trajectories_for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        """Runs whose task or summary has any of *words*, most relevant first."""
+
+    def fragments_for_state(
+        self, phase: Phase | None, open_file: str | None, scope: Scope, limit: int
+    ) -> Sequence[FragmentCandidate]:
+        """Fragments of this phase that touch *open_file* (None: any), the newest run first."""
+
+    def word_frequencies(self, words: Sequence[str]) -> Mapping[str, int]:
+        """In how many trajectories (task or summary) each word occurs; 0 for unknown ones."""
+
+    def common_errors(self, phase: Phase | None, scope: Scope, limit: int) -> Sequence[ErrorTally]:
+        """Errors met in fragments of *phase* (None: any), those of most runs first."""
+
+    def error_tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
+        """How the error of this template went within *scope*; None where it was never met."""
+
+
+class StatisticsStore(Protocol):
+    """Counts."""
+
+    def counts(self) -> MemoryCounts:
+        """Nodes, relations, outcomes and repositories."""
+
+    def error_frequency(self) -> Mapping[str, int]:
+        """Error type -> in how many fragments it occurred, the most frequent first, then by name."""
+
+    def error_transitions(self) -> Mapping[str, Mapping[str, int]]:
+        """Error type -> the error type that came next in the same run -> how often."""
+
+
+class ExposureStore(Protocol):
+    """Remembers what was shown, and what came of it."""
+
+    def add_exposure(self, context_id: str, items: Sequence[str], shown_at: datetime) -> None:
+        """Note that *items* (ids of fragments and methodologies) were shown as *context_id*."""
+
+    def report_outcome(self, context_id: str, helped: bool) -> bool:
+        """Credit or debit the items of a context; False where it is unknown or was reported."""
+
+    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[int, int]]:
+        """Item id -> (times it was shown and helped, times it was shown and did not)."""
+
+
+class GraphStore(TrajectoryStore, RetrievalStore, StatisticsStore, ExposureStore, Protocol):
+    """All of it."""
