@@ -1,0 +1,101 @@
+"""The house as a whole: floors, imports, locks and version agree with one another."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from pkgutil import walk_packages
+
+import pytest
+
+import contextgraph
+
+ROOT = Path(__file__).parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LOCKS = tuple(ROOT / "requirements" / name for name in ("runtime.txt", "dev.txt"))
+HEAVY = ("networkx", "numpy", "pyarrow", "pydantic", "rich", "sklearn", "typer")
+
+
+def modules() -> list[str]:
+    found = walk_packages(contextgraph.__path__, "contextgraph.")
+    return [module.name for module in found if not module.name.endswith("__main__")]
+
+
+def rooms() -> set[str]:
+    """The names that stand directly in the package: each needs a floor."""
+    package = ROOT / "contextgraph"
+    folders = {path.parent.name for path in package.glob("*/__init__.py")}
+    return folders | {path.stem for path in package.glob("*.py")} - {"__init__"}
+
+
+def floors() -> list[str]:
+    contracts = PYPROJECT["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "floors")
+    return [room.strip() for layer in layers for room in layer.split("|")]
+
+
+def locked(lock: Path) -> dict[str, str]:
+    return dict(re.findall(r"^([\w.-]+)==([^ ;]+)", lock.read_text(), re.MULTILINE))
+
+
+def imported_by(statement: str) -> set[str]:
+    """The heavy libraries that a fresh interpreter has loaded after *statement*."""
+    code = f"import sys\n{statement}\nprint(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return set(HEAVY) & set(loaded.stdout.split())
+
+
+def test_every_room_has_a_floor() -> None:
+    assert rooms() <= {floor.strip("()") for floor in floors()}
+
+
+def test_only_rooms_that_are_not_built_are_optional() -> None:
+    assert rooms() & {floor.strip("()") for floor in floors() if floor.startswith("(")} == set()
+
+
+@pytest.mark.parametrize("name", modules())
+def test_every_module_can_be_imported_by_itself(name: str) -> None:
+    import_module(name)
+
+
+@pytest.mark.parametrize("name", contextgraph.__all__)
+def test_every_exported_name_exists(name: str) -> None:
+    assert getattr(contextgraph, name).__name__ == name
+
+
+def test_importing_the_package_loads_no_heavy_library() -> None:
+    assert imported_by("import contextgraph") == set()
+
+
+def test_reaching_the_public_names_loads_no_heavy_library() -> None:
+    assert imported_by("from contextgraph import *") == set()
+
+
+def test_the_installed_version_is_the_declared_one() -> None:
+    assert version("contextgraph-memory") == PYPROJECT["project"]["version"]
+
+
+def test_the_changelog_speaks_of_what_is_to_be_released() -> None:
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] in {"Unreleased", PYPROJECT["project"]["version"]}
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
+def test_a_lock_holds_every_runtime_dependency(lock: Path) -> None:
+    wanted = {re.split(r"[<>=]", entry)[0] for entry in PYPROJECT["project"]["dependencies"]}
+    assert wanted <= locked(lock).keys()
+
+
+def test_the_development_lock_extends_the_runtime_lock() -> None:
+    runtime, development = (locked(lock) for lock in LOCKS)
+    assert runtime.items() <= development.items()
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
+def test_a_lock_names_no_host(lock: Path) -> None:
+    assert not re.search(r"://|--(extra-)?index-url|--find-links", lock.read_text())
