@@ -6,7 +6,7 @@ and in scope, and are scored above the port. All methods raise `StoreUnavailable
 store cannot be reached and `StoreError` when it refuses.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from contextgraph.model import (
     ErrorTally,
     Fragment,
     FragmentCandidate,
+    HealthCheck,
     LearnStatus,
     MemoryCounts,
     Phase,
@@ -71,8 +72,8 @@ class RetrievalStore(Protocol):
     ) -> Sequence[RecoveryCandidate]:
         """Recoveries whose error agrees with *signature* at least at *level* (not PLACE).
 
-        Verified ones first, then the newest run (`Trajectory.seen_at`), then by fragment id, error id,
-        error step.
+        Verified ones first, then the newest run (`Trajectory.seen_at`), then by fragment id,
+        error id, error step.
         """
 
     def recoveries_for_text(
@@ -112,7 +113,7 @@ class StatisticsStore(Protocol):
         """Nodes, relations, outcomes and repositories."""
 
     def error_frequency(self) -> Mapping[str, int]:
-        """Error type -> in how many fragments it occurred, the most frequent first, then by name."""
+        """Error type -> in how many fragments it occurred, most frequent first, then by name."""
 
     def error_transitions(self) -> Mapping[str, Mapping[str, int]]:
         """Error type -> the error type that came next in the same run -> how often."""
@@ -131,5 +132,17 @@ class ExposureStore(Protocol):
         """Item id -> (times it was shown and helped, times it was shown and did not)."""
 
 
-class GraphStore(TrajectoryStore, RetrievalStore, StatisticsStore, ExposureStore, Protocol):
+class HealthStore(Protocol):
+    """Says whether the store is well."""
+
+    def health(self) -> Sequence[HealthCheck]:
+        """One check each for: reachable, schema version, integrity, writable, sizes.
+
+        Never raises for a store that is ill: that is a check that failed, with its remedy.
+        """
+
+
+class GraphStore(
+    TrajectoryStore, RetrievalStore, StatisticsStore, ExposureStore, HealthStore, Protocol
+):
     """All of it."""

@@ -29,6 +29,7 @@ from contextgraph.model.fragment import (
 from contextgraph.model.loop import LoopInfo, LoopKind, LoopSeverity
 from contextgraph.model.receipt import (
     FailurePattern,
+    HealthCheck,
     LearnReceipt,
     LearnStatus,
     MemoryCounts,
@@ -63,6 +64,7 @@ __all__ = [
     "FragmentCandidate",
     "FragmentOutcome",
     "FragmentType",
+    "HealthCheck",
     "Json",
     "LearnReceipt",
     "LearnStatus",

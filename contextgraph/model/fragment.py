@@ -66,7 +66,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class CausedError:
-    """A fragment met an error pattern: at which *steps*, at which *locations* (distinct, sorted)."""
+    """A fragment met an error pattern: at which *steps*, at which *locations* (sorted)."""
 
     fragment_id: str
     error_id: str

@@ -55,3 +55,13 @@ class FailurePattern:
     what: str
     count: int
     prevented: str
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """One thing that was looked at; *remedy* says what to do where it is not *ok*."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""

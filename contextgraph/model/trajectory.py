@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 _INSTANCE_ID = re.compile(r"(?P<owner>[A-Za-z0-9][\w.-]*?)__(?P<repo>[\w.-]+)-(?P<number>\d+)")
 
