@@ -1,0 +1,1 @@
+"""Parcels: price, label, tracking."""

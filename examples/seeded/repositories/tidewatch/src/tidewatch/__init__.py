@@ -1,0 +1,1 @@
+"""Tide gauge readings and the next high water."""
