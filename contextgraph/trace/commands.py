@@ -1,0 +1,166 @@
+"""What a shell line does: which of its commands decides, of what kind it is, on which files."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from contextgraph.trace.kinds import CHANGING, KIND_OF_PROGRAM, PRECEDENCE, ActionKind
+from contextgraph.trace.paths import looks_like_path
+from contextgraph.trace.shell_words import SimpleCommand, simple_commands
+
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+_WRITES = re.compile(r"write_text\(|\.write\(|writelines\(|open\([^)\n]{0,200}['\"][wa]b?['\"]")
+_QUOTED_PATH = re.compile(r"['\"]([\w./-]{1,200}\.\w{1,8})['\"]")
+_WINDOW_VERBS = frozenset({"goto", "scroll_up", "scroll_down"})
+_PATTERN_FIRST = frozenset(
+    {"sed", "perl", "awk", "grep", "egrep", "fgrep", "rg", "ag", "ack", "search_dir", "search_file"}
+)
+_IN_PLACE = ("-i", "--in-place", "-pi")
+_COMMANDS_READ = 64
+_TESTING_WORDS = frozenset({"test", "tests", "check", "unittest", "pytest", "nose", "tox"})
+_PACKAGE_TOOLS = frozenset(
+    {"npm", "yarn", "pnpm", "cargo", "go", "mvn", "gradle", "gradlew", "mvnw", "make", "dotnet"}
+    | {"composer", "bazel", "uv", "poetry", "pipenv", "hatch", "pdm", "bun", "rake", "mix"}
+)
+_INSTALLING = frozenset({"install", "add", "ci", "i", "sync", "get", "update", "restore"})
+
+
+@dataclass(frozen=True, slots=True)
+class CommandReading:
+    """The deciding command of a line; its *targets* as typed.
+
+    *directory* is where the line went before it, *changed* are the files that any command of the
+    line creates, edits or deletes.
+    """
+
+    kind: ActionKind
+    verb: str
+    targets: tuple[str, ...]
+    text: str
+    directory: str | None = None
+    changed: tuple[str, ...] = ()
+    on_open_file: bool = False
+
+
+def read_command_line(line: str) -> CommandReading:
+    """What a shell *line* does."""
+    readings = []
+    directory = None
+    for command in islice(simple_commands(line), _COMMANDS_READ):
+        if command.words and command.words[0] in ("cd", "pushd") and not command.piped:
+            directory = command.words[1] if len(command.words) > 1 else directory
+            continue
+        if not command.piped:
+            readings.append(_read(command, directory))
+    if not readings:
+        return CommandReading(ActionKind.OTHER, "cd" if directory else "", (), line.strip()[:200])
+    best = min(readings, key=lambda reading: PRECEDENCE.index(reading.kind))
+    return _with_all_changes(best, readings)
+
+
+def _with_all_changes(best: CommandReading, readings: list[CommandReading]) -> CommandReading:
+    """*best* with the files that the other commands of its line change."""
+    changed = tuple(dict.fromkeys(path for one in readings for path in one.changed))
+    targets = tuple(dict.fromkeys((*best.targets, *changed)))
+    return replace(best, targets=targets, changed=changed)
+
+
+def _read(command: SimpleCommand, directory: str | None) -> CommandReading:
+    verb, rest = _verb(command.words)
+    kind = _kind(verb, rest, command)
+    written = tuple(path for path in command.written if not path.startswith("/dev/"))
+    paths = (*written, *_paths(verb, rest))
+    if kind is ActionKind.EDIT and verb == "python":
+        paths = tuple(dict.fromkeys(_QUOTED_PATH.findall(_inline(command))))[:5]
+    changed = paths if kind in CHANGING else written
+    text = " ".join((verb, *rest)).strip()
+    return CommandReading(kind, verb, paths, text, directory, changed, verb in _WINDOW_VERBS)
+
+
+def _paths(verb: str, rest: tuple[str, ...]) -> tuple[str, ...]:
+    """The arguments that name files; a leading pattern or script is none of them."""
+    if verb in _PATTERN_FIRST:
+        first = next((at for at, word in enumerate(rest) if not word.startswith("-")), len(rest))
+        rest = rest[first + 1 :]
+    return tuple(word.split("=", 1)[-1] for word in rest if looks_like_path(word))
+
+
+def _verb(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The program that does the work, and its arguments."""
+    if not words:
+        return "", ()
+    verb = words[0].rsplit("/", 1)[-1] or words[0]
+    rest = words[1:]
+    if _PYTHON.fullmatch(verb):
+        verb = "python"
+        rest = _without_flags(rest)
+        if len(rest) > 1 and rest[0] == "-m":
+            return rest[1], rest[2:]
+    if verb == "uv" and rest and rest[0] == "pip":
+        return "pip", rest[1:]
+    return verb, rest
+
+
+def _without_flags(words: tuple[str, ...]) -> tuple[str, ...]:
+    """*words* without the interpreter's own flags that take no value."""
+    index = 0
+    while index < len(words) and words[index] in ("-u", "-B", "-O", "-E", "-s", "-I", "-v", "-W"):
+        index += 2 if words[index] == "-W" else 1
+    return words[index:]
+
+
+def _kind(verb: str, rest: tuple[str, ...], command: SimpleCommand) -> ActionKind:
+    if verb in ("sed", "perl") and any(word.startswith(_IN_PLACE) for word in rest):
+        return ActionKind.EDIT
+    if verb in ("cat", "echo", "printf", "sed", "awk", "") and command.written:
+        return ActionKind.CREATE
+    if verb in _KIND_BY_ARGUMENTS:
+        return _KIND_BY_ARGUMENTS[verb](rest)
+    if verb == "python":
+        return _python(rest, command)
+    if verb in KIND_OF_PROGRAM:
+        return KIND_OF_PROGRAM[verb]
+    runnable = verb.endswith(".sh") or command.words[0].startswith(("./", "/"))
+    return ActionKind.RUN if runnable else ActionKind.OTHER
+
+
+def _git(rest: tuple[str, ...]) -> ActionKind:
+    sub = next((word for word in rest if not word.startswith("-")), "")
+    if sub == "apply":
+        return ActionKind.EDIT
+    return ActionKind.SEARCH if sub == "grep" else ActionKind.VCS
+
+
+def _python(rest: tuple[str, ...], command: SimpleCommand) -> ActionKind:
+    if _WRITES.search(_inline(command)):
+        return ActionKind.EDIT
+    script = next((word for word in rest if not word.startswith("-")), "")
+    if script.endswith(("setup.py", "manage.py", "runtests.py")) and (
+        "test" in rest or script.endswith("runtests.py")
+    ):
+        return ActionKind.TEST
+    if script.endswith("setup.py") and ({"install", "develop"} & set(rest)):
+        return ActionKind.INSTALL
+    return ActionKind.RUN
+
+
+def _inline(command: SimpleCommand) -> str:
+    """The program text that is given on the line itself."""
+    words = command.words
+    if "-c" in words[:-1]:
+        return words[words.index("-c") + 1]
+    return command.heredoc
+
+
+def _package_tool(rest: tuple[str, ...]) -> ActionKind:
+    words = set(rest[:3])
+    if words & _TESTING_WORDS or any(word.startswith("test") for word in rest[:3]):
+        return ActionKind.TEST
+    return ActionKind.INSTALL if words & _INSTALLING else ActionKind.RUN
+
+
+_KIND_BY_ARGUMENTS: dict[str, Callable[[tuple[str, ...]], ActionKind]] = {
+    "git": _git,
+    **dict.fromkeys(_PACKAGE_TOOLS, _package_tool),
+}
