@@ -92,9 +92,16 @@ class RetrievalStore(Protocol):
         """Runs whose task or summary has any of *words*, most relevant first."""
 
     def fragments_for_state(
-        self, phase: Phase | None, open_file: str | None, scope: Scope, limit: int
+        self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
     ) -> Sequence[FragmentCandidate]:
-        """Fragments of this phase that touch *open_file* (None: any), the newest run first."""
+        """Fragments of this phase (None: any) that touch a file of this name, newest run first.
+
+        *file_name* is the last part of a path, as agents name one file in several ways; a fragment
+        touches its `files` and its `open_file`. None: any fragment.
+        """
+
+    def document_count(self) -> int:
+        """How many trajectories there are: the N to `word_frequencies`."""
 
     def word_frequencies(self, words: Sequence[str]) -> Mapping[str, int]:
         """In how many trajectories (task or summary) each word occurs; 0 for unknown ones."""
@@ -129,7 +136,7 @@ class ExposureStore(Protocol):
         """Credit or debit the items of a context; False where it is unknown or was reported."""
 
     def credit(self, items: Sequence[str]) -> Mapping[str, tuple[int, int]]:
-        """Item id -> (times it was shown and helped, times it was shown and did not)."""
+        """Item id -> (times it was shown and helped, times it did not); (0, 0) for unknown ones."""
 
 
 class HealthStore(Protocol):
