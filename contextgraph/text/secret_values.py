@@ -1,0 +1,112 @@
+"""Telling a literal secret from code, words and placeholders."""
+
+import re
+
+_MIN_LENGTH = 8
+_MIN_DISTINCT = 5
+# Letter-only values are almost always words or names; random ones change case all the time.
+_MIN_CASE_CHANGES = 6
+
+_PLACEHOLDERS = (
+    "example",
+    "xxx",
+    "***",
+    "...",
+    "your",
+    "change",
+    "placeholder",
+    "redacted",
+    "dummy",
+    "insert",
+    "replace",
+    "abcdefgh",
+    "1234567890",
+    "%3c",
+    "%7b",
+)
+_TEMPLATE = re.compile(r"\$[({]|^\$[A-Za-z_]\w*$|\{\w*\}|\{\{|%[(sdr]|<[^<>]*>")
+_NO_SECRET = re.compile(
+    r"[~.]{0,2}/(?:[a-z._-]+/?)+\Z"  # a path
+    r"|[\w.+-]+@[\w-]+\.[\w.]+\Z"  # an address
+    r"|\S*://"
+    r"|[\w./-]+\.(?:[jt]sx?|json|py|txt|pem|key|crt|ya?ml|toml|cfg|ini|md|html?)\Z"
+)
+_DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
+_DIGIT_RUN = re.compile(r"[0-9]+")
+_CASE_CHANGE = re.compile(r"[a-z](?=[A-Z])|[A-Z](?=[a-z])")
+
+
+def is_random(value: str) -> bool:
+    """Whether *value* has the variety of a generated key (for tokens with a known prefix)."""
+    return len(set(value)) >= 8 and bool(_DIGIT_RUN.search(value)) and not is_placeholder(value)
+
+
+def is_credential(value: str) -> bool:
+    """Whether *value* follows an authorization scheme as a literal, not as a word or variable."""
+    if is_placeholder(value) or len(set(value)) < _MIN_DISTINCT:
+        return False
+    return bool(_DIGIT_RUN.search(value)) or len(_CASE_CHANGE.findall(value)) > 2
+
+
+def is_url_password(value: str) -> bool:
+    """Whether *value*, the password of a URL, is more than a stand-in such as `api_secret`."""
+    lowered = value.lower()
+    return (
+        len(value) >= 6
+        and len(set(value)) >= 4
+        and (bool(_DIGIT_RUN.search(value)) or not any(word in lowered for word in _STAND_INS))
+        and not is_placeholder(value)
+    )
+
+
+def is_password(value: str) -> bool:
+    """Whether *value* is a literal that a person or a program would use as a password."""
+    if not _may_be_secret(value):
+        return False
+    letters = any(c.isalpha() for c in value)
+    if _DIGIT_RUN.search(value):
+        return letters
+    mixed = value != value.lower() and value != value.upper()
+    return (mixed and any(c in "!@#$%^&*+=?|~" for c in value)) or _is_scrambled(value)
+
+
+def is_key(value: str) -> bool:
+    """Whether *value* is a generated token or key: numbered names (`int32_type`) are not."""
+    if not _may_be_secret(value):
+        return False
+    runs = _DIGIT_RUN.findall(value)
+    if not runs:
+        return _is_scrambled(value)
+    if not any(c.isalpha() for c in value):
+        return False
+    mixed = value != value.lower() and value != value.upper()
+    return mixed or len(runs) > 1 or len(runs[0]) > 2
+
+
+def is_bare_literal(value: str) -> bool:
+    """Whether *value*, unquoted, cannot be an expression of a programming language."""
+    if not _DOTTED_NAME.match(value):
+        return True
+    return len(_DIGIT_RUN.findall(value)) >= 3 and "_" not in value and "." not in value
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether *value* stands for a secret without being one."""
+    lowered = value.lower()
+    return any(word in lowered for word in _PLACEHOLDERS) or bool(_TEMPLATE.search(value))
+
+
+_STAND_INS = ("pass", "secret", "token", "basic", "user", "postgres", "first.last")
+
+
+def _may_be_secret(value: str) -> bool:
+    return (
+        len(value) >= _MIN_LENGTH
+        and len(set(value)) >= _MIN_DISTINCT
+        and not is_placeholder(value)
+        and not _NO_SECRET.match(value)
+    )
+
+
+def _is_scrambled(value: str) -> bool:
+    return len(value) >= 20 and len(_CASE_CHANGE.findall(value)) >= _MIN_CASE_CHANGES * 2
