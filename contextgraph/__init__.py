@@ -8,29 +8,13 @@ if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory as AgentMemory
     from contextgraph.model import (
         Action as Action,
-    )
-    from contextgraph.model import (
         LearnReceipt as LearnReceipt,
-    )
-    from contextgraph.model import (
         LoopInfo as LoopInfo,
-    )
-    from contextgraph.model import (
         MemoryContext as MemoryContext,
-    )
-    from contextgraph.model import (
         Outcome as Outcome,
-    )
-    from contextgraph.model import (
         Phase as Phase,
-    )
-    from contextgraph.model import (
         RawTrajectory as RawTrajectory,
-    )
-    from contextgraph.model import (
         State as State,
-    )
-    from contextgraph.model import (
         Step as Step,
     )
 

@@ -1,0 +1,173 @@
+"""The façade: what an agent loop, a batch job or an entrance calls."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from types import TracebackType
+from typing import Self
+
+from contextgraph.config import Settings, load_settings
+from contextgraph.errors import DegradedError
+from contextgraph.model import (
+    HealthCheck,
+    LearnReceipt,
+    LoopInfo,
+    MemoryContext,
+    RawTrajectory,
+    State,
+)
+from contextgraph.ports import GraphStore
+from contextgraph.retrieval import MAX_TOKENS, render
+from contextgraph.stats import MemoryStats
+from contextgraph.wiring import Parts, build
+from contextgraph.writing import Inspection, inspect_run
+
+
+class AgentMemory:
+    """The long-term memory of coding agents.
+
+    `open` takes any address; the constructor is the founding form, for a Neo4j server. Safe to
+    use from several threads, and from several processes at once.
+    """
+
+    def __init__(
+        self,
+        neo4j_uri: str,
+        neo4j_auth: tuple[str, str] | None = None,
+        embedding_api_key: str | None = None,
+        *,
+        tenant: str = "default",
+    ) -> None:
+        settings = Settings(neo4j_uri, tenant, neo4j_auth, embedding_api_key)
+        self._take(build(settings))
+
+    @classmethod
+    def open(
+        cls,
+        address: str = "",
+        *,
+        auth: tuple[str, str] | None = None,
+        tenant: str | None = None,
+        read_only: bool = False,
+    ) -> Self:
+        """The memory at *address*: a file, ``:memory:``, or a ``neo4j://``/``bolt://`` address.
+
+        An empty address means what the environment and ``contextgraph.toml`` say. A file is
+        created when something is first written, never with *read_only*.
+        """
+        settings = load_settings(store=address or None, tenant=tenant)
+        return cls.of(build(replace(settings, auth=auth), read_only=read_only))
+
+    @classmethod
+    def of(cls, parts: Parts) -> Self:
+        """A memory made of *parts*, such as a store of your own."""
+        memory = cls.__new__(cls)
+        memory._take(parts)
+        return memory
+
+    def _take(self, parts: Parts) -> None:
+        self.store: GraphStore = parts.store
+        self.writer = parts.writer
+        self.retriever = parts.retriever
+        self.loop_detector = parts.loop_detector
+        self.stats = parts.stats
+        self._now = parts.now
+        self._shown: deque[tuple[MemoryContext, datetime]] = deque()
+
+    def learn(self, raw: RawTrajectory) -> LearnReceipt:
+        """Learn one finished run; on return it is stored durably.
+
+        Learning the same run again changes nothing, but for an outcome that was unknown. Raises
+        `StoreUnavailableError` or `StoreError`; then nothing of the run is stored.
+        """
+        self._note_exposures()
+        return self.writer.write(raw)
+
+    def learn_many(self, raws: Iterable[RawTrajectory]) -> Iterator[LearnReceipt]:
+        """Learn runs one by one, yielding a receipt as each is stored."""
+        return map(self.learn, raws)
+
+    def rebuild(self) -> Iterator[LearnReceipt]:
+        """Read all stored runs again as this version reads logs, yielding a receipt for each.
+
+        Outcomes, learning times and credit stay. Each run is replaced in one transaction, so it
+        can be interrupted and begun again.
+        """
+        return self.writer.rewrite_all()
+
+    def forget(self, trajectory_ids: Iterable[str]) -> int:
+        """Remove runs and what only they taught; returns how many of them were known."""
+        return self.store.forget(trajectory_ids)
+
+    def query(
+        self,
+        state: State,
+        limit: int = 5,
+        *,
+        exclude_instances: Iterable[str] = (),
+        as_of: datetime | None = None,
+        degrade: bool = False,
+    ) -> MemoryContext:
+        """What the memory knows for *state*: at most *limit* items of each kind, best first.
+
+        Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
+        otherwise). Raises `DegradedError` when nothing was found because channels failed, unless
+        *degrade* lets the agent go on with the empty answer.
+        """
+        context = self.retriever.retrieve(
+            state, limit, exclude_instances=frozenset(exclude_instances), as_of=as_of
+        )
+        if context.degraded and not context and not degrade:
+            raise DegradedError("; ".join(context.degraded))
+        return context
+
+    def check_loop(self, states: Sequence[State]) -> LoopInfo | None:
+        """The loop that the last of *states* is in, with ways out that the memory knows."""
+        return self.loop_detector.detect(states)
+
+    def render(self, context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
+        """The prompt text of *context*, noted as shown so that its effect can be reported."""
+        self._shown.append((context, self._now()))
+        return render(context, max_tokens)
+
+    def report_outcome(self, context_id: str, helped: bool) -> bool:
+        """Say whether the advice of a context helped; False where it is not known or was said."""
+        self._note_exposures()
+        return self.store.report_outcome(context_id, helped)
+
+    def _note_exposures(self) -> None:
+        """Store what was shown; put off until something is written, so that no query waits."""
+        while self._shown:
+            context, shown_at = self._shown.popleft()
+            items = [solution.fragment_id for solution in context.error_solutions]
+            self.store.add_exposure(context.id, items, shown_at)
+
+    @staticmethod
+    def inspect(raw: RawTrajectory) -> Inspection:
+        """How this version reads a run: steps, errors, phases, loops, fragments; learns nothing."""
+        return inspect_run(raw)
+
+    def get_stats(self) -> MemoryStats:
+        """Counts, error frequency and transitions, common mistakes, failure patterns."""
+        return self.stats.get_stats()
+
+    def health(self) -> Sequence[HealthCheck]:
+        """Whether the store is well, with a remedy for what is not."""
+        return self.store.health()
+
+    def close(self) -> None:
+        """Release files and connections."""
+        self._note_exposures()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

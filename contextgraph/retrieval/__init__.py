@@ -1,0 +1,38 @@
+"""Retrieval: state, channels, candidates, scores, fusion, gate, context, text."""
+
+from contextgraph.retrieval.channels import (
+    CHANNELS,
+    CaseHit,
+    Channel,
+    Findings,
+    RecoveryHit,
+    by_error,
+    by_lexical,
+    by_state,
+    by_task,
+)
+from contextgraph.retrieval.fuse import fuse
+from contextgraph.retrieval.gate import CONSERVATIVE, Gate
+from contextgraph.retrieval.query import Query, query_of
+from contextgraph.retrieval.render import MAX_TOKENS, render
+from contextgraph.retrieval.retriever import MemoryRetriever
+
+__all__ = [
+    "CHANNELS",
+    "CONSERVATIVE",
+    "MAX_TOKENS",
+    "CaseHit",
+    "Channel",
+    "Findings",
+    "Gate",
+    "MemoryRetriever",
+    "Query",
+    "RecoveryHit",
+    "by_error",
+    "by_lexical",
+    "by_state",
+    "by_task",
+    "fuse",
+    "query_of",
+    "render",
+]

@@ -1,0 +1,54 @@
+"""Reciprocal-rank fusion (Cormack, Clarke & Büttcher 2009) of what the channels found."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from contextgraph.model import ChannelRank, Trajectory
+
+K = 60
+HALF_LIFE = timedelta(days=90)
+WEIGHTS: Mapping[str, float] = {"error": 1.0, "task": 0.6, "state": 0.5, "lexical": 0.8}
+
+# How much of the final score is decided by what: agreement of channels, then evidence, then age.
+_EVIDENCE_LIFT, _RECENCY_LIFT = 0.4, 0.05
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def fuse(
+    rankings: Mapping[str, Sequence[tuple[Key, float]]], weights: Mapping[str, float] = WEIGHTS
+) -> dict[Key, tuple[float, tuple[ChannelRank, ...]]]:
+    """Key -> (fused rank score, 0 to 1, and the rank in each channel that found it).
+
+    *rankings* are (key, evidence) best first, by channel. 1 means first in every channel that
+    answered.
+    """
+    answered = {name: ranking for name, ranking in rankings.items() if ranking}
+    most = sum(weights[name] for name in answered) / (K + 1)
+    ranks: dict[Key, list[ChannelRank]] = {}
+    for name, ranking in answered.items():
+        for rank, (key, evidence) in enumerate(ranking, start=1):
+            ranks.setdefault(key, []).append(ChannelRank(name, rank, evidence))
+    return {
+        key: (sum(weights[r.channel] / (K + r.rank) for r in found) / most, tuple(found))
+        for key, found in ranks.items()
+    }
+
+
+def final_score(fused: float, evidence: float, seen_at: datetime, newest: datetime | None) -> float:
+    """The score an item is shown with, 0 to 1: *fused* ranks, lifted by *evidence* and recency.
+
+    Recency halves every 90 days before the *newest* item found, not before now: the same memory
+    gives the same answer tomorrow.
+    """
+    age = (newest - seen_at) if newest else timedelta()
+    recency = float(0.5 ** (max(age, timedelta()) / HALF_LIFE))
+    base = 1 - _EVIDENCE_LIFT - _RECENCY_LIFT
+    return fused * (base + _EVIDENCE_LIFT * evidence + _RECENCY_LIFT * recency)
+
+
+def newest_first(trajectories: Iterable[Trajectory]) -> tuple[str, ...]:
+    """The ids of *trajectories*, each once, the newest first, ties by id."""
+    seen = {trajectory.id: trajectory.seen_at for trajectory in trajectories}
+    return tuple(sorted(seen, key=lambda id_: (-seen[id_].timestamp(), id_)))

@@ -1,0 +1,33 @@
+"""What is certain enough to be said; nothing is a good answer."""
+
+from dataclasses import dataclass
+
+from contextgraph.model import ScopeLevel, SignatureLevel
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Least evidence (0 to 1), judged before fusion: nonsense also has a first rank.
+
+    The defaults are the conservative rule of a memory that was not calibrated: bad advice costs
+    more than none.
+    """
+
+    recovery: float = 0.5
+    case_in_repo: float = 0.12
+    case_elsewhere: float = 0.35
+    runs_for_warning: int = 3
+
+    def admits_recovery(self, evidence: float, level: SignatureLevel) -> bool:
+        """Whether a recovery of this *evidence* may be shown; a shared family alone never is."""
+        return evidence >= self.recovery and level is not SignatureLevel.FAMILY
+
+    def admits_case(self, task_overlap: float, scope: ScopeLevel, *, same_file: bool) -> bool:
+        """Whether a past run may be shown whose task is so much alike, or that was at this file."""
+        if same_file and scope is ScopeLevel.REPO:
+            return True
+        least = self.case_in_repo if scope is ScopeLevel.REPO else self.case_elsewhere
+        return task_overlap >= least
+
+
+CONSERVATIVE = Gate()

@@ -1,0 +1,74 @@
+"""What a state asks for, worked out once for all channels."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from math import log
+
+from contextgraph.model import ErrorSignature, Scope, State, TaskType
+from contextgraph.ports import RetrievalStore
+from contextgraph.text import words
+from contextgraph.trace import signature_of, task_type_of
+
+# The head of an issue says what it is about; logs and code follow.
+TASK_CHARS = 4_000
+TASK_WORDS = 160
+ERROR_WORDS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A state as the channels need it.
+
+    *scopes* are tried in order, the repository before all. *weights* gives the rarity (inverse
+    document frequency, natural log) of each of *task_words*.
+    """
+
+    state: State
+    signature: ErrorSignature | None
+    task_type: TaskType | None
+    task_words: tuple[str, ...]
+    error_words: tuple[str, ...]
+    weights: Mapping[str, float]
+    scopes: tuple[Scope, ...]
+
+    @property
+    def scope(self) -> Scope:
+        """The nearest scope."""
+        return self.scopes[0]
+
+
+def query_of(
+    state: State,
+    store: RetrievalStore,
+    exclude_instances: frozenset[str] = frozenset(),
+    as_of: datetime | None = None,
+) -> Query:
+    """What *state* asks of *store*."""
+    signature = signature_of(state.current_error) if state.current_error.strip() else None
+    task_words = _distinct(state.task_description[:TASK_CHARS])[:TASK_WORDS]
+    error_words = _distinct(signature.message)[:ERROR_WORDS] if signature else ()
+    everywhere = Scope(None, exclude_instances, as_of)
+    return Query(
+        state=state,
+        signature=signature,
+        task_type=task_type_of(state.task_description) if task_words else None,
+        task_words=task_words,
+        error_words=error_words,
+        weights=_rarity(task_words, store),
+        scopes=(Scope(state.repo, exclude_instances, as_of), everywhere)
+        if state.repo
+        else (everywhere,),
+    )
+
+
+def _distinct(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words(text)))
+
+
+def _rarity(asked: tuple[str, ...], store: RetrievalStore) -> dict[str, float]:
+    """BM25's inverse document frequency: ln(1 + (N - n + 0.5) / (n + 0.5))."""
+    if not asked:
+        return {}
+    total, frequencies = store.document_count(), store.word_frequencies(asked)
+    return {word: log(1 + (total - n + 0.5) / (n + 0.5)) for word, n in frequencies.items()}

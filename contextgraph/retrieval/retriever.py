@@ -1,0 +1,85 @@
+"""Advising: state, channels, fusion, gate, context."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from uuid import uuid4
+
+from contextgraph.errors import ContextGraphError, StoreError
+from contextgraph.model import MemoryContext, State
+from contextgraph.ports import GraphStore
+from contextgraph.retrieval.cases import cases_of
+from contextgraph.retrieval.channels import CHANNELS, Channel, Findings
+from contextgraph.retrieval.gate import CONSERVATIVE, Gate
+from contextgraph.retrieval.query import Query, query_of
+from contextgraph.retrieval.solutions import solutions_of
+from contextgraph.retrieval.warn import warnings_for
+
+
+class MemoryRetriever:
+    """Finds what a memory knows for a state."""
+
+    def __init__(
+        self,
+        store: GraphStore,
+        channels: Mapping[str, Channel] = CHANNELS,
+        gate: Gate = CONSERVATIVE,
+    ) -> None:
+        self._store = store
+        self._channels = channels
+        self._gate = gate
+
+    def retrieve(
+        self,
+        state: State,
+        limit: int = 5,
+        *,
+        exclude_instances: frozenset[str] = frozenset(),
+        as_of: datetime | None = None,
+    ) -> MemoryContext:
+        """What fits *state*, at most *limit* items of a kind; a channel that fails is named.
+
+        Raises `StoreError` where the store itself does not answer.
+        """
+        query = query_of(state, self._store, exclude_instances, as_of)
+        found, degraded = self._ask(query)
+        recoveries = {name: findings.recoveries for name, findings in found.items()}
+        cases = {name: findings.cases for name, findings in found.items()}
+        return MemoryContext(
+            id=f"ctx_{uuid4().hex[:16]}",
+            error_solutions=solutions_of(query, recoveries, self._gate, self._store, limit),
+            similar_cases=cases_of(query, cases, self._gate, self._store, limit),
+            warnings=warnings_for(query, self._store, self._gate, limit),
+            degraded=degraded,
+        )
+
+    def by_error(self, state: State, limit: int = 5) -> MemoryContext:
+        """What the signature of `State.current_error` alone finds."""
+        return self._by("error", state, limit)
+
+    def by_task(self, state: State, limit: int = 5) -> MemoryContext:
+        """What repository and type of task alone find."""
+        return self._by("task", state, limit)
+
+    def by_state(self, state: State, limit: int = 5) -> MemoryContext:
+        """What phase and open file alone find."""
+        return self._by("state", state, limit)
+
+    def by_lexical(self, state: State, limit: int = 5) -> MemoryContext:
+        """What the rare words of task and error alone find."""
+        return self._by("lexical", state, limit)
+
+    def _by(self, channel: str, state: State, limit: int) -> MemoryContext:
+        alone = {channel: self._channels[channel]}
+        return MemoryRetriever(self._store, alone, self._gate).retrieve(state, limit)
+
+    def _ask(self, query: Query) -> tuple[dict[str, Findings], tuple[str, ...]]:
+        found: dict[str, Findings] = {}
+        degraded: list[str] = []
+        for name, channel in self._channels.items():
+            try:
+                found[name] = channel(query, self._store)
+            except StoreError:
+                raise
+            except ContextGraphError as error:
+                degraded.append(f"{name}: {error}")
+        return found, tuple(degraded)

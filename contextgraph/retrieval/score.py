@@ -1,0 +1,98 @@
+"""Evidence, 0 to 1, computed from stored text alone: every store gives the same."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+
+from contextgraph.model import (
+    ErrorSignature,
+    Outcome,
+    RecoveryCandidate,
+    ScopeLevel,
+    SignatureLevel,
+)
+from contextgraph.text import words
+
+# BM25 (Robertson & Zaragoza 2009) with the usual constants; the reference length stands for the
+# average document, which a growing memory would have to recompute.
+_K1, _B, _REFERENCE_WORDS = 1.2, 0.75, 150
+
+_LEVEL = {
+    SignatureLevel.PLACE: 0.85,
+    SignatureLevel.TEMPLATE: 0.80,
+    SignatureLevel.TYPE: 0.40,
+    SignatureLevel.FAMILY: 0.10,
+}
+# What a message alike in its words adds at each level.
+_LIKENESS = {
+    SignatureLevel.PLACE: 0.15,
+    SignatureLevel.TEMPLATE: 0.20,
+    SignatureLevel.TYPE: 0.35,
+    SignatureLevel.FAMILY: 0.30,
+}
+_OUTCOME = {Outcome.SOLVED: 1.0, Outcome.UNKNOWN: 0.96, Outcome.FAILED: 0.94}
+_ELSEWHERE, _UNVERIFIED, _WORKAROUND = 0.85, 0.6, 0.75
+
+
+def overlap(asked: Mapping[str, float], text: str) -> float:
+    """How much of what is *asked* (word -> rarity) *text* has, 0 to 1: BM25 over its maximum."""
+    most = sum(asked.values()) * (_K1 + 1)
+    if not most:
+        return 0.0
+    counted = Counter(words(text))
+    norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
+    found = sum(
+        weight * counted[word] * (_K1 + 1) / (counted[word] + norm)
+        for word, weight in asked.items()
+        if word in counted
+    )
+    return found / most
+
+
+def likeness(one: Collection[str], other: Iterable[str]) -> float:
+    """Dice's coefficient of two sets of words, 0 to 1."""
+    left, right = set(one), set(other)
+    return 2 * len(left & right) / (len(left) + len(right)) if left and right else 0.0
+
+
+def recovery_evidence(
+    asked: ErrorSignature, candidate: RecoveryCandidate, repo: str
+) -> tuple[float, SignatureLevel]:
+    """How well a recorded recovery answers the error *asked*, and how exactly they agree."""
+    level = _agreement(asked, candidate)
+    alike = likeness(words(asked.message), words(candidate.recovered.message))
+    evidence = _LEVEL[level] + _LIKENESS[level] * alike
+    evidence *= _OUTCOME[candidate.trajectory.outcome]
+    if scope_level(candidate.trajectory.repo, repo) is ScopeLevel.GENERAL:
+        evidence *= _ELSEWHERE
+    if not candidate.recovered.verified:
+        evidence *= _UNVERIFIED
+    if candidate.recovered.workaround:
+        evidence *= _WORKAROUND
+    return evidence, level
+
+
+def scope_level(repo: str, asked: str) -> ScopeLevel:
+    """Whether evidence of *repo* is of the repository *asked* about."""
+    return ScopeLevel.REPO if asked and repo == asked else ScopeLevel.GENERAL
+
+
+def _agreement(asked: ErrorSignature, candidate: RecoveryCandidate) -> SignatureLevel:
+    level = asked.agreement(
+        ErrorSignature(
+            family=candidate.error.family,
+            error_type=candidate.error.error_type,
+            message=candidate.recovered.message,
+            template=candidate.error.template,
+            keywords=candidate.error.keywords,
+            location=candidate.recovered.location,
+        )
+    )
+    if level in (SignatureLevel.PLACE, SignatureLevel.TEMPLATE) and not _says_something(asked):
+        return SignatureLevel.TYPE
+    return level or SignatureLevel.FAMILY
+
+
+def _says_something(asked: ErrorSignature) -> bool:
+    """False where a template is all placeholders, so that agreeing on it means nothing."""
+    bare = "".join("" if part.startswith("<") else part for part in asked.template.split())
+    return any(letter.isalpha() for letter in bare)

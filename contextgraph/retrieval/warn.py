@@ -1,0 +1,50 @@
+"""What usually goes wrong here."""
+
+from collections.abc import Iterable
+
+from contextgraph.model import ErrorTally, FailureWarning, ScopeLevel, Why
+from contextgraph.ports import RetrievalStore
+from contextgraph.retrieval.gate import Gate
+from contextgraph.retrieval.query import Query
+from contextgraph.text import clip
+
+_TALLIES = 20
+_NAMED_RUNS = 10
+
+
+def warnings_for(
+    query: Query, store: RetrievalStore, gate: Gate, limit: int
+) -> tuple[FailureWarning, ...]:
+    """Failures that fit the state: this error, where most runs never cleared it; then what runs
+    in this repository and phase commonly meet."""
+    found: dict[str, FailureWarning] = {}
+    for tally in _fitting(query, store):
+        if tally.runs >= gate.runs_for_warning:
+            found.setdefault(tally.error.id, _warning(query, tally))
+    return tuple(found.values())[:limit]
+
+
+def _fitting(query: Query, store: RetrievalStore) -> Iterable[ErrorTally]:
+    if query.signature:
+        tally = store.error_tally(query.signature, query.scope)
+        if tally and 2 * tally.cleared_runs < tally.runs:
+            yield tally
+    if query.state.repo and query.state.phase:
+        common = store.common_errors(query.state.phase, query.scope, _TALLIES)
+        yield from (tally for tally in common if tally.cleared_runs < tally.runs)
+
+
+def _warning(query: Query, tally: ErrorTally) -> FailureWarning:
+    where = f"in {query.scope.repo}" if query.scope.repo else "in all repositories"
+    error = clip(f"{tally.error.error_type}: {tally.error.template}", 160)
+    return FailureWarning(
+        text=f"{tally.runs} runs {where} met `{error}`; {tally.runs - tally.cleared_runs} of them "
+        "never cleared it",
+        count=tally.runs,
+        why=Why(
+            channels=(),
+            scope=ScopeLevel.REPO if query.scope.repo else ScopeLevel.GENERAL,
+            support=tally.runs,
+            trajectories=tally.trajectories[:_NAMED_RUNS],
+        ),
+    )

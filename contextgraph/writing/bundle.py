@@ -1,0 +1,185 @@
+"""From one raw run to all that it teaches; pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from contextgraph.model import (
+    Bundle,
+    CausedError,
+    ErrorPattern,
+    ErrorSignature,
+    Fragment,
+    LoopInfo,
+    RawTrajectory,
+    Recovered,
+    Trajectory,
+)
+from contextgraph.text import clip
+from contextgraph.trace import ActionKind, Recovery, StepTrace, Trace, files_changed, trace
+from contextgraph.writing.describe import action_line, describe, summarise
+from contextgraph.writing.identity import error_id, fragment_id, trajectory_id
+from contextgraph.writing.masking import masked
+from contextgraph.writing.segment import classify, cut
+
+TASK_CHARS = 8_000
+MESSAGE_CHARS = 600
+ACTIONS_KEPT = 12
+FILES_KEPT = 50
+
+_CHANGES = frozenset({ActionKind.EDIT, ActionKind.CREATE})
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """How a run is read: its trace, and the fragments it is cut into."""
+
+    trace: Trace
+    fragments: tuple[Fragment, ...]
+
+
+def inspect_run(raw: RawTrajectory) -> Inspection:
+    """The reading of *raw*, with secrets masked."""
+    read = trace(masked(raw)[0])
+    return Inspection(read, fragments_of(read, trajectory_id(raw)))
+
+
+def bundle_of(raw: RawTrajectory, learned_at: datetime, known_as: str | None = None) -> Bundle:
+    """All that *raw* teaches; *known_as* is its id where it was learned before (and masked)."""
+    identity = known_as or trajectory_id(raw)
+    clean, exposures = masked(raw)
+    read = trace(clean)
+    fragments = fragments_of(read, identity)
+    errors = {error_id(step.error): step.error for step in read.steps if step.error}
+    return Bundle(
+        trajectory=_trajectory(read, identity, learned_at),
+        fragments=fragments,
+        errors=tuple(_pattern(key, errors[key]) for key in sorted(errors)),
+        caused=tuple(edge for fragment in fragments for edge in _caused(fragment, read)),
+        recovered=tuple(_recovered(recovery, fragments) for recovery in read.recoveries),
+        raw=clean,
+        exposures=exposures,
+    )
+
+
+def fragments_of(read: Trace, identity: str) -> tuple[Fragment, ...]:
+    """The fragments of the run *identity*, in order, covering every step once."""
+    return tuple(
+        _fragment(read, identity, order, start, end) for order, (start, end) in enumerate(cut(read))
+    )
+
+
+def _fragment(read: Trace, identity: str, order: int, start: int, end: int) -> Fragment:
+    steps = read.steps[start : end + 1]
+    recoveries = _ending_in(read.recoveries, start, end)
+    loops = _lying_in(read.loops, start, end)
+    kind, outcome = classify(steps, recoveries, loops)
+    return Fragment(
+        id=fragment_id(identity, start, end),
+        trajectory_id=identity,
+        order=order,
+        start=start,
+        end=end,
+        fragment_type=kind,
+        phase=steps[0].phase,
+        outcome=outcome,
+        description=describe(kind, steps, recoveries, loops),
+        action_sequence=tuple(action_line(step) for step in steps[:ACTIONS_KEPT]),
+        files=_targets(steps),
+        open_file=steps[0].step.open_file,
+        repo=read.raw.repo,
+        task_type=read.task_type,
+    )
+
+
+def _ending_in(recoveries: Sequence[Recovery], start: int, end: int) -> list[Recovery]:
+    return [recovery for recovery in recoveries if start <= recovery.cleared_step <= end]
+
+
+def _lying_in(loops: Sequence[LoopInfo], start: int, end: int) -> list[LoopInfo]:
+    return [loop for loop in loops if start <= loop.start and loop.end <= end]
+
+
+def _targets(steps: Sequence[StepTrace]) -> tuple[str, ...]:
+    named = dict.fromkeys(
+        target for step in steps for target in step.reading.targets if "." in target
+    )
+    return tuple(named)[:FILES_KEPT]
+
+
+def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
+    raw = read.raw
+    files = files_changed(raw.patch) if raw.patch else _edited(read.steps)
+    return Trajectory(
+        id=identity,
+        instance_id=raw.instance_id,
+        repo=raw.repo,
+        task=clip(raw.task, TASK_CHARS),
+        task_type=read.task_type,
+        outcome=raw.outcome,
+        exit_status=raw.exit_status,
+        total_steps=len(raw.steps),
+        summary=summarise(read, files),
+        files=files[:FILES_KEPT],
+        agent=raw.agent,
+        model=raw.model,
+        source_format=raw.source_format,
+        source=raw.source,
+        run_at=raw.started_at,
+        learned_at=learned_at,
+    )
+
+
+def _edited(steps: Sequence[StepTrace]) -> tuple[str, ...]:
+    accepted = (step for step in steps if step.reading.kind in _CHANGES and not step.error)
+    return tuple(dict.fromkeys(target for step in accepted for target in step.reading.targets))
+
+
+def _pattern(identity: str, error: ErrorSignature) -> ErrorPattern:
+    return ErrorPattern(
+        id=identity,
+        family=error.family,
+        error_type=error.error_type,
+        template=error.template,
+        keywords=error.keywords,
+        context=clip(error.message, MESSAGE_CHARS),
+    )
+
+
+def _caused(fragment: Fragment, read: Trace) -> list[CausedError]:
+    met: dict[str, list[StepTrace]] = {}
+    for step in read.steps[fragment.start : fragment.end + 1]:
+        if step.error:
+            met.setdefault(error_id(step.error), []).append(step)
+    return [
+        CausedError(
+            fragment_id=fragment.id,
+            error_id=error,
+            steps=tuple(step.step.index for step in steps),
+            locations=tuple(
+                sorted({s.error.location for s in steps if s.error and s.error.location})
+            ),
+        )
+        for error, steps in sorted(met.items())
+    ]
+
+
+def _recovered(recovery: Recovery, fragments: Sequence[Fragment]) -> Recovered:
+    home = next(f for f in fragments if f.start <= recovery.cleared_step <= f.end)
+    return Recovered(
+        fragment_id=home.id,
+        error_id=error_id(recovery.error),
+        error_step=recovery.error_step,
+        cleared_step=recovery.cleared_step,
+        message=clip(recovery.error.message, MESSAGE_CHARS),
+        location=recovery.error.location,
+        what=recovery.what,
+        actions=recovery.actions,
+        verified=recovery.verified,
+        workaround=recovery.workaround,
+    )
+
+
+def renewed(bundle: Bundle, before: Trajectory) -> Bundle:
+    """*bundle* with what only the memory knows of the run: when it was learned."""
+    return replace(bundle, trajectory=replace(bundle.trajectory, learned_at=before.learned_at))

@@ -1,0 +1,50 @@
+"""Learning: one run, one bundle, one transaction."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from contextgraph.model import Bundle, LearnReceipt, LearnStatus, RawTrajectory
+from contextgraph.ports import TrajectoryStore
+from contextgraph.writing.bundle import bundle_of, renewed
+
+
+class MemoryWriter:
+    """Writes what runs teach into a store."""
+
+    def __init__(self, store: TrajectoryStore, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._now = now
+
+    def write(self, raw: RawTrajectory) -> LearnReceipt:
+        """Learn *raw*; on return it is stored durably, or an error was raised and nothing is."""
+        bundle = bundle_of(raw, self._now())
+        return _receipt(bundle, self._store.add_bundle(bundle))
+
+    def rewrite(self, trajectory_id: str) -> LearnReceipt | None:
+        """Read the stored run of this id again; None where there is none."""
+        before, raw = (
+            self._store.trajectory(trajectory_id),
+            self._store.raw_trajectory(trajectory_id),
+        )
+        if before is None or raw is None:
+            return None
+        bundle = renewed(bundle_of(raw, self._now(), known_as=trajectory_id), before)
+        self._store.replace_bundle(bundle)
+        return _receipt(bundle, LearnStatus.UPDATED)
+
+    def rewrite_all(self) -> Iterator[LearnReceipt]:
+        """Read all stored runs again, each in a transaction of its own."""
+        for trajectory_id in self._store.trajectory_ids():
+            receipt = self.rewrite(trajectory_id)
+            if receipt:  # None: another process forgot it meanwhile
+                yield receipt
+
+
+def _receipt(bundle: Bundle, status: LearnStatus) -> LearnReceipt:
+    return LearnReceipt(
+        trajectory_id=bundle.trajectory.id,
+        status=status,
+        fragments=len(bundle.fragments),
+        error_patterns=len(bundle.errors),
+        to_embed=len(bundle.fragments) + 1,
+    )
