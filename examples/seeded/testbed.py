@@ -61,7 +61,8 @@ class Testbed:
 
     def passes(self, folder: Path) -> bool:
         """Return whether the whole test suite of a repository passes."""
-        done = subprocess.run(self.shell(JUDGE), cwd=folder, shell=True, capture_output=True)
+        command = self.shell(JUDGE)
+        done = subprocess.run(command, cwd=folder, shell=True, capture_output=True, check=False)
         return done.returncode == 0
 
     def shell(self, command: str) -> str:
@@ -75,7 +76,7 @@ class Testbed:
         for path, name in (
             (str(self.root), ""),
             (_python(), "/usr/bin/python"),
-            (sysconfig.get_path("stdlib"), "/usr/lib/python3"),
+            (sysconfig.get_path("stdlib"), f"/usr/lib/python{sysconfig.get_python_version()}"),
         ):
             output = output.replace(path, name)
         for pattern, replacement in MASKS:
