@@ -12,7 +12,9 @@ _FENCE = re.compile(
     rf"{_LESS}(?:(?P<close>\\*/){_NAME}\s{{0,8}}"
     rf"|{_NAME}(?P<attributes>(?!{_MORE})[^\n<>\w-](?:(?!{_MORE})[^\n<>]){{0,300}}+)?+){_MORE}"
 )
-_ATTRIBUTE_ID = re.compile(r"\bid\W{1,8}(?:u0022)?(?P<id>[A-Za-z0-9_.:-]{1,128})")
+_ATTRIBUTE_ID = re.compile(
+    r"\bid\s{0,4}=\W{0,8}(?:u0022|quot;|#34;)?(?P<id>[A-Za-z0-9_.:-]{1,128})"
+)
 
 
 def fence(text: str, context_id: str) -> str:

@@ -1,5 +1,6 @@
 """Replacing secrets by markers that name their kind."""
 
+import re
 from collections.abc import Iterator
 
 from contextgraph.text.secret_hints import HINTS
@@ -21,24 +22,34 @@ def mask_secrets(text: str) -> str:
 
 
 def _masked_once(text: str) -> str:
+    secrets = [secret for hit in _hits(text) if (secret := _secret_at(hit))]
+    if not secrets:
+        return text
     kept: list[str] = []
     end = 0
-    for start, stop, kind in sorted(_secrets(text), key=_reading_order):
+    for start, stop, kind in sorted(secrets, key=_reading_order):
         if start >= end:
             kept += text[end:start], f"<secret:{kind}>"
             end = stop
-    return "".join((*kept, text[end:])) if kept else text
+    return "".join((*kept, text[end:]))
 
 
-def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
-    """The span and kind of each secret; spans of different kinds may overlap."""
-    for letter, hint in HINTS:
-        if letter in text and hint.search(text):
-            for hit in hint.finditer(text):
-                rule = RULES[str(hit.lastgroup)]
-                match = rule.pattern.match(text, rule.start(hit))
-                if match and rule.accepts(match):
-                    yield *match.span(str(match.lastgroup)), rule.kind
+def _hits(text: str) -> Iterator[re.Match[str]]:
+    for letter, search in HINTS:
+        if letter in text:
+            end = 0
+            while hit := search(text, end):
+                yield hit
+                end = hit.end()
+
+
+def _secret_at(hit: re.Match[str]) -> tuple[int, int, str] | None:
+    """The span and kind of the secret at *hit*; secrets of different kinds may overlap."""
+    rule = RULES[str(hit.lastgroup)]
+    match = rule.pattern.match(hit.string, rule.start(hit))
+    if not match or not rule.accepts(match):
+        return None
+    return *match.span(str(match.lastgroup)), rule.kind
 
 
 def _reading_order(secret: tuple[int, int, str]) -> tuple[int, int, int]:
