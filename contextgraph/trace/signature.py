@@ -1,11 +1,51 @@
 """The one place that decides whether an observation shows a failure, and which."""
 
 import re
+from collections.abc import Callable
 
 from contextgraph.model import Action, ErrorSignature, Family
-from contextgraph.trace.actions import ActionReading
+from contextgraph.trace.actions import ActionReading, read_action
+from contextgraph.trace.builds import build_failure, foreign_exception
+from contextgraph.trace.environment import installer_failure, network_failure, timeout
+from contextgraph.trace.finding import Finding, plain, signed
+from contextgraph.trace.foreign_reports import foreign_failure
+from contextgraph.trace.kinds import ActionKind
+from contextgraph.trace.printed import printed_error, usage_error
+from contextgraph.trace.pytest_reports import conftest_failure, pytest_failure, pytest_ran
+from contextgraph.trace.rejected_edits import refused_edit
+from contextgraph.trace.shell_messages import git_message, shell_message
+from contextgraph.trace.tool_messages import tool_answer
+from contextgraph.trace.tracebacks import last_traceback
+from contextgraph.trace.unittest_reports import (
+    doctest_failure,
+    tox_failure,
+    unittest_failure,
+    unittest_ran,
+)
 
-_LAST_LINE = re.compile(r"^([A-Z]\w*(?:Error|Exception)): (.*)$", re.MULTILINE)
+Evidence = Callable[[str], Finding | None]
+
+_DISPLAYS = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST, ActionKind.THINK})
+_WRITES = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE, ActionKind.SUBMIT})
+_SHOWN_BY_GIT = re.compile(r"git (?:-\S+ )*(?:diff|show|log|blame|grep|status|ls-files|cat-file)\b")
+_EDGE = 1500
+
+_TESTS: tuple[Evidence, ...] = (pytest_failure, unittest_failure, doctest_failure, foreign_failure)
+_CRASHES: tuple[Evidence, ...] = (conftest_failure, last_traceback)
+_PROGRAMS: tuple[Evidence, ...] = (
+    network_failure,
+    tox_failure,
+    build_failure,
+    foreign_exception,
+    usage_error,
+    shell_message,
+    git_message,
+    printed_error,
+)
+_ANSWERS: tuple[Evidence, ...] = (timeout, refused_edit, tool_answer)
+
+# Exit codes that tell of an answer, not of a failure: nothing found, files differ, test is false.
+_ANSWERS_NO = re.compile(r"\b(?:[ef]?grep|rg|ag|diff|cmp|test|which|find|pgrep|type|command)\b|\[ ")
 
 
 def recognise(
@@ -16,16 +56,98 @@ def recognise(
     is_error: bool | None = None,
     reading: ActionReading | None = None,
 ) -> ErrorSignature | None:
-    """The failure that *observation* shows, None where the action went well."""
-    if observation is None or exit_code == 0 or is_error is False:
+    """The failure that *observation* shows, None where the action went well or is unanswered.
+
+    *exit_code* and *is_error* are what the log itself says; *reading* is what *action*
+    does, where that is known already.
+    """
+    if observation is None:
         return None
-    return signature_of(observation) if "Traceback" in observation else None
+    reading = reading or read_action(action, None, None)
+    finding = _found(plain(observation), reading)
+    if finding is None and _says_failed(action, observation, exit_code, is_error):
+        finding = _unexplained(reading, observation, exit_code)
+    return signed(finding) if finding else None
 
 
 def signature_of(text: str) -> ErrorSignature | None:
-    """The failure that a bare error *text* tells of."""
-    found = _LAST_LINE.findall(text)
-    if not found:
+    """The failure that a bare error *text* tells of: a traceback, a line, a whole observation."""
+    text = plain(text).strip()
+    if not text:
         return None
-    error_type, message = found[-1]
-    return ErrorSignature(Family.PYTHON_EXCEPTION, error_type, message, message)
+    everything = (*_ANSWERS, *_TESTS, *_CRASHES, _installer, *_PROGRAMS)
+    return next((signed(found) for look in everything if (found := look(text))), None)
+
+
+def _found(text: str, reading: ActionReading) -> Finding | None:
+    if not text or text.isspace():
+        return None
+    for look in _ANSWERS:
+        if found := look(text):
+            return found
+    if _only_displays(text, reading):
+        return _message_at_an_edge(text)
+    return _of_program(text, reading)
+
+
+def _only_displays(text: str, reading: ActionReading) -> bool:
+    """True where the output is text that was asked for, or a file as it is after an edit."""
+    if reading.kind in _DISPLAYS:
+        return True
+    if reading.kind in _WRITES:
+        return reading.verb != "python"
+    return reading.kind is ActionKind.VCS and _SHOWN_BY_GIT.match(reading.command) is not None
+
+
+def _message_at_an_edge(text: str) -> Finding | None:
+    """A complaint before or after what was displayed."""
+    if "[File: " in text[:_EDGE]:
+        return None
+    if len(text) <= 2 * _EDGE:
+        return shell_message(text) or git_message(text)
+    return shell_message(text[:_EDGE]) or shell_message(text[text.rfind("\n", 0, -_EDGE) + 1 :])
+
+
+def _of_program(text: str, reading: ActionReading) -> Finding | None:
+    if reading.kind is ActionKind.INSTALL and (found := _installer(text)):
+        return found
+    for look in _TESTS:
+        if found := look(text):
+            return found
+    if pytest_ran(text) or unittest_ran(text):
+        return None
+    for look in (*_CRASHES, *_PROGRAMS):
+        if found := look(text):
+            return found
+    return None
+
+
+def _installer(text: str) -> Finding | None:
+    return installer_failure(text)
+
+
+def _says_failed(
+    action: Action, observation: str, exit_code: int | None, is_error: bool | None
+) -> bool:
+    """What the log itself says, without the exit codes that only answer a question with no."""
+    if exit_code is None:
+        return bool(is_error)
+    if exit_code == 0:
+        return False
+    return not (exit_code == 1 and _ANSWERS_NO.search(action.text))
+
+
+def _unexplained(reading: ActionReading, observation: str, exit_code: int | None) -> Finding:
+    """A failure that the log states and the text does not explain."""
+    lines = [line for line in observation[-2000:].splitlines() if line.strip()]
+    message = lines[-1].strip() if lines else ""
+    if exit_code in (124, -1):
+        return Finding(Family.TIMEOUT, "command timed out", message)
+    error_type = "failed" if exit_code is None else f"exit code {exit_code}"
+    if reading.kind is ActionKind.TEST:
+        return Finding(Family.TEST_FAILURE, error_type, message)
+    if reading.kind is ActionKind.INSTALL:
+        return Finding(Family.ENVIRONMENT, error_type, message)
+    if reading.kind is ActionKind.RUN:
+        return Finding(Family.PYTHON_EXCEPTION, error_type, message)
+    return Finding(Family.SHELL, f"{reading.verb or 'command'}: {error_type}", message)

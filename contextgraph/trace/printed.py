@@ -1,0 +1,67 @@
+"""Failures that a program tells of in its own words."""
+
+import re
+
+from contextgraph.model import Family
+from contextgraph.trace.finding import Finding
+from contextgraph.trace.tracebacks import bare_class
+
+PRINTED = "printed error"
+USAGE = "argparse usage error"
+
+_USAGE_LINE = re.compile(r"^[ \t]*[Uu]sage: ", re.MULTILINE)
+_COMPLAINT = re.compile(r"^(?:[\w./-]{1,120}: error|Error|ERROR): ([^\n]*)", re.MULTILINE)
+_MARKED = re.compile(
+    r"^(?:\[?(?:ERROR|Error|error|FATAL|Fatal|fatal|CRITICAL|critical)\]?\s?(?::|-|!)"
+    r"|(?:An?|Caught an?|Unexpected|Caught) (?:unexpected |unhandled )?(?:error|exception)(?: has)?"
+    r"(?: occurr?ed| was raised| happened| caught)?(?: [^:\n]{0,60})?:"
+    r"|(?:Error|Exception) (?:occurred|raised|caught|while|during|in|parsing|loading|reading|"
+    r"creating|running|processing|executing|opening|writing|removing)\b[^:\n]{0,80}:"
+    r"|Exception:|Caught exception:|Test failed(?: with[^:\n]{0,60})?:|Failed to [^:\n]{1,80}:"
+    r"|Command failed:|Failed with[^:\n]{0,60}:)[ \t]*([^\n]*)",
+    re.MULTILINE,
+)
+_CLASS = re.compile(
+    r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|NotFound|Timeout)):[ \t]*([^\n]*)",
+    re.MULTILINE,
+)
+_STARTS_WITH_CLASS = re.compile(r"((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception))\b(?::[ ]?|\()?")
+_HARMLESS = re.compile(r"(?i)^[ \t]*(?:0\b|none\b|no errors?\b|false\b|\[\]|$)")
+_SYNTAX = ("SyntaxError", "IndentationError", "TabError")
+
+
+def usage_error(text: str) -> Finding | None:
+    """A command line that a program's own argument parser refused."""
+    if "sage: " not in text or ("rror: " not in text and "RROR: " not in text):
+        return None
+    usage = _USAGE_LINE.search(text)
+    if usage is None:
+        return None
+    match = _COMPLAINT.search(text)
+    return Finding(Family.TOOL_USAGE, USAGE, match[1]) if match else None
+
+
+def printed_error(text: str) -> Finding | None:
+    """The first failure that a program prints itself, with its class where that is shown."""
+    lowered = "rror" in text or "xception" in text or "ERROR" in text
+    if not lowered and not any(word in text for word in ("ailed", "atal", "RITICAL")):
+        return None
+    if match := _CLASS.search(text):
+        return named(match[1], match[2])
+    for match in _MARKED.finditer(text):
+        if not _HARMLESS.match(match[1]):
+            return _marked(match[1])
+    return None
+
+
+def named(name: str, message: str) -> Finding:
+    """An exception of which only the line with its class is shown."""
+    error_type = bare_class(name)
+    family = Family.SYNTAX_ERROR if error_type in _SYNTAX else Family.PYTHON_EXCEPTION
+    return Finding(family, error_type, message)
+
+
+def _marked(message: str) -> Finding:
+    if match := _STARTS_WITH_CLASS.match(message):
+        return named(match[1], message[match.end() :].rstrip(")"))
+    return Finding(Family.PYTHON_EXCEPTION, PRINTED, message)

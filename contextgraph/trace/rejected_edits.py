@@ -1,0 +1,55 @@
+"""Edits that an editing tool refused."""
+
+import re
+
+from contextgraph.model import Family
+from contextgraph.trace.finding import Finding, line_at
+
+_REFUSED = "Your proposed edit has introduced new syntax error"
+_LISTED = re.compile(r"^- (?:([A-Z]\d{3}) )?([^\n]*)", re.MULTILINE)
+_CLASS = re.compile(r"(?:\w+(?:Error|Warning))\b")
+_LINTER_LINE = re.compile(r"^\S+?:\d+:\d+: ([A-Z]\d{3}) ([^\n]*)", re.MULTILINE)
+_NAME = re.compile(r"\s*[`'\"‘’“”].*|\s*\(.*", re.DOTALL)
+
+# What editors answer that could not do what was asked, and the type it is filed under.
+_ANSWERS = (
+    ("No replacement was performed, old_str", "tool: old_str not found"),
+    ("did not appear verbatim in", "tool: old_str not found"),
+    ("String to replace not found in file", "tool: old_str not found"),
+    ("No replacement was performed. Multiple occurrences", "tool: old_str not unique"),
+    ("matches of the string to replace, but replace_all is false", "tool: old_str not unique"),
+    ("File has not been read yet", "tool: File not read"),
+    ("File has been modified since read", "tool: File modified since read"),
+    ("File has been unexpectedly modified", "tool: File modified since read"),
+    ("No changes to make: old_string and new_string are exactly the same", "tool: No change"),
+    ("No replacement was performed", "tool: No replacement"),
+)
+
+
+def refused_edit(text: str) -> Finding | None:
+    """The first complaint with which an edit was refused."""
+    at = text.find(_REFUSED)
+    if at >= 0:
+        return _lint_complaint(text, at)
+    head = text[:3000]
+    for words, error_type in _ANSWERS:
+        if (at := head.find(words)) >= 0:
+            return Finding(Family.EDIT_REJECTED, error_type, line_at(head, at))
+    return None
+
+
+def _lint_complaint(text: str, at: int) -> Finding:
+    listed = text.find("ERRORS:", at)
+    match = _LISTED.search(text, listed, listed + 5000) if listed >= 0 else None
+    match = match or _LINTER_LINE.search(text, at, at + 5000)
+    if match is None:
+        return Finding(Family.EDIT_REJECTED, "edit refused", line_at(text, at))
+    code, complaint = match[1] or "", match[2]
+    return Finding(Family.EDIT_REJECTED, _lint_type(code, complaint), complaint)
+
+
+def _lint_type(code: str, complaint: str) -> str:
+    """The lint code with the class of the complaint: no names, no details."""
+    if code == "E999" and (match := _CLASS.match(complaint)):
+        return f"E999 {match.group()}"
+    return f"{code} {_NAME.sub('', complaint)}".strip()

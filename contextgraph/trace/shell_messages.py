@@ -1,0 +1,95 @@
+"""Messages of shells, of coreutils and of interpreters that could not start."""
+
+import re
+
+from contextgraph.model import Family
+from contextgraph.trace.finding import Finding
+
+_SHELL = re.compile(
+    r"^(?:/(?:usr/)?bin/)?-?(bash|sh|zsh|dash|ksh|\S{1,200}\.sh|eval)"
+    r"(?:: (?:line )?(\d+))?: ([^\n]*)",
+    re.MULTILINE,
+)
+_COMMAND = re.compile(
+    r"^(?:/(?:usr/)?(?:s?bin)/)?(ls|cat|cp|mv|rm|rmdir|mkdir|touch|ln|chmod|chown|head|tail|wc|find|"
+    r"grep|egrep|fgrep|rg|sed|awk|gawk|mawk|diff|patch|sort|uniq|cut|tr|tee|xargs|tar|unzip|gzip|"
+    r"sudo|env|nohup|timeout|which|tree|stat|file|du|kill|pkill|git|od|nl|basename|dirname|date|"
+    r"source|cd|less|more|readlink|realpath|jq|ps|man|su|strace|gdb|zsh|perl|ruby|make|nano|vim): "
+    r"([^\n]*)",
+    re.MULTILINE,
+)
+_REASON = re.compile(
+    r"command not found|No such file or directory|Permission denied|[Ii]s a directory|"
+    r"[Nn]ot a directory|invalid option|unrecognized option|unknown option|File exists|"
+    r"illegal option|Directory not empty|Operation not permitted|missing (?:file )?operand|"
+    r"missing destination file operand|syntax error|unexpected EOF|unexpected end of file|"
+    r"Argument list too long|No space left on device|Read-only file system|"
+    r"numeric argument required|too many arguments|ambiguous redirect|cannot execute|"
+    r"bad substitution|unbound variable|event not found|not a valid identifier|are the same file|Syntax error|Bad substitution|"
+    r"unterminated `?s'?|unknown command|invalid (?:number|context|line|mode|argument)|"
+    r"extra operand|cannot open|paths must precede expression|unknown predicate|not found|"
+    r"Invalid (?:regular expression|range end|back reference|preceding regular expression)|"
+    r"Unmatched|does not exist|not a git repository|parse error|omitting directory"
+)
+_CANNOT_OPEN = re.compile(r"^(?:\S*/)?(python[\d.]*): can't open file ([^\n]*)", re.MULTILINE)
+_NO_MODULE = re.compile(
+    r"^(?:\S*/)?(?:python[\d.]*|pypy[\d.]*|coverage): (No module named [^\n]*|Error while finding "
+    r"module specification[^\n]*)",
+    re.MULTILINE,
+)
+_GIT = re.compile(r"^(?:fatal|error): ([^\n]*)", re.MULTILINE)
+_DETAIL = re.compile(r"['\"`‘“(:,].*", re.DOTALL)
+_SYNTAX_DETAIL = "syntax error"
+
+
+def shell_message(text: str) -> Finding | None:
+    """The first complaint of a shell, a core tool or an interpreter that could not start."""
+    return _interpreter(text) or _shell(text) or _core_tool(text)
+
+
+def git_message(text: str) -> Finding | None:
+    """The first complaint of git."""
+    if "fatal: " not in text and "error: " not in text and "git: " not in text:
+        return None
+    match = _GIT.search(text)
+    if match is None:
+        return None
+    reason = _DETAIL.sub("", match[1]).strip()
+    return Finding(Family.SHELL, f"git: {' '.join(reason.split()[:6])}", match[1])
+
+
+def _interpreter(text: str) -> Finding | None:
+    if "can't open file" in text and (match := _CANNOT_OPEN.search(text)):
+        return Finding(Family.SHELL, "python: can't open file", match.group())
+    if "ython" in text and (match := _NO_MODULE.search(text)):
+        return Finding(Family.SHELL, "python -m: No module named", match[1])
+    return None
+
+
+def _shell(text: str) -> Finding | None:
+    if "sh" not in text and "eval" not in text:
+        return None
+    for match in _SHELL.finditer(text):
+        if reason := _REASON.search(match[3][-400:]):
+            shell = match[1]
+            name = "bash" if shell.endswith("sh") or shell == "eval" else shell
+            return Finding(Family.SHELL, f"{name}: {_unified(reason.group(), shell)}", match[3])
+    return None
+
+
+def _unified(reason: str, shell: str) -> str:
+    """The reason in the words of bash, whichever shell said it."""
+    lowered = reason.lower()
+    if lowered in (_SYNTAX_DETAIL, "unexpected eof", "unexpected end of file"):
+        return _SYNTAX_DETAIL
+    return "command not found" if reason == "not found" else reason
+
+
+def _core_tool(text: str) -> Finding | None:
+    for match in _COMMAND.finditer(text):
+        message = match[2]
+        if reason := _REASON.search(message[-400:]):
+            return Finding(Family.SHELL, f"{match[1]}: {reason.group()}", message)
+        if match[1] in ("sed", "find", "rg", "patch", "awk") and ": " in message:
+            return Finding(Family.SHELL, f"{match[1]}: error", message)
+    return None

@@ -1,0 +1,47 @@
+"""The shape that all occurrences of one mistake share."""
+
+import re
+
+TEMPLATE_LENGTH = 200
+_READ = 1000
+_MASKED = re.compile(
+    r"""(?P<mask><(?:url|time|name|path|hex|number)>)
+    |(?P<url>\b[a-z][a-z0-9+.-]{1,10}://[^\s'"<>]++)
+    |(?P<time>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?
+        |\b\d\d:\d\d:\d\d\b)
+    |(?P<name>(?<!\w)(?:b|u|r|f)?'(?:[^'\\\n]|\\.){0,300}'(?!\w)|"(?:[^"\\\n]|\\.){0,300}"|`[^`'\n]{1,300}[`']
+        |‘[^’\n]{1,300}’|“[^”\n]{1,300}”|(?:\b[A-Za-z_][\w.]*+)?(?=\(\)))
+    |(?P<path>(?<![\w>])(?:[A-Za-z]:\\|~?/|\.{1,2}/)[\w.@+-][^\s'"<>:,;()\[\]]*+
+        |\b[\w.-]++(?:/[\w.@+-]++)+|\b[\w-]++\.(?:py|js|ts|tsx|jsx|c|cc|cpp|h|go|rs|java|toml|ya?ml|json|cfg|ini|txt|md|whl|zip|gz)\b(?::\d++)*)
+    |(?P<hex>\b0[xX][0-9a-fA-F]+\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b)
+    |(?P<number>(?<![\w.>])[vV+-]?\d++(?:[.,_]\d++)*(?:[eE][+-]?\d++)?(?:\.?(?:dev|post|rc|a|b)\d++)?(?!\w))
+    |(?P<blank>\s+)""",
+    re.VERBOSE,
+)
+
+
+def template_of(message: str) -> str:
+    """*message* with paths, numbers, ids, quoted names, addresses and times masked.
+
+    At most 200 characters; the template of a template is itself.
+    """
+    text = _masked(message[:_READ])
+    # Masking may bring two halves of a name together; a few rounds reach the form that stays.
+    for _ in range(6):
+        if (again := _masked(text)) == text:
+            break
+        text = again
+    return text
+
+
+def _masked(text: str) -> str:
+    return _MASKED.sub(_mask, text).strip()[:TEMPLATE_LENGTH].rstrip()
+
+
+def _mask(match: re.Match[str]) -> str:
+    kind = match.lastgroup
+    if kind == "blank":
+        return " "
+    if kind == "mask" or not match.group():
+        return match.group()
+    return f"<{kind}>"
