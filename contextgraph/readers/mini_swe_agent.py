@@ -1,0 +1,237 @@
+"""Runs of mini-swe-agent: a bare list of messages (early v1), v1, and v1.1."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from contextgraph.errors import ReadError
+from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph.readers.fields import (
+    Row,
+    content_text,
+    is_conversation,
+    row_at,
+    rows_at,
+    text,
+    text_or_none,
+)
+from contextgraph.readers.place import Place, repo_named
+from contextgraph.readers.prompts import task_in
+from contextgraph.readers.tool_calls import tool_call
+
+NAME = "mini-swe-agent"
+
+_SHELL = "bash"
+_BLOCK = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(?P<command>.*?)\n?```", re.DOTALL)
+_THOUGHT = re.compile(r"\A\s*THOUGHT:\s*")
+_RETURN_CODE = re.compile(r"\s*<returncode>(-?\d{1,10})</returncode>\s*")
+_OUTPUT = re.compile(r"\A<output>\n?(?P<output>.*?)\n?</output>\s*\Z", re.DOTALL)
+_TASK_VARIABLE = re.compile(r"\{\{\s*task\s*\}\}")
+_DIFF = re.compile(r"^(?:diff --git |--- )", re.MULTILINE)
+
+
+class _Call(NamedTuple):
+    """A command, and the id by which its answer refers to it; empty if answers are in order."""
+
+    id: str
+    command: str
+
+
+def recognises(record: object) -> bool:
+    """Whether *record* is a run with messages and info, or a bare list of such messages."""
+    if isinstance(record, list):
+        return is_conversation(record) and any(_is_bash(message) for message in record)
+    if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
+        return False
+    written_by = record.get("trajectory_format")
+    return (isinstance(written_by, str) and written_by.startswith(NAME)) or "info" in record
+
+
+def parse(record: Row | list[Row], place: Place) -> RawTrajectory:
+    """The run of one file; several commands in one message are several steps.
+
+    Raises ReadError for a run that ended before the model's first answer.
+    """
+    run: Row = {"messages": record} if isinstance(record, list) else record
+    info = row_at(run, "info")
+    messages = rows_at(run, "messages")
+    exit_status = text_or_none(info, "exit_status") or _last_extra(messages, "exit_status")
+    if not any(_is_reply(message) for message in messages):
+        raise ReadError(place.file, place.position, _no_answer(exit_status, info))
+    instance_id = text(run, "instance_id") or place.instance_id()
+    steps = tuple(_steps(messages))
+    config = row_at(info, "config")
+    return RawTrajectory(
+        source_format=NAME,
+        instance_id=instance_id,
+        repo=repo_named(instance_id),
+        task=_task(messages, text(row_at(config, "agent"), "instance_template")),
+        steps=steps,
+        agent=NAME,
+        model=text(row_at(config, "model"), "model_name"),
+        exit_status=exit_status,
+        patch=_patch(text(info, "submission")) or _patch_at_end(messages),
+        started_at=next((step.timestamp for step in steps if step.timestamp), None),
+        source=place.source,
+        system_prompt=next((content_text(m) for m in messages if m.get("role") == "system"), ""),
+    )
+
+
+def _is_bash(message: Row) -> bool:
+    content = message.get("content")
+    return isinstance(content, str) and bool(_RETURN_CODE.match(content) or _BLOCK.search(content))
+
+
+def _is_reply(message: Row) -> bool:
+    return message.get("role") == "assistant" or message.get("object") == "response"
+
+
+def _no_answer(exit_status: str | None, info: Row) -> str:
+    reason = text(info, "exception_str").partition("\n")[0]
+    what = ": ".join(part for part in (exit_status, reason) if part) or "no reply of the model"
+    return f"infrastructure failure: {what}, nothing to learn"
+
+
+def _last_extra(messages: Sequence[Row], name: str) -> str | None:
+    return text_or_none(row_at(messages[-1], "extra"), name) if messages else None
+
+
+def _patch_at_end(messages: Sequence[Row]) -> str | None:
+    """A bare list ends with what the last command handed in, without the usual tags."""
+    content = "" if _is_reply(messages[-1]) else content_text(messages[-1])
+    return _patch(content) if _DIFF.match(content.lstrip()) else None
+
+
+def _patch(submission: str) -> str | None:
+    return submission if _DIFF.search(submission) else None
+
+
+def _task(messages: Sequence[Row], template: str) -> str:
+    prompt = next((content_text(m) for m in messages if m.get("role") == "user"), "")
+    return _between(prompt, template) or task_in(prompt) or prompt
+
+
+def _between(prompt: str, template: str) -> str | None:
+    """What stands in *prompt* where *template* has ``{{task}}``; None if that cannot be told."""
+    around = _TASK_VARIABLE.split(template, maxsplit=1)
+    if len(around) != 2:
+        return None
+    before = re.split(r"[}%]\}", around[0])[-1].lstrip()
+    after = re.split(r"\{[{%]", around[1])[0].rstrip()
+    start = prompt.find(before)
+    end = prompt.rfind(after) if after else len(prompt)
+    if start < 0 or end < start + len(before):
+        return None
+    return prompt[start + len(before) : end].strip() or None
+
+
+def _steps(messages: Sequence[Row]) -> Iterator[Step]:
+    index = 0
+    for position, message in enumerate(messages):
+        if not _is_reply(message):
+            continue
+        answers = _answers(messages, position + 1)
+        for step in _steps_of(index, message, answers):
+            yield step
+            index += 1
+
+
+def _answers(messages: Sequence[Row], start: int) -> list[Row]:
+    """The messages up to the model's next reply; how the run ended is not an answer."""
+    answers = []
+    for message in messages[start:]:
+        if _is_reply(message):
+            break
+        if message.get("role") != "exit" and "exit_status" not in row_at(message, "extra"):
+            answers.append(message)
+    return answers
+
+
+def _steps_of(index: int, message: Row, answers: Sequence[Row]) -> Iterator[Step]:
+    calls = _calls(message)
+    thought = _thought(message)
+    by_id = {_answered_id(answer): answer for answer in answers if _answered_id(answer)}
+    in_order = iter([answer for answer in answers if not _answered_id(answer)])
+    for offset, call in enumerate(calls):
+        answer = by_id.get(call.id) or next(in_order, None)
+        yield _step(index + offset, "" if offset else thought, call.command, message, answer)
+
+
+def _answered_id(answer: Row) -> str:
+    return text(answer, "tool_call_id") or text(answer, "call_id")
+
+
+def _calls(message: Row) -> list[_Call]:
+    """The commands of a reply; one empty command where the agent could not find any."""
+    parsed = rows_at(row_at(message, "extra"), "actions")
+    if parsed:
+        return [_Call(text(action, "tool_call_id"), text(action, "command")) for action in parsed]
+    calls = [(text(call, "id"), tool_call(call)) for call in rows_at(message, "tool_calls")]
+    if calls:
+        return [_Call(id_, _command(call.arguments)) for id_, call in calls]
+    blocks = [match["command"].strip() for match in _BLOCK.finditer(content_text(message))]
+    # mini-swe-agent runs a reply's block only if it is the only one
+    return [_Call("", blocks[0] if len(blocks) == 1 else "")]
+
+
+def _command(arguments: Mapping[str, object]) -> str:
+    command = arguments.get("command")
+    return command if isinstance(command, str) else ""
+
+
+def _thought(message: Row) -> str:
+    content = content_text(message)
+    block = _BLOCK.search(content)
+    said = content[: block.start()] if block else content
+    parts = (text(message, "reasoning_content").strip(), _THOUGHT.sub("", said).strip())
+    return "\n\n".join(part for part in parts if part)
+
+
+def _step(index: int, thought: str, command: str, message: Row, answer: Row | None) -> Step:
+    action = Action(_SHELL, command, {"command": command}) if command else Action("", "")
+    extra = row_at(answer, "extra") if answer else {}
+    return Step(
+        index=index,
+        thought=thought,
+        action=action,
+        observation=None if answer is None else _observation(answer, extra),
+        exit_code=_exit_code(answer, extra) if answer else None,
+        is_error=True if text(extra, "exception_info") else None,
+        timestamp=_time(row_at(message, "extra")) or _time(extra),
+    )
+
+
+def _observation(answer: Row, extra: Row) -> str:
+    """The command's raw output, followed by what kept it from ending (such as a time-out)."""
+    raw = text_or_none(extra, "raw_output")
+    if raw is None:
+        return _untagged(content_text(answer) or text(answer, "output"))
+    stopped = text(extra, "exception_info")
+    return f"{raw.rstrip()}\n{stopped}".lstrip() if stopped else raw
+
+
+def _untagged(content: str) -> str:
+    if code := _RETURN_CODE.match(content):
+        content = content[code.end() :]
+    output = _OUTPUT.match(content)
+    return output["output"] if output else content
+
+
+def _exit_code(answer: Row, extra: Row) -> int | None:
+    code = extra.get("returncode")
+    if isinstance(code, int) and not isinstance(code, bool):
+        return code
+    tagged = _RETURN_CODE.match(content_text(answer))
+    return int(tagged[1]) if tagged else None
+
+
+def _time(extra: Row) -> datetime | None:
+    """The moment in *extra*, seconds since 1970; None where it is absent or impossible."""
+    seconds = extra.get("timestamp")
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,119 @@
+"""The bytes of a file, decompressed, piece by piece."""
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO, NamedTuple, Protocol
+
+import zstandard
+
+from contextgraph.errors import ReadError
+
+_PIECE = 1 << 16
+
+OnBytes = Callable[[int], None]
+
+
+class _Decoder(Protocol):
+    """Decompresses one gzip member or one zstandard frame."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class _Codec(NamedTuple):
+    name: str
+    magic: bytes
+    new_decoder: Callable[[], _Decoder]
+
+
+def _gzip_decoder() -> _Decoder:
+    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+
+
+def _zstd_decoder() -> _Decoder:
+    return zstandard.ZstdDecompressor().decompressobj()
+
+
+_CODECS = (
+    _Codec("gzip", b"\x1f\x8b", _gzip_decoder),
+    _Codec("zstandard", b"\x28\xb5\x2f\xfd", _zstd_decoder),
+)
+
+
+def pieces(name: str, file: IO[bytes], on_bytes: OnBytes) -> Iterator[bytes]:
+    """The content of *file*, which is at its start, without its gzip or zstandard compression.
+
+    *on_bytes* is told the number of bytes as they are taken from *file*. Raises ReadError, after
+    all that could be read, where the file ends early or is corrupt.
+    """
+    packed = _packed(name, file, on_bytes)
+    head = next(packed, b"")
+    codec = next((codec for codec in _CODECS if head.startswith(codec.magic)), None)
+    if codec:
+        yield from _unpacked(name, file, codec, head, packed)
+    elif head:
+        yield head
+        yield from packed
+
+
+def _packed(name: str, file: IO[bytes], on_bytes: OnBytes) -> Iterator[bytes]:
+    while piece := _read(name, file):
+        on_bytes(len(piece))
+        yield piece
+
+
+def _read(name: str, file: IO[bytes]) -> bytes:
+    try:
+        return file.read(_PIECE)
+    except OSError as error:
+        raise ReadError(name, "", f"cannot be read: {error.strerror or error}") from error
+
+
+def _unpacked(
+    name: str, file: IO[bytes], codec: _Codec, piece: bytes, more: Iterator[bytes]
+) -> Iterator[bytes]:
+    decoder: _Decoder | None = None
+    frame_start = taken = 0
+    while piece:
+        if decoder is None:
+            decoder, frame_start = codec.new_decoder(), taken
+        try:
+            plain = decoder.decompress(piece)
+        except (zlib.error, zstandard.ZstdError) as error:
+            yield from _salvaged(file, codec, frame_start, taken, piece)
+            reason = f"{codec.name} data is corrupt: {error}"
+            raise ReadError(name, f"near byte {taken}", reason) from error
+        if plain:
+            yield plain
+        rest = decoder.unused_data if decoder.eof else b""
+        taken += len(piece) - len(rest)
+        decoder = None if decoder.eof else decoder
+        piece = rest or next(more, b"")
+    if decoder is not None:
+        raise ReadError(name, f"byte {taken}", f"{codec.name} data ends early")
+
+
+def _salvaged(
+    file: IO[bytes], codec: _Codec, frame_start: int, taken: int, piece: bytes
+) -> Iterator[bytes]:
+    """What the corrupt *piece* holds before the corruption; nothing if *file* cannot go back.
+
+    A decoder that fails keeps all that it decoded in that call to itself, so the frame is decoded
+    again up to *taken*, and from there byte by byte.
+    """
+    if not file.seekable():
+        return
+    file.seek(frame_start)
+    decoder = codec.new_decoder()
+    while frame_start < taken:
+        again = file.read(min(_PIECE, taken - frame_start))
+        decoder.decompress(again)
+        frame_start += len(again)
+    try:
+        for index in range(len(piece)):
+            yield decoder.decompress(piece[index : index + 1])
+    except (zlib.error, zstandard.ZstdError):
+        return

@@ -1,0 +1,176 @@
+"""SWE-agent ``.traj`` files, 0.x and 1.x."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import orjson
+
+from contextgraph.model import RawTrajectory, Step
+from contextgraph.readers.fields import (
+    Row,
+    as_row,
+    content_text,
+    row_at,
+    rows_at,
+    text,
+    text_or_none,
+)
+from contextgraph.readers.place import Place, repo_named
+from contextgraph.readers.prompts import (
+    known,
+    task_in,
+    thought_and_command,
+    without_prompt,
+)
+from contextgraph.readers.sweagent_actions import action_of, tool_call_in
+from contextgraph.readers.tool_calls import ToolCall
+
+NAME = "sweagent"
+
+# SWE-agent clones into a folder named after the repository: /owner__repo
+_CLONE = re.compile(r"/(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)/?")
+
+
+class _State(NamedTuple):
+    open_file: str | None
+    cwd: str | None
+
+
+def recognises(record: object) -> bool:
+    """Whether *record* has a history, or a trajectory of actions and observations."""
+    if not isinstance(record, dict):
+        return False
+    if isinstance(record.get("history"), list):
+        return True
+    steps = record.get("trajectory")
+    if not isinstance(steps, list) or not steps:
+        return False
+    return isinstance(steps[0], dict) and {"action", "observation"} <= steps[0].keys()
+
+
+def parse(record: Row, place: Place) -> RawTrajectory:
+    """The run of one file; demonstrations and the copies of the conversation are left out.
+
+    *cwd* and *open_file* of a step are the state after its action.
+    """
+    history = [entry for entry in rows_at(record, "history") if not _is_demonstration(entry)]
+    replay = _json_at(record, "replay_config")
+    info = row_at(record, "info")
+    steps = tuple(_steps(record, history))
+    patch = text(info, "submission")
+    instance_id = _instance_id(record, replay, place)
+    return RawTrajectory(
+        source_format=NAME,
+        instance_id=instance_id,
+        repo=repo_named(instance_id) or _cloned_repo(steps),
+        task=_task(history, row_at(replay, "problem_statement")),
+        steps=steps,
+        agent="SWE-agent",
+        model=text(row_at(row_at(replay, "agent"), "model"), "name"),
+        exit_status=text_or_none(info, "exit_status"),
+        patch=patch if patch.strip() else None,
+        source=place.source,
+        system_prompt="\n".join(content_text(e) for e in history if e.get("role") == "system"),
+    )
+
+
+def _is_demonstration(entry: Row) -> bool:
+    return bool(entry.get("is_demo")) or entry.get("message_type") == "demonstration"
+
+
+def _json_at(record: Row, name: str) -> Row:
+    """The object at *name*, which SWE-agent writes as such or as JSON text."""
+    value = record.get(name)
+    if isinstance(value, str):
+        value = orjson.loads(value) if value.strip() else None
+    return {} if value is None else as_row(value, name)
+
+
+def _instance_id(record: Row, replay: Row, place: Place) -> str:
+    """From the problem statement or environment if they name a repository, else the file name."""
+    problem = text(row_at(replay, "problem_statement"), "id")
+    for name in (problem, place.instance_id(), text(record, "environment")):
+        if repo_named(name):
+            return name
+    return problem if "__" in problem else place.instance_id()
+
+
+def _cloned_repo(steps: Sequence[Step]) -> str:
+    for step in steps:
+        if clone := _CLONE.fullmatch(step.cwd or ""):
+            return f"{clone['owner']}/{clone['repo']}"
+    return ""
+
+
+def _task(history: Sequence[Row], problem: Row) -> str:
+    prompt = next((content_text(entry) for entry in history if entry.get("role") == "user"), "")
+    return task_in(prompt) or text(problem, "text") or prompt
+
+
+def _steps(record: Row, history: Sequence[Row]) -> Iterator[Step]:
+    logged = rows_at(record, "trajectory")
+    return _logged_steps(logged, history) if logged else _history_steps(history)
+
+
+def _logged_steps(logged: Sequence[Row], history: Sequence[Row]) -> Iterator[Step]:
+    calls = _calls_in_order([text(step, "action") for step in logged], history)
+    states = _states(logged)
+    for index, (step, call, state) in enumerate(zip(logged, calls, states, strict=True)):
+        yield Step(
+            index,
+            text(step, "thought").strip(),
+            action_of(text(step, "action"), call),
+            text_or_none(step, "observation"),
+            cwd=state.cwd,
+            open_file=state.open_file,
+        )
+
+
+def _calls_in_order(actions: Sequence[str], history: Sequence[Row]) -> Iterator[ToolCall | None]:
+    """The tool call of each of *actions*; a turn that was asked again is not in the history."""
+    entries = [entry for entry in history if entry.get("role") == "assistant"]
+    position = 0
+    for action in actions:
+        entry = entries[position] if position < len(entries) else {}
+        if entry.get("action") == action:
+            position += 1
+            yield tool_call_in(entry)
+        else:
+            yield None
+
+
+def _states(logged: Sequence[Row]) -> list[_State]:
+    """The state after each step: 0.x (JSON text) logs the one before it, 1.x the one after it."""
+    states = [_state(_json_at(step, "state")) for step in logged]
+    if any(isinstance(step.get("state"), str) for step in logged):
+        return [*states[1:], _State(None, None)]
+    return states
+
+
+def _state(state: Row) -> _State:
+    return _State(known(text(state, "open_file")), known(text(state, "working_dir")))
+
+
+def _history_steps(history: Sequence[Row]) -> Iterator[Step]:
+    index = 0
+    for position, entry in enumerate(history):
+        if entry.get("role") != "assistant":
+            continue
+        answer = history[position + 1] if position + 1 < len(history) else {}
+        yield _history_step(index, entry, answer if _answers(answer) else None)
+        index += 1
+
+
+def _answers(entry: Row) -> bool:
+    return entry.get("role") in ("user", "tool")
+
+
+def _history_step(index: int, entry: Row, answer: Row | None) -> Step:
+    thought, command = thought_and_command(content_text(entry))
+    action = action_of(text(entry, "action") or command, tool_call_in(entry))
+    thought = (text_or_none(entry, "thought") or thought).strip()
+    if answer is None:
+        return Step(index, thought, action, None)
+    observation, open_file, cwd = without_prompt(content_text(answer))
+    return Step(index, thought, action, observation, cwd=cwd, open_file=open_file)
