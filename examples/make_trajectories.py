@@ -9,6 +9,7 @@ Needs mini-swe-agent (pip install mini-swe-agent), git and a Unix shell. The mod
 
 import argparse
 import json
+import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -128,7 +129,8 @@ def report(names: Sequence[str]) -> int:
     if not names:
         print("the example trajectories are what the runs give")
         return 0
-    print(f"not what the runs give (made with {MADE_WITH}): {', '.join(names)}", file=sys.stderr)
+    version = f"made with {MADE_WITH}; this is Python {platform.python_version()}"
+    print(f"not what the runs give ({version}): {', '.join(names)}", file=sys.stderr)
     return 1
 
 
