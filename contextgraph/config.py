@@ -39,7 +39,7 @@ class Settings:
 
 def default_memory() -> Path:
     """The memory file used when none is named."""
-    from platformdirs import user_data_path  # noqa: PLC0415  (costs 10 ms, often not needed)
+    from platformdirs import user_data_path
 
     return user_data_path() / MEMORY_FILE
 

@@ -73,7 +73,10 @@ class AgentMemory:
         self.loop_detector = parts.loop_detector
         self.stats = parts.stats
         self._now = parts.now
-        self._shown: deque[tuple[MemoryContext, datetime]] = deque()
+        # A memory that is only read keeps no note of what it showed.
+        self._shown: deque[tuple[MemoryContext, datetime]] = deque(
+            maxlen=0 if parts.read_only else None
+        )
 
     def learn(self, raw: RawTrajectory) -> LearnReceipt:
         """Learn one finished run; on return it is stored durably.
@@ -128,7 +131,8 @@ class AgentMemory:
 
     def render(self, context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
         """The prompt text of *context*, noted as shown so that its effect can be reported."""
-        self._shown.append((context, self._now()))
+        if context:
+            self._shown.append((context, self._now()))
         return render(context, max_tokens)
 
     def report_outcome(self, context_id: str, helped: bool) -> bool:

@@ -23,6 +23,7 @@ class Parts:
     loop_detector: LoopDetector
     stats: StatisticsEngine
     now: Callable[[], datetime]
+    read_only: bool = False
 
 
 def build(
@@ -42,6 +43,7 @@ def build(
         loop_detector=LoopDetector(store),
         stats=StatisticsEngine(store),
         now=now,
+        read_only=read_only,
     )
 
 
