@@ -1,0 +1,47 @@
+"""``python -m benchmarks``: the table, or with ``--json`` one object a line."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks import asking, learning, material, starting
+from benchmarks.measure import Row
+
+SIZES = (1_000, 10_000, 100_000)
+
+
+def main() -> None:
+    """Measure and print."""
+    options = _options()
+    with TemporaryDirectory(prefix="contextgraph-benchmark-") as folder:
+        for row in _rows(options, Path(folder)):
+            print(json.dumps(row.record()) if options.json else _line(row), flush=True)
+
+
+def _rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
+    found = material.runs(options.data)
+    sizes = SIZES[:1] if options.quick else SIZES
+    yield from learning.rows(found, options.data, folder)
+    yield from starting.rows(found, folder)
+    yield from asking.rows(found, sizes, folder, options.seed)
+
+
+def _line(row: Row) -> str:
+    ratio = f"{row.ratio:8.1f} x {row.floor}" if row.ratio is not None else ""
+    budget = f"(budget {row.budget})" if row.budget else ""
+    return f"{row.what:<62} {row.value:>10.2f} {row.unit:<9} {ratio} {budget}".rstrip()
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--data", type=Path, help="trajectories to measure on (default: examples)")
+    parser.add_argument("--quick", action="store_true", help="only 1,000 fragments")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--seed", type=int, default=0, help="choice of the states asked")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

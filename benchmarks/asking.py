@@ -1,0 +1,76 @@
+"""Queries against memories of several sizes, and what these weigh."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from benchmarks.material import bundles
+from benchmarks.measure import Row, latencies, percentile
+from contextgraph import AgentMemory, State
+from contextgraph.model import RawTrajectory
+from contextgraph.trace import states_of
+
+ASKED = 200
+
+
+def rows(
+    found: Sequence[RawTrajectory], sizes: Sequence[int], folder: Path, seed: int
+) -> Iterator[Row]:
+    """p50 and p95 of queries in one repository and over all, at each number of fragments."""
+    for size in sizes:
+        path = folder / f"memory{size}.db"
+        with AgentMemory.open(str(path)) as memory:
+            for bundle in bundles(found, size):
+                memory.store.add_bundle(bundle)
+            floor = _lookup_floor(path)
+            scoped = _states(found, seed, "acme/shop0")
+            yield from _measured(memory, scoped, f"query in scope, {size:,} fragments", floor, size)
+            unscoped = _states(found, seed, "")
+            yield from _measured(memory, unscoped, f"query unscoped, {size:,} fragments", floor, 0)
+            yield Row(f"process memory, {size:,} fragments", _resident(), "MB", budget="1,200 MB")
+
+
+def _measured(
+    memory: AgentMemory, states: Sequence[State], what: str, floor: float, size: int
+) -> Iterator[Row]:
+    memory.query(states[0])
+    taken = latencies([partial(memory.query, state) for state in states])
+    name = "one lookup by index"
+    for share in (0.5, 0.95):
+        value = percentile(taken, share)
+        budget = "10 ms" if share > 0.9 and size == 100_000 else ""
+        label = f"{what}, p{share * 100:.0f}"
+        yield Row(label, value * 1000, "ms", name, value / floor, budget)
+
+
+def _states(found: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]:
+    states = [state for raw in found for state in states_of(raw)]
+    telling = [state for state in states if state.current_error] or states
+    chosen = Random(seed).choices(telling, k=ASKED // 2) + Random(seed).choices(
+        states, k=ASKED // 2
+    )
+    return [replace(state, repo=repo) for state in chosen]
+
+
+def _lookup_floor(path: Path) -> float:
+    connection = sqlite3.connect(path)
+    ids = [row[0] for row in connection.execute("SELECT id FROM fragments LIMIT 200")]
+    calls: list[Callable[[], object]] = [partial(_lookup, connection, identity) for identity in ids]
+    middle = percentile(latencies(calls), 0.5)
+    connection.close()
+    return middle
+
+
+def _lookup(connection: sqlite3.Connection, identity: str) -> object:
+    return connection.execute("SELECT * FROM fragments WHERE id = ?", (identity,)).fetchone()
+
+
+def _resident() -> float:
+    """Resident memory of this process, in MB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1000
+    return float("nan")

@@ -1,0 +1,40 @@
+"""What a fresh process costs."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.material import bundles
+from benchmarks.measure import Row, seconds
+from contextgraph import AgentMemory
+from contextgraph.model import RawTrajectory
+
+RUNS = 1_500
+
+
+def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
+    """Import, help, and one query, each in a process of its own."""
+    path = folder / "cold.db"
+    with AgentMemory.open(str(path)) as memory:
+        for number, bundle in enumerate(bundles(found, sys.maxsize)):
+            if number == RUNS:
+                break
+            memory.store.add_bundle(bundle)
+    floor = _process("pass")
+    yield _row("import contextgraph", _process("import contextgraph"), floor, "150 ms")
+    start = "from contextgraph.cli import main; import sys; sys.argv[1:] = "
+    yield _row("contextgraph --help", _process(f"{start}['--help']; main()"), floor, "250 ms")
+    asked = ["query", "--store", str(path), "--repo", "acme/shop0"]
+    asked += ["--error", "ModuleNotFoundError: No module named 'tariffs'"]
+    code = f"{start}{asked!r}; main()"
+    yield _row(f"contextgraph query, {RUNS:,} runs", _process(code), floor, "1,000 ms")
+
+
+def _row(what: str, taken: float, floor: float, budget: str) -> Row:
+    return Row(what, taken * 1000, "ms", "an empty python process", taken / floor, budget)
+
+
+def _process(code: str) -> float:
+    command = [sys.executable, "-c", code]
+    return seconds(lambda: subprocess.run(command, check=False, capture_output=True), repeat=5)
