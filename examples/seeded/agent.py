@@ -11,7 +11,9 @@ from seeded.scenario import Scenario
 from seeded.testbed import Testbed
 
 MISSING = "this needs mini-swe-agent: pip install 'mini-swe-agent>=2.4'"
-STARTED = 1935651600.0
+EPOCH = 1746435600.0
+"""5 May 2025, 9:00 UTC; a run starts as many days later as its number says."""
+SECONDS_PER_DAY = 86_400.0
 SECONDS_PER_MESSAGE = 6.5
 STEP_LIMIT = 40
 SYSTEM = "You solve programming tasks by running commands in a bash shell."
@@ -78,7 +80,8 @@ def run(scenario: Scenario, testbed: Testbed) -> dict[str, Any]:
         cost_limit=0,
     )
     agent.run(scenario.issue)
-    return _settled(agent.serialize({"instance_id": scenario.instance_id}))
+    started = EPOCH + SECONDS_PER_DAY * scenario.number
+    return _settled(agent.serialize({"instance_id": scenario.instance_id}), started)
 
 
 def _message(scenario: Scenario, index: int) -> dict[str, Any]:
@@ -96,10 +99,10 @@ def _message(scenario: Scenario, index: int) -> dict[str, Any]:
     }
 
 
-def _settled(data: dict[str, Any]) -> dict[str, Any]:
+def _settled(data: dict[str, Any], started: float) -> dict[str, Any]:
     """The script is in the messages already, and a clock would differ from run to run."""
     del data["info"]["config"]["model"]["outputs"]
     for index, message in enumerate(data["messages"]):
         if "timestamp" in message.get("extra", {}):
-            message["extra"]["timestamp"] = STARTED + SECONDS_PER_MESSAGE * index
+            message["extra"]["timestamp"] = started + SECONDS_PER_MESSAGE * index
     return data

@@ -44,6 +44,11 @@ class Scenario:
         return self.instance_id.split("__")[1].rpartition("-")[0]
 
     @property
+    def number(self) -> int:
+        """Number of the issue in its repository."""
+        return int(self.instance_id.rpartition("-")[2])
+
+    @property
     def submits(self) -> bool:
         """Whether the last step hands something in; else the run ends at its step limit."""
         return self.steps[-1].command.startswith(SUBMIT)
