@@ -32,7 +32,11 @@ _PATTERNS = (
         | (?P<stripe>(?<=[sr]k_)live_)
     )""",
     r"""-(?<=[sax][a-z]-)(?:
-        (?<=sk-)(?:(?P<anthropic>ant-)|(?P<openai>))
+        (?<=sk-)(?:
+            (?P<anthropic>ant-)
+            | (?P<openai_project>proj-|svcacct-|admin-|or-v1-)
+            | (?P<openai>)
+        )
         | (?P<gitlab>(?<=glpat-))
         | (?P<slack>(?<=xox[a-z]-))
     )""",

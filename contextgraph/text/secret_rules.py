@@ -29,9 +29,15 @@ class Rule:
     accepts: Callable[[re.Match[str]], bool]
 
 
-def _prefixed(kind: str, lead: int, body: str) -> Rule:
+_LETTERS = "A-Za-z0-9"
+_URL_SAFE = "A-Za-z0-9_-"
+
+
+def _prefixed(kind: str, lead: int, prefix: str, length: str, alphabet: str = _LETTERS) -> Rule:
     """A provider's token that starts *lead* characters before the letter of its hint."""
-    pattern = re.compile(rf"(?<![A-Za-z0-9_-])(?P<secret>{body})(?![A-Za-z0-9_-])")
+    pattern = re.compile(
+        rf"(?<![{alphabet}])(?P<secret>{prefix}[{alphabet}]{{{length}}}+)(?![{alphabet}])"
+    )
     return Rule(kind, pattern, lambda hit: hit.start() - lead, lambda m: is_random(m["secret"]))
 
 
@@ -68,7 +74,7 @@ def _scheme_end(hit: re.Match[str]) -> int:
     return hit.string.rfind("://", max(0, hit.start() - 200), hit.start())
 
 
-_JWT_PART = "[A-Za-z0-9_-]{8,}+"
+_JWT_PART = f"[{_URL_SAFE}]{{8,}}+"
 _AUTHORIZATION = re.compile(
     r"(?i)\\?[\"'`]?\]?\s{0,4}(?:=>|[:=,])\s{0,4}[bfru]?\\?[\"'`]?"
     r"(?:bearer|basic|token)\s{1,4}(?P<secret>[A-Za-z0-9._~+/=-]{8,}+)(?![(\[{<$%*])"
@@ -84,23 +90,22 @@ _PRIVATE_KEY = re.compile(
 )
 
 _RULES = {
-    "aws_access_key": _prefixed("aws-access-key", 0, r"A[KS]IA[A-Z0-9]{16}"),
-    "google": _prefixed("google-api-key", 0, r"AIza[A-Za-z0-9_-]{35}"),
-    "pypi": _prefixed("pypi-token", 5, r"pypi-AgEI[A-Za-z0-9_-]{20,}+"),
-    "github": _prefixed("github-token", 3, r"gh[posur]_[A-Za-z0-9]{30,}+"),
-    "github_pat": _prefixed("github-token", 10, r"github_pat_[A-Za-z0-9_]{30,}+"),
-    "gitlab": _prefixed("gitlab-token", 5, r"glpat-[A-Za-z0-9_-]{20,}+"),
-    "anthropic": _prefixed("anthropic-key", 2, r"sk-ant-[A-Za-z0-9_-]{20,}+"),
-    "openai": _prefixed(
-        "openai-key",
-        2,
-        r"sk-(?:(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_-]{20,}+|[A-Za-z0-9]{20,}+)",
+    "aws_access_key": _prefixed("aws-access-key", 0, "A[KS]IA", "16"),
+    "google": _prefixed("google-api-key", 0, "AIza", "35", _URL_SAFE),
+    "pypi": _prefixed("pypi-token", 5, "pypi-AgEI", "20,", _URL_SAFE),
+    "github": _prefixed("github-token", 3, "gh[posur]_", "30,"),
+    "github_pat": _prefixed("github-token", 10, "github_pat_", "30,", "A-Za-z0-9_"),
+    "gitlab": _prefixed("gitlab-token", 5, "glpat-", "20,", _URL_SAFE),
+    "anthropic": _prefixed("anthropic-key", 2, "sk-ant-", "20,", _URL_SAFE),
+    "openai_project": _prefixed(
+        "openai-key", 2, "sk-(?:proj|svcacct|admin|or-v1)-", "20,", _URL_SAFE
     ),
-    "stripe": _prefixed("stripe-key", 2, r"[sr]k_live_[A-Za-z0-9]{16,}+"),
-    "slack": _prefixed("slack-token", 4, r"xox[a-z]-[A-Za-z0-9-]{10,}+"),
-    "npm": _prefixed("npm-token", 3, r"npm_[A-Za-z0-9]{36}"),
-    "huggingface": _prefixed("huggingface-token", 2, r"hf_[A-Za-z0-9]{30,}+"),
-    "jwt": _prefixed("jwt", 2, rf"eyJ{_JWT_PART}\.{_JWT_PART}\.{_JWT_PART}"),
+    "openai": _prefixed("openai-key", 2, "sk-", "20,"),
+    "stripe": _prefixed("stripe-key", 2, "[sr]k_live_", "16,"),
+    "slack": _prefixed("slack-token", 4, "xox[a-z]-", "10,", "A-Za-z0-9-"),
+    "npm": _prefixed("npm-token", 3, "npm_", "36"),
+    "huggingface": _prefixed("huggingface-token", 2, "hf_", "30,"),
+    "jwt": _prefixed("jwt", 2, rf"eyJ{_JWT_PART}\.{_JWT_PART}\.", "8,", _URL_SAFE),
     "private_key": Rule("private-key", _PRIVATE_KEY, _after, lambda match: True),
     "authorization": Rule(
         "authorization", _AUTHORIZATION, _after, lambda match: is_credential(match["secret"])

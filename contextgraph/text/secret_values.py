@@ -26,7 +26,7 @@ _PLACEHOLDERS = (
 )
 _TEMPLATE = re.compile(r"\$[({]|^\$[A-Za-z_]\w*$|\{\w*\}|\{\{|%[(sdr]|<[^<>]*>")
 _NO_SECRET = re.compile(
-    r"[~.]{0,2}/(?:[a-z._-]+/?)+\Z"  # a path
+    r"[~.]{0,2}/(?:[a-z0-9._-]++/?)+\Z"  # a path
     r"|[\w.+-]+@[\w-]+\.[\w.]+\Z"  # an address
     r"|\S*://"
     r"|[\w./-]+\.(?:[jt]sx?|json|py|txt|pem|key|crt|ya?ml|toml|cfg|ini|md|html?)\Z"

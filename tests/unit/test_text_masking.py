@@ -1,0 +1,230 @@
+"""Secrets are masked by kind; code, words and placeholders are not."""
+
+import json
+import time
+
+import pytest
+
+from contextgraph.text import mask_secrets
+
+# Joined at run time: nothing in this file may look like a secret to a scanner.
+RANDOM = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0" + "xR2uL5oI8eA"
+HEX = "0f3a9c1d" * 4
+BASE64_LINE = "MIIEvQIBADANBgkqhkiG9w0BAQ" + "EFAASCBKcwggSjAgEAAoIBAQ"
+BEGIN, END = "-----BEGIN RSA PRIVATE" + " KEY-----", "-----END RSA PRIVATE" + " KEY-----"
+JWT = ".".join(("eyJ" + "hbGciOiJIUzI1NiJ9", "eyJ" + "zdWIiOiIxMjM0In0", RANDOM))
+
+TOKENS = {
+    "aws-access-key": ["AK" + "IAQ7ZT4XWJ2NMB5RLC", "AS" + "IAQ7ZT4XWJ2NMB5RLC"],
+    "github-token": [f"gh{letter}_" + RANDOM[:36] for letter in "pousr"]
+    + ["github" + "_pat_11ABCDEFG0" + RANDOM],
+    "gitlab-token": ["glp" + "at-" + RANDOM[:20]],
+    "openai-key": ["sk" + "-" + RANDOM, "sk" + "-proj-" + RANDOM, "sk" + "-or-v1-" + HEX * 2],
+    "anthropic-key": ["sk" + "-ant-api03-" + RANDOM + "-" + RANDOM],
+    "slack-token": ["xo" + "xb-2384729384-" + RANDOM[:24]],
+    "stripe-key": ["sk" + "_live_" + RANDOM[:24], "rk" + "_live_" + RANDOM[:24]],
+    "google-api-key": ["AI" + "za" + RANDOM[:35]],
+    "npm-token": ["np" + "m_" + RANDOM[:36]],
+    "pypi-token": ["pyp" + "i-AgEI" + "cHlwaS5vcmc" + RANDOM],
+    "huggingface-token": ["h" + "f_" + RANDOM[:34]],
+    "jwt": [JWT],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "token"), [(kind, token) for kind, tokens in TOKENS.items() for token in tokens]
+)
+@pytest.mark.parametrize(
+    "form", ["{}", "use {} now", 'key="{}"', "[{}]", "a={}\nb", "/{}/", "é{}é"]
+)
+def test_a_token_with_a_known_prefix_is_masked_wherever_it_stands(kind, token, form):
+    assert mask_secrets(form.format(token)) == form.format(f"<secret:{kind}>")
+
+
+@pytest.mark.parametrize(
+    ("before", "value", "after", "kind"),
+    [
+        ('password = "', "hunter2hunter2", '"', "password"),
+        ("password='", "S3cret!pass", "')", "password"),
+        ('"db_password": "', "Tr0ub4dor&3", '",', "password"),
+        ("  password: ", "s3cr3t-p4ss", "\n", "password"),
+        ("MYSQL_PASSWORD=", "correct1horse", "\n", "password"),
+        ("DB_PWD=", "correct1horse", "\n", "password"),
+        ("export PASSWD=", "correct1horse", "", "password"),
+        ("'password' => '", "hunter2hunter2", "'", "password"),
+        ('login(passwd: str = "', "hunter2hunter2", '")', "password"),
+        ('{\\"password\\": \\"', "hunter2hunter2", '\\"}', "password"),
+        ('environ["API_KEY"] = "', HEX, '"', "api-key"),
+        ("api-key: ", HEX, "\n", "api-key"),
+        ("apiKey: '", HEX, "'", "api-key"),
+        ('ACCESS_KEY = "', RANDOM, '"', "api-key"),
+        ('client_secret="', RANDOM, '"', "secret"),
+        ("SECRET_KEY = '", "k#skh!5o2zz9hr&akid5zh", "'", "secret"),
+        ('auth_token = "', RANDOM, '"', "token"),
+        ("GET /items?access_token=", HEX, "&page=2", "token"),
+        ("--token=", HEX, " run", "token"),
+        ('TOKEN: Final = b"', HEX, '"', "token"),
+        ("aws_secret_access_key = ", "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYzQ8dKEYabc", "\n", None),
+        ("AWS_SECRET_ACCESS_KEY=", "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYzQ8dKEYabc", "\n", None),
+        ('secretAccessKey: "', "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYzQ8dKEYabc", '"', None),
+        ("Authorization: Bearer ", RANDOM, "\n", "authorization"),
+        ('-H "authorization: Basic ', "dXNlcjpodW50ZXIy", '"', "authorization"),
+        ('{"Authorization": "Bearer ', HEX, '"}', "authorization"),
+        ('headers["Authorization"] = "token ', HEX, '"', "authorization"),
+        ('HTTP_AUTHORIZATION="Bearer ', HEX, '"', "authorization"),
+        ("postgres://admin:", "hunter2", "@db:5432/app", "url-password"),
+        ("https://bot:", "correct-horse", "@git.local/x.git", "url-password"),
+    ],
+)
+def test_a_literal_value_of_a_telling_name_is_masked(before, value, after, kind):
+    marker = f"<secret:{kind or 'aws-secret-key'}>"
+    assert mask_secrets(before + value + after) == before + marker + after
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"\n{BASE64_LINE}\n{BASE64_LINE}\nabc==\n",
+        f"\\n{BASE64_LINE}\\n{BASE64_LINE}\\nabc==\\n",
+        f"\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00FF\n\n{BASE64_LINE}\n{BASE64_LINE}\n",
+        f'\n12:  "{BASE64_LINE}"\n13:  "{BASE64_LINE}"\n',
+    ],
+)
+def test_the_body_of_a_private_key_is_masked(body):
+    masked = mask_secrets(f"x {BEGIN}{body}{END} y")
+    assert BASE64_LINE not in masked
+    assert "abc==" not in masked
+    assert masked.startswith(f"x {BEGIN}<secret:private-key>")
+    assert masked.endswith(f"{END} y")
+
+
+def test_a_private_key_without_its_end_is_masked():
+    cut = f"{BEGIN}\n{BASE64_LINE}\n{BASE64_LINE[:9]}"
+    assert mask_secrets(cut) == f"{BEGIN}<secret:private-key>"
+    assert mask_secrets(f"{BEGIN}\n{BASE64_LINE}\n$ ls -l") == (
+        f"{BEGIN}<secret:private-key>\n$ ls -l"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "token = self.get_token()",
+        "token = tokens[0]",
+        "token = stream.current_token1",
+        "token: str",
+        "token: Optional[str] = None",
+        "token=lexer_token_2)",
+        "password=None",
+        'password = "password"',
+        'password = "secret"',
+        'PASSWORD = "PASSWORD_FIELD"',
+        "password = getpass.getpass()",
+        'password = "<your-password1>"',
+        'password = "${DB_PASSWORD1}"',
+        "PASSWORD=$DB_PASSWORD1",
+        'password = "{password1}"',
+        'password = f"{user}12345678"',
+        'password = "%(password1)s"',
+        'password = "xxxxxxxx1"',
+        'password = "********"',
+        'password = "example1234"',
+        'token = "your-token-123"',
+        'token = "float32_type"',
+        'token_type = "identifier12"',
+        'max_tokens = "100000000"',
+        "max_tokens: 1000000000",
+        'token == "abc123def456"',
+        'secret_name = "path/to/thing1"',
+        'secret = "/run/secrets/db1"',
+        'secret = "https://vault.local/v1"',
+        'private_key = "id_rsa_2048.pem"',
+        'primary_key = "abc123def456"',
+        "foreign_key='app1.Model2'",
+        "sort(key=lambda item1: item1[2])",
+        '"Authorization": "Bearer " + token',
+        'f"Authorization: Bearer {token}"',
+        "Authorization: Bearer <token>",
+        "Authorization: Bearer YOUR_TOKEN_HERE",
+        "authorization = basic authentication",
+        "http://user:pass@host/",
+        "http://user:password@host/",
+        "cloudinary://api_key:api_secret@name",
+        "http://${USER}:${PASSWORD}@host/",
+        "http://localhost:8000/@me",
+        "git@github.com:owner/name.git",
+        "@decorator",
+        "sk-estimator-doc-link fitted",
+        "task-1234567890123456789012345",
+        "sk" + "-xxxxxxxxxxxxxxxxxxxxxxxx1",
+        "ghp" + "_" + "x" * 36,
+        "hf_hub_download_with_retries_and_timeout",
+        "npm_config_registry",
+        "AK" + "IAIOSFODNN7EXAMPLE",
+        "AKIA",
+        f'if "{BEGIN}" in text:',
+        f"{BEGIN}\n...\n{END}",
+        "commit " + HEX + "0f3a9c1d",
+        "eyJ is how a JWT begins",
+    ],
+)
+def test_code_words_and_placeholders_stay(code):
+    assert mask_secrets(code) == code
+
+
+def test_a_text_without_secrets_is_returned_itself():
+    text = "Traceback (most recent call last):\n  KeyError: 'token'\n"
+    assert mask_secrets(text) is text
+
+
+def test_masking_twice_changes_nothing_more():
+    text = "\n".join(
+        [f"x={token}" for tokens in TOKENS.values() for token in tokens]
+        + [f'password="{RANDOM}"', f"Authorization: Bearer {RANDOM}", f"s3://u:{HEX}@host"]
+    )
+    assert mask_secrets(mask_secrets(text)) == mask_secrets(text)
+
+
+def test_a_secret_that_touches_a_masked_one_is_masked_too():
+    token = "gh" + "p_" + RANDOM[:36]
+    text = f"{BEGIN}\n{BASE64_LINE}\n{END}{token}"
+    assert token not in mask_secrets(text)
+
+
+def test_masked_json_is_still_json():
+    record = {"password": RANDOM, "log": f'token="{HEX}" and {JWT}', "n": 1}
+    masked = json.loads(mask_secrets(json.dumps(record)))
+    assert masked["n"] == 1
+    assert HEX not in masked["log"]
+    assert masked["password"] == "<secret:password>"
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "eyJ",
+        ".eyJaaaaaaaaa",
+        "sk-",
+        "gh" + "p_",
+        "token=",
+        'password="',
+        "secret_access_key_",
+        "://a:",
+        "://a:b@",
+        "@",
+        "a@",
+        "PRIVATE KEY-----",
+        "PRIVATE KEY-----\n" + "A" * 16,
+        "Authorization: Bearer ",
+        "xoxb-",
+        "pypi-AgEI",
+        "aaaaaaaaaaaaaaa1",
+        "\nAAAAAAAAAAAAAAAA",
+        "api_key: a[a",
+    ],
+)
+def test_a_hostile_line_takes_linear_time(unit):
+    text = BEGIN + unit * (300_000 // len(unit))
+    start = time.process_time()
+    mask_secrets(text)
+    assert time.process_time() - start < 10  # linear: 0.4 s at most; quadratic: minutes
