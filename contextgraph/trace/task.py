@@ -1,0 +1,142 @@
+"""What an issue asks for, told from its text."""
+
+import re
+from dataclasses import dataclass
+
+from contextgraph.model import TaskType
+
+_READ = 6000
+# Most issues report a bug; this much evidence must speak against it.
+_PRIOR = {TaskType.BUG_FIX: 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    """A pattern in the title or the body that speaks for a task type with a *weight*."""
+
+    pattern: re.Pattern[str]
+    task_type: TaskType
+    weight: float
+
+
+def _words(task_type: TaskType, weight: float, words: str) -> _Sign:
+    """A sign that any of *words* gives, in which blanks separate and ``_`` stands for a blank."""
+    pattern = "|".join(words.split()).replace("_", " ")
+    return _Sign(re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), task_type, weight)
+
+
+def _start(task_type: TaskType, weight: float, words: str) -> _Sign:
+    """A sign that any of *words* gives at the very start."""
+    pattern = "|".join(words.split()).replace("_", " ")
+    lead = r"\W*(?:(?:please|we should|let'?s|can we|could you) )?"
+    return _Sign(re.compile(rf"\A{lead}(?:{pattern})\b", re.IGNORECASE), task_type, weight)
+
+
+_IN_TITLE = (
+    _words(
+        TaskType.BUG_FIX,
+        3,
+        r"\w*(?:Error|Exception) traceback crash\w* bugs? fail(?:s|ing|ed|ure)? broken breaks? "
+        r"wrong\w* incorrect\w* regress\w* regr unexpected\w* inconsisten\w* invalid mistaken\w* problems? "
+        r"issue_with corrupt\w* leak\w* hangs? stuck raises? throws? drops? loses? lost confus\w* "
+        r"ignor(?:es|ed|ing) misses vulnerab\w* security deadlock incompatib\w*",
+    ),
+    _words(
+        TaskType.BUG_FIX,
+        3,
+        r"does_?n[o']t do(?:es)?_not is_?n[o']t are_?n[o']t can_?n[o']t cannot won'?t not "
+        r"no_longer unable_to never should_?n[o']t",
+    ),
+    _start(TaskType.FEATURE, 4, r"\[?(?:feature|enhancement|feat|request|rfe|proposal)"),
+    _start(
+        TaskType.FEATURE,
+        4,
+        r"add allow support implement enable provide expose introduce include make let accept "
+        r"create extend offer report preserve automatically ability option new do_not don'?t",
+    ),
+    _words(
+        TaskType.FEATURE,
+        3,
+        r"add(?:ing|ition)? support(?:ing)? feature ability options?_(?:to|for) allow(?:ing)? "
+        r"enhancement implement\w* compliance would_be flag configurable customi[sz]\w* suggest\w* "
+        r"hardcode\w* fallback possib\w* should",
+    ),
+    _words(
+        TaskType.REFACTOR,
+        5,
+        r"refactor\w* clean_?-?up renam\w* deprecat\w* simplif\w* remov(?:e|al|ing) drop_support "
+        r"speed_?up slow\w* performance optimi[sz]\w* replace migrate reorgani[sz]e move unify",
+    ),
+    _start(TaskType.REFACTOR, 4, r"remove rename refactor deprecate clean_?up simplify drop"),
+    _words(
+        TaskType.TEST,
+        5,
+        r"tests?_(?:fail\w*|suite|coverage|cases?|are|is|errors?) "
+        r"(?:failing|flaky|missing|unit)_tests? coverage",
+    ),
+    _words(TaskType.DOCS, 6, r"documentation docs? docstrings? readme typos? tutorial"),
+    _words(
+        TaskType.OTHER,
+        5,
+        r"packag(?:e|ing)_(?:for|on) release upgrade bump pin "
+        r"update_(?:port|dependenc\w*|version\w*|requirements?) github_actions? ci wheels? pypi",
+    ),
+)
+_IN_BODY = (
+    _words(
+        TaskType.BUG_FIX,
+        3,
+        r"most_recent_call_last [A-Z]\w+(?:Error|Exception):_\S",
+    ),
+    _words(
+        TaskType.BUG_FIX,
+        2,
+        r"(?:actual|current|observed|expected)_(?:behaviou?r|result|output) "
+        r"to_reproduce describe_the_bug minimal_(?:reproduc\w*|example) what_happened",
+    ),
+    _words(
+        TaskType.BUG_FIX,
+        1.5,
+        r"bug regression broke breaks broken crash\w* wrong incorrect\w* fails? error exception "
+        r"unexpected\w* instead_of used_to_work no_longer",
+    ),
+    _words(
+        TaskType.FEATURE,
+        4,
+        r"your_feature_request_related the_solution_you'?d_like feature_request "
+        r"describe_the_feature proposed_(?:feature|solution|change)",
+    ),
+    _words(
+        TaskType.FEATURE,
+        2,
+        r"would_(?:be_)?(?:\w+_){0,3}(?:nice|great|useful|good|helpful|cool|convenient|awesome) "
+        r"it'?d_be nice[_-]to[_-]haves?",
+    ),
+    _words(
+        TaskType.FEATURE,
+        1.5,
+        r"i(?:'d|_would)_like_(?:to|for) we_(?:should|could|need_to) (?:could|can)_(?:we|you) "
+        r"should_(?:also_)?(?:support|allow|provide|be_able|accept|have) ability_to "
+        r"add_(?:a|an|support|the) implement proposal would_like is_missing currently",
+    ),
+    _words(
+        TaskType.REFACTOR, 1.5, r"refactor\w* clean(?:ed)?_?up rename deprecat\w* simplify slow"
+    ),
+    _words(TaskType.DOCS, 1, r"documentation docstring readme"),
+    _Sign(re.compile(r"\[x\] (?:this is a )?bug", re.IGNORECASE), TaskType.BUG_FIX, 3),
+    _Sign(re.compile(r"\[x\] (?:this is a )?(?:feature|enh)", re.IGNORECASE), TaskType.FEATURE, 5),
+)
+
+
+def task_type_of(issue_text: str) -> TaskType:
+    """The kind of work that an issue asks for; `OTHER` where there is no text."""
+    text = issue_text.strip()[:_READ]
+    if not text:
+        return TaskType.OTHER
+    title, _, body = text.partition("\n")
+    scores = {task_type: _PRIOR.get(task_type, 0.0) for task_type in TaskType}
+    for part, signs in ((title[:300], _IN_TITLE), (body, _IN_BODY)):
+        for sign in signs:
+            if sign.pattern.search(part):
+                scores[sign.task_type] += sign.weight
+    return max(scores, key=lambda task_type: scores[task_type])
