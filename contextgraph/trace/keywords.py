@@ -27,11 +27,21 @@ def keywords_of(message: str, error_type: str) -> tuple[str, ...]:
     """
     text = message[:_READ]
     candidates = [*_quoted_names(text), *_code_words(text), *_telling_words(text)]
-    known = {error_type, error_type.rsplit(".", 1)[-1]}
-    unique = dict.fromkeys(word for word in candidates if word not in known)
-    if not unique:
-        unique = dict.fromkeys(word.lower() for word in _WORD.findall(text))
-    return tuple(unique)[:KEYWORDS]
+    chosen = _distinct(candidates, error_type) or _distinct(_WORD.findall(text), "")
+    return tuple(chosen)
+
+
+def _distinct(words: list[str], error_type: str) -> list[str]:
+    """The first few *words* of which none is part of another."""
+    chosen: list[str] = []
+    said = error_type.lower()
+    for word in words:
+        if word.lower() not in said:
+            chosen.append(word)
+            said = f"{said} {word.lower()}"
+        if len(chosen) == KEYWORDS:
+            break
+    return chosen
 
 
 def _quoted_names(text: str) -> list[str]:

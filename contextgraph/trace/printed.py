@@ -44,7 +44,7 @@ def usage_error(text: str) -> Finding | None:
 def printed_error(text: str) -> Finding | None:
     """The first failure that a program prints itself, with its class where that is shown."""
     lowered = "rror" in text or "xception" in text or "ERROR" in text
-    if not lowered and not any(word in text for word in ("ailed", "atal", "RITICAL")):
+    if not lowered and not any(word in text for word in ("ailed", "atal", "ritical", "RITICAL")):
         return None
     if match := _CLASS.search(text):
         return named(match[1], match[2])

@@ -6,8 +6,8 @@ from contextgraph.model import Family
 from contextgraph.trace.finding import Finding
 
 _SHELL = re.compile(
-    r"^(?:/(?:usr/)?bin/)?-?(bash|sh|zsh|dash|ksh|\S{1,200}\.sh|eval)"
-    r"(?:: (?:line )?(\d+))?: ([^\n]*)",
+    r"^(?:(?:/\S{0,40}/)?-?(?:bash|sh|zsh|dash|ksh|eval)(?:: (?:line )?\d+)?"
+    r"|\S{1,200}: (?:line )?\d+): ([^\n]*)",
     re.MULTILINE,
 )
 _COMMAND = re.compile(
@@ -25,7 +25,8 @@ _REASON = re.compile(
     r"missing destination file operand|syntax error|unexpected EOF|unexpected end of file|"
     r"Argument list too long|No space left on device|Read-only file system|"
     r"numeric argument required|too many arguments|ambiguous redirect|cannot execute|"
-    r"bad substitution|unbound variable|event not found|not a valid identifier|are the same file|Syntax error|Bad substitution|"
+    r"bad substitution|unbound variable|event not found|not a valid identifier|are the same file|"
+    r"Syntax error|Bad substitution|"
     r"unterminated `?s'?|unknown command|invalid (?:number|context|line|mode|argument)|"
     r"extra operand|cannot open|paths must precede expression|unknown predicate|not found|"
     r"Invalid (?:regular expression|range end|back reference|preceding regular expression)|"
@@ -67,20 +68,15 @@ def _interpreter(text: str) -> Finding | None:
 
 
 def _shell(text: str) -> Finding | None:
-    if "sh" not in text and "eval" not in text:
-        return None
     for match in _SHELL.finditer(text):
-        if reason := _REASON.search(match[3][-400:]):
-            shell = match[1]
-            name = "bash" if shell.endswith("sh") or shell == "eval" else shell
-            return Finding(Family.SHELL, f"{name}: {_unified(reason.group(), shell)}", match[3])
+        if reason := _REASON.search(match[1][-400:]):
+            return Finding(Family.SHELL, f"bash: {_unified(reason.group())}", match[1])
     return None
 
 
-def _unified(reason: str, shell: str) -> str:
+def _unified(reason: str) -> str:
     """The reason in the words of bash, whichever shell said it."""
-    lowered = reason.lower()
-    if lowered in (_SYNTAX_DETAIL, "unexpected eof", "unexpected end of file"):
+    if reason.lower() in (_SYNTAX_DETAIL, "unexpected eof", "unexpected end of file"):
         return _SYNTAX_DETAIL
     return "command not found" if reason == "not found" else reason
 

@@ -9,6 +9,11 @@ from contextgraph.trace.finding import Finding
 _HEADER = "Traceback (most recent call last)"
 _FRAME = re.compile(r'  File "([^"\n]{1,1000})", line (\d+)')
 _RAISED = re.compile(r"([A-Za-z_][\w.]{0,150})(?::[ ]?(.*))?$", re.DOTALL)
+# What a program prints on its other stream may stand between the frames and the exception.
+_CLASS_LINE = re.compile(
+    r"(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*|(?<=\.)[a-z]\w*|\w*(?:[Ee]rror|[Ee]xception|exit))"
+    r"(?:: |:?[ ]?$)"
+)
 _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 _BARE_SYNTAX = re.compile(r"^(SyntaxError|IndentationError|TabError): ([^\n]*)", re.MULTILINE)
 _LINES = 20_000
@@ -19,14 +24,16 @@ def last_traceback(text: str) -> Finding | None:
     start = text.rfind(_HEADER)
     if start < 0:
         return _bare_syntax_error(text)
-    location = None
+    location, odd = None, ""
     lines = _unprefixed(text, start)
     for line in lines:
         if frame := _FRAME.match(line):
             location = f"{frame[1]}:{frame[2]}"
         elif line and not line[0].isspace():
-            return raised(line, lines, location)
-    return Finding(Family.PYTHON_EXCEPTION, "Exception", "", location)
+            if _CLASS_LINE.match(line):
+                return raised(line, lines, location)
+            odd = odd or line
+    return raised(odd, lines, location)
 
 
 def raised(line: str, following: Iterator[str], location: str | None) -> Finding:
