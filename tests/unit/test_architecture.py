@@ -54,6 +54,10 @@ def test_every_room_has_a_floor() -> None:
     assert rooms() <= {floor.strip("()") for floor in floors()}
 
 
+def test_only_rooms_that_are_not_built_are_optional() -> None:
+    assert rooms() & {floor.strip("()") for floor in floors() if floor.startswith("(")} == set()
+
+
 @pytest.mark.parametrize("name", modules())
 def test_every_module_can_be_imported_by_itself(name: str) -> None:
     import_module(name)
