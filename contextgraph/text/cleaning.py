@@ -4,7 +4,7 @@ import re
 
 # CSI and OSC sequences, then the escapes of two or three characters.
 _ANSI = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"
+    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]?"
     r"|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)"
     r"|\x1b[ -/]{0,2}[0-~]"
 )

@@ -12,9 +12,8 @@ _FENCE = re.compile(
     rf"{_LESS}(?:(?P<close>\\*/){_NAME}\s{{0,8}}"
     rf"|{_NAME}(?P<attributes>(?!{_MORE})[^\n<>\w-](?:(?!{_MORE})[^\n<>]){{0,300}}+)?+){_MORE}"
 )
-_ATTRIBUTE_ID = re.compile(
-    r"\bid\s{0,4}=\W{0,8}(?:u0022|quot;|#34;)?(?P<id>[A-Za-z0-9_.:-]{1,128})"
-)
+_QUOTE = r"""(?:\\*["']|\\+u0022|&(?:quot|\#34);)?"""
+_ATTRIBUTE_ID = re.compile(rf"\bid\s{{0,4}}=\s{{0,4}}{_QUOTE}({_ID.pattern})")
 
 
 def fence(text: str, context_id: str) -> str:

@@ -1,0 +1,79 @@
+"""What this product put into a prompt is found again and left out."""
+
+import html
+import json
+
+import pytest
+
+from contextgraph.text import fence, strip_fenced
+
+FENCED = fence("Try `pip install x`.\nThen run.", "ctx_01")
+
+
+def test_a_fence_names_its_context():
+    assert fence("advice", "ctx_01") == (
+        '<contextgraph-memory id="ctx_01">\nadvice\n</contextgraph-memory>'
+    )
+
+
+@pytest.mark.parametrize("context_id", ["", 'a"b', "a b", "a>b", "x" * 129])
+def test_an_id_that_could_break_out_of_the_marker_is_refused(context_id):
+    with pytest.raises(ValueError, match="context id"):
+        fence("advice", context_id)
+
+
+def test_a_text_without_a_fence_is_returned_itself():
+    text = "no fence here"
+    assert strip_fenced(text)[0] is text
+
+
+def test_blocks_are_removed_and_their_ids_listed_once_in_order():
+    text = f"a{FENCED}b{fence('x', 'ctx_02')}c{FENCED}d"
+    assert strip_fenced(text) == ("abcd", ("ctx_01", "ctx_02"))
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        json.dumps(FENCED),
+        json.dumps(json.dumps(FENCED)),
+        json.dumps(FENCED).replace("<", "\\u003c").replace(">", "\\u003e"),
+        json.dumps(FENCED).replace("</", "<\\/"),
+        html.escape(FENCED),
+        FENCED.replace('"', "'"),
+        FENCED.replace('id="', 'version=2 id = "'),
+        "\n".join(f"    {line}" for line in FENCED.splitlines()),
+        "\n".join(f"> {line}" for line in FENCED.splitlines()),
+    ],
+)
+def test_escaped_indented_and_quoted_copies_are_found(copy):
+    rest, ids = strip_fenced(f"before {copy} after")
+    assert ids == ("ctx_01",)
+    assert "pip install" not in rest
+    assert "Then run" not in rest
+    assert rest.startswith("before ")
+    assert rest.endswith(" after")
+
+
+def test_a_fence_that_was_cut_off_reaches_to_the_end():
+    assert strip_fenced("a" + FENCED[:-5] + " b") == ("a", ("ctx_01",))
+
+
+def test_an_end_without_a_beginning_is_dropped_alone():
+    assert strip_fenced("a</contextgraph-memory>b") == ("ab", ())
+
+
+def test_a_fence_within_a_fence_ends_before_the_outer_one():
+    outer = f'<contextgraph-memory id="outer">x{FENCED}y</contextgraph-memory>'
+    assert strip_fenced(f"a{outer}b") == ("ab", ("outer", "ctx_01"))
+
+
+def test_a_fence_whose_id_was_removed_is_still_a_fence():
+    assert strip_fenced("a<contextgraph-memory>x</contextgraph-memory>b") == ("ab", ())
+
+
+@pytest.mark.parametrize(
+    "word", ["contextgraph-memory", "contextgraph-memory-store", "<contextgraph-memoryx>"]
+)
+def test_the_mere_name_is_no_fence(word):
+    assert strip_fenced(f"pip install {word}") == (f"pip install {word}", ())
