@@ -38,10 +38,19 @@ def signed(finding: Finding) -> ErrorSignature:
 
 
 def plain(text: str) -> str:
-    """*text* without terminal control sequences and carriage returns."""
+    """*text* without control sequences, carriage returns and noise of an interpreter's start."""
     if "\x1b" in text:
         text = _CONTROL.sub("", text)
+    if "Remainder of file ignored" in text:
+        text = _without_start_up(text)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _without_start_up(text: str) -> str:
+    """*text* without what Python says at its start of broken ``.pth`` files, and goes on."""
+    start = text.find("Error processing line")
+    end = text.find("\n", text.rfind("Remainder of file ignored"))
+    return text[:start] + (text[end + 1 :] if end >= 0 else "") if start >= 0 else text
 
 
 def line_at(text: str, position: int) -> str:

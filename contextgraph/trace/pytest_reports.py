@@ -25,7 +25,8 @@ _LISTED = re.compile(r"^(?:FAILED|ERROR) (\S+?\.py\S*)(?: - ([^\n]*))?$", re.MUL
 _VERBOSE = re.compile(r"^\S+\.py::\S+ (?:FAILED|ERROR)\b", re.MULTILINE)
 _CONFTEST = "ImportError while loading conftest"
 _NOT_COLLECTED = re.compile(
-    r"^ERROR: (file or directory not found|file not found|not found|found no collectors for)"
+    r"^(?:collecting \.\.\. )?ERROR: "
+    r"(file or directory not found|file not found|not found|found no collectors for)"
     r":? ([^\n]*)",
     re.MULTILINE,
 )

@@ -7,7 +7,7 @@ from contextgraph.trace.finding import Finding
 
 _SHELL = re.compile(
     r"^(?:(?:/\S{0,40}/)?-?(?:bash|sh|zsh|dash|ksh|eval)(?:: (?:line )?\d+)?"
-    r"|\S{1,200}: (?:line )?\d+): ([^\n]*)",
+    r"|\(eval\)(?::[\w.-]+)?:\d+|\S{1,200}: (?:line )?\d+): ([^\n]*)",
     re.MULTILINE,
 )
 _COMMAND = re.compile(
@@ -19,7 +19,7 @@ _COMMAND = re.compile(
     re.MULTILINE,
 )
 _REASON = re.compile(
-    r"command not found|No such file or directory|Permission denied|[Ii]s a directory|"
+    r"command not found|[Nn]o such file or directory|Permission denied|[Ii]s a directory|"
     r"[Nn]ot a directory|invalid option|unrecognized option|unknown option|File exists|"
     r"illegal option|Directory not empty|Operation not permitted|missing (?:file )?operand|"
     r"missing destination file operand|syntax error|unexpected EOF|unexpected end of file|"
@@ -78,6 +78,8 @@ def _unified(reason: str) -> str:
     """The reason in the words of bash, whichever shell said it."""
     if reason.lower() in (_SYNTAX_DETAIL, "unexpected eof", "unexpected end of file"):
         return _SYNTAX_DETAIL
+    if reason == "no such file or directory":
+        return "No such file or directory"
     return "command not found" if reason == "not found" else reason
 
 

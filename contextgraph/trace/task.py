@@ -37,8 +37,9 @@ _IN_TITLE = (
         TaskType.BUG_FIX,
         3,
         r"\w*(?:Error|Exception) traceback crash\w* bugs? fail(?:s|ing|ed|ure)? broken breaks? "
-        r"wrong\w* incorrect\w* regress\w* regr unexpected\w* inconsisten\w* invalid mistaken\w* problems? "
-        r"issue_with corrupt\w* leak\w* hangs? stuck raises? throws? drops? loses? lost confus\w* "
+        r"wrong\w* incorrect\w* regress\w* regr unexpected\w* inconsisten\w* invalid "
+        r"mistaken\w* problems? issue_with corrupt\w* leak\w* hangs? stuck raises? throws? "
+        r"drops? loses? lost confus\w* "
         r"ignor(?:es|ed|ing) misses vulnerab\w* security deadlock incompatib\w*",
     ),
     _words(

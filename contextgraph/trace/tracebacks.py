@@ -7,6 +7,7 @@ from contextgraph.model import Family
 from contextgraph.trace.finding import Finding
 
 _HEADER = "Traceback (most recent call last)"
+_IGNORED = "Exception ignored in"
 _FRAME = re.compile(r'  File "([^"\n]{1,1000})", line (\d+)')
 _RAISED = re.compile(r"([A-Za-z_][\w.]{0,150})(?::[ ]?(.*))?$", re.DOTALL)
 # What a program prints on its other stream may stand between the frames and the exception.
@@ -21,7 +22,7 @@ _LINES = 20_000
 
 def last_traceback(text: str) -> Finding | None:
     """The exception that the last traceback of *text* ends in, with its deepest frame."""
-    start = text.rfind(_HEADER)
+    start = _last_header(text)
     if start < 0:
         return _bare_syntax_error(text)
     location, odd = None, ""
@@ -34,6 +35,14 @@ def last_traceback(text: str) -> Finding | None:
                 return raised(line, lines, location)
             odd = odd or line
     return raised(odd, lines, location)
+
+
+def _last_header(text: str) -> int:
+    """Where the last traceback begins that did not pass unnoticed by the program."""
+    start = text.rfind(_HEADER)
+    while start > 0 and _IGNORED in text[text.rfind("\n", 0, start - 1) + 1 : start]:
+        start = text.rfind(_HEADER, 0, start)
+    return start
 
 
 def raised(line: str, following: Iterator[str], location: str | None) -> Finding:
