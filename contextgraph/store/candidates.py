@@ -1,0 +1,202 @@
+"""Candidates: first the keys of the best rows, by index alone, then their values."""
+
+from collections.abc import Mapping, Sequence
+from sqlite3 import Connection
+
+from contextgraph.model import (
+    ErrorPattern,
+    ErrorSignature,
+    Fragment,
+    FragmentCandidate,
+    Phase,
+    RecoveryCandidate,
+    SignatureLevel,
+    TaskType,
+    Trajectory,
+)
+from contextgraph.store import full_text, rows
+from contextgraph.store.scoping import Scoped
+
+_LEVELS = {
+    SignatureLevel.TEMPLATE: (
+        "recovered_template",
+        """r.error = (SELECT key FROM error_pattern WHERE tenant = :tenant AND family = :family
+        AND error_type = :error_type AND template = :template)""",
+    ),
+    SignatureLevel.TYPE: (
+        "recovered_type",
+        "r.family = :family AND r.error_type = :error_type",
+    ),
+    SignatureLevel.FAMILY: ("recovered_family", "r.family = :family"),
+}
+# The index gives the order up to the time; SQLite then sorts only runs of the same moment, and
+# stops at the limit.
+_RECOVERIES_FOR_ERROR = """
+SELECT r.key FROM recovered r INDEXED BY {index}
+CROSS JOIN fragment f ON f.key = r.fragment
+CROSS JOIN error_pattern e ON e.key = r.error
+WHERE {level} AND {scope}
+ORDER BY r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step LIMIT :limit"""
+_RECOVERIES_FOR_TEXT = """
+SELECT r.key FROM (SELECT key, sum(weight) AS weight FROM ({match}) GROUP BY key) AS found
+CROSS JOIN recovered r ON r.key = found.key
+CROSS JOIN fragment f ON f.key = r.fragment
+CROSS JOIN error_pattern e ON e.key = r.error
+WHERE {scope}
+ORDER BY found.weight DESC, f.id, e.id, r.error_step LIMIT :limit"""
+_TRAJECTORIES_FOR_TASK = """
+SELECT t.key FROM trajectory t INDEXED BY {index}
+WHERE {scope} {task_type} ORDER BY t.solved DESC, t.seen_at DESC, t.id LIMIT :limit"""
+_TRAJECTORIES_FOR_TEXT = """
+SELECT t.key FROM (SELECT key, sum(weight) AS weight FROM ({match}) GROUP BY key) AS found
+CROSS JOIN trajectory t ON t.key = found.key
+WHERE {scope} ORDER BY found.weight DESC, t.id LIMIT :limit"""
+_FRAGMENTS_FOR_FILE = """
+SELECT f.key FROM touched s INDEXED BY {index} CROSS JOIN fragment f ON f.key = s.fragment
+WHERE s.file_name = :file_name {phase} AND {scope}
+ORDER BY s.seen_at DESC, f.id LIMIT :limit"""
+_FRAGMENTS = """
+SELECT f.key FROM fragment f INDEXED BY {index}
+WHERE {scope} {phase} ORDER BY f.seen_at DESC, f.id LIMIT :limit"""
+
+
+def recoveries_for_error(
+    connection: Connection,
+    scope: Scoped,
+    signature: ErrorSignature,
+    level: SignatureLevel,
+    limit: int,
+) -> list[RecoveryCandidate]:
+    """Recoveries of the same error at *level*, in the order of the port."""
+    index, agrees = _LEVELS[level]
+    query = _RECOVERIES_FOR_ERROR.format(
+        index=scope.index(index), level=agrees, scope=scope.where("r")
+    )
+    asked = {
+        "family": signature.family.value,
+        "error_type": signature.error_type,
+        "template": signature.template,
+    }
+    return _recoveries(connection, _keys(connection, query, scope, limit, asked))
+
+
+def recoveries_for_text(
+    connection: Connection, scope: Scoped, weights: Mapping[str, int], limit: int
+) -> list[RecoveryCandidate]:
+    """Recoveries by the sum of *weights* of the words they have."""
+    if not weights:
+        return []
+    match, asked = full_text.match("recovered", scope.tenant, scope.place, weights)
+    query = _RECOVERIES_FOR_TEXT.format(match=match, scope=scope.where("r"))
+    return _recoveries(connection, _keys(connection, query, scope, limit, asked))
+
+
+def trajectories_for_task(
+    connection: Connection, scope: Scoped, task_type: TaskType | None, limit: int
+) -> list[Trajectory]:
+    """Runs of *task_type*, in the order of the port."""
+    query = _TRAJECTORIES_FOR_TASK.format(
+        index=scope.index("trajectory_ranked"),
+        scope=scope.where("t", "key"),
+        task_type="AND t.task_type = :task_type" if task_type else "",
+    )
+    asked = {"task_type": task_type.value} if task_type else {}
+    keys = _keys(connection, query, scope, limit, asked)
+    found = trajectories(connection, keys)
+    return [found[key] for key in keys]
+
+
+def trajectories_for_text(
+    connection: Connection, scope: Scoped, weights: Mapping[str, int], limit: int
+) -> list[Trajectory]:
+    """Runs by the sum of *weights* of the words they have."""
+    if not weights:
+        return []
+    match, asked = full_text.match("trajectory", scope.tenant, scope.place, weights)
+    query = _TRAJECTORIES_FOR_TEXT.format(match=match, scope=scope.where("t", "key"))
+    keys = _keys(connection, query, scope, limit, asked)
+    found = trajectories(connection, keys)
+    return [found[key] for key in keys]
+
+
+def fragments_for_state(
+    connection: Connection, scope: Scoped, phase: Phase | None, file_name: str | None, limit: int
+) -> list[FragmentCandidate]:
+    """Fragments of *phase* that touch *file_name*, in the order of the port."""
+    asked: dict[str, str] = {} if phase is None else {"phase": phase.value}
+    if file_name is None:
+        index, alias, template = "fragment_newest", "f", _FRAGMENTS
+    else:
+        index, alias, template = "touched_newest", "s", _FRAGMENTS_FOR_FILE
+        asked["file_name"] = file_name
+    query = template.format(
+        index=scope.index(index),
+        scope=scope.where(alias),
+        phase="" if phase is None else f"AND {alias}.phase = :phase",
+    )
+    return _fragment_candidates(connection, _keys(connection, query, scope, limit, asked))
+
+
+def trajectories(connection: Connection, keys: Sequence[int]) -> dict[int, Trajectory]:
+    """The runs with these keys, by key."""
+    found = _rows(connection, f"SELECT key, {rows.TRAJECTORY} FROM trajectory", keys)
+    return {key: rows.trajectory_of(row[1:]) for key, row in found.items()}
+
+
+def errors(connection: Connection, keys: Sequence[int]) -> dict[int, ErrorPattern]:
+    """The error patterns with these keys, by key, in the words of the run of least id."""
+    found = connection.execute(
+        "SELECT e.key, e.id, e.family, e.error_type, e.template, m.keywords, m.context "
+        "FROM json_each(?) AS asked CROSS JOIN error_pattern e ON e.key = asked.value "
+        "CROSS JOIN met m ON m.error = e.key AND m.trajectory = (SELECT trajectory FROM met "
+        "INDEXED BY met_first WHERE error = e.key ORDER BY trajectory_id LIMIT 1)",
+        (_json(keys),),
+    )
+    return {row[0]: rows.error_of(row[1:]) for row in found}
+
+
+def _keys(
+    connection: Connection, query: str, scope: Scoped, limit: int, asked: Mapping[str, str]
+) -> list[int]:
+    parameters = {**scope.parameters, **asked, "limit": max(0, limit)}
+    return [row[0] for row in connection.execute(query, parameters)]
+
+
+def _recoveries(connection: Connection, keys: Sequence[int]) -> list[RecoveryCandidate]:
+    query = f"SELECT key, trajectory, fragment, error, {rows.RECOVERED} FROM recovered"
+    found = _rows(connection, query, keys)
+    runs = trajectories(connection, [row[1] for row in found.values()])
+    fragment_ids = _rows(
+        connection, "SELECT key, id FROM fragment", [row[2] for row in found.values()]
+    )
+    patterns = errors(connection, [row[3] for row in found.values()])
+    candidates = []
+    for key in keys:
+        _, run, fragment, error, *columns = found[key]
+        pattern = patterns[error]
+        recovered = rows.recovered_of(tuple(columns), fragment_ids[fragment][1], pattern.id)
+        candidates.append(RecoveryCandidate(recovered, pattern, runs[run]))
+    return candidates
+
+
+def _fragment_candidates(connection: Connection, keys: Sequence[int]) -> list[FragmentCandidate]:
+    found = _rows(connection, f"SELECT key, trajectory, {rows.FRAGMENT} FROM fragment", keys)
+    runs = trajectories(connection, [row[1] for row in found.values()])
+    return [_fragment_candidate(found[key], runs) for key in keys]
+
+
+def _fragment_candidate(row: rows.Row, runs: Mapping[int, Trajectory]) -> FragmentCandidate:
+    run = runs[row[1]]
+    fragment: Fragment = rows.fragment_of(row[2:], run.id)
+    return FragmentCandidate(fragment, run)
+
+
+def _rows(connection: Connection, query: str, keys: Sequence[int]) -> dict[int, rows.Row]:
+    found = connection.execute(
+        f"{query} WHERE key IN (SELECT value FROM json_each(?))", (_json(keys),)
+    )
+    return {row[0]: row for row in found}
+
+
+def _json(keys: Sequence[int]) -> str:
+    return str(sorted(set(keys)))

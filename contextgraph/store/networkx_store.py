@@ -1,0 +1,224 @@
+"""The memory in one file, or in none: the embedded default behind the ports."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from sqlite3 import Connection
+from typing import TYPE_CHECKING
+
+from contextgraph.model import (
+    Bundle,
+    ErrorSignature,
+    ErrorTally,
+    Fragment,
+    FragmentCandidate,
+    HealthCheck,
+    LearnStatus,
+    MemoryCounts,
+    Outcome,
+    Phase,
+    RawTrajectory,
+    RecoveryCandidate,
+    Scope,
+    SignatureLevel,
+    TaskType,
+    Trajectory,
+)
+from contextgraph.store import bundles, candidates, exposures, health, runs, tallies
+from contextgraph.store.connections import Connections
+from contextgraph.store.full_text import WordCounts
+from contextgraph.store.projection import Projection
+from contextgraph.store.raw import packed
+from contextgraph.store.scoping import scoped
+from contextgraph.store.tenants import new_tenant_key, tenant_key
+
+if TYPE_CHECKING:
+    from contextgraph.store.projection import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class _Derived:
+    """What this process has worked out from the file and can work out again."""
+
+    process: int = field(default_factory=os.getpid)
+    trajectory_words: WordCounts = field(default_factory=lambda: WordCounts("trajectory"))
+    recovered_words: WordCounts = field(default_factory=lambda: WordCounts("recovered"))
+    projection: Projection = field(default_factory=Projection)
+
+
+class NetworkxStore:
+    """A `GraphStore` in the file *path*, or in memory for ``:memory:``; methods as in the ports.
+
+    Nothing is opened until first used. Threads and processes may share it. With *read_only* a
+    memory that does not exist is not created: reading raises `MemoryNotFoundError`.
+    """
+
+    def __init__(self, path: str, tenant: str = "default", read_only: bool = False) -> None:
+        self.tenant = tenant
+        self._connections = Connections(str(path), read_only=read_only)
+        self._own_derived = _Derived()
+
+    def add_bundle(self, bundle: Bundle) -> LearnStatus:
+        given = bundle.trajectory
+        with self._reading() as (connection, tenant):
+            status = _status(runs.outcome(connection, tenant, given.id), given.outcome)
+        if status is LearnStatus.UNCHANGED:
+            return status
+        raw = packed(bundle.raw)
+        with self._writing() as (connection, tenant):
+            # Another process may have learned it since.
+            status = _status(runs.outcome(connection, tenant, given.id), given.outcome)
+            if status is LearnStatus.CREATED:
+                bundles.insert(connection, tenant, bundle, raw)
+            if status is LearnStatus.UPDATED:
+                runs.set_outcome(connection, tenant, given)
+        return status
+
+    def replace_bundle(self, bundle: Bundle) -> None:
+        raw = packed(bundle.raw)
+        with self._writing() as (connection, tenant):
+            bundles.replace(connection, tenant, bundle, raw)
+
+    def trajectory(self, trajectory_id: str) -> Trajectory | None:
+        with self._reading() as (connection, tenant):
+            return runs.trajectory(connection, tenant, trajectory_id)
+
+    def trajectory_ids(self) -> Sequence[str]:
+        with self._reading() as (connection, tenant):
+            return runs.ids(connection, tenant)
+
+    def raw_trajectory(self, trajectory_id: str) -> RawTrajectory | None:
+        with self._reading() as (connection, tenant):
+            return runs.raw(connection, tenant, trajectory_id)
+
+    def fragments_of(self, trajectory_id: str) -> Sequence[Fragment]:
+        with self._reading() as (connection, tenant):
+            return runs.fragments(connection, tenant, trajectory_id)
+
+    def forget(self, trajectory_ids: Iterable[str]) -> int:
+        with self._writing() as (connection, tenant):
+            known = runs.forget(connection, tenant, trajectory_ids)
+        if known:
+            self._connections.empty_log()
+        return known
+
+    def close(self) -> None:
+        self._connections.close()
+
+    def recoveries_for_error(
+        self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        with self._reading() as (connection, tenant):
+            within = scoped(connection, tenant, scope)
+            return candidates.recoveries_for_error(connection, within, signature, level, limit)
+
+    def recoveries_for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        """The relevance of a recovery is the sum of the weights of those words it has.
+
+        Only the rarest eight known words count; `WordCounts.weights` says what each is worth.
+        """
+        with self._reading() as (connection, tenant):
+            weights = self._derived.recovered_words.weights(connection, tenant, words)
+            within = scoped(connection, tenant, scope)
+            return candidates.recoveries_for_text(connection, within, weights, limit)
+
+    def trajectories_for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        with self._reading() as (connection, tenant):
+            within = scoped(connection, tenant, scope)
+            return candidates.trajectories_for_task(connection, within, task_type, limit)
+
+    def trajectories_for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        """Relevance as in `recoveries_for_text`."""
+        with self._reading() as (connection, tenant):
+            weights = self._derived.trajectory_words.weights(connection, tenant, words)
+            within = scoped(connection, tenant, scope)
+            return candidates.trajectories_for_text(connection, within, weights, limit)
+
+    def fragments_for_state(
+        self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
+    ) -> Sequence[FragmentCandidate]:
+        with self._reading() as (connection, tenant):
+            within = scoped(connection, tenant, scope)
+            return candidates.fragments_for_state(connection, within, phase, file_name, limit)
+
+    def document_count(self) -> int:
+        with self._reading() as (connection, tenant):
+            return self._derived.trajectory_words.total(connection, tenant)
+
+    def word_frequencies(self, words: Sequence[str]) -> Mapping[str, int]:
+        with self._reading() as (connection, tenant):
+            return self._derived.trajectory_words.of(connection, tenant, words)
+
+    def common_errors(self, phase: Phase | None, scope: Scope, limit: int) -> Sequence[ErrorTally]:
+        with self._reading() as (connection, tenant):
+            within = scoped(connection, tenant, scope)
+            return tallies.common_errors(connection, within, phase, limit)
+
+    def error_tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
+        with self._reading() as (connection, tenant):
+            return tallies.error_tally(connection, scoped(connection, tenant, scope), signature)
+
+    def counts(self) -> MemoryCounts:
+        with self._reading() as (connection, tenant):
+            return tallies.counts(connection, tenant)
+
+    def error_frequency(self) -> Mapping[str, int]:
+        with self._reading() as (connection, tenant):
+            return tallies.error_frequency(connection, tenant)
+
+    def error_transitions(self) -> Mapping[str, Mapping[str, int]]:
+        with self._reading() as (connection, tenant):
+            return tallies.error_transitions(connection, tenant)
+
+    def add_exposure(self, context_id: str, items: Sequence[str], shown_at: datetime) -> None:
+        with self._writing() as (connection, tenant):
+            exposures.add(connection, tenant, context_id, items, shown_at)
+
+    def report_outcome(self, context_id: str, helped: bool) -> bool:
+        with self._writing() as (connection, tenant):
+            return exposures.report(connection, tenant, context_id, helped)
+
+    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[int, int]]:
+        with self._reading() as (connection, tenant):
+            return exposures.credit(connection, tenant, items)
+
+    def health(self) -> Sequence[HealthCheck]:
+        return tuple(health.checks(self._connections))
+
+    def graph(self) -> "Graph":
+        """The topology of the memory: see `Projection` for its nodes and edges; it is read-only."""
+        with self._reading() as (connection, tenant):
+            return self._derived.projection.at(connection, tenant)
+
+    @property
+    def _derived(self) -> _Derived:
+        """Made anew after a fork: a lock held by another thread then would never be released."""
+        if self._own_derived.process != os.getpid():
+            self._own_derived = _Derived()
+        return self._own_derived
+
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[Connection, int]]:
+        with self._connections.reading() as connection:
+            yield connection, tenant_key(connection, self.tenant)
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[Connection, int]]:
+        with self._connections.writing() as connection:
+            yield connection, new_tenant_key(connection, self.tenant)
+
+
+def _status(known: Outcome | None, given: Outcome) -> LearnStatus:
+    if known is None:
+        return LearnStatus.CREATED
+    if known is Outcome.UNKNOWN and given is not Outcome.UNKNOWN:
+        return LearnStatus.UPDATED
+    return LearnStatus.UNCHANGED

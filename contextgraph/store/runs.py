@@ -1,0 +1,154 @@
+"""One run in the tables: found by its id, read back, taken away."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from sqlite3 import Connection
+
+from contextgraph.model import Fragment, Outcome, RawTrajectory, Trajectory
+from contextgraph.store import exposures, full_text, rows
+from contextgraph.store.raw import unpacked
+from contextgraph.store.schema import RUN_BITS
+from contextgraph.store.tenants import new_revision
+
+_ROWS_OF_A_RUN = (
+    ("recovered", "key"),
+    ("caused", "fragment"),
+    ("touched", "fragment"),
+    ("fragment", "key"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The numbers that stand in every row of one run."""
+
+    tenant: int
+    place: int
+    key: int
+    seen_at: int
+
+    @property
+    def first(self) -> int:
+        """The first key of its fragments and recoveries."""
+        return self.key << RUN_BITS
+
+    @property
+    def last(self) -> int:
+        """The last key that they can have."""
+        return ((self.key + 1) << RUN_BITS) - 1
+
+
+def key_of(connection: Connection, tenant: int, trajectory_id: str) -> int | None:
+    """The key of the run of this id."""
+    row = connection.execute(
+        "SELECT key FROM trajectory WHERE tenant = ? AND id = ?", (tenant, trajectory_id)
+    ).fetchone()
+    return None if row is None else row[0]
+
+
+def outcome(connection: Connection, tenant: int, trajectory_id: str) -> Outcome | None:
+    """The outcome of the run of this id, None where the run is unknown."""
+    row = connection.execute(
+        "SELECT outcome FROM trajectory WHERE tenant = ? AND id = ?", (tenant, trajectory_id)
+    ).fetchone()
+    return None if row is None else Outcome(row[0])
+
+
+def set_outcome(connection: Connection, tenant: int, value: Trajectory) -> None:
+    """Take over outcome and exit status of *value*."""
+    revision = new_revision(connection, tenant)
+    connection.execute(
+        "UPDATE trajectory SET outcome = ?, exit_status = ?, solved = ?, revision = ? "
+        "WHERE tenant = ? AND id = ?",
+        (value.outcome.value, value.exit_status, bool(value.success), revision, tenant, value.id),
+    )
+
+
+def trajectory(connection: Connection, tenant: int, trajectory_id: str) -> Trajectory | None:
+    """The run of this id."""
+    row = connection.execute(
+        f"SELECT {rows.TRAJECTORY} FROM trajectory WHERE tenant = ? AND id = ?",
+        (tenant, trajectory_id),
+    ).fetchone()
+    return None if row is None else rows.trajectory_of(row)
+
+
+def ids(connection: Connection, tenant: int) -> list[str]:
+    """The ids of all runs, ascending."""
+    found = connection.execute("SELECT id FROM trajectory WHERE tenant = ? ORDER BY id", (tenant,))
+    return [row[0] for row in found]
+
+
+def raw(connection: Connection, tenant: int, trajectory_id: str) -> RawTrajectory | None:
+    """The run as it was learned, with the outcome and exit status known by now."""
+    row = connection.execute(
+        "SELECT r.data, t.outcome, t.exit_status FROM trajectory t JOIN raw r "
+        "ON r.trajectory = t.key WHERE t.tenant = ? AND t.id = ?",
+        (tenant, trajectory_id),
+    ).fetchone()
+    if row is None:
+        return None
+    return replace(unpacked(row[0]), outcome=Outcome(row[1]), exit_status=row[2])
+
+
+def fragments(connection: Connection, tenant: int, trajectory_id: str) -> list[Fragment]:
+    """The fragments of the run of this id, in order."""
+    key = key_of(connection, tenant, trajectory_id)
+    if key is None:
+        return []
+    found = _fragment_rows(connection, rows.FRAGMENT, key)
+    return [rows.fragment_of(row, trajectory_id) for row in found]
+
+
+def forget(connection: Connection, tenant: int, trajectory_ids: Iterable[str]) -> int:
+    """Remove these runs, what only they support, and every trace of them in the indices."""
+    keys = [key_of(connection, tenant, trajectory_id) for trajectory_id in set(trajectory_ids)]
+    known = [key for key in keys if key is not None]
+    if known:
+        revision = new_revision(connection, tenant, removing=True)
+        for key in known:
+            items = [row[0] for row in _fragment_rows(connection, "id", key)]
+            exposures.remove(connection, tenant, items)
+            remove(connection, tenant, revision, key)
+        remove_unused_places(connection, tenant)
+        for table in ("trajectory", "recovered"):
+            full_text.compact(connection, table)
+    return len(known)
+
+
+def remove(connection: Connection, tenant: int, revision: int, key: int) -> None:
+    """Delete all rows of the run with this *key*, and errors that only it had met."""
+    run = Run(tenant, 0, key, 0)
+    errors = connection.execute("SELECT error FROM met WHERE trajectory = ?", (key,)).fetchall()
+    full_text.remove_text(connection, "recovered", run.first, run.last)
+    full_text.remove_text(connection, "trajectory", key, key)
+    for table, column in _ROWS_OF_A_RUN:
+        connection.execute(
+            f"DELETE FROM {table} WHERE {column} BETWEEN ? AND ?", (run.first, run.last)
+        )
+    for table in ("met", "raw"):
+        connection.execute(f"DELETE FROM {table} WHERE trajectory = ?", (key,))
+    connection.execute("DELETE FROM trajectory WHERE key = ?", (key,))
+    connection.executemany(
+        "DELETE FROM error_pattern WHERE key = ?1 AND NOT EXISTS "
+        "(SELECT 1 FROM met WHERE error = ?1)",
+        errors,
+    )
+    connection.execute("INSERT INTO removal VALUES (?, ?, ?)", (key, tenant, revision))
+
+
+def remove_unused_places(connection: Connection, tenant: int) -> None:
+    """Delete the names of repositories that no run has any more."""
+    connection.execute(
+        "DELETE FROM place WHERE tenant = ? AND NOT EXISTS "
+        "(SELECT 1 FROM trajectory WHERE place = place.key)",
+        (tenant,),
+    )
+
+
+def _fragment_rows(connection: Connection, columns: str, key: int) -> list[rows.Row]:
+    run = Run(0, 0, key, 0)
+    return connection.execute(
+        f"SELECT {columns} FROM fragment WHERE key BETWEEN ? AND ? ORDER BY position, id",
+        (run.first, run.last),
+    ).fetchall()

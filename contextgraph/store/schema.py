@@ -1,0 +1,187 @@
+"""Tables of the memory file, and how an older file becomes the present one."""
+
+from sqlite3 import Connection
+
+from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
+
+APPLICATION_ID = 0x43477261  # "CGra", in the header of every memory file
+
+# One tuple of statements per version, never changed once released. Keys of fragments and
+# recoveries are the key of their run, shifted by RUN_BITS, plus their order: the rows of one run
+# lie side by side, and keys of runs are never used twice (projection and word counts rely on it).
+# No foreign keys: bundles are checked before they are written, whole runs go by ranges of keys, and
+# enforcing them would need an index for every reference.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE tenant (
+            key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+            revision INTEGER NOT NULL, removals INTEGER NOT NULL)""",
+        # A repository of a tenant as one small number, for indices and full text.
+        """CREATE TABLE place (
+            key INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL,
+            repo TEXT NOT NULL, UNIQUE (tenant, repo))""",
+        """CREATE TABLE trajectory (
+            key INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL,
+            place INTEGER NOT NULL, revision INTEGER NOT NULL,
+            solved INTEGER NOT NULL, seen_at INTEGER NOT NULL,
+            id TEXT NOT NULL, instance_id TEXT NOT NULL, repo TEXT NOT NULL, task TEXT NOT NULL,
+            task_type TEXT NOT NULL, outcome TEXT NOT NULL, exit_status TEXT,
+            total_steps INTEGER NOT NULL, summary TEXT NOT NULL, files TEXT NOT NULL,
+            agent TEXT NOT NULL, model TEXT NOT NULL, source_format TEXT NOT NULL,
+            source TEXT NOT NULL, run_at INTEGER, learned_at INTEGER NOT NULL,
+            UNIQUE (tenant, id))""",
+        "CREATE INDEX trajectory_instance ON trajectory (tenant, instance_id)",
+        """CREATE INDEX trajectory_ranked
+            ON trajectory (tenant, solved DESC, seen_at DESC, task_type)""",
+        """CREATE INDEX trajectory_ranked_in_place
+            ON trajectory (place, solved DESC, seen_at DESC, task_type)""",
+        "CREATE INDEX trajectory_revision ON trajectory (tenant, revision)",
+        "CREATE TABLE raw (trajectory INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+        # Keys of runs that are gone, so that the projection can catch up.
+        """CREATE TABLE removal (
+            trajectory INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, revision INTEGER NOT NULL)""",
+        """CREATE TABLE fragment (
+            key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL,
+            trajectory INTEGER NOT NULL, place INTEGER NOT NULL,
+            seen_at INTEGER NOT NULL, id TEXT NOT NULL, position INTEGER NOT NULL,
+            start INTEGER NOT NULL, stop INTEGER NOT NULL, fragment_type TEXT NOT NULL,
+            phase TEXT NOT NULL, outcome TEXT NOT NULL, description TEXT NOT NULL,
+            action_sequence TEXT NOT NULL, files TEXT NOT NULL, open_file TEXT,
+            repo TEXT NOT NULL, task_type TEXT NOT NULL,
+            UNIQUE (tenant, id))""",
+        "CREATE INDEX fragment_newest ON fragment (tenant, phase, seen_at DESC)",
+        "CREATE INDEX fragment_newest_in_place ON fragment (place, phase, seen_at DESC)",
+        """CREATE TABLE touched (
+            fragment INTEGER NOT NULL, file_name TEXT NOT NULL,
+            tenant INTEGER NOT NULL, trajectory INTEGER NOT NULL, place INTEGER NOT NULL,
+            phase TEXT NOT NULL, seen_at INTEGER NOT NULL,
+            PRIMARY KEY (fragment, file_name)) WITHOUT ROWID""",
+        """CREATE INDEX touched_newest
+            ON touched (tenant, file_name, seen_at DESC, place, phase, trajectory)""",
+        """CREATE INDEX touched_newest_in_place
+            ON touched (place, file_name, seen_at DESC, phase, trajectory)""",
+        """CREATE TABLE error_pattern (
+            key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, id TEXT NOT NULL,
+            family TEXT NOT NULL, error_type TEXT NOT NULL, template TEXT NOT NULL,
+            UNIQUE (tenant, id), UNIQUE (tenant, family, error_type, template))""",
+        # How one run met one error. The words of a pattern are those of the run of least id:
+        # they depend neither on the order of learning nor on runs that were forgotten.
+        """CREATE TABLE met (
+            error INTEGER NOT NULL,
+            trajectory INTEGER NOT NULL,
+            trajectory_id TEXT NOT NULL, tenant INTEGER NOT NULL, place INTEGER NOT NULL,
+            seen_at INTEGER NOT NULL, steps INTEGER NOT NULL, cleared INTEGER NOT NULL,
+            keywords TEXT NOT NULL, context TEXT NOT NULL,
+            PRIMARY KEY (trajectory, error)) WITHOUT ROWID""",
+        "CREATE INDEX met_first ON met (error, trajectory_id)",
+        """CREATE INDEX met_newest
+            ON met (error, seen_at DESC, trajectory_id, trajectory, steps, cleared)""",
+        """CREATE INDEX met_newest_in_place
+            ON met (error, place, seen_at DESC, trajectory_id, trajectory, steps, cleared)""",
+        """CREATE INDEX met_by_error
+            ON met (tenant, error, seen_at, trajectory, steps, cleared)""",
+        """CREATE INDEX met_by_error_in_place
+            ON met (place, error, seen_at, trajectory, steps, cleared)""",
+        """CREATE TABLE caused (
+            fragment INTEGER NOT NULL,
+            error INTEGER NOT NULL,
+            tenant INTEGER NOT NULL, trajectory INTEGER NOT NULL, place INTEGER NOT NULL,
+            phase TEXT NOT NULL, seen_at INTEGER NOT NULL, step_count INTEGER NOT NULL,
+            steps TEXT NOT NULL, locations TEXT NOT NULL,
+            PRIMARY KEY (fragment, error)) WITHOUT ROWID""",
+        """CREATE INDEX caused_by_error
+            ON caused (tenant, phase, error, trajectory, seen_at, step_count)""",
+        """CREATE INDEX caused_by_error_in_place
+            ON caused (place, phase, error, trajectory, seen_at, step_count)""",
+        """CREATE TABLE recovered (
+            key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL,
+            trajectory INTEGER NOT NULL, place INTEGER NOT NULL,
+            seen_at INTEGER NOT NULL, fragment INTEGER NOT NULL,
+            error INTEGER NOT NULL, family TEXT NOT NULL,
+            error_type TEXT NOT NULL, error_step INTEGER NOT NULL, cleared_step INTEGER NOT NULL,
+            message TEXT NOT NULL, location TEXT, what TEXT NOT NULL, actions TEXT NOT NULL,
+            verified INTEGER NOT NULL, workaround INTEGER NOT NULL,
+            UNIQUE (fragment, error, error_step))""",
+        """CREATE INDEX recovered_template
+            ON recovered (error, verified DESC, seen_at DESC, trajectory)""",
+        """CREATE INDEX recovered_template_in_place
+            ON recovered (error, place, verified DESC, seen_at DESC, trajectory)""",
+        """CREATE INDEX recovered_type
+            ON recovered (tenant, family, error_type, verified DESC, seen_at DESC, trajectory)""",
+        """CREATE INDEX recovered_type_in_place
+            ON recovered (place, family, error_type, verified DESC, seen_at DESC, trajectory)""",
+        """CREATE INDEX recovered_family
+            ON recovered (tenant, family, verified DESC, seen_at DESC, trajectory)""",
+        """CREATE INDEX recovered_family_in_place
+            ON recovered (place, family, verified DESC, seen_at DESC, trajectory)""",
+        # Rows are the keys of trajectories and recoveries. Only which words occur is kept.
+        """CREATE VIRTUAL TABLE trajectory_text USING fts5 (
+            words, detail=none, columnsize=0, tokenize="ascii tokenchars '_@'")""",
+        """CREATE VIRTUAL TABLE recovered_text USING fts5 (
+            words, detail=none, columnsize=0, tokenize="ascii tokenchars '_@'")""",
+        "CREATE VIRTUAL TABLE trajectory_word USING fts5vocab (trajectory_text, row)",
+        "CREATE VIRTUAL TABLE recovered_word USING fts5vocab (recovered_text, row)",
+        """CREATE TABLE exposure (
+            key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL,
+            context_id TEXT NOT NULL, shown_at INTEGER NOT NULL, helped INTEGER,
+            UNIQUE (tenant, context_id))""",
+        """CREATE TABLE exposed_item (
+            exposure INTEGER NOT NULL, item TEXT NOT NULL,
+            tenant INTEGER NOT NULL, PRIMARY KEY (exposure, item)) WITHOUT ROWID""",
+        "CREATE INDEX exposed_item_of ON exposed_item (tenant, item)",
+    ),
+)
+VERSION = len(MIGRATIONS)
+RUN_BITS = 20
+
+
+def check_schema(connection: Connection, name: str) -> bool:
+    """True where the file has the present schema, False where it has to be migrated.
+
+    Raises `StoreError` for a file of another program, `SchemaError` for one of a later version.
+    """
+    application = _pragma(connection, "application_id")
+    if application != APPLICATION_ID:
+        if application == 0 and _is_empty(connection):
+            return False
+        raise StoreError(f"{name} is a database of another program; name another file")
+    version = schema_version(connection)
+    if version > VERSION:
+        raise SchemaError(
+            f"{name} has schema {version}, this version knows {VERSION}; "
+            "upgrade contextgraph-memory"
+        )
+    return version == VERSION
+
+
+def refuse_to_migrate(connection: Connection, name: str) -> None:
+    """Raise what a reader has to say about a file that only a writer may bring up to date."""
+    if _pragma(connection, "application_id") == 0:
+        raise MemoryNotFoundError(f"no memory at {name}; learn something first")
+    raise SchemaError(
+        f"{name} has schema {schema_version(connection)}, older than {VERSION}; "
+        "open it once for writing"
+    )
+
+
+def migrate(connection: Connection) -> None:
+    """Bring the schema up to date within the transaction that is open."""
+    for number in range(schema_version(connection), VERSION):
+        for statement in MIGRATIONS[number]:
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def schema_version(connection: Connection) -> int:
+    """The schema version written in the file, 0 for a new one."""
+    return _pragma(connection, "user_version")
+
+
+def _pragma(connection: Connection, name: str) -> int:
+    value: int = connection.execute(f"PRAGMA {name}").fetchone()[0]
+    return value
+
+
+def _is_empty(connection: Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None

@@ -1,0 +1,60 @@
+"""What a scope means in SQL: every candidate query has it in its innermost condition."""
+
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+import orjson
+
+from contextgraph.model import Scope
+from contextgraph.store import rows
+
+NOWHERE = 0
+
+_EXCLUDED = (
+    "SELECT key FROM trajectory WHERE tenant = :tenant "
+    "AND instance_id IN (SELECT value FROM json_each(:instances))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scoped:
+    """A scope of one tenant: *place* is None for all repositories, NOWHERE for an unknown one."""
+
+    tenant: int
+    place: int | None
+    parameters: dict[str, str | int]
+    has_excluded: bool
+    has_as_of: bool
+
+    def where(self, alias: str, key: str = "trajectory") -> str:
+        """The condition on the rows of *alias*, whose column *key* is the key of the run."""
+        terms = [f"{alias}.tenant = :tenant" if self.place is None else f"{alias}.place = :place"]
+        if self.has_as_of:
+            terms.append(f"{alias}.seen_at <= :as_of")
+        if self.has_excluded:
+            terms.append(f"{alias}.{key} NOT IN ({_EXCLUDED})")
+        return " AND ".join(terms)
+
+    def index(self, name: str) -> str:
+        """The name of the index to use: there are two of each, one by place."""
+        return name if self.place is None else f"{name}_in_place"
+
+
+def scoped(connection: Connection, tenant: int, scope: Scope) -> Scoped:
+    """*scope* with the numbers that stand for its repository and time."""
+    parameters: dict[str, str | int] = {"tenant": tenant}
+    place = None if scope.repo is None else _place(connection, tenant, scope.repo)
+    if place is not None:
+        parameters["place"] = place
+    if scope.as_of is not None:
+        parameters["as_of"] = rows.moment(scope.as_of)
+    if scope.exclude_instances:
+        parameters["instances"] = orjson.dumps(sorted(scope.exclude_instances)).decode()
+    return Scoped(tenant, place, parameters, bool(scope.exclude_instances), scope.as_of is not None)
+
+
+def _place(connection: Connection, tenant: int, repo: str) -> int:
+    row = connection.execute(
+        "SELECT key FROM place WHERE tenant = ? AND repo = ?", (tenant, repo)
+    ).fetchone()
+    return NOWHERE if row is None else int(row[0])

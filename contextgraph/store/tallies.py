@@ -1,0 +1,167 @@
+"""Counts: how errors went within a scope, and how much the memory holds."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import groupby, pairwise
+from operator import itemgetter
+from sqlite3 import Connection
+
+import orjson
+
+from contextgraph.model import (
+    ErrorPattern,
+    ErrorSignature,
+    ErrorTally,
+    MemoryCounts,
+    Outcome,
+    Phase,
+)
+from contextgraph.store import candidates, rows
+from contextgraph.store.scoping import Scoped
+
+MOST_TRAJECTORIES = 10
+
+_NODES = {"Trajectory": "trajectory", "Fragment": "fragment", "ErrorPattern": "error_pattern"}
+_EDGES = {"HAS_FRAGMENT": "fragment", "CAUSED_ERROR": "caused", "RECOVERED": "recovered"}
+_MET = """
+SELECT m.error, count(*) AS runs, sum(m.steps), sum(m.cleared)
+FROM met m INDEXED BY {index} WHERE {scope} {error} GROUP BY m.error"""
+_MET_IN_PHASE = """
+SELECT c.error, count(*) AS runs, sum(c.steps), sum(EXISTS (
+    SELECT 1 FROM met m WHERE m.trajectory = c.trajectory AND m.error = c.error AND m.cleared))
+FROM (
+    SELECT c.error, c.trajectory, sum(c.step_count) AS steps
+    FROM caused c INDEXED BY {index} WHERE {scope} AND c.phase = :phase
+    GROUP BY c.error, c.trajectory) AS c
+GROUP BY c.error"""
+_MOST_COMMON = """
+SELECT counted.* FROM ({counted}) AS counted JOIN error_pattern e ON e.key = counted.error
+ORDER BY counted.runs DESC, e.id LIMIT :limit"""
+_NEWEST_RUNS = """
+SELECT m.trajectory_id FROM met m INDEXED BY {index}
+WHERE m.error = :error AND {scope} {phase}
+ORDER BY m.seen_at DESC, m.trajectory_id LIMIT :limit"""
+_IN_PHASE = """
+AND EXISTS (SELECT 1 FROM caused c INDEXED BY caused_by_error_in_place WHERE c.place = m.place
+    AND c.phase = :phase AND c.error = m.error AND c.trajectory = m.trajectory)"""
+_ERROR_FREQUENCY = """
+SELECT e.error_type, count(DISTINCT c.fragment) AS fragments
+FROM caused c JOIN error_pattern e ON e.key = c.error
+WHERE c.tenant = ? GROUP BY e.error_type ORDER BY fragments DESC, e.error_type"""
+_ERRORS_BY_RUN = """
+SELECT c.trajectory, c.steps, e.id, e.error_type
+FROM caused c JOIN error_pattern e ON e.key = c.error
+WHERE c.tenant = ? ORDER BY c.trajectory"""
+
+
+def common_errors(
+    connection: Connection, scope: Scoped, phase: Phase | None, limit: int
+) -> list[ErrorTally]:
+    """Errors within *scope*, those of most runs first, then by id."""
+    if phase is None:
+        index = scope.index("met_by_error")
+        counted = _MET.format(index=index, scope=scope.where("m"), error="")
+    else:
+        index = scope.index("caused_by_error")
+        counted = _MET_IN_PHASE.format(index=index, scope=scope.where("c"))
+    asked = {**scope.parameters, **_phase(phase), "limit": max(0, limit)}
+    counts = connection.execute(_MOST_COMMON.format(counted=counted), asked).fetchall()
+    return _tallies(connection, scope, phase, counts)
+
+
+def error_tally(
+    connection: Connection, scope: Scoped, signature: ErrorSignature
+) -> ErrorTally | None:
+    """How the error of this template went within *scope*."""
+    error = connection.execute(
+        "SELECT key FROM error_pattern "
+        "WHERE tenant = ? AND family = ? AND error_type = ? AND template = ?",
+        (scope.tenant, signature.family.value, signature.error_type, signature.template),
+    ).fetchone()
+    if error is None:
+        return None
+    counted = _MET.format(
+        index=scope.index("met_by_error"), scope=scope.where("m"), error="AND m.error = :error"
+    )
+    counts = connection.execute(counted, {**scope.parameters, "error": error[0]}).fetchall()
+    return next(iter(_tallies(connection, scope, None, counts)), None)
+
+
+def counts(connection: Connection, tenant: int) -> MemoryCounts:
+    """Nodes, relations, outcomes and repositories of *tenant*."""
+    outcomes = dict(
+        connection.execute(
+            "SELECT outcome, count(*) FROM trajectory WHERE tenant = ? GROUP BY outcome", (tenant,)
+        )
+    )
+    return MemoryCounts(
+        nodes={name: _count(connection, tenant, table) for name, table in _NODES.items()},
+        edges={name: _count(connection, tenant, table) for name, table in _EDGES.items()},
+        outcomes={outcome.value: outcomes.get(outcome.value, 0) for outcome in Outcome},
+        repositories=connection.execute(
+            "SELECT count(*) FROM place WHERE tenant = ? AND repo <> ''", (tenant,)
+        ).fetchone()[0],
+    )
+
+
+def error_frequency(connection: Connection, tenant: int) -> dict[str, int]:
+    """Error type -> in how many fragments it occurred."""
+    return dict(connection.execute(_ERROR_FREQUENCY, (tenant,)))
+
+
+def error_transitions(connection: Connection, tenant: int) -> dict[str, dict[str, int]]:
+    """Error type -> the next one in the same run -> how often; most frequent first, then by name.
+
+    Errors of one step follow each other by the ids of their patterns.
+    """
+    transitions: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    found = connection.execute(_ERRORS_BY_RUN, (tenant,))
+    for _, run in groupby(found, key=itemgetter(0)):
+        met = sorted(
+            (step, error, error_type)
+            for _, steps, error, error_type in run
+            for step in orjson.loads(steps)
+        )
+        for (_, _, before), (_, _, after) in pairwise(met):
+            transitions[before][after] += 1
+    by_size = sorted(transitions.items(), key=lambda item: (-item[1].total(), item[0]))
+    return {before: _most_frequent_first(after) for before, after in by_size}
+
+
+def _tallies(
+    connection: Connection, scope: Scoped, phase: Phase | None, counts: Sequence[rows.Row]
+) -> list[ErrorTally]:
+    patterns = candidates.errors(connection, [row[0] for row in counts])
+    return [_tally(connection, scope, phase, patterns, row) for row in counts]
+
+
+def _tally(
+    connection: Connection,
+    scope: Scoped,
+    phase: Phase | None,
+    patterns: Mapping[int, ErrorPattern],
+    row: rows.Row,
+) -> ErrorTally:
+    error, runs, steps, cleared = row
+    query = _NEWEST_RUNS.format(
+        index=scope.index("met_newest"),
+        scope=scope.where("m"),
+        phase="" if phase is None else _IN_PHASE,
+    )
+    asked = {**scope.parameters, **_phase(phase), "error": error, "limit": MOST_TRAJECTORIES}
+    newest = tuple(run for (run,) in connection.execute(query, asked))
+    return ErrorTally(patterns[error], runs, steps, cleared, newest)
+
+
+def _phase(phase: Phase | None) -> dict[str, str]:
+    return {} if phase is None else {"phase": phase.value}
+
+
+def _count(connection: Connection, tenant: int, table: str) -> int:
+    found = connection.execute(f"SELECT count(*) FROM {table} WHERE tenant = ?", (tenant,))
+    count: int = found.fetchone()[0]
+    return count
+
+
+def _most_frequent_first(counted: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
