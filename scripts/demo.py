@@ -10,13 +10,13 @@ from textwrap import indent
 
 from contextgraph import State
 from contextgraph.readers import read
-from contextgraph.trace import state_at
+from contextgraph.trace import states_of
 
 COMMAND = Path(sys.executable).with_name("contextgraph")
 EXAMPLES = Path("examples")
 NEVER_MET = "FluxCapacitorError: the time circuits are off"
+SHOWN_ERRORS = 2
 SHOWN_LINES = 12
-SHOWN_CHARACTERS = 60
 
 
 def main() -> int:
@@ -38,35 +38,34 @@ def show() -> None:
     say("2. This is in the memory now:")
     contextgraph("stats")
 
-    state = unseen_state()
-    say(f"3. A new run in {state.repo}, not among those learned, has just met this error:")
-    print(indent("\n".join(state.current_error.splitlines()[-SHOWN_LINES:]), "   | "))
-    say("   So its agent asks the memory how that was resolved before:")
-    contextgraph("query", "--repo", state.repo, "--error", state.current_error)
+    say("3. A new run, not among those learned. Its agent asks at each of its first errors:")
+    moments = first_errors()
+    for state in moments:
+        shown = state.current_error.splitlines()[-SHOWN_LINES:]
+        print(indent("\n".join(shown), "   | ", lambda line: True))
+        ask(state.repo, state.current_error)
 
-    say("4. Asked about something it has never met, the memory says nothing rather than guess:")
-    contextgraph("query", "--repo", state.repo, "--error", NEVER_MET)
+    say("4. Asked about something it has never met, the memory says so rather than guess:")
+    ask(moments[0].repo, NEVER_MET)
 
 
-def unseen_state() -> State:
-    """Where the agent of the first run under examples/unseen stood when it met its first error."""
-    for path in sorted((EXAMPLES / "unseen").glob("*.traj*")):
-        for raw in read(path):
-            states = (state_at(raw, step.index) for step in raw.steps)
-            for state in states:
-                if state.current_error:
-                    return state
-    raise FileNotFoundError(f"no run with an error in {EXAMPLES / 'unseen'}")
+def first_errors() -> list[State]:
+    """Where the agent of the first run under examples/unseen stood when it met new errors."""
+    path = min((EXAMPLES / "unseen").glob("*.traj.json"))
+    states = [state for raw in read(path) for state in states_of(raw) if state.current_error]
+    by_error = {state.current_error: state for state in reversed(states)}
+    return list(reversed(by_error.values()))[:SHOWN_ERRORS]
+
+
+def ask(repo: str, error: str) -> None:
+    contextgraph("query", "--repo", repo, "--error", error, "--limit", "2")
+    print()
 
 
 def contextgraph(*arguments: str) -> None:
-    print("   $", shlex.join(["contextgraph", *map(shortened, arguments)]), flush=True)
+    shown = ('"$error"' if "\n" in argument else shlex.quote(argument) for argument in arguments)
+    print("   $ contextgraph", *shown, flush=True)
     subprocess.run([COMMAND, *arguments], check=True)
-
-
-def shortened(argument: str) -> str:
-    line = " ".join(argument.split())
-    return line if len(line) <= SHOWN_CHARACTERS else f"{line[:SHOWN_CHARACTERS]}…"
 
 
 def say(text: str) -> None:
