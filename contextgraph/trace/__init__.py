@@ -1,0 +1,39 @@
+"""Reading a run: what happened at each step, and what the steps come to."""
+
+from contextgraph.trace.actions import ActionReading, canonical, read_action
+from contextgraph.trace.files import files_changed
+from contextgraph.trace.kinds import ActionKind
+from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
+from contextgraph.trace.phase import PhaseTracker, phases_of
+from contextgraph.trace.predicament import is_same_predicament
+from contextgraph.trace.recovery import Recovery, recoveries_of
+from contextgraph.trace.run import Trace, trace
+from contextgraph.trace.signature import recognise, signature_of
+from contextgraph.trace.state import state_at, states_of
+from contextgraph.trace.steps import StepTrace, read_steps
+from contextgraph.trace.task import task_type_of
+
+__all__ = [
+    "ActionKind",
+    "ActionReading",
+    "LoopTracker",
+    "PhaseTracker",
+    "Recovery",
+    "StepTrace",
+    "Trace",
+    "canonical",
+    "files_changed",
+    "is_same_predicament",
+    "loop_in",
+    "loops_of",
+    "phases_of",
+    "read_action",
+    "read_steps",
+    "recognise",
+    "recoveries_of",
+    "signature_of",
+    "state_at",
+    "states_of",
+    "task_type_of",
+    "trace",
+]

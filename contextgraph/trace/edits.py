@@ -1,0 +1,115 @@
+"""What an edit puts where, and what it replaces."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from contextgraph.trace.kinds import ActionKind
+from contextgraph.trace.steps import StepTrace
+
+_NEW_TEXT = ("new_str", "new_string", "file_text", "content", "new_text", "text")
+_OLD_TEXT = ("old_str", "old_string", "old_text")
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
+_VIEWS_BACK = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Lines that an edit of *file* takes away and adds, in order, without those it keeps."""
+
+    file: str
+    removed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+
+def is_edit(step: StepTrace) -> bool:
+    """True for a step that writes into a file."""
+    return step.reading.kind in (ActionKind.EDIT, ActionKind.CREATE)
+
+
+def edited_file(step: StepTrace) -> str:
+    """The file that an edit writes into; empty where that cannot be told."""
+    paths = step.reading.changed or step.reading.targets
+    return paths[0] if paths else ""
+
+
+def new_lines(step: StepTrace) -> tuple[str, ...]:
+    """The text that an edit puts in, without line ends; empty for `sed` and its like."""
+    arguments = step.step.action.arguments
+    for name in _NEW_TEXT:
+        if isinstance(value := arguments.get(name), str):
+            return tuple(value.splitlines())
+    text = step.step.action.text
+    if step.reading.span is not None:
+        body = text.partition("\n")[2].rstrip().removesuffix("end_of_edit")
+        return tuple(body.rstrip("\n").splitlines())
+    return _heredoc(text)
+
+
+def change_of(steps: Sequence[StepTrace], at: int) -> Change:
+    """What the edit at *steps[at]* changes, as far as the run shows it."""
+    step = steps[at]
+    new, old = new_lines(step), _old_lines(steps, at)
+    kept_new, kept_old = {_bare(line) for line in old}, {_bare(line) for line in new}
+    return Change(
+        edited_file(step),
+        tuple(line for line in old if _bare(line) not in kept_old),
+        tuple(line for line in new if _bare(line) not in kept_new),
+    )
+
+
+def likeness(one: Sequence[str], other: Sequence[str]) -> float:
+    """How much of the shorter of two texts the longer has, line by line, from 0 to 1."""
+    first = {_bare(line) for line in one} - {""}
+    second = {_bare(line) for line in other} - {""}
+    smaller = min(len(first), len(second))
+    return len(first & second) / smaller if smaller else 0.0
+
+
+def _bare(line: str) -> str:
+    return line.strip()
+
+
+def _heredoc(text: str) -> tuple[str, ...]:
+    opening = _HEREDOC.search(text)
+    if opening is None:
+        return ()
+    body = text[opening.end() :].split(f"\n{opening[2]}", 1)[0]
+    return tuple(body.splitlines())
+
+
+def _old_lines(steps: Sequence[StepTrace], at: int) -> tuple[str, ...]:
+    step = steps[at]
+    for name in _OLD_TEXT:
+        if isinstance(value := step.step.action.arguments.get(name), str):
+            return tuple(value.splitlines())
+    if step.reading.span is None:
+        return ()
+    file = edited_file(step)
+    for before in reversed(steps[max(0, at - _VIEWS_BACK) : at]):
+        shown = before.step.observation or ""
+        if file and _shows(shown, file):
+            return _window(shown, *step.reading.span)
+    return ()
+
+
+def _shows(observation: str, file: str) -> bool:
+    start = observation.find("[File: ")
+    if start < 0:
+        return False
+    header = observation[start : observation.find("\n", start)]
+    return f"/{file} (" in header or f" {file} (" in header
+
+
+def _window(observation: str, first: int, last: int) -> tuple[str, ...]:
+    """Lines *first* to *last* of a numbered view; empty where it does not show them all."""
+    start = observation.find(f"\n{first}:")
+    if start < 0 or last < first:
+        return ()
+    lines = observation[start + 1 :].split("\n", last - first + 1)[: last - first + 1]
+    wanted = [f"{number}:" for number in range(first, last + 1)]
+    if len(lines) < len(wanted):
+        return ()
+    if not all(line.startswith(number) for line, number in zip(lines, wanted, strict=True)):
+        return ()
+    return tuple(line[len(number) :] for line, number in zip(lines, wanted, strict=True))

@@ -1,0 +1,55 @@
+"""Files that a patch changes."""
+
+import re
+
+_GIT_HEADER = re.compile(r"^diff --git (?:\"a/(.+?)\"|a/(.+?)) (?:\"b/(.+)\"|b/(.+))$")
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_NO_FILE = "/dev/null"
+
+
+def files_changed(patch: str) -> tuple[str, ...]:
+    """Repository-relative paths of the files that the unified diff *patch* changes, in order.
+
+    A deleted file counts, a renamed one by its new name.
+    """
+    found: dict[str, None] = {}
+    old = ""
+    in_hunk = 0, 0
+    for line in patch.splitlines():
+        if any(in_hunk):
+            in_hunk = _after(line, in_hunk)
+        elif match := _GIT_HEADER.match(line):
+            found[match[3] or match[4]] = None
+        elif line.startswith("--- "):
+            old = _path(line)
+        elif line.startswith("+++ "):
+            new = _path(line)
+            found[new if new != _NO_FILE else old] = None
+        elif line.startswith("@@ "):
+            in_hunk = _lines_of(line)
+    return tuple(path for path in found if path and path != _NO_FILE)
+
+
+def _path(line: str) -> str:
+    """The path of a `---` or `+++` line, without what git puts before and diff behind it."""
+    path = line[4:].split("\t", 1)[0].strip().strip('"')
+    return path[2:] if path[:2] in ("a/", "b/") else path
+
+
+def _lines_of(header: str) -> tuple[int, int]:
+    """How many old and new lines a hunk has: inside it, `---` is a removed line."""
+    match = _HUNK.match(header)
+    if match is None:
+        return 0, 0
+    return int(match[1] or 1), int(match[2] or 1)
+
+
+def _after(line: str, left: tuple[int, int]) -> tuple[int, int]:
+    old, new = left
+    if line.startswith("\\"):
+        return left
+    if not line.startswith("+"):
+        old = max(old - 1, 0)
+    if not line.startswith("-"):
+        new = max(new - 1, 0)
+    return old, new

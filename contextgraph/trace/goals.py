@@ -1,0 +1,139 @@
+"""Whether a later step does what an earlier one failed to do."""
+
+import posixpath
+import re
+from collections.abc import Callable
+
+from contextgraph.model import Family
+from contextgraph.trace.actions import ActionReading
+from contextgraph.trace.edits import edited_file, is_edit, likeness, new_lines
+from contextgraph.trace.kinds import ActionKind
+from contextgraph.trace.steps import StepTrace
+
+_WORD = re.compile(r"[A-Za-z_][\w-]*|\d+")
+_STEM = re.compile(r"[A-Za-z_]\w*")
+_LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
+_RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
+_MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
+_NOTHING_FOUND = "No matches found"
+
+# A corrected attempt follows soon after; the same command much later serves another end.
+_NEAR = 6
+_SAME_PLACE = 3
+
+
+def same_goal(failed: StepTrace, later: StepTrace) -> bool:
+    """True where *later* tries what *failed* tried, perhaps in another way."""
+    kind = failed.reading.kind
+    if failed.error is not None and failed.error.family is Family.SHELL:
+        return _alike(failed, later) or (kind in _RUNNING and _same_run(failed, later))
+    return _GOALS.get(kind, _alike)(failed, later)
+
+
+def same_run(one: ActionReading, other: ActionReading) -> bool:
+    """True for two readings of one command or of one script or set of tests."""
+    if one.kind not in _RUNNING or other.kind not in _RUNNING:
+        return False
+    if one.command == other.command:
+        return True
+    return one.verb == other.verb and bool(one.targets) and _names(one) == _names(other)
+
+
+def _same_run(failed: StepTrace, later: StepTrace) -> bool:
+    if same_run(failed.reading, later.reading):
+        return True
+    if ActionKind.TEST is failed.reading.kind is later.reading.kind:
+        return _covers(later.reading, failed.reading)
+    return not failed.reading.targets and _alike(failed, later)
+
+
+def _covers(wide: ActionReading, narrow: ActionReading) -> bool:
+    """True where the tests of *narrow* are among those of *wide*."""
+    return all(
+        any(target == other or target.startswith((f"{other}/", f"{other}::")) for other in wide.targets)
+        for target in narrow.targets
+    ) and (bool(narrow.targets) or not wide.targets)
+
+
+def _same_edit(failed: StepTrace, later: StepTrace) -> bool:
+    if not is_edit(later):
+        return False
+    new, old = new_lines(later), new_lines(failed)
+    if likeness(new, old) >= 0.5:
+        return True
+    if edited_file(failed) != edited_file(later):
+        return False
+    return _near(failed.reading.span, later.reading.span)
+
+
+def _near(one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
+    """True for ranges that overlap or start close to one another."""
+    if one is None or other is None:
+        return one is other
+    overlap = one[0] <= other[1] and other[0] <= one[1]
+    return overlap or abs(one[0] - other[0]) <= _SAME_PLACE
+
+
+def _same_look(failed: StepTrace, later: StepTrace) -> bool:
+    if later.reading.kind not in _LOOKING or (later.step.observation or "").startswith(_NOTHING_FOUND):
+        return False
+    wanted, found = failed.reading, later.reading
+    soon = later.index - failed.index <= _NEAR
+    if wanted.verb in _MOVING:
+        return found.verb == wanted.verb or (soon and bool(_numbers(wanted) & _numbers(found)))
+    if _names(wanted) & _names(found) or (soon and _terms(wanted) & _names(found)):
+        return True
+    return soon and wanted.verb == found.verb and not _named_file(wanted)
+
+
+def _same_install(failed: StepTrace, later: StepTrace) -> bool:
+    return later.reading.kind is ActionKind.INSTALL and later.index - failed.index <= 2 * _NEAR
+
+
+def _alike(failed: StepTrace, later: StepTrace) -> bool:
+    """True for a command that shares most of its words with the one that failed."""
+    if later.index - failed.index > _NEAR:
+        return False
+    one, other = _words(failed), _words(later)
+    smaller = min(len(one), len(other))
+    share = len(one & other) / smaller if smaller else 0.0
+    same_verb = _stem(failed.reading.verb) == _stem(later.reading.verb) != ""
+    return share >= (0.4 if same_verb else 0.6)
+
+
+_GOALS: dict[ActionKind, Callable[[StepTrace, StepTrace], bool]] = {
+    ActionKind.EDIT: _same_edit,
+    ActionKind.CREATE: _same_edit,
+    ActionKind.VIEW: _same_look,
+    ActionKind.SEARCH: _same_look,
+    ActionKind.LIST: _same_look,
+    ActionKind.RUN: _same_run,
+    ActionKind.TEST: _same_run,
+    ActionKind.INSTALL: _same_install,
+}
+
+
+def _names(reading: ActionReading) -> set[str]:
+    return {posixpath.basename(target) for target in reading.targets} - {""}
+
+
+def _named_file(reading: ActionReading) -> bool:
+    """True where a file was asked for rather than a directory."""
+    return reading.kind is ActionKind.VIEW and any("." in name for name in _names(reading))
+
+
+def _terms(reading: ActionReading) -> set[str]:
+    return {word.strip("\"'") for word in reading.command.split()[1:]}
+
+
+def _numbers(reading: ActionReading) -> set[str]:
+    return {word for word in reading.command.split() if word.isdecimal()}
+
+
+def _words(step: StepTrace) -> set[str]:
+    return set(_WORD.findall(step.step.action.text[:400]))
+
+
+def _stem(verb: str) -> str:
+    match = _STEM.match(verb)
+    return match.group() if match else ""

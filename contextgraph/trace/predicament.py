@@ -1,0 +1,135 @@
+"""The spot an agent is in after a step: what it tried and what came of it."""
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from contextgraph.model import Action, ErrorSignature, Phase, State, Step
+from contextgraph.trace.actions import canonical, read_action
+from contextgraph.trace.edits import edited_file, is_edit, new_lines
+from contextgraph.trace.kinds import ActionKind
+from contextgraph.trace.signature import recognise, signature_of
+from contextgraph.trace.steps import StepTrace
+from contextgraph.trace.wording import one_line
+
+# What changes from run to run without meaning anything.
+_VOLATILE = re.compile(r"0x[0-9a-f]+|line \d+|\d+\.\d+ ?s(?:ec\w*)?\b|/tmp/[\w./-]+")
+_COMPARED = 4_000
+_RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
+_STEADY = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
+
+
+@dataclass(frozen=True, slots=True)
+class Predicament:
+    """What was tried and what came of it, in forms that are equal where nothing is new.
+
+    *goal* is what stays the same while an agent tries in several ways: the command, or the file
+    that is edited. *attempt* is the exact action, *outcome* the error or a digest of the answer.
+    """
+
+    kind: ActionKind
+    goal: str
+    attempt: str
+    outcome: str
+    error: ErrorSignature | None = None
+    span: tuple[int, int] | None = None
+    text: str = ""
+    phase: Phase | None = None
+    command: str = ""
+
+    @property
+    def name(self) -> str:
+        """A few words that name the attempt and its end for a reader."""
+        what = one_line(self.command, 80)
+        if self.text:
+            what = f"{what} in {self.goal.partition(':')[2]}"
+        return f"{what} → {self.error.error_type}" if self.error else what
+
+
+def predicament_of(step: StepTrace) -> Predicament:
+    """The predicament that *step* ends in."""
+    reading, error = step.reading, step.error
+    writes = is_edit(step)
+    file = edited_file(step) if writes else ""
+    attempt = canonical(step.step.action, file or None)
+    goal = file if writes else reading.command if reading.kind in _RUNNING else attempt
+    return Predicament(
+        kind=reading.kind,
+        goal=f"{reading.kind}:{goal}",
+        attempt=_digest(attempt),
+        outcome=_outcome(step),
+        error=error,
+        span=reading.span,
+        text=_digest(_squeezed(new_lines(step))) if writes else "",
+        phase=step.phase,
+        command=reading.command,
+    )
+
+
+def predicament_in(state: State) -> Predicament | None:
+    """The predicament that *state* tells of by its last action; None before the first one."""
+    step = step_in(state)
+    return predicament_of(step) if step is not None else None
+
+
+def step_in(state: State) -> StepTrace | None:
+    """The last step as *state* tells it; None before the first one."""
+    if not state.last_action.strip():
+        return None
+    words = state.last_action.split(maxsplit=1)
+    action = Action(words[0], state.last_action)
+    reading = read_action(action, None, state.open_file or None)
+    answer = state.last_outcome or state.current_error
+    error = recognise(action, answer, reading=reading)
+    phase = state.phase or Phase.UNDERSTANDING
+    return StepTrace(Step(0, "", action, answer), reading, phase, error)
+
+
+def is_same_predicament(state1: State, state2: State) -> bool:
+    """True where two states are the same trouble.
+
+    Same kind of action, same category of error and a keyword in common; without an error, the
+    same action with the same outcome.
+    """
+    one, other = predicament_in(state1), predicament_in(state2)
+    error, other_error = _error_of(state1, one), _error_of(state2, other)
+    if (one.kind if one else None) != (other.kind if other else None):
+        return False
+    if error is None or other_error is None:
+        same_end = error is other_error and one is not None and other is not None
+        return same_end and (one.attempt, one.outcome) == (other.attempt, other.outcome)
+    same = (error.family, error.error_type) == (other_error.family, other_error.error_type)
+    return same and _share_keyword(error, other_error)
+
+
+def _error_of(state: State, predicament: Predicament | None) -> ErrorSignature | None:
+    if state.current_error:
+        return signature_of(state.current_error)
+    return predicament.error if predicament else None
+
+
+def _share_keyword(one: ErrorSignature, other: ErrorSignature) -> bool:
+    """True for a keyword in common; errors whose message has none agree by their template."""
+    if not one.keywords and not other.keywords:
+        return one.template == other.template
+    return bool(set(one.keywords) & set(other.keywords))
+
+
+def _outcome(step: StepTrace) -> str:
+    if step.error is not None:
+        return f"{step.error.error_type}: {_VOLATILE.sub('', step.error.message[:300])}"
+    if is_edit(step):
+        # The view that follows an accepted edit moves with every line; the edit itself is told.
+        return "accepted"
+    shown = step.step.observation or ""
+    if len(shown) > _COMPARED:
+        shown = f"{shown[: _COMPARED // 2]}{shown[-_COMPARED // 2 :]}{len(shown)}"
+    return _digest(shown if step.reading.kind in _STEADY else _VOLATILE.sub("", shown))
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _squeezed(lines: tuple[str, ...]) -> str:
+    return "\n".join(line.strip() for line in lines if line.strip())
