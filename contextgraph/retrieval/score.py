@@ -18,7 +18,7 @@ _K1, _B, _REFERENCE_WORDS = 1.2, 0.75, 150
 
 _LEVEL = {
     SignatureLevel.PLACE: 0.85,
-    SignatureLevel.TEMPLATE: 0.80,
+    SignatureLevel.TEMPLATE: 0.75,
     SignatureLevel.TYPE: 0.40,
     SignatureLevel.FAMILY: 0.10,
 }

@@ -20,8 +20,9 @@ def cut(trace: Trace) -> tuple[tuple[int, int], ...]:
     the end of a loop. Short recoveries stay whole across phases.
     """
     count = len(trace.steps)
-    starts = sorted(_starts(trace) & set(range(1, count)) | ({0} if count else set()))
-    return tuple((start, end - 1) for start, end in zip(starts, [*starts[1:], count], strict=True))
+    starts = sorted({0} | {start for start in _starts(trace) if 0 < start < count})
+    ranges = zip(starts, [start - 1 for start in starts[1:]] + [count - 1], strict=True)
+    return tuple(ranges) if count else ()
 
 
 def _starts(trace: Trace) -> set[int]:
@@ -60,17 +61,16 @@ def classify(
 
     *recoveries* are those that end in it, *loops* those that lie in it.
     """
-    ends_open = steps[-1].error is not None
-    cleared = {recovery.cleared_step for recovery in recoveries}
-    outcome = FragmentOutcome.FAILED if ends_open else FragmentOutcome.COMPLETED
-    if cleared and not ends_open:
-        outcome = FragmentOutcome.RECOVERED
     if loops:
-        return FragmentType.LOOP, outcome
-    if cleared:
-        return FragmentType.ERROR_RECOVERY, outcome
+        return FragmentType.LOOP, _loop_outcome(steps)
+    if recoveries:
+        return FragmentType.ERROR_RECOVERY, FragmentOutcome.RECOVERED
     if any(step.error for step in steps):
         return FragmentType.FAILED_ATTEMPT, FragmentOutcome.FAILED
     if steps[0].phase in _FIXING and any(step.reading.kind in _CHANGES for step in steps):
-        return FragmentType.SUCCESSFUL_FIX, outcome
-    return FragmentType.EXPLORATION, outcome
+        return FragmentType.SUCCESSFUL_FIX, FragmentOutcome.COMPLETED
+    return FragmentType.EXPLORATION, FragmentOutcome.COMPLETED
+
+
+def _loop_outcome(steps: Sequence[StepTrace]) -> FragmentOutcome:
+    return FragmentOutcome.FAILED if steps[-1].error else FragmentOutcome.COMPLETED

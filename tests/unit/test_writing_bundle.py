@@ -1,0 +1,116 @@
+"""What one run teaches."""
+
+from contextgraph.model import FragmentOutcome, FragmentType, Outcome, Phase
+from contextgraph.text import fence
+from contextgraph.writing import bundle_of, inspect_run, trajectory_id
+from tests.builders import NO_MODULE, NOON, recovering_run, run
+
+KEY = "AKIA" + "Q7XJ2M5TRWB4ZKLP"
+FAILED_TEST = """=================================== FAILURES ===================================
+    def test_total():
+>       assert total() == 12
+E       assert 11 == 12
+
+tests/test_total.py:4: AssertionError
+=========================== short test summary info ============================
+FAILED tests/test_total.py::test_total - assert 11 == 12
+============================== 1 failed in 0.02s ===============================
+"""
+
+
+def test_an_error_that_was_cleared_is_a_recovery_with_what_was_done():
+    bundle = bundle_of(recovering_run(), NOON)
+    (recovered,) = bundle.recovered
+    (error,) = bundle.errors
+    assert error.error_type == "ModuleNotFoundError"
+    assert recovered.error_id == error.id
+    assert (recovered.error_step, recovered.cleared_step) == (1, 2)
+    assert recovered.verified
+    assert "PYTHONPATH=lib" in " ".join(recovered.actions)
+    home = next(f for f in bundle.fragments if f.id == recovered.fragment_id)
+    assert home.fragment_type is FragmentType.ERROR_RECOVERY
+    assert home.outcome is FragmentOutcome.RECOVERED
+    assert home.description == recovered.what
+
+
+def test_a_fragment_starts_at_an_error_and_ends_at_its_recovery():
+    ranges = [(f.start, f.end) for f in bundle_of(recovering_run(), NOON).fragments]
+    assert ranges == [(0, 0), (1, 2)]
+
+
+def test_an_error_that_was_never_cleared_is_a_failed_attempt():
+    bundle = bundle_of(run([("ls", "", 0), ("python reproduce.py", NO_MODULE, 1)]), NOON)
+    last = bundle.fragments[-1]
+    assert last.fragment_type is FragmentType.FAILED_ATTEMPT
+    assert last.outcome is FragmentOutcome.FAILED
+    assert "ModuleNotFoundError" in last.description
+    assert bundle.recovered == ()
+
+
+def test_the_same_failure_again_and_again_is_a_loop_fragment():
+    raw = run([("ls", "", 0), *[("python reproduce.py", NO_MODULE, 1)] * 5])
+    last = bundle_of(raw, NOON).fragments[-1]
+    assert last.fragment_type is FragmentType.LOOP
+    assert (last.start, last.end) == (1, 5)
+    assert "5 times `python reproduce.py`" in last.description
+
+
+def test_editing_and_passing_tests_is_a_fix():
+    raw = run(
+        [
+            ("python -m pytest", FAILED_TEST, 1),
+            ("sed -i 's/11/12/' lib/total.py", "", 0),
+            ("python -m pytest", "============ 3 passed in 0.01s ============", 0),
+        ]
+    )
+    bundle = bundle_of(raw, NOON)
+    assert bundle.trajectory.files == ("lib/total.py",)
+    assert "lib/total.py" in bundle.trajectory.summary
+    assert [r.cleared_step for r in bundle.recovered] == [2]
+
+
+def test_a_run_without_steps_is_an_imported_fix():
+    patch = "--- a/lib/total.py\n+++ b/lib/total.py\n@@ -1 +1 @@\n-a\n+b\n"
+    bundle = bundle_of(run([], patch=patch, outcome=Outcome.SOLVED), NOON)
+    assert bundle.fragments == ()
+    assert bundle.trajectory.files == ("lib/total.py",)
+    assert bundle.trajectory.success is True
+
+
+def test_two_imported_fixes_of_one_task_differ_by_their_patch():
+    assert trajectory_id(run([], patch="a")) != trajectory_id(run([], patch="b"))
+
+
+def test_no_secret_reaches_the_bundle():
+    raw = run([(f"export AWS_ACCESS_KEY_ID={KEY}", f"set {KEY}", 0)], task=f"use {KEY}")
+    assert KEY not in repr(bundle_of(raw, NOON))
+
+
+def test_an_id_does_not_depend_on_what_is_masked():
+    one = run([("deploy", f"using {KEY}", 0)])
+    other = run([("deploy", "using <secret:aws-access-key>", 0)])
+    assert trajectory_id(one) != trajectory_id(other)
+    stored = bundle_of(one, NOON)
+    again = bundle_of(stored.raw, NOON, known_as=stored.trajectory.id)
+    assert again.trajectory.id == stored.trajectory.id
+
+
+def test_advice_that_this_product_gave_is_not_learned_but_noted():
+    advice = fence("set PYTHONPATH to lib", "ctx_0123456789abcdef")
+    bundle = bundle_of(run([("ls", f"README.md\n{advice}\n", 0)], task=f"Fix it\n{advice}"), NOON)
+    assert bundle.exposures == ("ctx_0123456789abcdef",)
+    assert "PYTHONPATH" not in repr(bundle.raw)
+
+
+def test_the_summary_does_not_tell_the_outcome():
+    solved, failed = (
+        bundle_of(recovering_run(outcome=outcome), NOON).trajectory.summary
+        for outcome in (Outcome.SOLVED, Outcome.FAILED)
+    )
+    assert solved == failed
+
+
+def test_inspecting_reads_a_run_as_learning_does():
+    inspection = inspect_run(recovering_run())
+    assert inspection.fragments == bundle_of(recovering_run(), NOON).fragments
+    assert next(step.phase for step in inspection.trace.steps) is Phase.UNDERSTANDING
