@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.steps import StepTrace
@@ -11,11 +12,17 @@ _NEW_TEXT = ("new_str", "new_string", "file_text", "content", "new_text", "text"
 _OLD_TEXT = ("old_str", "old_string", "old_text")
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
 _VIEWS_BACK = 12
+_FILE_COMMANDS = frozenset({"mkdir", "touch", "cp", "mv", "ln", "install"})
+
+Span: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Lines that an edit of *file* takes away and adds, in order, without those it keeps."""
+    """Lines that an edit of *file* takes away and adds, in order, without those it keeps.
+
+    Blank lines do not count.
+    """
 
     file: str
     removed: tuple[str, ...] = ()
@@ -23,8 +30,10 @@ class Change:
 
 
 def is_edit(step: StepTrace) -> bool:
-    """True for a step that writes into a file."""
-    return step.reading.kind in (ActionKind.EDIT, ActionKind.CREATE)
+    """True for a step that writes text into a file."""
+    if step.reading.kind is ActionKind.CREATE:
+        return step.reading.verb not in _FILE_COMMANDS
+    return step.reading.kind is ActionKind.EDIT
 
 
 def edited_file(step: StepTrace) -> str:
@@ -50,11 +59,11 @@ def change_of(steps: Sequence[StepTrace], at: int) -> Change:
     """What the edit at *steps[at]* changes, as far as the run shows it."""
     step = steps[at]
     new, old = new_lines(step), _old_lines(steps, at)
-    kept_new, kept_old = {_bare(line) for line in old}, {_bare(line) for line in new}
+    kept = {_bare(line) for line in old} & {_bare(line) for line in new} | {""}
     return Change(
         edited_file(step),
-        tuple(line for line in old if _bare(line) not in kept_old),
-        tuple(line for line in new if _bare(line) not in kept_new),
+        tuple(line for line in old if _bare(line) not in kept),
+        tuple(line for line in new if _bare(line) not in kept),
     )
 
 

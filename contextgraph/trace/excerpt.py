@@ -29,7 +29,9 @@ def _candidates(text: str, error: ErrorSignature) -> tuple[str, ...]:
 def _around(text: str, at: int) -> str:
     start = max(0, at - 2 * _AROUND)
     start = text.rfind("\n", 0, start) + 1 if start else 0
-    return text[start : max(at + EXCERPT_CHARS - 2 * _AROUND, start + EXCERPT_CHARS)][:EXCERPT_CHARS]
+    return text[start : max(at + EXCERPT_CHARS - 2 * _AROUND, start + EXCERPT_CHARS)][
+        :EXCERPT_CHARS
+    ]
 
 
 def _from_line(text: str, limit: int) -> str:

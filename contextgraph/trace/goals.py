@@ -14,19 +14,21 @@ _WORD = re.compile(r"[A-Za-z_][\w-]*|\d+")
 _STEM = re.compile(r"[A-Za-z_]\w*")
 _LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
 _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
+_WRITING = frozenset({ActionKind.EDIT, ActionKind.CREATE})
 _MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
 _NOTHING_FOUND = "No matches found"
 
 # A corrected attempt follows soon after; the same command much later serves another end.
 _NEAR = 6
 _SAME_PLACE = 3
+_SHARED_WORDS = 0.4
 
 
 def same_goal(failed: StepTrace, later: StepTrace) -> bool:
     """True where *later* tries what *failed* tried, perhaps in another way."""
     kind = failed.reading.kind
-    if failed.error is not None and failed.error.family is Family.SHELL:
-        return _alike(failed, later) or (kind in _RUNNING and _same_run(failed, later))
+    if kind in _WRITING and not is_edit(failed):
+        return _alike(failed, later)
     return _GOALS.get(kind, _alike)(failed, later)
 
 
@@ -44,15 +46,26 @@ def _same_run(failed: StepTrace, later: StepTrace) -> bool:
         return True
     if ActionKind.TEST is failed.reading.kind is later.reading.kind:
         return _covers(later.reading, failed.reading)
-    return not failed.reading.targets and _alike(failed, later)
+    is_test = failed.reading.kind is ActionKind.TEST
+    return not is_test and _is_mistyped(failed) and _alike(failed, later)
+
+
+def _is_mistyped(failed: StepTrace) -> bool:
+    """True where the command itself was wrong, so that another wording reaches its goal."""
+    if not failed.reading.targets:
+        return True
+    return failed.error is not None and failed.error.family in (Family.SHELL, Family.TOOL_USAGE)
 
 
 def _covers(wide: ActionReading, narrow: ActionReading) -> bool:
     """True where the tests of *narrow* are among those of *wide*."""
-    return all(
-        any(target == other or target.startswith((f"{other}/", f"{other}::")) for other in wide.targets)
-        for target in narrow.targets
-    ) and (bool(narrow.targets) or not wide.targets)
+    if not narrow.targets:
+        return not wide.targets and wide.verb == narrow.verb
+    return all(any(_is_in(target, other) for other in wide.targets) for target in narrow.targets)
+
+
+def _is_in(target: str, other: str) -> bool:
+    return target == other or target.startswith((f"{other}/", f"{other}::"))
 
 
 def _same_edit(failed: StepTrace, later: StepTrace) -> bool:
@@ -75,9 +88,11 @@ def _near(one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
 
 
 def _same_look(failed: StepTrace, later: StepTrace) -> bool:
-    if later.reading.kind not in _LOOKING or (later.step.observation or "").startswith(_NOTHING_FOUND):
-        return False
     wanted, found = failed.reading, later.reading
+    if found.kind not in _LOOKING or (later.step.observation or "").startswith(_NOTHING_FOUND):
+        return False
+    if _named_file(wanted) and found.kind is not ActionKind.VIEW:
+        return False
     soon = later.index - failed.index <= _NEAR
     if wanted.verb in _MOVING:
         return found.verb == wanted.verb or (soon and bool(_numbers(wanted) & _numbers(found)))
@@ -97,8 +112,11 @@ def _alike(failed: StepTrace, later: StepTrace) -> bool:
     one, other = _words(failed), _words(later)
     smaller = min(len(one), len(other))
     share = len(one & other) / smaller if smaller else 0.0
-    same_verb = _stem(failed.reading.verb) == _stem(later.reading.verb) != ""
-    return share >= (0.4 if same_verb else 0.6)
+    if _stem(failed.reading.verb) == _stem(later.reading.verb) != "":
+        return share >= _SHARED_WORDS
+    # Another program may stand in for one that the shell does not know, and for no other.
+    unknown = failed.error is not None and failed.error.error_type.endswith("command not found")
+    return unknown and share > _SHARED_WORDS and not is_edit(later)
 
 
 _GOALS: dict[ActionKind, Callable[[StepTrace, StepTrace], bool]] = {

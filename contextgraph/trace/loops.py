@@ -10,7 +10,10 @@ from contextgraph.trace.predicament import Predicament, predicament_in, predicam
 from contextgraph.trace.steps import StepTrace
 
 REPETITIONS = 3
-STUCK_AFTER = 6  # set from the curve
+
+# Of 1,496 runs 615 loops: of those that reached 3 repetitions 31 % ended by themselves (the run
+# went on for at least four steps), of 4: 22 %, 5: 13 %, 6: 10 %, 8: 4 %, 10 and more: 3 %.
+STUCK_AFTER = 6
 
 # Between two attempts of a loop lie at most so many steps: a cycle of six, and views.
 _GAP_OF_ERRORS = 16
@@ -240,9 +243,7 @@ def _kind(spots: Sequence[Predicament]) -> LoopKind:
 
 def _is_first_after_fix(before: Predicament, now: Predicament) -> bool:
     """True for the first run after the first fix: what ran before it reproduced the error."""
-    return (
-        now.kind in _RUNNING and before.phase in _BEFORE_FIXES and now.phase not in _BEFORE_FIXES
-    )
+    return now.kind in _RUNNING and before.phase in _BEFORE_FIXES and now.phase not in _BEFORE_FIXES
 
 
 def _near(one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:

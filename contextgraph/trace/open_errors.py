@@ -12,9 +12,15 @@ _FOLLOWED = 12
 # After another error took its place, so many steps may pass until the goal is reached in full.
 PATIENCE = 8
 
+# What is reached so long after the last failure is reached for other reasons.
+_PATIENCE_WITH_RUNS = 40
+_PATIENCE_WITH_SLIPS = 20
+
 # A slip of the hand that was not repeated for so many steps does not trouble the agent any more.
 _SLIP_STEPS = 8
 _SLIPS = frozenset({Family.EDIT_REJECTED, Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
+
+_RUNS = frozenset({Family.PYTHON_EXCEPTION, Family.SYNTAX_ERROR, Family.TEST_FAILURE, Family.BUILD})
 
 _EARLY = {
     "SyntaxError": 0,
@@ -43,6 +49,13 @@ class Cleared:
     opened: OpenError
     by: StepTrace
     moved: bool = False
+
+    @property
+    def verified(self) -> bool:
+        """True where the answer at *by* shows the error gone, rather than perhaps hidden."""
+        return not self.moved or (
+            self.by.error is not None and _is_later(self.opened.error, self.by.error)
+        )
 
 
 class OpenErrors:
@@ -76,7 +89,7 @@ class OpenErrors:
         if not self._open:
             return ()
         ends = [(opened, _ended(opened, step)) for opened in self._open]
-        self._open = [opened for opened, end in ends if end is None]
+        self._open = [one for one, end in ends if end is None and not _is_stale(one, step)]
         return tuple(end for _, end in ends if end is not None)
 
     def _meet(self, step: StepTrace, error: ErrorSignature) -> None:
@@ -102,6 +115,11 @@ def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
     return None
 
 
+def _is_stale(opened: OpenError, step: StepTrace) -> bool:
+    patience = _PATIENCE_WITH_RUNS if opened.error.family in _RUNS else _PATIENCE_WITH_SLIPS
+    return step.index - opened.last.index > patience
+
+
 def _same_error(one: ErrorSignature, other: ErrorSignature) -> bool:
     """True for one message; a template is shared by errors that are cleared one by one."""
     return (one.family, one.error_type, one.message) == (
@@ -112,15 +130,24 @@ def _same_error(one: ErrorSignature, other: ErrorSignature) -> bool:
 
 
 def _further(before: ErrorSignature, now: ErrorSignature) -> bool:
-    """True where *now* shows that the run got past *before*."""
-    reached, earlier = _rank(now), _rank(before)
-    if reached != earlier:
-        return reached > earlier
-    old_file, _, old_line = (before.location or "").rpartition(":")
-    file, _, line = (now.location or "").rpartition(":")
-    if file != old_file or not (line.isdecimal() and old_line.isdecimal()):
-        return True
-    return int(line) >= int(old_line)
+    """True where *now* may show that the run got past *before*."""
+    if before.family not in _RUNS or now.family not in _RUNS or _rank(now) < _rank(before):
+        return False
+    old, new = _place(before), _place(now)
+    return old is None or new is None or old[0] != new[0] or new[1] >= old[1]
+
+
+def _is_later(before: ErrorSignature, now: ErrorSignature) -> bool:
+    """True where *now* comes up at a point that *before* kept the run from reaching."""
+    if _rank(now) != _rank(before):
+        return _rank(now) > _rank(before)
+    old, new = _place(before), _place(now)
+    return old is not None and new is not None and old[0] == new[0] and new[1] >= old[1]
+
+
+def _place(error: ErrorSignature) -> tuple[str, int] | None:
+    file, _, line = (error.location or "").rpartition(":")
+    return (file, int(line)) if file and line.isdecimal() else None
 
 
 def _rank(error: ErrorSignature) -> int:

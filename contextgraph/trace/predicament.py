@@ -92,14 +92,15 @@ def is_same_predicament(state1: State, state2: State) -> bool:
     same action with the same outcome.
     """
     one, other = predicament_in(state1), predicament_in(state2)
-    error, other_error = _error_of(state1, one), _error_of(state2, other)
     if (one.kind if one else None) != (other.kind if other else None):
         return False
-    if error is None or other_error is None:
-        same_end = error is other_error and one is not None and other is not None
-        return same_end and (one.attempt, one.outcome) == (other.attempt, other.outcome)
-    same = (error.family, error.error_type) == (other_error.family, other_error.error_type)
-    return same and _share_keyword(error, other_error)
+    error, other_error = _error_of(state1, one), _error_of(state2, other)
+    if error is not None and other_error is not None:
+        same = (error.family, error.error_type) == (other_error.family, other_error.error_type)
+        return same and _share_keyword(error, other_error)
+    if error is not other_error or one is None or other is None:
+        return False
+    return (one.attempt, one.outcome) == (other.attempt, other.outcome)
 
 
 def _error_of(state: State, predicament: Predicament | None) -> ErrorSignature | None:

@@ -45,6 +45,6 @@ def _recovery(end: Cleared, steps: Sequence[StepTrace]) -> Recovery:
         error=end.opened.error,
         actions=remedy.actions,
         what=remedy.what,
-        verified=True,
+        verified=end.verified,
         workaround=remedy.workaround,
     )

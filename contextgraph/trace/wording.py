@@ -1,10 +1,10 @@
 """Small forms in which code, commands and files stand in a sentence."""
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _CODE_CHARS = 100
-_COMMAND_CHARS = 100
+_LINES_NAMED = 2
 
 
 def one_line(text: str, limit: int) -> str:
@@ -14,16 +14,24 @@ def one_line(text: str, limit: int) -> str:
     return joined if len(joined) <= limit else joined[: limit - 1].rstrip() + "…"
 
 
-def code(line: str) -> str:
-    """A line of code in backquotes."""
-    return f"`{one_line(line, _CODE_CHARS)}`"
+def code(text: str) -> str:
+    """A line of code or a command in backquotes."""
+    return f"`{one_line(text, _CODE_CHARS)}`"
 
 
-def quoted(command: str) -> str:
-    """A command in backquotes."""
-    return f"`{one_line(command, _COMMAND_CHARS)}`"
+def lines_said(lines: Sequence[str]) -> str:
+    """The first lines that say something, in backquotes; ` …` where there are more."""
+    told = [line for line in lines if _says_something(line)] or [*lines]
+    more = " …" if len(told) > _LINES_NAMED else ""
+    return ", ".join(code(line) for line in told[:_LINES_NAMED]) + more
 
 
 def files_of(paths: Iterable[str]) -> str:
     """File names as a sentence names them."""
-    return ", ".join(dict.fromkeys(posixpath.normpath(path) for path in paths if path)) or "the file"
+    named = dict.fromkeys(posixpath.normpath(path) for path in paths if path)
+    return ", ".join(named) or "the file"
+
+
+def _says_something(line: str) -> bool:
+    bare = line.strip()
+    return len(bare) > 2 and not bare.startswith("#")

@@ -1,0 +1,107 @@
+"""How an edit that was refused came to be accepted."""
+
+import re
+from collections.abc import Sequence
+
+from contextgraph.trace.edits import Span, edited_file, likeness, new_lines
+from contextgraph.trace.steps import StepTrace
+from contextgraph.trace.wording import code, files_of, lines_said
+
+_NAME = re.compile(r"undefined name ['\"`]?([A-Za-z_][\w.]*)")
+
+
+def acceptance_said(failed: StepTrace, accepted: StepTrace, before: Sequence[StepTrace]) -> str:
+    """What made the difference between two edits, given those accepted in between."""
+    return (
+        _definition_said(failed, accepted, before)
+        or _placing_said(failed, accepted)
+        or _text_said(failed, accepted)
+    )
+
+
+def _definition_said(failed: StepTrace, accepted: StepTrace, before: Sequence[StepTrace]) -> str:
+    """How a name that was undefined got its definition; empty where that was not the trouble."""
+    match = _NAME.search(failed.error.message) if failed.error else None
+    if match is None:
+        return ""
+    name = code(match[1])
+    defining = _defining(match[1].partition(".")[0])
+    for step in before:
+        if line := _first(new_lines(step), defining):
+            where = files_of([edited_file(step)])
+            return f"{name} was undefined: added {code(line)} to {where} first, then edited again"
+    known = {line.strip() for line in new_lines(failed)}
+    added = [line for line in new_lines(accepted) if line.strip() not in known]
+    if line := _first(added, defining):
+        return f"{name} was undefined: put {code(line)} into the edit itself"
+    if not _first(new_lines(accepted), re.compile(rf"\b{re.escape(match[1])}\b")):
+        return f"{name} was undefined: did without it, {_text_said(failed, accepted)}"
+    return ""
+
+
+def _first(lines: Sequence[str], pattern: re.Pattern[str]) -> str:
+    return next((line for line in lines if pattern.search(line[:500])), "")
+
+
+def _defining(name: str) -> re.Pattern[str]:
+    """Lines that make *name* known: imports, assignments, definitions, loops, parameters."""
+    word = re.escape(name)
+    return re.compile(
+        rf"^\s*(?:from\s+\S+\s+import\b.*\b{word}\b|import\b.*\b{word}\b|{word}\s*(?::[^=]*)?=[^=]"
+        rf"|(?:async\s+)?(?:def|class)\s+{word}\b|(?:async\s+)?def\s+\w+\(.*\b{word}\b"
+        rf"|(?:with|for|except)\b.*\b{word}\b)"
+    )
+
+
+def _placing_said(failed: StepTrace, accepted: StepTrace) -> str:
+    """How the same text was placed otherwise; empty where the text itself was changed."""
+    old, new = _told(failed), _told(accepted)
+    if [line.strip() for line in old] != [line.strip() for line in new]:
+        return ""
+    file = edited_file(accepted)
+    if edited_file(failed) != file:
+        return f"sent the same text to {files_of([file])}: another file had been open"
+    was, now = failed.reading.span, accepted.reading.span
+    if was is not None and now is not None and was != now:
+        return _range_said(was, now)
+    if old != new:
+        pairs = zip(old, new, strict=True)
+        line = next(after for before, after in pairs if before != after)
+        return f"indented the same text by {len(line) - len(line.lstrip())}: {code(line)}"
+    return "sent the same edit again and it was accepted"
+
+
+def _told(step: StepTrace) -> list[str]:
+    return [line.rstrip() for line in new_lines(step) if line.strip()]
+
+
+def _range_said(was: Span, now: Span) -> str:
+    said = f"sent the same text for lines {now[0]}:{now[1]} instead of {was[0]}:{was[1]}"
+    if now[0] <= was[0] and was[1] < now[1]:
+        return f"{said}, so that nothing of the old statement is left over"
+    if was[0] <= now[0] and now[1] < was[1]:
+        return f"{said}, so that the lines around it stay"
+    return said
+
+
+def _text_said(failed: StepTrace, accepted: StepTrace) -> str:
+    """What differs between the text that was refused and the one that was accepted."""
+    old, new = _told(failed), _told(accepted)
+    if not new:
+        return _with_range("deleted the lines instead", failed, accepted)
+    if likeness(old, new) == 0.0:
+        return _with_range(f"wrote {lines_said(new)} there instead", failed, accepted)
+    kept = {line.strip() for line in old} & {line.strip() for line in new}
+    come = [line for line in new if line.strip() not in kept]
+    gone = [line for line in old if line.strip() not in kept]
+    parts = [f"with {lines_said(come)}"] if come else []
+    parts += [f"without {lines_said(gone)}"] if gone else []
+    said = " and ".join(parts) or "in another order or indentation"
+    return _with_range(f"sent the text again {said}", failed, accepted)
+
+
+def _with_range(said: str, failed: StepTrace, accepted: StepTrace) -> str:
+    was, now = failed.reading.span, accepted.reading.span
+    if was is None or now is None or was == now:
+        return said
+    return f"{said}, for lines {now[0]}:{now[1]} instead of {was[0]}:{was[1]}"
