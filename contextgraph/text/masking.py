@@ -1,9 +1,8 @@
 """Replacing secrets by markers that name their kind."""
 
 import re
-from collections.abc import Iterator
 
-from contextgraph.text.secret_hints import HINTS
+from contextgraph.text.secret_hints import hits
 from contextgraph.text.secret_rules import RULES
 
 _PRECEDENCE = {rule.kind: rank for rank, rule in enumerate(RULES.values())}
@@ -22,7 +21,7 @@ def mask_secrets(text: str) -> str:
 
 
 def _masked_once(text: str) -> str:
-    secrets = [secret for hit in _hits(text) if (secret := _secret_at(hit))]
+    secrets = [secret for hit in hits(text) if (secret := _secret_at(text, hit))]
     if not secrets:
         return text
     kept: list[str] = []
@@ -34,19 +33,10 @@ def _masked_once(text: str) -> str:
     return "".join((*kept, text[end:]))
 
 
-def _hits(text: str) -> Iterator[re.Match[str]]:
-    for letter, search in HINTS:
-        if letter in text:
-            end = 0
-            while hit := search(text, end):
-                yield hit
-                end = hit.end()
-
-
-def _secret_at(hit: re.Match[str]) -> tuple[int, int, str] | None:
+def _secret_at(text: str, hit: re.Match[str]) -> tuple[int, int, str] | None:
     """The span and kind of the secret at *hit*; secrets of different kinds may overlap."""
     rule = RULES[str(hit.lastgroup)]
-    match = rule.pattern.match(hit.string, rule.start(hit))
+    match = rule.pattern.match(text, rule.start(hit))
     if not match or not rule.accepts(match):
         return None
     return *match.span(str(match.lastgroup)), rule.kind

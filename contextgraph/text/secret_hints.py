@@ -6,24 +6,24 @@ once. The name of the group that matched is the rule of `secret_rules` to try th
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 _KEY_NAMES = "|".join(
-    f"(?<={name}key)"
-    for name in (
-        "api_ api- api access_ private_ account_ signing_ encryption_ auth_ shared_ master_"
-    ).split()
+    f"(?<={name}{separator}key)"
+    for name in "api access private account signing encryption auth shared master".split()
+    for separator in ("_", "-", "")
 )
-_CAMEL_KEY_NAMES = "(?<=piKey)|(?<=ccessKey)|(?<=rivateKey)|(?<=ccountKey)|(?<=ncryptionKey)"
 
-_PATTERNS = (
-    r"""A(?:
-        (?P<aws_access_key>[KS]IA)
-        | (?P<google>Iza)
-        | (?P<pypi>gEI(?<=pypi-AgEI))
-        | (?P<password>SSW(?:OR)?D)
-        | (?P<authorization>UTHORIZATION)
-    )""",
+# Names in prose and in expressions are many; a match object for each would cost the most.
+_ASSIGNED = r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+[=:])"""
+
+# Of the text as it is.
+_EXACT = (
+    r"A(?:(?P<aws_access_key>[KS]IA)|(?P<google>Iza)|(?P<pypi>gEI(?<=pypi-AgEI)))",
+    r"J(?P<jwt>(?<=eyJ))",
+)
+# Of the text in lower case.
+_FOLDED = (
     r"""_(?<=[hpasr][mfposurtk]_)(?:
         (?P<github>(?<=gh[posur]_))
         | (?P<github_pat>(?<=github_pat_))
@@ -31,34 +31,53 @@ _PATTERNS = (
         | (?P<huggingface>(?<=hf_))
         | (?P<stripe>(?<=[sr]k_)live_)
     )""",
-    r"""-(?<=[sax][a-z]-)(?:
-        (?<=sk-)(?:
-            (?P<anthropic>ant-)
-            | (?P<openai_project>proj-|svcacct-|admin-|or-v1-)
-            | (?P<openai>)
-        )
-        | (?P<gitlab>(?<=glpat-))
-        | (?P<slack>(?<=xox[a-z]-))
+    # Most hyphens stand in rulers and before spaces.
+    r"""-[a-z0-9](?<=[sax][a-z]-.)(?:
+        (?P<anthropic>(?<=sk-a)nt-)
+        | (?P<openai_project>(?<=sk-[psao])(?:roj|vcacct|dmin|r-v1)-)
+        | (?P<openai>(?<=sk-.))
+        | (?P<gitlab>(?<=glpat-.))
+        | (?P<slack>(?<=xox[a-z]-.))
     )""",
-    rf"""k(?:
-        (?P<token>en(?<=[Tt]oken))
-        | (?P<key>ey(?<=[_i-]key)(?:{_KEY_NAMES}))
+    rf"""ke[ny](?:
+        (?P<token>(?<=token){_ASSIGNED})
+        | (?P<private_key>(?<=private\ key)(?:\ block)?-----)
+        | (?P<key>(?:{_KEY_NAMES}){_ASSIGNED})
     )""",
-    rf"""K(?:
-        (?P<token>EN(?<=TOKEN))
-        | (?P<private_key>EY(?<=PRIVATE\ KEY))
-        | (?P<key>EY(?<=[_I-]KEY)(?:{_KEY_NAMES.upper()})|ey(?:{_CAMEL_KEY_NAMES}))
-    )""",
-    r"w(?P<password>ord(?<=assword)|d(?:(?<=asswd)|(?<=[_\W]pwd)))",
-    r"W(?P<password>D(?<=_PWD))",
-    r"cret(?<=[Ss]ecret)(?:(?P<aws_secret_key>_?[Aa]ccess_?[Kk]ey)|(?P<secret>))",
-    r"CRET(?<=SECRET)(?:(?P<aws_secret_key>_ACCESS_KEY)|(?P<secret>))",
+    rf"w(?P<password>(?:ord(?<=assword)|d(?:(?<=asswd)|(?<=[_\W]pwd))){_ASSIGNED})",
+    rf"cret(?<=secret)(?:(?P<aws_secret_key>_?access_?key)|(?P<secret>{_ASSIGNED}))",
     r"zation(?P<authorization>(?<=uthorization))",
-    r"J(?P<jwt>(?<=eyJ))",
-    r"@(?P<url>(?<=[^\s/]@)(?=[A-Za-z0-9\[]))",
+    r"@(?P<url>(?<=[^\s/]@)(?=[a-z0-9\[]))",
 )
 
-# The letter comes with it: most texts hold no J, K or z, and `in` for one character is cheapest.
-HINTS: tuple[tuple[str, Callable[[str, int], re.Match[str] | None]], ...] = tuple(
-    (pattern[0], re.compile(pattern, re.VERBOSE).search) for pattern in _PATTERNS
-)
+
+_Hints = tuple[tuple[str, Callable[[str, int], re.Match[str] | None]], ...]
+
+
+def _hints(patterns: tuple[str, ...]) -> _Hints:
+    """Letter and search of each; most texts hold no J, and `in` for one character is cheapest."""
+    return tuple((pattern[0], re.compile(pattern, re.VERBOSE).search) for pattern in patterns)
+
+
+_EXACT_HINTS, _FOLDED_HINTS = _hints(_EXACT), _hints(_FOLDED)
+
+
+def hits(text: str) -> Iterator[re.Match[str]]:
+    """Yield the places of *text* where a secret may be; their positions are those of *text*."""
+    yield from _found(_EXACT_HINTS, text)
+    yield from _found(_FOLDED_HINTS, _folded(text))
+
+
+def _found(hints: _Hints, text: str) -> Iterator[re.Match[str]]:
+    for letter, search in hints:
+        if letter in text:
+            end = 0
+            while hit := search(text, end):
+                yield hit
+                end = hit.end()
+
+
+def _folded(text: str) -> str:
+    folded = text.lower()
+    # The dotted capital I is the one character that lower case makes longer.
+    return folded if len(folded) == len(text) else text.replace("\u0130", "i").lower()

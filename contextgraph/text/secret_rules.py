@@ -83,7 +83,6 @@ _URL = re.compile(r"://[^\s/:@\"'<>\\]{0,64}+:(?P<secret>[^\s/@\"'<>\\]{1,128}+)
 # Lines of base64, each after a line end that may be escaped, quoted, numbered or a diff's.
 _LINE_END = r"(?:\\+[nr]|[\s\"'+,|>:0-9-])"
 _PRIVATE_KEY = re.compile(
-    r"(?: BLOCK)?-----"
     r"(?P<secret>(?:(?:\\+[nr]|\s){1,8}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{1,80})*+"
     rf"(?:{_LINE_END}{{1,40}}?[A-Za-z0-9+/]{{16,}}+={{0,2}})++"
     rf"(?:{_LINE_END}{{1,40}}?[A-Za-z0-9+/=]{{1,64}}+(?={_LINE_END}{{0,40}}?-----END|\s*\Z))?)"
