@@ -97,7 +97,8 @@ def _old_lines(steps: Sequence[StepTrace], at: int) -> tuple[str, ...]:
     file = edited_file(step)
     for before in reversed(steps[max(0, at - _VIEWS_BACK) : at]):
         shown = before.step.observation or ""
-        if file and _shows(shown, file):
+        # A refused edit shows the file as it would have been.
+        if before.error is None and file and _shows(shown, file):
             return _window(shown, *step.reading.span)
     return ()
 

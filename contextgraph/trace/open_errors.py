@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from contextgraph.model import ErrorSignature, Family
 from contextgraph.trace.goals import same_goal, same_run
+from contextgraph.trace.predicament import steady
 from contextgraph.trace.steps import StepTrace
 
 # Older errors than the newest 12 open ones are given up: what clears them later is chance.
@@ -122,11 +123,8 @@ def _is_stale(opened: OpenError, step: StepTrace) -> bool:
 
 def _same_error(one: ErrorSignature, other: ErrorSignature) -> bool:
     """True for one message; a template is shared by errors that are cleared one by one."""
-    return (one.family, one.error_type, one.message) == (
-        other.family,
-        other.error_type,
-        other.message,
-    )
+    kinds = (one.family, one.error_type) == (other.family, other.error_type)
+    return kinds and steady(one.message) == steady(other.message)
 
 
 def _further(before: ErrorSignature, now: ErrorSignature) -> bool:

@@ -12,8 +12,10 @@ from contextgraph.trace.signature import recognise, signature_of
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import one_line
 
-# What changes from run to run without meaning anything.
-_VOLATILE = re.compile(r"0x[0-9a-f]+|line \d+|\d+\.\d+ ?s(?:ec\w*)?\b|/tmp/[\w./-]+")
+# What changes from run to run without meaning anything: addresses, places, durations, hashes.
+_VOLATILE = re.compile(
+    r"0x[0-9a-f]+|line \d+|\d+\.\d+ ?s(?:ec\w*)?\b|/tmp/[\w./-]+|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
+)
 _COMPARED = 4_000
 _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
 _STEADY = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
@@ -103,6 +105,11 @@ def is_same_predicament(state1: State, state2: State) -> bool:
     return (one.attempt, one.outcome) == (other.attempt, other.outcome)
 
 
+def steady(text: str) -> str:
+    """The first 4,000 characters of *text* without what changes from run to run."""
+    return _VOLATILE.sub("", text[:_COMPARED])
+
+
 def _error_of(state: State, predicament: Predicament | None) -> ErrorSignature | None:
     if state.current_error:
         return signature_of(state.current_error)
@@ -118,14 +125,14 @@ def _share_keyword(one: ErrorSignature, other: ErrorSignature) -> bool:
 
 def _outcome(step: StepTrace) -> str:
     if step.error is not None:
-        return f"{step.error.error_type}: {_VOLATILE.sub('', step.error.message[:300])}"
+        return f"{step.error.error_type}: {steady(step.error.message)}"
     if is_edit(step):
         # The view that follows an accepted edit moves with every line; the edit itself is told.
         return "accepted"
     shown = step.step.observation or ""
     if len(shown) > _COMPARED:
         shown = f"{shown[: _COMPARED // 2]}{shown[-_COMPARED // 2 :]}{len(shown)}"
-    return _digest(shown if step.reading.kind in _STEADY else _VOLATILE.sub("", shown))
+    return _digest(shown if step.reading.kind in _STEADY else steady(shown))
 
 
 def _digest(text: str) -> str:
