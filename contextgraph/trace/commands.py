@@ -55,6 +55,8 @@ def read_command_line(line: str) -> CommandReading:
             readings.append(_read(command, directory))
     if not readings:
         return CommandReading(ActionKind.OTHER, "cd" if directory else "", (), line.strip()[:200])
+    if len(readings) == 1:
+        return readings[0]
     best = min(readings, key=lambda reading: PRECEDENCE.index(reading.kind))
     return _with_all_changes(best, readings)
 

@@ -15,6 +15,7 @@ _TIMEOUTS = (
     ("was cancelled because it took more than", "command timed out"),
     ("The command has no new output after", "command timed out"),
 )
+_TELLING = ("timed out", "TIMED OUT", "MALFORMED", "took more than", "no new output")
 _HARNESS = ("EXECUTION FAILED OR COMMAND MALFORMED",)
 _PIP = re.compile(r"^[ \t]*(?:ERROR|error): ([^\n]*)", re.MULTILINE)
 _PIP_KNOWN = re.compile(
@@ -47,6 +48,8 @@ _DETAIL = re.compile(r"['\"`‘“(:,].*", re.DOTALL)
 def timeout(text: str) -> Finding | None:
     """The harness gave up waiting, or could not run the command at all."""
     tail = text[-_TAIL:]
+    if not any(word in tail for word in _TELLING):
+        return None
     for words in _HARNESS:
         if words in tail:
             return Finding(Family.ENVIRONMENT, words, words)

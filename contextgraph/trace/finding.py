@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from contextgraph.model import ErrorSignature, Family
 from contextgraph.trace.keywords import keywords_of
@@ -23,6 +24,8 @@ class Finding:
     location: str | None = None
 
 
+# Agents meet the same message again and again; masking it is the dearest part of a step.
+@lru_cache(maxsize=2048)
 def signed(finding: Finding) -> ErrorSignature:
     """The signature of a *finding*."""
     message = finding.message.strip()[:MESSAGE_LENGTH]

@@ -11,6 +11,9 @@ _CLASS = re.compile(r"(?:\w+(?:Error|Warning))\b")
 _LINTER_LINE = re.compile(r"^\S+?:\d+:\d+: ([A-Z]\d{3}) ([^\n]*)", re.MULTILINE)
 _NAME = re.compile(r"\s*[`'\"‘’“”].*|\s*\(.*", re.DOTALL)
 
+_HEAD = 3000
+_TELLING = ("replace", "File has been", "No changes to make", "did not appear")
+
 # What editors answer that could not do what was asked, and the type it is filed under.
 _ANSWERS = (
     ("No replacement was performed, old_str", "tool: old_str not found"),
@@ -28,10 +31,12 @@ _ANSWERS = (
 
 def refused_edit(text: str) -> Finding | None:
     """The first complaint with which an edit was refused."""
-    at = text.find(_REFUSED)
+    head = text[:_HEAD]
+    at = head.find(_REFUSED)
     if at >= 0:
         return _lint_complaint(text, at)
-    head = text[:3000]
+    if not any(word in head for word in _TELLING):
+        return None
     for words, error_type in _ANSWERS:
         if (at := head.find(words)) >= 0:
             return Finding(Family.EDIT_REJECTED, error_type, line_at(head, at))

@@ -13,7 +13,10 @@ _TOKEN = re.compile(
     |(?P<word>(?:[^\s'"\\;|&<>()]|\\.|'[^']*+'|"(?:[^"\\]|\\.)*+")++|['"\\])""",
     re.VERBOSE | re.DOTALL,
 )
+_SPECIAL = re.compile(r"[;|&<>()\n\\'\"#]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*+=")
+# A line of more words is a paste; what it does is told by its beginning.
+_TOKENS_READ = 4000
 _KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "time"})
 _WRAPPERS = frozenset(
     {"sudo", "env", "nohup", "timeout", "xvfb-run", "exec", "command", "stdbuf", "nice", "npx"}
@@ -37,6 +40,10 @@ class SimpleCommand:
 
 def simple_commands(line: str) -> Iterator[SimpleCommand]:
     """The simple commands of a shell *line* in order, wrappers and assignments skipped."""
+    if _SPECIAL.search(line) is None:
+        if words := tuple(line.split(maxsplit=_TOKENS_READ)):
+            yield _unwrapped(SimpleCommand(words))
+        return
     for command in map(_unwrapped, _commands(line)):
         if command.words or command.written:
             yield command
@@ -49,7 +56,9 @@ def _commands(line: str) -> Iterator[SimpleCommand]:
     bodies: list[str] = []
     waiting = piped = False
     position = 0
-    while match := _TOKEN.match(line, position):
+    for _ in range(_TOKENS_READ):
+        if not (match := _TOKEN.match(line, position)):
+            break
         position = match.end()
         kind = match.lastgroup
         if kind == "word":
@@ -90,8 +99,10 @@ def _unquoted(word: str) -> str:
 
 
 def _unwrapped(command: SimpleCommand) -> SimpleCommand:
+    if not command.words or not _wraps(command.words[0]):
+        return command
     words = list(command.words)
-    while words and (words[0] in _KEYWORDS or words[0] in _WRAPPERS or _ASSIGNMENT.match(words[0])):
+    while words and _wraps(words[0]):
         wrapper = words.pop(0)
         if wrapper in _RUNNERS:
             if not words or words[0] != "run":
@@ -103,6 +114,10 @@ def _unwrapped(command: SimpleCommand) -> SimpleCommand:
         elif wrapper in _WRAPPERS:
             words = _without_options(words)
     return SimpleCommand(tuple(words), command.written, command.heredoc, command.piped)
+
+
+def _wraps(word: str) -> bool:
+    return word in _KEYWORDS or word in _WRAPPERS or _ASSIGNMENT.match(word) is not None
 
 
 def _without_options(words: list[str]) -> list[str]:

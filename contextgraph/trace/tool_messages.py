@@ -6,6 +6,7 @@ from contextgraph.model import Family
 from contextgraph.trace.finding import Finding
 
 _HEAD = 2000
+_PLAIN = ("[File: ", "Found ", "No matches found", "Traceback ", "Your command ran")
 _USAGE = re.compile(r"Usage: ([\w-]+)[^\n]*")
 _NOT_FOUND = re.compile(r"(File|Directory) ([^\n]{0,500}?) not found\.?(?=\n|$)")
 _ALREADY = re.compile(r"Error: File [^\n]{0,500} already exists")
@@ -29,6 +30,8 @@ _STARTS = (
 def tool_answer(text: str) -> Finding | None:
     """The complaint that *text* starts with, where a tool made it."""
     head = text[:_HEAD].strip()
+    if head.startswith(_PLAIN):
+        return None
     for start, family, error_type in _STARTS:
         if head.startswith(start):
             return Finding(family, error_type, head.split("\n", 1)[0])
