@@ -7,11 +7,10 @@ from math import log
 
 from contextgraph.model import ErrorSignature, Scope, State, TaskType
 from contextgraph.ports import RetrievalStore
+from contextgraph.retrieval.score import word_counts
 from contextgraph.text import words
 from contextgraph.trace import signature_of, task_type_of
 
-# The head of an issue says what it is about; logs and code follow.
-TASK_CHARS = 4_000
 TASK_WORDS = 160
 ERROR_WORDS = 40
 
@@ -20,8 +19,8 @@ ERROR_WORDS = 40
 class Query:
     """A state as the channels need it.
 
-    *scopes* are tried in order, the repository before all. *weights* gives the rarity (inverse
-    document frequency, natural log) of each of *task_words*.
+    *scopes* are tried in order, the repository before all. *weights* says how much each of
+    *task_words* counts: rare words, and those said often, count for more.
     """
 
     state: State
@@ -46,8 +45,9 @@ def query_of(
 ) -> Query:
     """What *state* asks of *store*."""
     signature = signature_of(state.current_error) if state.current_error.strip() else None
-    task_words = _distinct(state.task_description[:TASK_CHARS])[:TASK_WORDS]
-    error_words = _distinct(signature.message)[:ERROR_WORDS] if signature else ()
+    asked = word_counts(state.task_description)
+    task_words = tuple(asked)[:TASK_WORDS]
+    error_words = tuple(dict.fromkeys(words(signature.message)))[:ERROR_WORDS] if signature else ()
     everywhere = Scope(None, exclude_instances, as_of)
     return Query(
         state=state,
@@ -55,20 +55,20 @@ def query_of(
         task_type=task_type_of(state.task_description) if task_words else None,
         task_words=task_words,
         error_words=error_words,
-        weights=_rarity(task_words, store),
+        weights=_weights({word: asked[word] for word in task_words}, store),
         scopes=(Scope(state.repo, exclude_instances, as_of), everywhere)
         if state.repo
         else (everywhere,),
     )
 
 
-def _distinct(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words(text)))
-
-
-def _rarity(asked: tuple[str, ...], store: RetrievalStore) -> dict[str, float]:
-    """BM25's inverse document frequency: ln(1 + (N - n + 0.5) / (n + 0.5))."""
+def _weights(asked: Mapping[str, int], store: RetrievalStore) -> dict[str, float]:
+    """BM25's inverse document frequency, ln(1 + (N - n + 0.5) / (n + 0.5)), times 1 + ln(count)."""
     if not asked:
         return {}
-    total, frequencies = store.document_count(), store.word_frequencies(asked)
-    return {word: log(1 + (total - n + 0.5) / (n + 0.5)) for word, n in frequencies.items()}
+    total, frequencies = store.document_count(), store.word_frequencies(tuple(asked))
+    return {
+        word: (1 + log(count)) * log(1 + (total - n + 0.5) / (n + 0.5))
+        for word, count in asked.items()
+        for n in [frequencies[word]]
+    }

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 
 from contextgraph.model import (
     ErrorSignature,
@@ -11,6 +12,10 @@ from contextgraph.model import (
     SignatureLevel,
 )
 from contextgraph.text import words
+
+# The head of an issue says what it is about; logs and code follow.
+TASK_CHARS = 2_000
+_REMEMBERED_TEXTS = 4_096
 
 # BM25 (Robertson & Zaragoza 2009) with the usual constants; the reference length stands for the
 # average document, which a growing memory would have to recompute.
@@ -34,11 +39,11 @@ _ELSEWHERE, _UNVERIFIED, _WORKAROUND = 0.85, 0.6, 0.75
 
 
 def overlap(asked: Mapping[str, float], text: str) -> float:
-    """How much of what is *asked* (word -> rarity) *text* has, 0 to 1: BM25 over its maximum."""
+    """How much of what is *asked* (word -> weight) *text* has, 0 to 1: BM25 over its maximum."""
     most = sum(asked.values()) * (_K1 + 1)
     if not most:
         return 0.0
-    counted = Counter(words(text))
+    counted = word_counts(text)
     norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
     found = sum(
         weight * counted[word] * (_K1 + 1) / (counted[word] + norm)
@@ -46,6 +51,12 @@ def overlap(asked: Mapping[str, float], text: str) -> float:
         if word in counted
     )
     return found / most
+
+
+@lru_cache(_REMEMBERED_TEXTS)
+def word_counts(text: str) -> Counter[str]:
+    """The words in the head of *text* with their counts, in order; not to be changed."""
+    return Counter(words(text[:TASK_CHARS]))
 
 
 def likeness(one: Collection[str], other: Iterable[str]) -> float:

@@ -75,7 +75,7 @@ def test_likeness_is_1_for_the_same_words_and_0_without_any():
     assert likeness([], ["a"]) == 0
 
 
-@pytest.mark.parametrize(("scope", "least"), [(ScopeLevel.REPO, 0.12), (ScopeLevel.GENERAL, 0.35)])
+@pytest.mark.parametrize(("scope", "least"), [(ScopeLevel.REPO, 0.06), (ScopeLevel.GENERAL, 0.20)])
 def test_a_case_of_another_repository_must_be_more_alike(scope, least):
     assert CONSERVATIVE.admits_case(least, scope, same_file=False)
     assert not CONSERVATIVE.admits_case(least - 0.01, scope, same_file=False)
