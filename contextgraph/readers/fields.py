@@ -8,7 +8,8 @@ Row: TypeAlias = Mapping[str, Any]
 
 def text(row: Row, name: str) -> str:
     """The text at *name*; empty where it is absent or null."""
-    return text_or_none(row, name) or ""
+    value = row.get(name)
+    return value if isinstance(value, str) else text_or_none(row, name) or ""
 
 
 def text_or_none(row: Row, name: str) -> str | None:

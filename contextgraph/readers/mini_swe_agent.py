@@ -19,6 +19,7 @@ from contextgraph.readers.fields import (
 from contextgraph.readers.place import Place, repo_named
 from contextgraph.readers.prompts import task_in
 from contextgraph.readers.tool_calls import tool_call
+from contextgraph.text import clean
 
 NAME = "mini-swe-agent"
 
@@ -109,7 +110,7 @@ def _patch(submission: str) -> str | None:
 
 def _task(messages: Sequence[Row], template: str) -> str:
     prompt = next((content_text(m) for m in messages if m.get("role") == "user"), "")
-    return _between(prompt, template) or task_in(prompt) or prompt
+    return clean(_between(prompt, template) or task_in(prompt) or prompt)
 
 
 def _between(prompt: str, template: str) -> str | None:
@@ -181,21 +182,22 @@ def _command(arguments: Mapping[str, object]) -> str:
 
 
 def _thought(message: Row) -> str:
-    content = content_text(message)
+    content = clean(content_text(message))
     block = _BLOCK.search(content)
     said = content[: block.start()] if block else content
-    parts = (text(message, "reasoning_content").strip(), _THOUGHT.sub("", said).strip())
+    parts = (clean(text(message, "reasoning_content")).strip(), _THOUGHT.sub("", said).strip())
     return "\n\n".join(part for part in parts if part)
 
 
 def _step(index: int, thought: str, command: str, message: Row, answer: Row | None) -> Step:
+    command = clean(command)
     action = Action(_SHELL, command, {"command": command}) if command else Action("", "")
     extra = row_at(answer, "extra") if answer else {}
     return Step(
         index=index,
         thought=thought,
         action=action,
-        observation=None if answer is None else _observation(answer, extra),
+        observation=None if answer is None else clean(_observation(answer, extra)),
         exit_code=_exit_code(answer, extra) if answer else None,
         is_error=True if text(extra, "exception_info") else None,
         timestamp=_time(row_at(message, "extra")) or _time(extra),

@@ -11,6 +11,7 @@ from contextgraph.readers.prompts import (
     thought_and_command,
     without_prompt,
 )
+from contextgraph.text import clean
 
 NAME = "nebius"
 
@@ -38,7 +39,7 @@ def parse(record: Row, place: Place) -> RawTrajectory:
         source_format=NAME,
         instance_id=instance_id,
         repo=repo_named(instance_id),
-        task=task_in(prompt) or prompt,
+        task=clean(task_in(prompt) or prompt),
         steps=tuple(_steps(turns)),
         agent="SWE-agent",
         model=text(record, "model_name"),
@@ -63,12 +64,12 @@ def _steps(turns: Sequence[Row]) -> Iterator[Step]:
 
 
 def _step(index: int, turn: Row, answer: Row) -> Step:
-    thought, command = thought_and_command(text(turn, "text"))
+    thought, command = thought_and_command(clean(text(turn, "text")))
     action = Action(first_word(command), command)
     said = text_or_none(answer, "text")
     if said is None:
         return Step(index, thought, action, None)
-    observation, open_file, cwd = without_prompt(said)
+    observation, open_file, cwd = without_prompt(clean(said))
     return Step(index, thought, action, observation, cwd=cwd, open_file=open_file)
 
 

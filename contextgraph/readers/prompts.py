@@ -1,13 +1,12 @@
 """What agents wrap around an issue, an action and an observation, and how to take it off."""
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-_TRAILER = re.compile(
-    r"\n?\(Open file: (?P<open_file>[^\n]*)\)\n\(Current directory: (?P<cwd>[^\n]*)\)\nbash-\$\s*\Z"
-)
-_TRAILER_START = "(Open file: "
-_FENCE = re.compile(r"^```(?P<language>\S*)[^\S\n]*$", re.MULTILINE)
+_OPEN_FILE = "(Open file: "
+_DIRECTORY = "(Current directory: "
+_SHELL_PROMPT = "bash-$"
+_FENCE = "\n```"
 _PR_DESCRIPTION = re.compile(r"<pr_description>(?P<task>.*)</pr_description>", re.DOTALL)
 _PR_INTRODUCTION = re.compile(r"\s*Consider the following PR description:\n")
 _MINI_TASK = re.compile(
@@ -15,6 +14,10 @@ _MINI_TASK = re.compile(
     r"(?:\n+You can execute bash commands|\. Please reply with a single shell command|\Z)",
     re.DOTALL,
 )
+
+
+# Where a line that opens or closes a block starts and ends, and the language it names.
+_Fence: TypeAlias = tuple[int, int, str]
 
 
 class Prompt(NamedTuple):
@@ -30,14 +33,17 @@ def without_prompt(observation: str) -> Prompt:
 
     They describe the state after the action whose observation this is. "n/a" is None.
     """
-    start = observation.rfind(_TRAILER_START)
-    match = _TRAILER.match(observation, max(start - 1, 0)) if start >= 0 else None
-    if match is None and start > 0:
-        match = _TRAILER.match(observation, start)
-    if match is None:
-        return Prompt(observation, None, None)
-    names = (known(match["open_file"]), known(match["cwd"]))
-    return Prompt(observation[: match.start()], *names)
+    start = observation.rfind(_OPEN_FILE)
+    match observation[start:].split("\n") if start >= 0 else ():
+        case [file, folder, shell] if _is_prompt(file, folder, shell):
+            names = known(file[len(_OPEN_FILE) : -1]), known(folder[len(_DIRECTORY) : -1])
+            return Prompt(observation[:start].removesuffix("\n"), *names)
+    return Prompt(observation, None, None)
+
+
+def _is_prompt(file: str, folder: str, shell: str) -> bool:
+    inside = file.endswith(")") and folder.startswith(_DIRECTORY) and folder.endswith(")")
+    return inside and shell.rstrip() == _SHELL_PROMPT
 
 
 def known(name: str | None) -> str | None:
@@ -51,24 +57,40 @@ def thought_and_command(reply: str) -> tuple[str, str]:
     As SWE-agent reads it: a fence with a language opens a block within a block. Without a block
     all is thought; a block that the log cuts off reaches to the end.
     """
-    block: tuple[int, int, int] | None = None
-    opened: list[re.Match[str]] = []
-    for fence in _FENCE.finditer(reply):
-        if not opened or fence["language"]:
+    block: tuple[_Fence, _Fence] | None = None
+    opened: list[_Fence] = []
+    for fence in _fences(reply):
+        if not opened or fence[2]:
             opened.append(fence)
         else:
-            start = opened.pop()
-            block = (start.start(), start.end(), fence.start()) if not opened else block
+            first = opened.pop()
+            block = block if opened else (first, fence)
     if block is None and opened:
-        block = (opened[0].start(), opened[0].end(), len(reply))
+        block = opened[0], (len(reply), len(reply), "")
     if block is None:
         return reply.strip(), ""
-    return reply[: block[0]].strip(), reply[block[1] : block[2]].strip("\n").rstrip()
+    (start, inside, _), (end, _, _) = block
+    return reply[:start].strip(), reply[inside:end].strip("\n").rstrip()
+
+
+def _fences(reply: str) -> list[_Fence]:
+    """The lines of three backticks and at most one word."""
+    # Searching by hand is three times as fast as a pattern, and this is the readers' inner loop.
+    fences = []
+    at = 0 if reply.startswith("```") else reply.find(_FENCE) + 1
+    while reply.startswith("```", at):
+        end = reply.find("\n", at)
+        end = len(reply) if end < 0 else end
+        language = reply[at + 3 : end].strip()
+        if not language or len(language.split()) == 1:
+            fences.append((at, end, language))
+        at = reply.find(_FENCE, end) + 1 or len(reply)
+    return fences
 
 
 def first_word(command: str) -> str:
     """The command's first word, which names the tool in SWE-agent; empty for no command."""
-    return command.split(None, 1)[0] if command.strip() else ""
+    return next(iter(command.split(None, 1)), "")
 
 
 def task_in(prompt: str) -> str | None:

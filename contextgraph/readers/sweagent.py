@@ -25,6 +25,7 @@ from contextgraph.readers.prompts import (
 )
 from contextgraph.readers.sweagent_actions import action_of, tool_call_in
 from contextgraph.readers.tool_calls import ToolCall
+from contextgraph.text import clean
 
 NAME = "sweagent"
 
@@ -105,7 +106,7 @@ def _cloned_repo(steps: Sequence[Step]) -> str:
 
 def _task(history: Sequence[Row], problem: Row) -> str:
     prompt = next((content_text(entry) for entry in history if entry.get("role") == "user"), "")
-    return task_in(prompt) or text(problem, "text") or prompt
+    return clean(task_in(prompt) or text(problem, "text") or prompt)
 
 
 def _steps(record: Row, history: Sequence[Row]) -> Iterator[Step]:
@@ -119,12 +120,17 @@ def _logged_steps(logged: Sequence[Row], history: Sequence[Row]) -> Iterator[Ste
     for index, (step, call, state) in enumerate(zip(logged, calls, states, strict=True)):
         yield Step(
             index,
-            text(step, "thought").strip(),
+            clean(text(step, "thought")).strip(),
             action_of(text(step, "action"), call),
-            text_or_none(step, "observation"),
+            _observation(step),
             cwd=state.cwd,
             open_file=state.open_file,
         )
+
+
+def _observation(step: Row) -> str | None:
+    observation = text_or_none(step, "observation")
+    return None if observation is None else clean(observation)
 
 
 def _calls_in_order(actions: Sequence[str], history: Sequence[Row]) -> Iterator[ToolCall | None]:
@@ -167,10 +173,10 @@ def _answers(entry: Row) -> bool:
 
 
 def _history_step(index: int, entry: Row, answer: Row | None) -> Step:
-    thought, command = thought_and_command(content_text(entry))
+    thought, command = thought_and_command(clean(content_text(entry)))
     action = action_of(text(entry, "action") or command, tool_call_in(entry))
-    thought = (text_or_none(entry, "thought") or thought).strip()
+    thought = clean(text(entry, "thought") or thought).strip()
     if answer is None:
         return Step(index, thought, action, None)
-    observation, open_file, cwd = without_prompt(content_text(answer))
+    observation, open_file, cwd = without_prompt(clean(content_text(answer)))
     return Step(index, thought, action, observation, cwd=cwd, open_file=open_file)

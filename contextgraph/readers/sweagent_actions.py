@@ -7,6 +7,7 @@ from contextgraph.model import Action, Json
 from contextgraph.readers.fields import Row, rows_at
 from contextgraph.readers.prompts import first_word
 from contextgraph.readers.tool_calls import ToolCall, tool_call
+from contextgraph.text import clean
 
 _EDITOR = "str_replace_editor"
 _SHELL = "bash"
@@ -23,15 +24,15 @@ def action_of(command: str, call: ToolCall | None) -> Action:
 
     Without a call the tool is the command's first word.
     """
-    command = command.strip()
+    command = clean(command).strip()
     if call is None and first_word(command) == _EDITOR:
         call = _editor_call(command)
     if call is None:
         return Action(first_word(command), command)
     if call.name == _EDITOR and call.arguments:
-        return Action(_EDITOR, _editor_text(call.arguments), call.arguments)
+        return Action(_EDITOR, clean(_editor_text(call.arguments)), call.arguments)
     if call.name == _SHELL and isinstance(typed := call.arguments.get("command"), str):
-        command = typed.strip()
+        command = clean(typed).strip()
     return Action(call.name or first_word(command), command, call.arguments)
 
 
