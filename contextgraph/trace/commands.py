@@ -123,7 +123,7 @@ def _kind(verb: str, rest: tuple[str, ...], command: SimpleCommand) -> ActionKin
         return _python(rest, command)
     if verb in KIND_OF_PROGRAM:
         return KIND_OF_PROGRAM[verb]
-    runnable = verb.endswith(".sh") or command.words[0].startswith(("./", "/"))
+    runnable = verb.endswith(".sh") or "".join(command.words[:1]).startswith(("./", "/"))
     return ActionKind.RUN if runnable else ActionKind.OTHER
 
 
