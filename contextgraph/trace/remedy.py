@@ -70,7 +70,7 @@ def _of_look(failed: StepTrace, found: StepTrace, steps: Sequence[StepTrace]) ->
         return Remedy(f"repeated {_command(found)} and it worked", _typed(found))
     what = f"used {_command(found)} instead of {_command(failed)}"
     if source is None:
-        return Remedy(what, _typed(found))
+        return Remedy(what, _typed(found), _is_other_program(failed, found))
     return Remedy(f"{what} (found with {_command(source)})", _typed(source, found))
 
 
@@ -91,13 +91,16 @@ def _of_command(failed: StepTrace, worked: StepTrace, steps: Sequence[StepTrace]
         what = "repeated the same command and it worked"
     if prepared:
         what = f"ran {_command(prepared[-1])} first; {what}"
-    unknown = failed.error is not None and failed.error.error_type.endswith("command not found")
-    return Remedy(what, _typed(*prepared, worked), unknown and not _is_same_word(old, new))
+    return Remedy(what, _typed(*prepared, worked), _is_other_program(failed, worked))
 
 
-def _is_same_word(old: str, new: str) -> bool:
-    """True where the same command was meant, as `find.` for `find .`."""
-    return re.sub(r"\W", "", old)[:4] == re.sub(r"\W", "", new)[:4]
+def _is_other_program(failed: StepTrace, worked: StepTrace) -> bool:
+    """True where a program that the shell does not know was replaced, rather than respelt."""
+    if failed.error is None or not failed.error.error_type.endswith("command not found"):
+        return False
+    # `find.` means `find .`: the same letters.
+    old, new = (re.sub(r"\W", "", step.step.action.text)[:4] for step in (failed, worked))
+    return old != new
 
 
 def _of_run(end: Cleared, steps: Sequence[StepTrace]) -> Remedy:

@@ -1,0 +1,156 @@
+"""Going round in circles, and what only looks like it."""
+
+import pytest
+
+from contextgraph.model import LoopInfo, LoopKind, LoopSeverity
+from contextgraph.trace import LoopTracker, loop_in, loops_of, states_of
+from contextgraph.trace.loops import STUCK_AFTER
+from tests.sessions import Session, window
+
+INDENT = "E999 IndentationError: unexpected indent"
+
+
+def the_loop(session: Session) -> LoopInfo:
+    found = loops_of(session.read())
+    assert len(found) == 1
+    return found[0]
+
+
+def test_three_refusals_of_one_edit_are_a_loop() -> None:
+    session = Session("core.py")
+    for _ in range(3):
+        session.refused(8, 9, "    x = 1", why=INDENT)
+    found = the_loop(session)
+    assert (found.kind, found.start, found.end, found.repetitions) == (
+        LoopKind.SAME_EDIT_REJECTED,
+        1,
+        3,
+        3,
+    )
+    assert found.severity is LoopSeverity.REPEATING
+
+
+def test_two_refusals_are_not_yet_a_loop() -> None:
+    session = Session("core.py").refused(8, 9, "    x = 1", why=INDENT)
+    assert loops_of(session.refused(8, 9, "    x = 1", why=INDENT).read()) == ()
+
+
+def test_one_text_refused_at_several_places_is_a_loop() -> None:
+    session = Session("core.py")
+    for line in (8, 30, 90, 2):
+        session.refused(line, line, "    import pytz", why=INDENT)
+    assert the_loop(session).repetitions == 4
+
+
+def test_refusals_with_another_message_each_time_are_no_loop() -> None:
+    session = Session("core.py")
+    for name in ("a", "b", "c", "d"):
+        session.refused(8, 9, "x = a + b + c + d", why=f"F821 undefined name '{name}'")
+    assert loops_of(session.read()) == ()
+
+
+def test_views_between_attempts_do_not_break_a_loop() -> None:
+    session = Session("core.py")
+    for number in range(3):
+        session.refused(8, 9, "    x = 1", why=INDENT)
+        session.do(f"goto {number}", window("core.py", (f"line {number}",)))
+    assert (the_loop(session).start, the_loop(session).end) == (1, 5)
+
+
+def test_runs_that_fail_alike_after_every_fix_are_a_loop() -> None:
+    session = Session("core.py")
+    for number in range(3):
+        session.edited(8, 8, f"x = {number}").failed("python core.py", "KeyError: 'vat'")
+    found = the_loop(session)
+    assert (found.kind, found.start, found.end) == (LoopKind.SAME_COMMAND_SAME_ERROR, 2, 6)
+
+
+def test_the_reproduction_before_the_first_fix_is_not_counted() -> None:
+    session = Session("core.py").failed("python reproduce.py", "KeyError: 'vat'")
+    for number in range(2):
+        session.edited(8, 8, f"x = {number}").failed("python reproduce.py", "KeyError: 'vat'")
+    assert loops_of(session.read()) == ()
+
+
+def test_runs_whose_error_changes_are_no_loop() -> None:
+    session = Session("core.py")
+    for name in ("vat", "sum", "net", "tax"):
+        session.edited(8, 8, f"x = {name!r}").failed("python core.py", f"KeyError: '{name}'")
+    assert loops_of(session.read()) == ()
+
+
+def test_two_errors_in_turn_are_an_oscillation() -> None:
+    session = Session("core.py")
+    for number in range(6):
+        session.edited(8, 8, f"x = {number % 2}")
+        session.failed("python core.py", f"KeyError: '{number % 2}'")
+    assert the_loop(session).kind is LoopKind.OSCILLATION
+
+
+def test_a_return_to_an_earlier_error_is_not_yet_an_oscillation() -> None:
+    session = Session("core.py")
+    for number, name in enumerate(("a", "b", "a", "a")):
+        session.edited(8, 8, f"x = {number}").failed("python core.py", f"KeyError: '{name}'")
+    assert loops_of(session.read()) == ()
+
+
+def test_looking_at_the_same_thing_again_and_again_is_a_loop() -> None:
+    session = Session()
+    for _ in range(3):
+        session.do('search_dir "vat"', 'Found 1 matches for "vat"').do("ls", "core.py")
+    assert the_loop(session).kind is LoopKind.REPEAT_NO_ERROR
+
+
+def test_scrolling_on_is_no_loop() -> None:
+    session = Session("core.py")
+    for number in range(6):
+        session.do("scroll_down", window("core.py", (f"page {number}",)))
+    assert loops_of(session.read()) == ()
+
+
+def test_tests_that_pass_after_each_of_several_fixes_are_no_loop() -> None:
+    session = Session("core.py")
+    for number in range(4):
+        session.edited(number, number, f"x = {number}").worked("pytest", "3 passed")
+    assert loops_of(session.read()) == ()
+
+
+def test_a_loop_that_lasts_is_called_stuck() -> None:
+    session = Session("core.py")
+    for _ in range(STUCK_AFTER):
+        session.refused(8, 9, "    x = 1", why=INDENT)
+    assert the_loop(session).severity is LoopSeverity.STUCK
+
+
+def test_an_accepted_edit_ends_the_series_of_refused_ones() -> None:
+    session = Session("core.py")
+    for _ in range(2):
+        session.refused(8, 9, "    x = 1", why=INDENT).refused(8, 9, "    x = 1", why=INDENT)
+        session.edited(8, 9, "x = 1")
+    assert loops_of(session.read()) == ()
+
+
+def test_a_live_check_on_states_says_what_a_later_reading_says() -> None:
+    session = Session("core.py")
+    for number in range(4):
+        session.edited(8, 8, f"x = {number}").failed("python core.py", "KeyError: 'vat'")
+    states = list(states_of(session.raw()))
+    tracker = LoopTracker()
+    afterwards = [tracker.push(step) for step in session.read()]
+    live = [loop_in(states[: count + 2]) for count in range(len(session.steps))]
+    assert live == afterwards
+    assert live[-1] is not None
+
+
+def test_no_history_is_no_loop() -> None:
+    assert loop_in([]) is None
+
+
+@pytest.mark.parametrize("repetitions", [2, 5])
+def test_the_number_of_repetitions_can_be_set(repetitions: int) -> None:
+    session = Session("core.py")
+    for _ in range(repetitions):
+        session.refused(8, 9, "    x = 1", why=INDENT)
+    tracker = LoopTracker(repetitions)
+    verdicts = [tracker.push(step) is not None for step in session.read()]
+    assert verdicts == [False] * repetitions + [True]

@@ -1,0 +1,229 @@
+"""Errors that were cleared later, and what is told of it."""
+
+import pytest
+
+from contextgraph.trace import Recovery, recoveries_of
+from tests.sessions import Session, refusal, window
+
+NO_NAME = "F821 undefined name 'Decimal'"
+INDENT = "E999 IndentationError: unexpected indent"
+
+
+def the_recovery(session: Session) -> Recovery:
+    found = recoveries_of(session.read())
+    assert len(found) == 1
+    return found[0]
+
+
+def ends(session: Session) -> list[tuple[int, int]]:
+    return [(one.error_step, one.cleared_step) for one in recoveries_of(session.read())]
+
+
+def test_a_missing_import_that_was_added_first_is_named() -> None:
+    session = Session("core.py").refused(7, 8, "total = Decimal(1)", why=NO_NAME)
+    session.edited(1, 1, "from decimal import Decimal").edited(8, 9, "total = Decimal(1)")
+    found = the_recovery(session)
+    assert (found.error_step, found.cleared_step, found.verified) == (1, 3, True)
+    assert "added `from decimal import Decimal` to core.py first" in found.what
+    assert found.actions[0] == "edit core.py 1:1: from decimal import Decimal"
+
+
+def test_an_import_put_into_the_edit_itself_is_named() -> None:
+    session = Session("core.py").refused(1, 1, "total = Decimal(1)", why=NO_NAME)
+    session.edited(1, 1, "from decimal import Decimal", "total = Decimal(1)")
+    found = the_recovery(session)
+    assert "put `from decimal import Decimal` into the edit itself" in found.what
+
+
+def test_a_wider_range_is_told_where_the_text_stayed_the_same() -> None:
+    session = Session("core.py").refused(8, 14, "low = 1", "high = 2", why=INDENT)
+    session.edited(8, 16, "low = 1", "high = 2")
+    assert "lines 8:16 instead of 8:14" in the_recovery(session).what
+
+
+def test_refusals_in_a_row_of_one_kind_are_one_recovery() -> None:
+    session = Session("core.py").refused(8, 14, "low = 1", why=INDENT)
+    session.refused(8, 15, "low = 1", why=INDENT).edited(8, 16, "low = 1")
+    assert ends(session) == [(1, 3)]
+
+
+def test_an_edit_elsewhere_does_not_clear_a_refused_one() -> None:
+    session = Session("core.py").refused(70, 71, "total = 1", why=INDENT)
+    session.edited(5, 5, "name = 2")
+    assert ends(session) == []
+
+
+def test_text_sent_to_the_wrong_file_is_cleared_in_the_right_one() -> None:
+    session = Session("other.py").refused(7, 9, "class Cart:", "    pass", why=INDENT)
+    session.open("core.py").edited(7, 9, "class Cart:", "    pass")
+    assert "sent the same text to core.py" in the_recovery(session).what
+
+
+def test_an_installed_module_is_told_by_the_command() -> None:
+    session = Session().failed("python run.py", "ModuleNotFoundError: No module named 'attrs'")
+    session.do("pip install attrs", "Successfully installed attrs-1").worked("python run.py")
+    found = the_recovery(session)
+    assert (found.error_step, found.cleared_step) == (0, 2)
+    assert found.what == "ran `pip install attrs`; then it worked"
+    assert found.actions == ("pip install attrs",)
+
+
+def test_looking_at_installed_packages_cures_nothing() -> None:
+    session = Session().failed("python run.py", "ModuleNotFoundError: No module named 'attrs'")
+    session.do("pip list", "pip 24").do("pip install attrs", "ok").worked("python run.py")
+    assert "pip list" not in the_recovery(session).what
+
+
+def test_the_changed_line_is_told_with_the_line_it_replaces() -> None:
+    session = Session().open("core.py", "import x", "total(1)", "print()")
+    session.failed(
+        "python core.py", "TypeError: total() takes 0 positional arguments but 1 was given"
+    )
+    session.edited(2, 2, "total()").worked("python core.py")
+    assert (
+        the_recovery(session).what == "changed `total(1)` to `total()` in core.py; then it worked"
+    )
+
+
+def test_what_a_refused_edit_shows_is_not_taken_for_the_file() -> None:
+    session = Session().open("core.py", "a = 1", "b = 2")
+    session.failed("python core.py", "NameError: name 'c' is not defined")
+    shown = refusal("E999 SyntaxError: '(' was never closed") + window(
+        "core.py", ("a = 1", "c = (")
+    )
+    session.do("edit 2:2\nc = (\nend_of_edit", shown)
+    session.edited(2, 2, "c = 3").worked("python core.py")
+    whats = [one.what for one in recoveries_of(session.read())]
+    assert "changed `b = 2` to `c = 3` in core.py; then it worked" in whats
+
+
+def test_a_run_that_fails_further_on_has_cleared_the_first_error() -> None:
+    session = Session("core.py").failed("python core.py", "TypeError: bad", at=3)
+    session.edited(3, 3, "good()").failed("python core.py", "KeyError: 'vat'", at=9)
+    found = the_recovery(session)
+    assert (found.error_step, found.cleared_step, found.verified) == (1, 3, True)
+    assert "KeyError came up" in found.what
+
+
+def test_an_error_that_only_hides_the_first_has_not_cleared_it() -> None:
+    session = Session("core.py").failed("python core.py", "TypeError: bad", at=9)
+    session.edited(3, 3, "import nothing")
+    session.failed("python core.py", "ModuleNotFoundError: No module named 'nothing'", at=3)
+    assert ends(session) == []
+
+
+def test_a_time_out_clears_nothing() -> None:
+    session = Session("core.py").failed("python core.py", "TypeError: bad", at=9)
+    session.edited(3, 3, "while True: pass").do("python core.py", "\nEXECUTION TIMED OUT")
+    assert ends(session) == []
+
+
+def test_success_after_several_errors_is_where_the_goal_is_reached() -> None:
+    session = Session("core.py").failed("python core.py", "TypeError: bad", at=3)
+    session.edited(3, 3, "good()").failed("python core.py", "KeyError: 'vat'", at=9)
+    session.edited(9, 9, "vat = 1").worked("python core.py")
+    first, second = recoveries_of(session.read())
+    assert (first.error_step, first.cleared_step) == (1, 5)
+    assert "`good()`" in first.what
+    assert "vat" not in first.what
+    assert (second.error_step, second.cleared_step) == (3, 5)
+
+
+@pytest.mark.parametrize(
+    ("failing", "answer", "working", "shown"),
+    [
+        (
+            "open core.py",
+            "File core.py not found",
+            "open src/core.py",
+            "[File: /shop/src/core.py (1 lines total)]\n1:x",
+        ),
+        (
+            'search_dir "vat" src',
+            "Directory src not found",
+            'search_dir "vat" shop',
+            'Found 1 matches for "vat" in /shop/shop',
+        ),
+        (
+            "goto 143",
+            "Error: <line> must be less than or equal to 11",
+            "open core.py 143",
+            "[File: /shop/core.py (200 lines total)]\n143:x",
+        ),
+        (
+            "find. -name core.py",
+            "/bin/bash: line 1: find.: command not found",
+            "find . -name core.py",
+            "./core.py",
+        ),
+        ("ls src", "ls: cannot access 'src': No such file or directory", "ls", "core.py"),
+    ],
+)
+def test_a_mistyped_look_is_cleared_by_the_right_one(
+    failing: str, answer: str, working: str, shown: str
+) -> None:
+    found = the_recovery(Session().do(failing, answer).do(working, shown))
+    assert found.what.startswith(f"used `{working}` instead of `{failing}`")
+    assert not found.workaround
+
+
+def test_the_search_that_found_the_path_is_named() -> None:
+    session = Session().do("open core.py", "File core.py not found")
+    session.do('find_file "core.py"', 'Found 1 matches for "core.py" in /shop:\n/shop/src/core.py')
+    session.open("src/core.py", "x = 1")
+    assert the_recovery(session).what.endswith('(found with `find_file "core.py"`)')
+
+
+def test_a_search_that_finds_nothing_clears_nothing() -> None:
+    session = Session().do('search_dir "vat" src', "Directory src not found")
+    session.do('search_dir "vat" shop', 'No matches found for "vat" in /shop/shop')
+    assert ends(session) == []
+
+
+def test_another_program_in_place_of_an_unknown_one_is_a_workaround() -> None:
+    session = Session().do("tree src/shop", "/bin/bash: line 1: tree: command not found")
+    session.do("find src/shop", "src/shop/core.py")
+    assert the_recovery(session).workaround
+
+
+@pytest.mark.parametrize(
+    "fix",
+    [
+        ("try:", "    total()", "except TypeError:", "    pass"),
+        ("# total()",),
+    ],
+)
+def test_catching_or_cutting_out_the_failure_is_a_workaround(fix: tuple[str, ...]) -> None:
+    session = Session().open("core.py", "total()").failed("python core.py", "TypeError: bad", at=1)
+    session.edited(1, 1, *fix).worked("python core.py")
+    assert the_recovery(session).workaround
+
+
+def test_a_stand_in_for_a_module_that_cannot_be_imported_is_a_workaround() -> None:
+    session = Session().open("t.py", "from vcr import Tape", "Tape()")
+    session.failed("pytest t.py", "ModuleNotFoundError: No module named 'vcr'", file="t.py", at=1)
+    session.edited(1, 1, "class Tape:", "    pass").worked("pytest t.py", "1 passed in 0.01s")
+    assert the_recovery(session).workaround
+
+
+def test_passing_part_of_the_tests_does_not_clear_the_failure_of_all() -> None:
+    session = Session().failed("pytest tests", "ImportError: no", file="tests/test_a.py")
+    session.worked("pytest tests/test_b.py", "1 passed in 0.01s")
+    assert ends(session) == []
+
+
+def test_an_error_that_is_never_cleared_is_no_recovery() -> None:
+    assert ends(Session().failed("python core.py", "TypeError: bad").worked("ls", "core.py")) == []
+
+
+def test_an_answer_that_the_log_lacks_clears_nothing() -> None:
+    session = Session().failed("python core.py", "TypeError: bad").do("python core.py", None)
+    assert ends(session) == []
+
+
+def test_the_thoughts_of_the_agent_are_not_quoted() -> None:
+    session = Session().open("core.py", "total(1)").failed("python core.py", "TypeError: bad", at=1)
+    session.edited(1, 1, "total()").worked("python core.py")
+    found = the_recovery(session)
+    assert all(len(action) <= 200 for action in found.actions)
+    assert len(found.actions) <= 6
