@@ -90,7 +90,10 @@ def _is_reply(message: Row) -> bool:
 
 def _no_answer(exit_status: str | None, info: Row) -> str:
     reason = text(info, "exception_str").partition("\n")[0]
-    what = ": ".join(part for part in (exit_status, reason) if part) or "no reply of the model"
+    what = (
+        ": ".join(part for part in (exit_status, reason.rstrip(".")) if part)
+        or "no reply of the model"
+    )
     return f"infrastructure failure: {what}, nothing to learn"
 
 

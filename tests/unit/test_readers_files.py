@@ -1,0 +1,226 @@
+"""Files, folders, globs and standard input; what is broken in them, and what is beside them."""
+
+import gzip
+import io
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+import zstandard
+
+from contextgraph.errors import MissingExtraError, ReadError
+from contextgraph.model import RawTrajectory
+from contextgraph.readers import read, read_many, size_of, write_jsonl
+
+RUNS = [
+    RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", f"Task {number}")
+    for number in range(1, 4)
+]
+
+
+def lines() -> list[bytes]:
+    file = io.BytesIO()
+    write_jsonl(RUNS, file)
+    return file.getvalue().splitlines()
+
+
+def row(instance_id: str) -> dict[str, object]:
+    turns = [
+        {"role": "user", "text": "ISSUE:\nx\n\nINSTRUCTIONS:"},
+        {"role": "ai", "text": "```\nls\n```"},
+    ]
+    return {"instance_id": instance_id, "target": True, "trajectory": turns}
+
+
+def instances(path: object) -> list[str]:
+    return [run.instance_id for run in read(path)]  # type: ignore[arg-type]
+
+
+def read_all(path: object) -> tuple[list[RawTrajectory], list[ReadError]]:
+    errors: list[ReadError] = []
+    return list(read(path, on_error=errors.append)), errors  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\n".join(lines()),
+        b"\xef\xbb\xbf" + b"\r\n\r\n".join(lines()) + b"\n\n",
+        b"[" + b",".join(lines()) + b"]",
+        b"[\n" + b",\n".join(lines()) + b"\n]\n",
+        orjson.dumps([orjson.loads(line) for line in lines()], option=orjson.OPT_INDENT_2),
+        gzip.compress(b"\n".join(lines())),
+        gzip.compress(lines()[0] + b"\n") + gzip.compress(b"\n".join(lines()[1:])),
+        zstandard.compress(b"\n".join(lines())),
+    ],
+    ids=["jsonl", "bom", "list", "list_by_line", "indented", "gzip", "gzip_members", "zstandard"],
+)
+def test_the_content_and_not_the_name_tells_how_to_read(tmp_path, content):
+    path = tmp_path / "runs.txt"
+    path.write_bytes(content)
+    assert list(read(path)) == RUNS
+
+
+def test_rows_of_parquet_are_read(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    path = tmp_path / "rows"
+    rows = [row(f"teapot__kettle-{number}") for number in range(40)]
+    parquet.write_table(pa.Table.from_pylist(rows), path, row_group_size=17)
+    assert instances(path) == [f"teapot__kettle-{number}" for number in range(40)]
+    assert [run.source for run in read(path)][16] == f"{path}:17"
+
+
+def test_parquet_without_pyarrow_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(b"PAR1 and more")
+    with pytest.raises(MissingExtraError, match=r'pip install "contextgraph-memory\[parquet\]"'):
+        list(read(path))
+
+
+def test_standard_input_is_read_and_named_in_the_source(monkeypatch):
+    rows = b"\n".join(orjson.dumps(row(f"a__b-{number}")) for number in (1, 2))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(rows))))
+    assert [run.source for run in read("-")] == ["-:1", "-:2"]
+
+
+def test_a_broken_line_is_reported_with_its_place_and_the_rest_goes_on(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    first, second, third = lines()
+    path.write_bytes(b"\n".join([first, b'{"contextgraph": 1,', second, b"", b"[1, 2", third]))
+    runs, errors = read_all(path)
+    assert runs == RUNS
+    assert [(error.source, error.position) for error in errors] == [
+        (str(path), "line 2"),
+        (str(path), "line 5"),
+    ]
+    assert "invalid json" in errors[0].reason
+
+
+def test_a_first_line_that_is_broken_costs_no_other(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(b"\n".join([b'{"contextgraph": oops}', *lines()]))
+    runs, errors = read_all(path)
+    assert runs == RUNS
+    assert [error.position for error in errors] == ["line 1"]
+
+
+def test_without_a_handler_the_error_is_raised_where_it_is_met(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(b"\n".join([lines()[0], b"{", lines()[1]]))
+    reading = read(path)
+    assert next(reading) == RUNS[0]
+    with pytest.raises(ReadError, match="line 2"):
+        next(reading)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress])
+def test_a_truncated_archive_gives_what_is_whole_and_then_the_byte_where_it_ends(
+    tmp_path, compress
+):
+    path = tmp_path / "runs"
+    noise = bytes(range(256)) * 4  # so that the end of the archive is beyond the first run
+    packed = compress(lines()[0] + b"\n" + b'{"x": "' + noise.hex().encode() * 500 + b'"}')
+    path.write_bytes(packed[:-9])
+    runs, errors = read_all(path)
+    assert runs == RUNS[:1]
+    assert errors[-1].position == f"byte {len(packed) - 9}"
+    assert "ends early" in errors[-1].reason
+
+
+def test_lone_surrogates_and_numbers_that_json_does_not_have_are_made_readable(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    record = row("a__b-1") | {"score": float("nan")}
+    text = str(orjson.dumps(record), "utf-8").replace('"ls', '"\\ud83d ls').replace("null", "NaN")
+    path.write_text(text.replace("\\nls", "\\nls \\udc80"))
+    (run,) = read(path)
+    assert run.steps[0].action.text == "ls \ufffd"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "is empty"),
+        (b"Some text\nabout kettles\n", "neither json nor parquet"),
+        (b'{"resolved_ids": ["a__b-1"]}', "an evaluation report"),
+        (b'{"instance_id": "a__b-1", "model_patch": "", "x": 1}', "predicted patches"),
+    ],
+)
+def test_what_is_no_trajectory_is_an_error_by_name_and_skipped_in_a_folder(
+    tmp_path, content, reason
+):
+    path = tmp_path / "thing.json"
+    path.write_bytes(content)
+    _, errors = read_all(path)
+    assert [reason in str(error) for error in errors] == [True]
+    assert read_all(tmp_path) == ([], [])
+    assert read_all(tmp_path / "*.json") == ([], [])
+
+
+def test_json_of_no_known_format_in_a_folder_is_reported(tmp_path):
+    (tmp_path / "other.json").write_text('{"steps": []}')
+    _, errors = read_all(tmp_path)
+    assert "unknown format: an object with 'steps'" in str(errors)
+
+
+def test_a_folder_is_read_sorted_and_to_its_depths_without_hidden_files(tmp_path):
+    for name, line in zip(("b/deep/run", "a.json", "c/.hidden"), lines(), strict=True):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(line)
+    assert instances(tmp_path) == ["teapot__kettle-2", "teapot__kettle-1"]
+
+
+def test_a_glob_finds_files_and_folders_once(tmp_path):
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "one.json").write_bytes(lines()[0])
+    (tmp_path / "x.json").write_bytes(lines()[1])
+    assert instances(tmp_path / "**") == ["teapot__kettle-2", "teapot__kettle-1"]
+
+
+def test_a_path_with_nothing_behind_it_is_an_error(tmp_path):
+    for path in (tmp_path / "absent", tmp_path / "*.none"):
+        with pytest.raises(ReadError, match="no such file or folder"):
+            list(read(path))
+
+
+def test_many_paths_are_read_one_after_the_other(tmp_path):
+    first, second = tmp_path / "1", tmp_path / "2"
+    first.write_bytes(lines()[0])
+    second.write_bytes(lines()[1])
+    assert list(read_many([second, first])) == [RUNS[1], RUNS[0]]
+
+
+def test_the_bytes_told_while_reading_add_up_to_the_size(tmp_path):
+    (tmp_path / "runs.gz").write_bytes(gzip.compress(b"\n".join(lines())))
+    (tmp_path / "README.md").write_text("Kettles" * 50_000)
+    told: list[int] = []
+    assert list(read(tmp_path, on_bytes=told.append)) == RUNS
+    assert sum(told) == size_of([tmp_path]) == size_of(tmp_path.iterdir())
+
+
+def test_a_record_without_instance_is_named_after_its_file_and_place(tmp_path):
+    path = tmp_path / "night.jsonl"
+    unnamed = orjson.dumps(row(""))
+    path.write_bytes(unnamed + b"\n" + unnamed)
+    assert instances(path) == ["night:1", "night:2"]
+    named = tmp_path / "v2__teapot__kettle-9.Submitted.json"
+    named.write_bytes(unnamed)
+    (run,) = read(named)
+    assert (run.instance_id, run.repo) == ("teapot__kettle-9", "teapot/kettle")
+    assert run.source == str(named)
+
+
+def test_an_unreadable_file_is_an_error(tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert "no such file" in str(read_all(loop)[1])
+    assert "cannot be opened" in str(read_all(tmp_path)[1])
+
+
+def test_paths_may_be_relative(tmp_path, monkeypatch):
+    (tmp_path / "runs.json").write_bytes(orjson.dumps(row("a__b-1")))
+    monkeypatch.chdir(tmp_path)
+    assert [run.source for run in read("runs.json")] == ["runs.json"]
+    assert [run.source for run in read(Path())] == ["./runs.json"]
