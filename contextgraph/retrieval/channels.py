@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import PurePosixPath
 
 from contextgraph.model import (
@@ -14,10 +15,12 @@ from contextgraph.model import (
 )
 from contextgraph.ports import RetrievalStore
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.score import overlap, recovery_evidence, scope_level
+from contextgraph.retrieval.score import on_topic, overlap, recovery_evidence, scope_level
 
-# Candidates taken from the store per channel and scope; scores decide among them.
+# Candidates taken from the store per question; scores decide among them.
 OVERFETCH = 48
+# With so many candidates from the repository, others are not asked.
+ENOUGH = 12
 _LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 FRAGMENTS_AT_FILE = 2
 _SAME_REPO, _SAME_TYPE, _SAME_FILE = 0.15, 0.05, 0.5
@@ -25,11 +28,15 @@ _SAME_REPO, _SAME_TYPE, _SAME_FILE = 0.15, 0.05, 0.5
 
 @dataclass(frozen=True, slots=True)
 class RecoveryHit:
-    """A recovery that a channel found, with its evidence (0 to 1)."""
+    """A recovery that a channel found, with its evidence (0 to 1).
+
+    *on_topic*: what was done names what the error is about, so that it may help elsewhere too.
+    """
 
     candidate: RecoveryCandidate
     evidence: float
     level: SignatureLevel
+    on_topic: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +66,9 @@ def by_error(query: Query, store: RetrievalStore) -> Findings:
     if signature is None:
         return Findings()
     found: list[RecoveryCandidate] = []
-    for scope in query.scopes:
-        for level in _LEVELS:
-            if len(found) < OVERFETCH:
-                found += store.recoveries_for_error(signature, level, scope, OVERFETCH)
+    for scope, level in product(query.scopes, _LEVELS):
+        if len(found) < ENOUGH:
+            found += store.recoveries_for_error(signature, level, scope, OVERFETCH)
     return Findings(recoveries=_ranked_recoveries(query, found))
 
 
@@ -89,13 +95,13 @@ def by_state(query: Query, store: RetrievalStore) -> Findings:
 
 def by_lexical(query: Query, store: RetrievalStore) -> Findings:
     """Runs whose task, and recoveries whose message, have the same rare words."""
-    cases: list[Trajectory] = []
-    recoveries: list[RecoveryCandidate] = []
+    cases: Sequence[Trajectory] = ()
+    recoveries: Sequence[RecoveryCandidate] = ()
     for scope in query.scopes:
-        if query.task_words:
-            cases += store.trajectories_for_text(query.task_words, scope, OVERFETCH)
-        if query.error_words:
-            recoveries += store.recoveries_for_text(query.error_words, scope, OVERFETCH)
+        if query.task_words and not cases:
+            cases = store.trajectories_for_text(query.task_words, scope, OVERFETCH)
+        if query.error_words and not recoveries:
+            recoveries = store.recoveries_for_text(query.error_words, scope, OVERFETCH)
     return Findings(_ranked_recoveries(query, recoveries), _ranked_cases(query, cases))
 
 
@@ -113,7 +119,11 @@ def _ranked_recoveries(query: Query, found: Iterable[RecoveryCandidate]) -> tupl
         return ()
     unique = {_identity(candidate): candidate for candidate in found}
     hits = [
-        RecoveryHit(candidate, *recovery_evidence(signature, candidate, query.state.repo))
+        RecoveryHit(
+            candidate,
+            *recovery_evidence(signature, candidate, query.state.repo),
+            on_topic(signature, candidate.recovered),
+        )
         for candidate in unique.values()
     ]
     return tuple(sorted(hits, key=lambda hit: (-hit.evidence, *_identity(hit.candidate))))

@@ -7,6 +7,7 @@ from functools import lru_cache
 from contextgraph.model import (
     ErrorSignature,
     Outcome,
+    Recovered,
     RecoveryCandidate,
     ScopeLevel,
     SignatureLevel,
@@ -70,7 +71,7 @@ def recovery_evidence(
 ) -> tuple[float, SignatureLevel]:
     """How well a recorded recovery answers the error *asked*, and how exactly they agree."""
     level = _agreement(asked, candidate)
-    alike = likeness(words(asked.message), words(candidate.recovered.message))
+    alike = likeness(word_counts(asked.message), word_counts(candidate.recovered.message))
     evidence = _LEVEL[level] + _LIKENESS[level] * alike
     evidence *= _OUTCOME[candidate.trajectory.outcome]
     if scope_level(candidate.trajectory.repo, repo) is ScopeLevel.GENERAL:
@@ -80,6 +81,12 @@ def recovery_evidence(
     if candidate.recovered.workaround:
         evidence *= _WORKAROUND
     return evidence, level
+
+
+def on_topic(asked: ErrorSignature, recovered: Recovered) -> bool:
+    """True where what was done names one of the keywords of the error *asked* about."""
+    done = word_counts(" ".join((recovered.what, *recovered.actions)))
+    return any(word in done for keyword in asked.keywords for word in words(keyword))
 
 
 def scope_level(repo: str, asked: str) -> ScopeLevel:

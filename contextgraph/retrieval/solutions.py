@@ -1,8 +1,11 @@
 """From the recoveries that channels found to the solutions that are shown."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
+from itertools import chain
 
 from contextgraph.governance import quarantined, trust
 from contextgraph.model import ChannelRank, ErrorSolution, Why
@@ -15,6 +18,7 @@ from contextgraph.retrieval.score import scope_level
 from contextgraph.text import words
 
 NAMED_RUNS = 10
+_NUMBER = re.compile(r"\b\d+\b")
 
 Rankings = Mapping[str, Sequence[RecoveryHit]]
 
@@ -26,37 +30,52 @@ def solutions_of(
 
     The same advice from several runs is one solution, supported by all of them.
     """
-    admitted = {name: _admitted(hits, gate) for name, hits in found.items()}
-    groups = _by_advice(hit for hits in admitted.values() for hit in hits)
-    newest = max((_seen_at(hit) for hits in groups.values() for hit in hits), default=None)
-    fused = fuse({name: _one_of_each(hits) for name, hits in admitted.items()})
+    ranked = {
+        name: [(_advice(hit.candidate.recovered.what), hit) for hit in hits]
+        for name, hits in found.items()
+    }
+    groups: dict[str, list[RecoveryHit]] = {}
+    for advice, hit in chain.from_iterable(ranked.values()):
+        groups.setdefault(advice, []).append(hit)
+    admitted = {advice: hits for advice, hits in groups.items() if _admits(gate, query, hits)}
+    newest = max((_seen_at(hit) for hits in admitted.values() for hit in hits), default=None)
+    fused = fuse({name: _one_of_each(hits, admitted) for name, hits in ranked.items()})
     solutions = [
-        _solution(query, groups[advice], score, ranks, newest)
+        _solution(query, admitted[advice], score, ranks, newest)
         for advice, (score, ranks) in fused.items()
     ]
     return tuple(sorted(_weighed(solutions, store), key=_best_first)[:limit])
 
 
-def _admitted(hits: Sequence[RecoveryHit], gate: Gate) -> list[RecoveryHit]:
-    return [hit for hit in hits if gate.admits_recovery(hit.evidence, hit.level)]
+def _admits(gate: Gate, query: Query, hits: Sequence[RecoveryHit]) -> bool:
+    best = _best(hits)
+    return gate.admits_recovery(
+        best.evidence,
+        best.level,
+        scope_level(best.candidate.trajectory.repo, query.state.repo),
+        runs=len({hit.candidate.trajectory.id for hit in hits}),
+        on_topic=best.on_topic,
+    )
 
 
-def _by_advice(hits: Iterable[RecoveryHit]) -> dict[str, list[RecoveryHit]]:
-    groups: dict[str, list[RecoveryHit]] = {}
-    for hit in hits:
-        groups.setdefault(_advice(hit), []).append(hit)
-    return groups
+def _best(hits: Sequence[RecoveryHit]) -> RecoveryHit:
+    return min(hits, key=lambda hit: (-hit.evidence, hit.candidate.recovered.fragment_id))
 
 
-def _one_of_each(hits: Iterable[RecoveryHit]) -> list[tuple[str, float]]:
+def _one_of_each(
+    ranked: Iterable[tuple[str, RecoveryHit]], admitted: Container[str]
+) -> list[tuple[str, float]]:
     best: dict[str, float] = {}
-    for hit in hits:
-        best.setdefault(_advice(hit), hit.evidence)
+    for advice, hit in ranked:
+        if advice in admitted:
+            best.setdefault(advice, hit.evidence)
     return list(best.items())
 
 
-def _advice(hit: RecoveryHit) -> str:
-    return " ".join(words(hit.candidate.recovered.what))
+@lru_cache(4096)
+def _advice(what: str) -> str:
+    """What makes two advices the same: their words, whatever the line numbers."""
+    return " ".join(words(_NUMBER.sub("", what)))
 
 
 def _solution(
@@ -66,7 +85,7 @@ def _solution(
     ranks: tuple[ChannelRank, ...],
     newest: datetime | None,
 ) -> ErrorSolution:
-    best = min(hits, key=lambda hit: (-hit.evidence, hit.candidate.recovered.fragment_id))
+    best = _best(hits)
     trajectory, recovered = best.candidate.trajectory, best.candidate.recovered
     runs = newest_first(hit.candidate.trajectory for hit in hits)
     return ErrorSolution(

@@ -6,7 +6,7 @@ import pytest
 
 from contextgraph.model import ErrorSignature, Family, ScopeLevel, SignatureLevel
 from contextgraph.retrieval import CONSERVATIVE
-from contextgraph.retrieval.score import likeness, overlap, recovery_evidence
+from contextgraph.retrieval.score import likeness, on_topic, overlap, recovery_evidence
 from tests.builders import recovery
 
 ASKED = ErrorSignature(
@@ -20,6 +20,24 @@ ASKED = ErrorSignature(
 
 def evidence(asked=ASKED, repo="acme/shop", **fields):
     return recovery_evidence(asked, recovery(**fields), repo)
+
+
+def admits(evidence, level, scope=ScopeLevel.REPO, runs=1, about=False):
+    return CONSERVATIVE.admits_recovery(evidence, level, scope, runs=runs, on_topic=about)
+
+
+def test_what_one_run_did_in_another_repository_must_be_on_topic_or_have_worked_twice():
+    level, elsewhere = SignatureLevel.TEMPLATE, ScopeLevel.GENERAL
+    assert admits(0.9, level)
+    assert not admits(0.9, level, elsewhere)
+    assert admits(0.9, level, elsewhere, runs=2)
+    assert admits(0.9, level, elsewhere, about=True)
+
+
+def test_a_recovery_is_on_topic_when_what_was_done_names_what_the_error_is_about():
+    asked = replace(ASKED, keywords=("tariffs",))
+    assert not on_topic(asked, recovery().recovered)
+    assert on_topic(asked, recovery(what="installed tariffs").recovered)
 
 
 def test_the_same_message_at_the_same_place_in_the_same_repository_is_the_strongest():
@@ -45,7 +63,8 @@ def test_each_doubt_lowers_the_evidence(weaker):
 def test_another_type_agrees_on_the_family_only_and_is_never_shown():
     score, level = evidence(replace(ASKED, error_type="KeyError", template="<name>"))
     assert level is SignatureLevel.FAMILY
-    assert not CONSERVATIVE.admits_recovery(max(score, 0.99), level)
+    assert score < CONSERVATIVE.recovery
+    assert not admits(0.99, level)
 
 
 def test_agreeing_on_a_template_of_placeholders_means_no_more_than_the_type():
@@ -57,7 +76,7 @@ def test_agreeing_on_a_template_of_placeholders_means_no_more_than_the_type():
 
 def test_an_unverified_recovery_of_another_repository_is_not_admitted():
     score, level = evidence(repo="other/one", verified=False, message="No module named 'x'")
-    assert not CONSERVATIVE.admits_recovery(score, level)
+    assert not admits(score, level)
 
 
 def test_rare_words_count_for_more():
