@@ -123,7 +123,9 @@ def _kind(verb: str, rest: tuple[str, ...], command: SimpleCommand) -> ActionKin
         return _python(rest, command)
     if verb in KIND_OF_PROGRAM:
         return KIND_OF_PROGRAM[verb]
-    runnable = verb.endswith(".sh") or "".join(command.words[:1]).startswith(("./", "/"))
+    program = "".join(command.words[:1])
+    is_module = _PYTHON.fullmatch(program.rsplit("/", 1)[-1]) is not None
+    runnable = is_module or verb.endswith(".sh") or program.startswith(("./", "/"))
     return ActionKind.RUN if runnable else ActionKind.OTHER
 
 
