@@ -1,0 +1,317 @@
+"""The ports in plain Python: what every store must answer, said as shortly as possible."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+
+from contextgraph.errors import StoreError
+from contextgraph.model import (
+    Bundle,
+    ErrorPattern,
+    ErrorSignature,
+    ErrorTally,
+    Fragment,
+    FragmentCandidate,
+    LearnStatus,
+    MemoryCounts,
+    Outcome,
+    Phase,
+    RawTrajectory,
+    RecoveryCandidate,
+    Scope,
+    SignatureLevel,
+    TaskType,
+    Trajectory,
+)
+from contextgraph.text import words as words_of
+
+_MOST_WORDS = 8
+_MOST_TRAJECTORIES = 10
+_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE, SignatureLevel.FAMILY)
+
+
+class ReferenceStore:
+    """Bundles in a dict, every answer by looking at all of them."""
+
+    def __init__(self) -> None:
+        self.bundles: dict[str, Bundle] = {}
+        self.exposures: dict[str, tuple[set[str], bool | None]] = {}
+
+    def add_bundle(self, bundle: Bundle) -> LearnStatus:
+        known = self.bundles.get(bundle.trajectory.id)
+        if known is None:
+            self.bundles[bundle.trajectory.id] = bundle
+            return LearnStatus.CREATED
+        given = bundle.trajectory
+        if known.trajectory.outcome is not Outcome.UNKNOWN or given.outcome is Outcome.UNKNOWN:
+            return LearnStatus.UNCHANGED
+        updated = replace(known.trajectory, outcome=given.outcome, exit_status=given.exit_status)
+        self.bundles[given.id] = replace(known, trajectory=updated)
+        return LearnStatus.UPDATED
+
+    def replace_bundle(self, bundle: Bundle) -> None:
+        if bundle.trajectory.id not in self.bundles:
+            raise StoreError("no such run")
+        known = self.bundles[bundle.trajectory.id].trajectory
+        trajectory = replace(
+            bundle.trajectory,
+            outcome=known.outcome,
+            exit_status=known.exit_status,
+            learned_at=known.learned_at,
+        )
+        self.bundles[known.id] = replace(bundle, trajectory=trajectory)
+
+    def trajectory(self, trajectory_id: str) -> Trajectory | None:
+        bundle = self.bundles.get(trajectory_id)
+        return bundle.trajectory if bundle else None
+
+    def trajectory_ids(self) -> Sequence[str]:
+        return sorted(self.bundles)
+
+    def raw_trajectory(self, trajectory_id: str) -> RawTrajectory | None:
+        bundle = self.bundles.get(trajectory_id)
+        if bundle is None:
+            return None
+        run = bundle.trajectory
+        return replace(bundle.raw, outcome=run.outcome, exit_status=run.exit_status)
+
+    def fragments_of(self, trajectory_id: str) -> Sequence[Fragment]:
+        bundle = self.bundles.get(trajectory_id)
+        return list(bundle.fragments) if bundle else []
+
+    def forget(self, trajectory_ids: Iterable[str]) -> int:
+        known = set(trajectory_ids) & self.bundles.keys()
+        for trajectory_id in known:
+            gone = {fragment.id for fragment in self.bundles.pop(trajectory_id).fragments}
+            self.exposures = {
+                context: (items - gone, helped)
+                for context, (items, helped) in self.exposures.items()
+            }
+        return len(known)
+
+    def recoveries_for_error(
+        self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        found = [
+            candidate
+            for candidate in self._recoveries(scope)
+            if _agrees(candidate.error, signature, level)
+        ]
+        found.sort(key=_recovery_id)
+        found.sort(key=lambda candidate: candidate.trajectory.seen_at, reverse=True)
+        found.sort(key=lambda candidate: not candidate.recovered.verified)
+        return found[:limit]
+
+    def recoveries_for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        def text(candidate: RecoveryCandidate) -> str:
+            return f"{candidate.recovered.message}\n{candidate.recovered.what}"
+
+        everywhere = [text(candidate) for candidate in self._recoveries(Scope())]
+        relevance = _relevance(words, everywhere)
+        found = [c for c in self._recoveries(scope) if relevance(text(c))]
+        return sorted(found, key=lambda c: (-relevance(text(c)), _recovery_id(c)))[:limit]
+
+    def trajectories_for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        runs = (bundle.trajectory for bundle in self._within(scope))
+        found = [run for run in runs if task_type in {None, run.task_type}]
+        found.sort(key=lambda run: run.id)
+        found.sort(key=lambda run: run.seen_at, reverse=True)
+        found.sort(key=lambda run: not run.success)
+        return found[:limit]
+
+    def trajectories_for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        relevance = _relevance(words, self._texts())
+        runs = [bundle.trajectory for bundle in self._within(scope)]
+        found = [run for run in runs if relevance(_text(run))]
+        return sorted(found, key=lambda run: (-relevance(_text(run)), run.id))[:limit]
+
+    def fragments_for_state(
+        self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
+    ) -> Sequence[FragmentCandidate]:
+        found = [
+            FragmentCandidate(fragment, bundle.trajectory)
+            for bundle in self._within(scope)
+            for fragment in bundle.fragments
+            if phase in {None, fragment.phase} and file_name in {None, *_file_names(fragment)}
+        ]
+        found.sort(key=lambda candidate: candidate.fragment.id)
+        found.sort(key=lambda candidate: candidate.trajectory.seen_at, reverse=True)
+        return found[:limit]
+
+    def document_count(self) -> int:
+        return len(self.bundles)
+
+    def word_frequencies(self, words: Sequence[str]) -> Mapping[str, int]:
+        texts = [set(words_of(text)) for text in self._texts()]
+        return {word: sum(word in text for text in texts) for word in words}
+
+    def common_errors(self, phase: Phase | None, scope: Scope, limit: int) -> Sequence[ErrorTally]:
+        ids = {error.id for bundle in self._within(scope) for error in bundle.errors}
+        tallies = [self._tally(error_id, phase, scope) for error_id in ids]
+        found = [tally for tally in tallies if tally is not None]
+        return sorted(found, key=lambda tally: (-tally.runs, tally.error.id))[:limit]
+
+    def error_tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
+        for bundle in self.bundles.values():
+            for error in bundle.errors:
+                if _agrees(error, signature, SignatureLevel.TEMPLATE):
+                    return self._tally(error.id, None, scope)
+        return None
+
+    def counts(self) -> MemoryCounts:
+        every = list(self.bundles.values())
+        fragments = sum(len(bundle.fragments) for bundle in every)
+        runs = [bundle.trajectory for bundle in every]
+        return MemoryCounts(
+            nodes={
+                "Trajectory": len(every),
+                "Fragment": fragments,
+                "ErrorPattern": len({error.id for bundle in every for error in bundle.errors}),
+            },
+            edges={
+                "HAS_FRAGMENT": fragments,
+                "CAUSED_ERROR": sum(len(bundle.caused) for bundle in every),
+                "RECOVERED": sum(len(bundle.recovered) for bundle in every),
+            },
+            outcomes={o.value: sum(run.outcome is o for run in runs) for o in Outcome},
+            repositories=len({run.repo for run in runs} - {""}),
+        )
+
+    def error_frequency(self) -> Mapping[str, int]:
+        met = {
+            (caused.fragment_id, error.error_type)
+            for bundle in self.bundles.values()
+            for caused in bundle.caused
+            for error in bundle.errors
+            if error.id == caused.error_id
+        }
+        return _by_count(Counter(error_type for _, error_type in met))
+
+    def error_transitions(self) -> Mapping[str, Mapping[str, int]]:
+        pairs = Counter(pair for b in self.bundles.values() for pair in pairwise(_met_types(b)))
+        totals: Counter[str] = Counter()
+        for (before, _), count in pairs.items():
+            totals[before] += count
+        return {
+            before: _by_count(Counter({b: n for (a, b), n in pairs.items() if a == before}))
+            for before in _by_count(totals)
+        }
+
+    def add_exposure(self, context_id: str, items: Sequence[str], shown_at: datetime) -> None:
+        self.exposures.setdefault(context_id, (set(items), None))
+
+    def report_outcome(self, context_id: str, helped: bool) -> bool:
+        items, reported = self.exposures.get(context_id, (set[str](), True))
+        if reported is not None:
+            return False
+        self.exposures[context_id] = (items, helped)
+        return True
+
+    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[int, int]]:
+        shown = self.exposures.values()
+        return {
+            item: (
+                sum(item in them and helped is True for them, helped in shown),
+                sum(item in them and helped is False for them, helped in shown),
+            )
+            for item in items
+        }
+
+    def _within(self, scope: Scope) -> Iterator[Bundle]:
+        for bundle in self.bundles.values():
+            run = bundle.trajectory
+            if (
+                scope.repo in {None, run.repo}
+                and run.instance_id not in scope.exclude_instances
+                and (scope.as_of is None or run.seen_at <= scope.as_of)
+            ):
+                yield bundle
+
+    def _recoveries(self, scope: Scope) -> list[RecoveryCandidate]:
+        return [
+            RecoveryCandidate(recovered, self._pattern(recovered.error_id), bundle.trajectory)
+            for bundle in self._within(scope)
+            for recovered in bundle.recovered
+        ]
+
+    def _pattern(self, error_id: str) -> ErrorPattern:
+        """In the words of the run of least id that met it."""
+        told = (
+            (run, error) for run, b in self.bundles.items() for error in b.errors
+            if error.id == error_id
+        )  # fmt: skip
+        return min(told, key=lambda item: item[0])[1]
+
+    def _tally(self, error_id: str, phase: Phase | None, scope: Scope) -> ErrorTally | None:
+        steps: dict[str, int] = {}
+        cleared, seen = set(), {}
+        for bundle in self._within(scope):
+            run = bundle.trajectory
+            phases = {fragment.id: fragment.phase for fragment in bundle.fragments}
+            for caused in bundle.caused:
+                if caused.error_id == error_id and phase in {None, phases[caused.fragment_id]}:
+                    steps[run.id] = steps.get(run.id, 0) + len(caused.steps)
+                    seen[run.id] = run.seen_at
+            if any(recovered.error_id == error_id for recovered in bundle.recovered):
+                cleared.add(run.id)
+        if not steps:
+            return None
+        newest = sorted(sorted(steps), key=lambda run_id: seen[run_id], reverse=True)
+        return ErrorTally(
+            error=self._pattern(error_id),
+            runs=len(steps),
+            steps=sum(steps.values()),
+            cleared_runs=len(cleared & steps.keys()),
+            trajectories=tuple(newest[:_MOST_TRAJECTORIES]),
+        )
+
+    def _texts(self) -> list[str]:
+        return [_text(bundle.trajectory) for bundle in self.bundles.values()]
+
+
+def _agrees(error: ErrorPattern, signature: ErrorSignature, level: SignatureLevel) -> bool:
+    pattern = ErrorSignature(error.family, error.error_type, "", error.template)
+    agreement = pattern.agreement(signature)
+    return agreement in _LEVELS and _LEVELS.index(agreement) <= _LEVELS.index(level)
+
+
+def _relevance(words: Sequence[str], texts: Sequence[str]) -> Callable[[str], int]:
+    """How relevant a text is: the sum over the rarest words of *words* that it has."""
+    sets = [set(words_of(text)) for text in texts]
+    counts = sorted((sum(word in text for text in sets), word) for word in set(words))
+    known = [(count, word) for count, word in counts if count][:_MOST_WORDS]
+    worth = {word: 1 + round(1000 * math.log((1 + len(texts)) / count)) for count, word in known}
+    return lambda text: sum(worth.get(word, 0) for word in set(words_of(text)))
+
+
+def _text(run: Trajectory) -> str:
+    return f"{run.task}\n{run.summary}"
+
+
+def _file_names(fragment: Fragment) -> set[str]:
+    paths = (*fragment.files, fragment.open_file or "")
+    return {path.split("/")[-1] for path in paths} - {""}
+
+
+def _recovery_id(candidate: RecoveryCandidate) -> tuple[str, str, int]:
+    recovered = candidate.recovered
+    return recovered.fragment_id, recovered.error_id, recovered.error_step
+
+
+def _met_types(bundle: Bundle) -> list[str]:
+    types = {error.id: error.error_type for error in bundle.errors}
+    met = sorted((step, caused.error_id) for caused in bundle.caused for step in caused.steps)
+    return [types[error_id] for _, error_id in met]
+
+
+def _by_count(counted: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,229 @@
+"""Generated values that hang together as those of real runs do; small, so that they collide."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import pairwise
+
+from hypothesis import strategies as st
+
+from contextgraph.model import (
+    Action,
+    Bundle,
+    CausedError,
+    ErrorPattern,
+    ErrorSignature,
+    Family,
+    Fragment,
+    FragmentOutcome,
+    FragmentType,
+    Outcome,
+    Phase,
+    RawTrajectory,
+    Recovered,
+    Scope,
+    Step,
+    TaskType,
+    Trajectory,
+)
+
+VOCABULARY = (
+    "cache",
+    "getattr_static",
+    "parse",
+    "Überlauf",
+    "naïve",
+    "HTTPServer",
+    "日本語",
+    "x86",
+)
+WORDS = (*VOCABULARY, "getattr", "static", "überlauf", "http", "httpserver", "absent", "Parse")
+REPOSITORIES = ("", "ada/engine", "bob/pump")
+INSTANCES = ("", "ada__engine-1", "ada__engine-2", "bob__pump-7")
+PATHS = ("src/core.py", "core.py", "src/deep/core.py", "docs/read me.md", "naïve.py")
+FILE_NAMES = ("core.py", "read me.md", "naïve.py", "absent.py")
+TRAJECTORY_IDS = tuple(f"run{number}" for number in range(5))
+CONTEXT_IDS = ("seen1", "seen2", "seen3")
+FRAGMENT_IDS = tuple(f"{run}/0-{end}" for run in TRAJECTORY_IDS for end in range(3))
+_EPOCH = datetime(2026, 2, 1, tzinfo=UTC)
+_ZONES = (UTC, timezone(timedelta(hours=5, minutes=30)), timezone(timedelta(hours=-8)))
+_ERRORS = (
+    (Family.PYTHON_EXCEPTION, "TypeError", "<name> is not callable"),
+    (Family.PYTHON_EXCEPTION, "TypeError", "missing <number> arguments"),
+    (Family.PYTHON_EXCEPTION, "KeyError", "<name>"),
+    (Family.SHELL, "CommandNotFound", "<name>: not found"),
+)
+SIGNATURES = tuple(
+    ErrorSignature(family, error_type, "as shown", template)
+    for family, error_type, template in _ERRORS
+)
+
+
+def texts() -> st.SearchStrategy[str]:
+    return st.lists(st.sampled_from(VOCABULARY), max_size=4).map(" ".join)
+
+
+def times() -> st.SearchStrategy[datetime]:
+    """Few moments, so that they tie, in several time zones."""
+    offsets = st.sampled_from((0, 1, 1_000_000, 86_400_000_000))
+    return st.builds(
+        lambda microseconds, zone: (_EPOCH + timedelta(microseconds=microseconds)).astimezone(zone),
+        offsets,
+        st.sampled_from(_ZONES),
+    )
+
+
+def scopes() -> st.SearchStrategy[Scope]:
+    return st.builds(
+        Scope,
+        repo=st.sampled_from((None, *REPOSITORIES, "nobody/nothing")),
+        exclude_instances=st.frozensets(st.sampled_from(INSTANCES), max_size=2),
+        as_of=st.none() | times(),
+    )
+
+
+def phases() -> st.SearchStrategy[Phase]:
+    return st.sampled_from((Phase.FIXING, Phase.TESTING, Phase.LOCATING))
+
+
+@st.composite
+def bundles(draw: st.DrawFn, trajectory_id: st.SearchStrategy[str] | None = None) -> Bundle:
+    """All that one run teaches: fragments cover its steps, errors and recoveries lie in them."""
+    trajectory = draw(_trajectories(trajectory_id or st.sampled_from(TRAJECTORY_IDS)))
+    fragments = draw(_fragments(trajectory))
+    met = draw(_met(trajectory.total_steps))
+    recovered = tuple(draw(_recovered(fragments, met)))
+    return Bundle(
+        trajectory=trajectory,
+        fragments=fragments,
+        errors=tuple(draw(_pattern(error)) for error in sorted(set(met.values()))),
+        caused=tuple(_caused(fragments, met)),
+        recovered=recovered,
+        raw=draw(_raws(trajectory)),
+    )
+
+
+@st.composite
+def _trajectories(draw: st.DrawFn, trajectory_id: st.SearchStrategy[str]) -> Trajectory:
+    return Trajectory(
+        id=draw(trajectory_id),
+        instance_id=draw(st.sampled_from(INSTANCES)),
+        repo=draw(st.sampled_from(REPOSITORIES)),
+        task=draw(texts()),
+        task_type=draw(st.sampled_from((TaskType.BUG_FIX, TaskType.FEATURE))),
+        outcome=draw(st.sampled_from(Outcome)),
+        exit_status=draw(st.none() | st.just("submitted")),
+        total_steps=draw(st.integers(0, 6)),
+        summary=draw(texts()),
+        files=draw(st.lists(st.sampled_from(PATHS), max_size=2).map(tuple)),
+        agent="agent",
+        model="model",
+        source_format="made",
+        source=draw(st.sampled_from(("", "runs.jsonl:1"))),
+        run_at=draw(st.none() | times()),
+        learned_at=draw(times()),
+    )
+
+
+@st.composite
+def _fragments(draw: st.DrawFn, trajectory: Trajectory) -> tuple[Fragment, ...]:
+    cuts = draw(st.sets(st.integers(1, max(1, trajectory.total_steps - 1)), max_size=3))
+    borders = sorted({0, trajectory.total_steps, *(c for c in cuts if c < trajectory.total_steps)})
+    spans = pairwise(borders)
+    return tuple(
+        Fragment(
+            id=f"{trajectory.id}/{start}-{stop - 1}",
+            trajectory_id=trajectory.id,
+            order=order,
+            start=start,
+            end=stop - 1,
+            fragment_type=draw(st.sampled_from(FragmentType)),
+            phase=draw(phases()),
+            outcome=draw(st.sampled_from(FragmentOutcome)),
+            description=draw(texts()),
+            action_sequence=draw(st.lists(texts(), max_size=2).map(tuple)),
+            files=draw(st.lists(st.sampled_from(PATHS), max_size=2).map(tuple)),
+            open_file=draw(st.none() | st.sampled_from(PATHS)),
+            repo=trajectory.repo,
+            task_type=trajectory.task_type,
+        )
+        for order, (start, stop) in enumerate(spans)
+    )
+
+
+@st.composite
+def _met(draw: st.DrawFn, total_steps: int) -> dict[int, int]:
+    """Step -> the number of the error met there."""
+    if not total_steps:
+        return {}
+    steps = st.integers(0, total_steps - 1)
+    return draw(st.dictionaries(steps, st.integers(0, len(_ERRORS) - 1), max_size=6))
+
+
+@st.composite
+def _pattern(draw: st.DrawFn, error: int) -> ErrorPattern:
+    """The pattern of an error, in words that differ from run to run."""
+    family, error_type, template = _ERRORS[error]
+    keywords = draw(st.lists(st.sampled_from(VOCABULARY), max_size=3, unique=True).map(tuple))
+    return ErrorPattern(f"error{error}", family, error_type, template, keywords, draw(texts()))
+
+
+def _caused(fragments: tuple[Fragment, ...], met: dict[int, int]) -> list[CausedError]:
+    found = []
+    for fragment in fragments:
+        inside = {step: e for step, e in met.items() if fragment.start <= step <= fragment.end}
+        for error in sorted(set(inside.values())):
+            steps = tuple(sorted(step for step, other in inside.items() if other == error))
+            found.append(CausedError(fragment.id, f"error{error}", steps, (f"core.py:{error}",)))
+    return found
+
+
+@st.composite
+def _recovered(
+    draw: st.DrawFn, fragments: tuple[Fragment, ...], met: dict[int, int]
+) -> list[Recovered]:
+    found = []
+    for step, error in met.items():
+        later = [fragment for fragment in fragments if fragment.end > step]
+        if not later or draw(st.integers(0, 3)) == 3:
+            continue
+        fragment = draw(st.sampled_from(later))
+        found.append(
+            Recovered(
+                fragment_id=fragment.id,
+                error_id=f"error{error}",
+                error_step=step,
+                cleared_step=fragment.end,
+                message=draw(texts()),
+                location=draw(st.none() | st.just("core.py:3")),
+                what=draw(texts()),
+                actions=draw(st.lists(texts(), max_size=2).map(tuple)),
+                verified=draw(st.booleans()),
+                workaround=draw(st.booleans()),
+            )
+        )
+    return found
+
+
+@st.composite
+def _raws(draw: st.DrawFn, trajectory: Trajectory) -> RawTrajectory:
+    steps = tuple(
+        Step(
+            index=index,
+            thought="think",
+            action=Action("bash", "ls", {"command": "ls", "flags": [1, None, True]}),
+            observation=draw(st.none() | texts()),
+            exit_code=draw(st.none() | st.just(0)),
+            timestamp=draw(st.none() | times()),
+        )
+        for index in range(trajectory.total_steps)
+    )
+    return RawTrajectory(
+        source_format=trajectory.source_format,
+        instance_id=trajectory.instance_id,
+        repo=trajectory.repo,
+        task=trajectory.task,
+        steps=steps,
+        outcome=trajectory.outcome,
+        exit_status=trajectory.exit_status,
+        patch=draw(st.none() | texts()),
+        started_at=trajectory.run_at,
+    )
