@@ -17,7 +17,7 @@ class Gate:
     recovery: float = 0.5
     case_in_repo: float = 0.06
     case_elsewhere: float = 0.20
-    runs_elsewhere: int = 2
+    repositories_elsewhere: int = 2
     runs_for_warning: int = 3
 
     def admits_recovery(
@@ -26,17 +26,17 @@ class Gate:
         level: SignatureLevel,
         scope: ScopeLevel,
         *,
-        runs: int,
+        repositories: int,
         on_topic: bool,
     ) -> bool:
         """Whether a recovery of this *evidence* may be shown; a shared family alone never is.
 
-        One of another repository must be *on_topic* or have worked in several *runs*: what one
-        run changed in its own code rarely helps in another's.
+        One of another repository must be *on_topic* or have worked in several *repositories*: what
+        was changed in the code of one rarely helps in another.
         """
         if evidence < self.recovery or level is SignatureLevel.FAMILY:
             return False
-        return scope is ScopeLevel.REPO or on_topic or runs >= self.runs_elsewhere
+        return scope is ScopeLevel.REPO or on_topic or repositories >= self.repositories_elsewhere
 
     def admits_case(self, task_overlap: float, scope: ScopeLevel, *, same_file: bool) -> bool:
         """Whether a past run may be shown whose task is so much alike, or that was at this file."""

@@ -53,7 +53,7 @@ def _admits(gate: Gate, query: Query, hits: Sequence[RecoveryHit]) -> bool:
         best.evidence,
         best.level,
         scope_level(best.candidate.trajectory.repo, query.state.repo),
-        runs=len({hit.candidate.trajectory.id for hit in hits}),
+        repositories=len({hit.candidate.trajectory.repo for hit in hits}),
         on_topic=best.on_topic,
     )
 

@@ -22,15 +22,17 @@ def evidence(asked=ASKED, repo="acme/shop", **fields):
     return recovery_evidence(asked, recovery(**fields), repo)
 
 
-def admits(evidence, level, scope=ScopeLevel.REPO, runs=1, about=False):
-    return CONSERVATIVE.admits_recovery(evidence, level, scope, runs=runs, on_topic=about)
+def admits(evidence, level, scope=ScopeLevel.REPO, repositories=1, about=False):
+    return CONSERVATIVE.admits_recovery(
+        evidence, level, scope, repositories=repositories, on_topic=about
+    )
 
 
-def test_what_one_run_did_in_another_repository_must_be_on_topic_or_have_worked_twice():
+def test_what_was_done_in_another_repository_must_be_on_topic_or_have_worked_in_two():
     level, elsewhere = SignatureLevel.TEMPLATE, ScopeLevel.GENERAL
     assert admits(0.9, level)
     assert not admits(0.9, level, elsewhere)
-    assert admits(0.9, level, elsewhere, runs=2)
+    assert admits(0.9, level, elsewhere, repositories=2)
     assert admits(0.9, level, elsewhere, about=True)
 
 
