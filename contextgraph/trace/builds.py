@@ -17,7 +17,11 @@ _LINKER = re.compile(
     re.MULTILINE,
 )
 _GO = re.compile(r"^(?:\./)?([^\s:]+\.go):(\d+)(?::\d+)?: ([^\n]*)", re.MULTILINE)
-_GO_OTHER = re.compile(r"^(?:go: |package \S+: |no required module )[^\n]*", re.MULTILINE)
+_GO_OTHER = re.compile(
+    r"^(?:go: [^\n]*\b(?:cannot|not found)\b|package \S+ is not in|[^\n]{0,200}no required module)"
+    r"[^\n]*",
+    re.MULTILINE,
+)
 _MAVEN = re.compile(r"^\[ERROR\] ([^\s:\[]+\.(?:java|kt)):\[(\d+),\d+\] ([^\n]*)", re.MULTILINE)
 _MAKE = re.compile(r"^\S*make(?:\[\d+\])?: \*\*\* ([^\n]*)", re.MULTILINE)
 _CMAKE = re.compile(r"^CMake Error(?: at ([^\s:]+:\d+))?[^\n]*(?:\n+ *([^\n]*))?", re.MULTILINE)
@@ -89,8 +93,9 @@ def _build_tool(text: str) -> Finding | None:
         return _build(f"make: {_make_reason(match[1])}", match[1])
     if "Could not compile" in text or "could not compile" in text:
         return _build("build failed", line_at(text, text.lower().find("could not compile")))
-    if "go: " in text and (match := _GO_OTHER.search(text)) and ("cannot" in match.group()):
-        return _build("go: module not found", match.group())
+    if "module" in text or "package " in text:
+        match = _GO_OTHER.search(text)
+        return _build("go: module not found", match.group()) if match else None
     return None
 
 
@@ -104,7 +109,7 @@ def _exception(error_type: str, message: str, location: str | None) -> Finding:
 
 def _reason(message: str) -> str:
     """The complaint without the names in it, at most six words."""
-    bare = _QUOTED.sub("", message.split(";", 1)[0] if len(message) > 3 else message)
+    bare = _QUOTED.sub("", message).split(";", 1)[0]
     return " ".join(bare.split()[:6]).rstrip(":, ") or "error"
 
 

@@ -26,6 +26,11 @@ _PIP_KNOWN = re.compile(
     r"You must give at least one requirement|Directory [^\n]* is not installable|"
     r"is not a valid editable requirement|Could not build wheels|unknown command|no such option"
 )
+_PIP_CERTAIN = re.compile(
+    r"HTTP error \d+ while getting|No matching distribution found|Could not install packages|"
+    r"Invalid requirement|Failed building wheel|ResolutionImpossible|Could not build wheels|"
+    r"Cannot install|Could not open requirements file|subprocess-exited-with-error"
+)
 _PIP_HARMLESS = ("pip's dependency resolver", "Could not find a version that satisfies")
 _CURL = re.compile(r"^curl: (\(\d+\)) ([^\n]*)", re.MULTILINE)
 _CURL_DETAIL = re.compile(r" to | host| after |[:'\"].*", re.DOTALL)
@@ -70,6 +75,15 @@ def installer_failure(text: str) -> Finding | None:
         if complaint:
             reason = " ".join(_DETAIL.sub("", complaint[1]).split()[:4])
             return Finding(Family.ENVIRONMENT, f"apt: {reason}", complaint[1])
+    return _other_installer(text)
+
+
+def known_installer_failure(text: str) -> Finding | None:
+    """What an installer complains of in words that nothing else uses."""
+    if "ERROR: " in text:
+        for match in _PIP.finditer(text):
+            if _PIP_CERTAIN.match(match[1]):
+                return Finding(Family.ENVIRONMENT, f"pip: {_pip_type(match[1])}", match[1])
     return _other_installer(text)
 
 

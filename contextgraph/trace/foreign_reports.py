@@ -17,6 +17,8 @@ _JS_PLACE = re.compile(
     r"^[ \t]+(?:at [^\n(]{0,200}\(|at |❯ )((?!node:|internal/)[^\s():]{1,300}:\d+)[\d:)]*[^\n]*$",
     re.MULTILINE,
 )
+_TAP = re.compile(r"^not ok \d+(?: - )?([^\n]*)", re.MULTILINE)
+_TAP_PLACE = re.compile(r"^[ \t]+location: '([^'\n]+?:\d+)(?::\d+)?'", re.MULTILINE)
 _MOCHA = re.compile(r"^[ \t]+[1-9]\d* failing$", re.MULTILINE)
 _GO_FAIL = re.compile(r"^[ \t]*--- FAIL: (\S+)", re.MULTILINE)
 _GO_PLACE = re.compile(r"^[ \t]+(\S+_test\.go:\d+): ?([^\n]*)", re.MULTILINE)
@@ -76,6 +78,13 @@ def _javascript(text: str) -> Finding | None:
     return _failure("test failure", first.group() if first else "", location)
 
 
+def _tap(text: str) -> Finding | None:
+    if not (failed := _TAP.search(text)):
+        return None
+    place = _TAP_PLACE.search(text, failed.end())
+    return _failure("test failure", failed[1], place[1] if place else None)
+
+
 def _go(text: str) -> Finding | None:
     failed = _GO_FAIL.search(text)
     panic = _GO_PANIC.search(text)
@@ -115,6 +124,7 @@ def _gradle(text: str) -> Finding | None:
 
 _REPORTS: tuple[tuple[str, Callable[[str], Finding | None]], ...] = (
     (" fail", _javascript),
+    ("not ok ", _tap),
     ("FAIL", _go),
     ("panic: ", _go),
     ("test result: FAILED", _rust),

@@ -9,8 +9,10 @@ from contextgraph.trace.tracebacks import bare_class
 PRINTED = "printed error"
 USAGE = "argparse usage error"
 
-_USAGE_LINE = re.compile(r"^[ \t]*[Uu]sage: ", re.MULTILINE)
-_COMPLAINT = re.compile(r"^(?:[\w./-]{1,120}: error|Error|ERROR): ([^\n]*)", re.MULTILINE)
+_USAGE_LINE = re.compile(r"^(?:ERROR: )?[ \t]*[Uu]sage: ", re.MULTILINE)
+_COMPLAINT = re.compile(
+    r"^(?:[\w./ -]{1,120}: error|Error|ERROR): (?!usage: )([^\n]*)", re.MULTILINE
+)
 _MARKED = re.compile(
     r"^(?:\[?(?:ERROR|Error|error|FATAL|Fatal|fatal|CRITICAL|critical)\]?\s?(?::|-|!)"
     r"|(?:An?|Caught an?|Unexpected|Caught) (?:unexpected |unhandled )?(?:error|exception)(?: has)?"

@@ -6,7 +6,12 @@ from collections.abc import Callable
 from contextgraph.model import Action, ErrorSignature, Family
 from contextgraph.trace.actions import ActionReading, read_action
 from contextgraph.trace.builds import build_failure, foreign_exception
-from contextgraph.trace.environment import installer_failure, network_failure, timeout
+from contextgraph.trace.environment import (
+    installer_failure,
+    known_installer_failure,
+    network_failure,
+    timeout,
+)
 from contextgraph.trace.finding import Finding, plain, signed
 from contextgraph.trace.foreign_reports import foreign_failure
 from contextgraph.trace.kinds import ActionKind
@@ -33,6 +38,7 @@ _EDGE = 1500
 _TESTS: tuple[Evidence, ...] = (pytest_failure, unittest_failure, doctest_failure, foreign_failure)
 _CRASHES: tuple[Evidence, ...] = (conftest_failure, last_traceback)
 _PROGRAMS: tuple[Evidence, ...] = (
+    known_installer_failure,
     network_failure,
     tox_failure,
     build_failure,
@@ -72,10 +78,8 @@ def recognise(
 
 def signature_of(text: str) -> ErrorSignature | None:
     """The failure that a bare error *text* tells of: a traceback, a line, a whole observation."""
-    text = plain(text).strip()
-    if not text:
-        return None
-    everything = (*_ANSWERS, *_TESTS, *_CRASHES, _installer, *_PROGRAMS)
+    text = plain(text)
+    everything = (*_ANSWERS, *_TESTS, *_CRASHES, *_PROGRAMS)
     return next((signed(found) for look in everything if (found := look(text))), None)
 
 
@@ -109,7 +113,7 @@ def _message_at_an_edge(text: str) -> Finding | None:
 
 
 def _of_program(text: str, reading: ActionReading) -> Finding | None:
-    if reading.kind is ActionKind.INSTALL and (found := _installer(text)):
+    if reading.kind is ActionKind.INSTALL and (found := installer_failure(text)):
         return found
     for look in _TESTS:
         if found := look(text):
@@ -120,10 +124,6 @@ def _of_program(text: str, reading: ActionReading) -> Finding | None:
         if found := look(text):
             return found
     return None
-
-
-def _installer(text: str) -> Finding | None:
-    return installer_failure(text)
 
 
 def _says_failed(

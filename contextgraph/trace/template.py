@@ -11,8 +11,10 @@ _MASKED = re.compile(
         |\b\d\d:\d\d:\d\d\b)
     |(?P<name>(?<!\w)(?:b|u|r|f)?'(?:[^'\\\n]|\\.){0,300}'(?!\w)|"(?:[^"\\\n]|\\.){0,300}"
         |`[^`'\n]{1,300}[`']
-        |‘[^’\n]{1,300}’|“[^”\n]{1,300}”|(?:\b[A-Za-z_][\w.]*+)?(?=\(\)))
-    |(?P<path>(?<=Directory\ )\S+(?=\ not\ found)
+        |‘[^’\n]{1,300}’|“[^”\n]{1,300}”|(?:\b[A-Za-z_][\w.]*+)?(?=\(\))
+        |(?<=\bmodule\ named\ )[\w.]++)
+    |(?P<path>(?<=Directory\ )\S+(?=\ not\ found)|(?<=found\ for\ )\S+
+        |[^\s<>'"]+(?=:\ (?:No\ such\ file|Permission\ denied|Is\ a\ dir|Not\ a\ dir))
         |(?<![\w>])(?:[A-Za-z]:\\|~?/|\.{1,2}/)[\w.@+-][^\s'"<>:,;()\[\]]*+
         |\b[\w.-]++(?:/[\w.@+-]++)+
         |\b[\w-]++\.(?:py|[jt]sx?|c|cc|cpp|h|go|rs|java|toml|ya?ml|json|cfg|ini|txt|md|whl|zip|gz)\b

@@ -11,7 +11,7 @@ _USAGE = re.compile(r"Usage: ([\w-]+)[^\n]*")
 _NOT_FOUND = re.compile(r"(File|Directory) ([^\n]{0,500}?) not found\.?(?=\n|$)")
 _ALREADY = re.compile(r"Error: File [^\n]{0,500} already exists")
 _OUT_OF_RANGE = re.compile(
-    r"(?:Error|Warning): <(?:\w+)>[^\n]*(?:must be|greater than|less than|out of range)[^\n]*"
+    r"Error: <(?:\w+)>[^\n]*(?:must be|greater than|less than|out of range)[^\n]*"
 )
 _IS_DIRECTORY = re.compile(r"Error: [^\n]{0,500} is a directory\. You can only open files[^\n]*")
 _TOOL_ERROR = re.compile(r"<tool_use_error>(?:Error: )?([^<\n]*)|<error>([^<\n]*)")

@@ -8,7 +8,7 @@ from contextgraph.trace.finding import Finding
 
 _HEADER = "Traceback (most recent call last)"
 _IGNORED = "Exception ignored in"
-_FRAME = re.compile(r'  File "([^"\n]{1,1000})", line (\d+)')
+_FRAME = re.compile(r'\s{0,6}File "([^"\n]{1,1000})", line (\d+)')
 _RAISED = re.compile(r"([A-Za-z_][\w.]{0,150})(?::[ ]?(.*))?$", re.DOTALL)
 # What a program prints on its other stream may stand between the frames and the exception.
 _CLASS_LINE = re.compile(
