@@ -1,0 +1,90 @@
+"""The command line: parse, call one method of the façade, print."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from contextgraph.cli import asking, keeping, learning, reading, telling
+from contextgraph.cli.output import accept_any_text, complain
+from contextgraph.errors import ContextGraphError, StoreUnavailableError
+
+FAILED = 1
+STORE_UNAVAILABLE = 4
+
+app = typer.Typer(
+    name="contextgraph",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # rich would double the time of --help
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (
+    learning.learn,
+    asking.query,
+    reading.inspect,
+    reading.loops,
+    telling.stats,
+    telling.doctor,
+    keeping.rebuild,
+    keeping.forget,
+):
+    app.command()(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line, on *arguments* or those of the process.
+
+    Always raises `SystemExit`: 0 done, 1 failed, 2 wrong usage, 3 partly done, 4 store
+    unavailable, 130 interrupted.
+    """
+    accept_any_text()
+    code = _run(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (head, less) has gone; Python would complain once more while it shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        app(args=arguments, prog_name="contextgraph")
+    except StoreUnavailableError as error:
+        complain(str(error))
+        return STORE_UNAVAILABLE
+    except ContextGraphError as error:
+        complain(str(error))
+        return FAILED
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else FAILED
+    return 0
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from contextgraph.cli.checkup import own_version
+
+        print(f"contextgraph {own_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _start(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """The long-term memory of coding agents: learns from finished runs, advises the next one.
+
+    \b
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 partly done (some inputs failed, each
+    reported), 4 store unavailable, 130 interrupted.
+    """

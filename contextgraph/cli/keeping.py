@@ -1,0 +1,133 @@
+"""``contextgraph rebuild`` and ``forget``: what becomes of stored runs."""
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextgraph.cli.options import AsJson, Store, Tenant, open_memory
+from contextgraph.cli.output import complain, emit
+
+if TYPE_CHECKING:
+    from contextgraph.memory import AgentMemory
+    from contextgraph.model import Json, Trajectory
+
+SHOWN = 10
+
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[TRAJECTORY_ID]...", help="Runs by their id.", show_default=False),
+]
+Instances = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--instance", metavar="ID", help="All runs of it (repeatable).", show_default=False
+    ),
+]
+Repos = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--repo", metavar="OWNER/REPO", help="All runs in it (repeatable).", show_default=False
+    ),
+]
+
+
+def rebuild(as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
+    """Read all stored runs again, as this version reads logs.
+
+    For after an update. Outcomes, learning times and credit stay. Each run is replaced in one
+    transaction, so this can be interrupted and begun again.
+
+    \b
+    Example:
+      contextgraph rebuild --store team.db
+    """
+    with open_memory(store, tenant, read_only=True) as memory:
+        total = len(memory.store.trajectory_ids())
+    with open_memory(store, tenant) as memory:
+        done = _rebuild_all(memory, total, as_json=as_json)
+    if as_json:
+        emit({"summary": {"updated": done}})
+    else:
+        print(f"read {done} stored trajectories again")
+
+
+def _rebuild_all(memory: "AgentMemory", total: int, *, as_json: bool) -> int:
+    from contextgraph.cli.progress import Progress
+    from contextgraph.cli.records import receipt_record
+
+    done = 0
+    try:
+        with Progress(lambda: total) as progress:
+            for done, receipt in enumerate(memory.rebuild(), start=1):
+                if as_json:
+                    emit(receipt_record(receipt))
+                progress.advance(1)
+                progress.count(done)
+    except KeyboardInterrupt:
+        complain(f"interrupted; {done} of {total} trajectories are read again")
+        raise
+    return done
+
+
+def forget(
+    ids: Ids = None,
+    instance: Instances = None,
+    repo: Repos = None,
+    everything: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Remove runs and what only they taught.
+
+    Asks before it removes anything, unless --yes is given.
+
+    \b
+    Example:
+      contextgraph forget --instance owner__repo-12
+      contextgraph forget --repo owner/repo --yes
+    """
+    chosen = (ids or [], instance or [], repo or [])
+    if not everything and not any(chosen):
+        raise typer.BadParameter("say what: a trajectory id, --instance, --repo or --all")
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = [run for run in _trajectories(memory) if everything or _is_among(run, *chosen)]
+    if not found:
+        complain("no such trajectory in the memory")
+        raise typer.Exit(1)
+    if not yes:
+        _ask(found)
+    with open_memory(store, tenant) as memory:
+        removed = memory.forget(run.id for run in found)
+    _say_forgotten(found, removed, as_json=as_json)
+
+
+def _trajectories(memory: "AgentMemory") -> "list[Trajectory]":
+    known = (memory.store.trajectory(identity) for identity in memory.store.trajectory_ids())
+    return [trajectory for trajectory in known if trajectory]
+
+
+def _is_among(
+    run: "Trajectory", ids: Collection[str], instances: Collection[str], repos: Collection[str]
+) -> bool:
+    return run.id in ids or run.instance_id in instances or run.repo in repos
+
+
+def _ask(found: "Sequence[Trajectory]") -> None:
+    for run in found[:SHOWN]:
+        typer.echo(f"  {run.id}  {run.name}", err=True)
+    if len(found) > SHOWN:
+        typer.echo(f"  and {len(found) - SHOWN} more", err=True)
+    typer.confirm(f"Forget {len(found)} trajectories?", abort=True, err=True)
+
+
+def _say_forgotten(found: "Sequence[Trajectory]", removed: int, *, as_json: bool) -> None:
+    from contextgraph.cli.records import trajectory_record
+
+    if as_json:
+        runs: list[Json] = [trajectory_record(run) for run in found]
+        emit({"forgotten": removed, "trajectories": runs})
+    else:
+        print(f"forgot {removed} trajectories and what only they taught")

@@ -1,0 +1,44 @@
+"""Options that several commands share, and how they open a memory."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from contextgraph.memory import AgentMemory
+
+Store = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="ADDRESS",
+        help="The memory: a file, :memory:, or a neo4j:// or bolt:// address"
+        " (or CONTEXTGRAPH_STORE).",
+        show_default="contextgraph/memory.db in the user's data directory",
+    ),
+]
+Tenant = Annotated[
+    str | None,
+    typer.Option(
+        "--tenant",
+        metavar="NAME",
+        help="Whose part of the memory (or CONTEXTGRAPH_TENANT).",
+        show_default="default",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH...",
+        help="Trajectory files, folders or globs; - for standard input.",
+        show_default=False,
+    ),
+]
+
+
+def open_memory(store: str | None, tenant: str | None, *, read_only: bool = False) -> "AgentMemory":
+    """The memory that the options name; with *read_only* it must exist already."""
+    from contextgraph.memory import AgentMemory
+
+    return AgentMemory.open(store or "", tenant=tenant, read_only=read_only)

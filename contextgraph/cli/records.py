@@ -1,0 +1,189 @@
+"""Values as the JSON records that programs are promised."""
+
+from collections.abc import Iterable
+
+from contextgraph.errors import ReadError
+from contextgraph.model import (
+    ErrorSolution,
+    FailureWarning,
+    Fragment,
+    Json,
+    LearnReceipt,
+    LoopInfo,
+    MemoryContext,
+    RawTrajectory,
+    SimilarCase,
+    Suggestion,
+    Trajectory,
+    Why,
+)
+from contextgraph.stats import MemoryStats
+
+
+def receipt_record(receipt: LearnReceipt) -> dict[str, Json]:
+    return {
+        "trajectory_id": receipt.trajectory_id,
+        "status": str(receipt.status),
+        "fragments": receipt.fragments,
+        "error_patterns": receipt.error_patterns,
+        "to_embed": receipt.to_embed,
+        "error": None,
+    }
+
+
+def learned_record(raw: RawTrajectory, receipt: LearnReceipt) -> dict[str, Json]:
+    return {
+        "source": raw.source,
+        "instance_id": raw.instance_id,
+        **receipt_record(receipt),
+    }
+
+
+def failed_record(failure: ReadError) -> dict[str, Json]:
+    return {
+        "source": failure.source,
+        "instance_id": None,
+        "trajectory_id": None,
+        "status": "failed",
+        "fragments": 0,
+        "error_patterns": 0,
+        "to_embed": 0,
+        "error": str(failure),
+    }
+
+
+def trajectory_record(trajectory: Trajectory) -> dict[str, Json]:
+    return {
+        "trajectory_id": trajectory.id,
+        "instance_id": trajectory.instance_id,
+        "repo": trajectory.repo,
+        "outcome": str(trajectory.outcome),
+    }
+
+
+def context_record(context: MemoryContext, text: str, key: Json = None) -> dict[str, Json]:
+    return {
+        "key": key,
+        "id": context.id,
+        "suggestions": [_suggestion(item) for item in context.suggestions],
+        "error_solutions": [_error_solution(item) for item in context.error_solutions],
+        "similar_cases": [_similar_case(item) for item in context.similar_cases],
+        "warnings": [_warning(item) for item in context.warnings],
+        "degraded": list(context.degraded),
+        "text": text,
+    }
+
+
+def fragment_record(fragment: Fragment) -> dict[str, Json]:
+    return {
+        "start": fragment.start,
+        "end": fragment.end,
+        "type": str(fragment.fragment_type),
+        "phase": str(fragment.phase),
+        "outcome": str(fragment.outcome),
+        "description": fragment.description,
+    }
+
+
+def loop_records(loops: Iterable[LoopInfo]) -> list[Json]:
+    return [
+        {
+            "start": loop.start,
+            "end": loop.end,
+            "kind": str(loop.kind),
+            "length": loop.length,
+            "repetitions": loop.repetitions,
+            "severity": str(loop.severity),
+            "signatures": list(loop.signatures),
+        }
+        for loop in loops
+    ]
+
+
+def stats_record(stats: MemoryStats) -> dict[str, Json]:
+    counts = stats.counts
+    patterns: list[Json] = [
+        {
+            "condition": pattern.condition,
+            "what": pattern.what,
+            "count": pattern.count,
+            "prevented": pattern.prevented,
+        }
+        for pattern in stats.failure_patterns
+    ]
+    return {
+        "counts": {
+            "nodes": dict(counts.nodes),
+            "edges": dict(counts.edges),
+            "outcomes": dict(counts.outcomes),
+            "repositories": counts.repositories,
+        },
+        "error_frequency": dict(stats.error_frequency),
+        "transitions": {error: dict(nexts) for error, nexts in stats.transitions.items()},
+        "failure_patterns": patterns,
+    }
+
+
+def _suggestion(item: Suggestion) -> dict[str, Json]:
+    return {
+        "id": item.id,
+        "situation": item.situation,
+        "strategy": item.strategy,
+        "confidence": item.confidence,
+        "status": item.status,
+        "scope": str(item.scope),
+        "score": item.score,
+        "why": _why(item.why),
+    }
+
+
+def _error_solution(item: ErrorSolution) -> dict[str, Json]:
+    return {
+        "fragment_id": item.fragment_id,
+        "trajectory_id": item.trajectory_id,
+        "instance_id": item.instance_id,
+        "repo": item.repo,
+        "error_type": item.error_type,
+        "signature_level": str(item.signature_level),
+        "actions": list(item.actions),
+        "description": item.description,
+        "workaround": item.workaround,
+        "score": item.score,
+        "why": _why(item.why),
+    }
+
+
+def _similar_case(item: SimilarCase) -> dict[str, Json]:
+    fragments: list[Json] = [
+        {"id": fragment.id, **fragment_record(fragment)} for fragment in item.fragments
+    ]
+    return {
+        "trajectory_id": item.trajectory_id,
+        "instance_id": item.instance_id,
+        "repo": item.repo,
+        "outcome": str(item.outcome),
+        "summary": item.summary,
+        "files": list(item.files),
+        "fragments": fragments,
+        "score": item.score,
+        "why": _why(item.why),
+    }
+
+
+def _warning(item: FailureWarning) -> dict[str, Json]:
+    return {"text": item.text, "count": item.count, "why": _why(item.why)}
+
+
+def _why(why: Why) -> dict[str, Json]:
+    channels: list[Json] = [
+        {"channel": found.channel, "rank": found.rank, "score": found.score}
+        for found in why.channels
+    ]
+    level = why.signature_level
+    return {
+        "channels": channels,
+        "scope": str(why.scope),
+        "signature_level": None if level is None else str(level),
+        "support": why.support,
+        "trajectories": list(why.trajectories),
+    }

@@ -1,0 +1,159 @@
+"""``contextgraph learn``."""
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+from contextgraph.model import Outcome
+from tests.acceptance.command_line import contextgraph, write_runs
+from tests.builders import recovering_run
+
+KEYS = {
+    "source",
+    "instance_id",
+    "trajectory_id",
+    "status",
+    "fragments",
+    "error_patterns",
+    "to_embed",
+    "error",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+def test_learning_prints_a_line_for_each_run_and_a_summary(tmp_path: Path, store: Path) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1), recovering_run(2)])
+
+    result = contextgraph("learn", runs, "--store", store, "--json")
+
+    *lines, last = result.records
+    assert result.code == 0
+    assert [line["instance_id"] for line in lines] == ["acme__shop-1", "acme__shop-2"]
+    assert all(line.keys() >= KEYS and line["status"] == "created" for line in lines)
+    assert last["summary"].pop("seconds") >= 0
+    assert last == {"summary": {"created": 2, "unchanged": 0, "updated": 0, "failed": 0}}
+
+
+def test_learning_again_changes_nothing_and_says_so(tmp_path: Path, store: Path) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1), recovering_run(2)])
+    contextgraph("learn", runs, "--store", store)
+
+    result = contextgraph("learn", runs, "--store", store, "--json")
+
+    assert [line["status"] for line in result.records[:-1]] == ["unchanged", "unchanged"]
+
+
+def test_a_report_of_outcomes_updates_what_was_learned(tmp_path: Path, store: Path) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1), recovering_run(2)])
+    report = tmp_path / "reports" / "report.json"
+    report.parent.mkdir()
+    report.write_bytes(orjson.dumps({"resolved_ids": ["acme__shop-2"]}))
+    contextgraph("learn", runs, "--store", store)
+
+    result = contextgraph("learn", runs, "--store", store, "--json", "--outcomes", report)
+
+    assert [line["status"] for line in result.records[:-1]] == ["unchanged", "updated"]
+
+
+def test_a_broken_record_is_named_and_the_rest_is_learned(tmp_path: Path, store: Path) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run()], b'{"contextgraph": 1,')
+
+    result = contextgraph("learn", runs, "--store", store, "--json")
+
+    learned, failed, _ = result.records
+    assert result.code == 3
+    assert (learned["status"], failed["status"]) == ("created", "failed")
+    assert failed.keys() >= KEYS
+    assert f"contextgraph: {runs}: line 2: " in result.err
+    assert "line 2" in failed["error"]
+
+
+def test_nothing_but_broken_records_is_a_failure(tmp_path: Path, store: Path) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [], b'{"contextgraph": 1,')
+
+    assert contextgraph("learn", runs, "--store", store).code == 1
+
+
+def test_a_path_that_does_not_exist_is_named(tmp_path: Path, store: Path) -> None:
+    result = contextgraph("learn", tmp_path / "none.jsonl", "--store", store)
+
+    assert result.code == 1
+    assert "none.jsonl" in result.err
+
+
+def test_a_folder_without_trajectories_is_a_failure(tmp_path: Path, store: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    result = contextgraph("learn", tmp_path / "empty", "--store", store)
+
+    assert result.code == 1
+    assert "no trajectory found" in result.err
+
+
+def test_runs_come_from_standard_input_too(tmp_path: Path, store: Path) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run()])
+    packed = gzip.compress(runs.read_bytes())
+
+    result = contextgraph("learn", "-", "--store", store, "--json", stdin=packed)
+
+    assert result.code == 0
+    assert result.records[0]["status"] == "created"
+
+
+def test_people_get_a_table(tmp_path: Path, store: Path) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(outcome=Outcome.SOLVED)])
+
+    result = contextgraph("learn", runs, "--store", store)
+
+    assert result.code == 0
+    assert "created" in result.out
+    assert "unchanged" in result.out
+
+
+def test_a_folder_in_the_place_of_the_memory_is_a_store_unavailable(tmp_path: Path) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run()])
+
+    result = contextgraph("learn", runs, "--store", tmp_path)
+
+    assert result.code == 4
+    assert result.err.startswith("contextgraph: ")
+
+
+def test_an_interrupt_stops_cleanly_and_says_what_is_stored(tmp_path: Path, store: Path) -> None:
+    runs = [recovering_run(number) for number in range(20)]
+    lines = write_runs(tmp_path / "runs.jsonl", runs).read_bytes()
+    command = [sys.executable, "-c", "from contextgraph.cli import main; main()"]
+    process = subprocess.Popen(
+        [*command, "learn", "-", "--store", store, "--json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+    # Standard input stays open: more seems to come, so only the interrupt ends the command.
+    process.stdin.write(lines + b" " * (1 << 17))
+    process.stdin.flush()
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    *_, last = process.stdout
+    err = process.stderr.read()
+    process.stdin.close()
+
+    stored = orjson.loads(last)["summary"]["created"]
+    (stats,) = contextgraph("stats", "--store", store, "--json").records
+    assert process.wait() == 130
+    assert f"interrupted; {stored} trajectories are stored".encode() in err
+    assert stats["counts"]["outcomes"] == {"unknown": stored}

@@ -1,0 +1,198 @@
+"""``contextgraph query``."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.acceptance.command_line import contextgraph, write_runs
+from tests.builders import NO_MODULE, recovering_run
+
+KEYS = {
+    "key",
+    "id",
+    "suggestions",
+    "error_solutions",
+    "similar_cases",
+    "warnings",
+    "degraded",
+    "text",
+}
+SOLUTION_KEYS = {
+    "fragment_id",
+    "trajectory_id",
+    "instance_id",
+    "repo",
+    "error_type",
+    "signature_level",
+    "actions",
+    "description",
+    "score",
+    "why",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A memory of three runs that met the same error."""
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(number) for number in (1, 2, 3)])
+    assert contextgraph("learn", runs, "--store", tmp_path / "memory.db").code == 0
+    return tmp_path / "memory.db"
+
+
+def test_an_error_that_was_cleared_before_is_answered_with_what_cleared_it(store: Path) -> None:
+    result = contextgraph(
+        "query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json"
+    )
+
+    (answer,) = result.records
+    assert result.code == 0
+    assert answer.keys() >= KEYS
+    assert answer["error_solutions"][0].keys() >= SOLUTION_KEYS
+    assert answer["error_solutions"][0]["error_type"] == "ModuleNotFoundError"
+    assert answer["error_solutions"][0]["why"]["channels"]
+    assert answer["id"] in answer["text"]
+
+
+def test_people_see_what_cleared_it_and_why_it_is_shown(store: Path) -> None:
+    result = contextgraph("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE)
+
+    assert "This error was cleared before" in result.out
+    assert "PYTHONPATH=lib python reproduce.py" in result.out
+    assert "why: this repository" in result.out
+
+
+def test_an_error_that_was_never_met_is_answered_with_nothing(store: Path) -> None:
+    result = contextgraph("query", "--store", store, "--error", "FrobnicationFault: gone astray")
+
+    assert result.code == 0
+    assert result.out == "nothing useful known\n"
+
+
+def test_an_error_can_be_piped_in(store: Path) -> None:
+    result = contextgraph(
+        *("query", "--store", store, "--repo", "acme/shop", "--error", "-", "--json"),
+        stdin=NO_MODULE.encode(),
+    )
+
+    assert result.records[0]["error_solutions"]
+
+
+def test_a_state_can_be_piped_in_as_json(store: Path) -> None:
+    state = {"repo": "acme/shop", "current_error": NO_MODULE, "phase": "testing", "tools": ["bash"]}
+
+    result = contextgraph("query", "-", "--store", store, "--json", stdin=orjson.dumps(state))
+
+    assert result.records[0]["error_solutions"]
+
+
+def test_a_batch_is_answered_in_order_with_its_keys(store: Path, tmp_path: Path) -> None:
+    states = [
+        {"key": "b", "repo": "acme/shop", "current_error": NO_MODULE},
+        {"key": 7, "current_error": "FrobnicationFault: gone astray"},
+        {"repo": "acme/shop", "current_error": NO_MODULE, "phase": None},
+    ]
+    batch = tmp_path / "states.jsonl"
+    batch.write_bytes(b"\n\n".join(map(orjson.dumps, states)))
+
+    result = contextgraph("query", "--batch", batch, "--store", store, "--json")
+
+    assert result.code == 0
+    assert [answer["key"] for answer in result.records] == ["b", 7, None]
+    assert [bool(answer["error_solutions"]) for answer in result.records] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"current_eror": "x"}', "unknown key 'current_eror'"),
+        (b'{"phase": "dreaming"}', "phase 'dreaming' is none of"),
+        (b'{"tools": "bash"}', "tools must be a list of strings"),
+        (b'{"repo": 7}', "repo must be a string"),
+        (b'["repo"]', "a state is a JSON object"),
+        (b'{"repo": ', "not JSON"),
+    ],
+)
+def test_a_state_that_is_none_is_named_by_its_line(store: Path, line: bytes, reason: str) -> None:
+    result = contextgraph(
+        *("query", "--batch", "-", "--store", store, "--json"),
+        stdin=b'{"repo": "acme/shop"}\n' + line,
+    )
+
+    assert result.code == 1
+    assert len(result.records) == 1
+    assert result.err.startswith(f"contextgraph: standard input: line 2: {reason}")
+
+
+def test_runs_of_an_excluded_instance_are_not_seen(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    contextgraph("learn", write_runs(tmp_path / "a.jsonl", [recovering_run()]), "--store", store)
+    state = {"repo": "acme/shop", "current_error": NO_MODULE, "instance_id": "acme__shop-1"}
+    ask = ("query", "-", "--store", store, "--json")
+
+    seen = contextgraph(*ask, stdin=orjson.dumps(state))
+    named = contextgraph(*ask, "--exclude-instance", "acme__shop-1", stdin=orjson.dumps(state))
+    same = contextgraph(*ask, "--exclude-instance", "same", stdin=orjson.dumps(state))
+
+    assert seen.records[0]["error_solutions"]
+    assert not named.records[0]["error_solutions"]
+    assert not same.records[0]["error_solutions"]
+
+
+def test_nothing_newer_than_the_given_time_is_seen(store: Path) -> None:
+    ask = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
+
+    assert not contextgraph(*ask, "--as-of", "2020-01-31").records[0]["error_solutions"]
+    assert contextgraph(*ask, "--as-of", "2999-01-31T12:00:00").records[0]["error_solutions"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("-", "--repo", "acme/shop"),
+        ("--batch", "none.jsonl"),
+        ("state.json",),
+        ("--repo", "acme/shop", "--phase", "dreaming"),
+        ("--repo", "acme/shop", "--limit", "0"),
+        ("--repo", "acme/shop", "--as-of", "yesterday"),
+        ("--no-such-flag",),
+    ],
+)
+def test_wrong_usage_has_its_own_exit_code(store: Path, arguments: tuple[str, ...]) -> None:
+    result = contextgraph("query", "--store", store, *arguments)
+
+    assert result.code == 2
+    assert result.out == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("query", "--repo", "acme/shop"), ("stats",), ("rebuild",), ("forget", "--all", "--yes")],
+)
+def test_verbs_that_need_a_memory_never_create_one(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    store = tmp_path / "none" / "memory.db"
+
+    result = contextgraph(*command, "--store", store)
+
+    assert result.code == 1
+    assert result.out == ""
+    assert f"no memory at {store}" in result.err
+    assert "learn something first" in result.err
+    assert not store.parent.exists()
+
+
+def test_the_environment_names_the_memory(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_STORE", str(store))
+
+    result = contextgraph("query", "--repo", "acme/shop", "--error", NO_MODULE, "--json")
+
+    assert result.records[0]["error_solutions"]
+
+
+def test_tenants_do_not_see_one_another(store: Path) -> None:
+    ask = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
+
+    assert not contextgraph(*ask, "--tenant", "other").records[0]["error_solutions"]
