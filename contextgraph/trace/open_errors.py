@@ -23,6 +23,9 @@ _SLIPS = frozenset({Family.EDIT_REJECTED, Family.SHELL, Family.TOOL_USAGE, Famil
 
 _RUNS = frozenset({Family.PYTHON_EXCEPTION, Family.SYNTAX_ERROR, Family.TEST_FAILURE, Family.BUILD})
 
+_ELSEWHERE = frozenset({Family.TIMEOUT, Family.ENVIRONMENT})
+
+_NOT_STARTED = -1
 _EARLY = {
     "SyntaxError": 0,
     "IndentationError": 0,
@@ -129,7 +132,7 @@ def _same_error(one: ErrorSignature, other: ErrorSignature) -> bool:
 
 def _further(before: ErrorSignature, now: ErrorSignature) -> bool:
     """True where *now* may show that the run got past *before*."""
-    if before.family not in _RUNS or now.family not in _RUNS or _rank(now) < _rank(before):
+    if before.family in _ELSEWHERE or now.family not in _RUNS or _rank(now) < _rank(before):
         return False
     old, new = _place(before), _place(now)
     return old is None or new is None or old[0] != new[0] or new[1] >= old[1]
@@ -149,4 +152,6 @@ def _place(error: ErrorSignature) -> tuple[str, int] | None:
 
 
 def _rank(error: ErrorSignature) -> int:
+    if error.family not in _RUNS:
+        return _NOT_STARTED
     return _EARLY.get(error.error_type, _LATE)

@@ -34,7 +34,8 @@ def _definition_said(failed: StepTrace, accepted: StepTrace, before: Sequence[St
     added = [line for line in new_lines(accepted) if line.strip() not in known]
     if line := _first(added, defining):
         return f"{name} was undefined: put {code(line)} into the edit itself"
-    if not _first(new_lines(accepted), re.compile(rf"\b{re.escape(match[1])}\b")):
+    used = re.compile(rf"\b{re.escape(match[1])}\b")
+    if _first(new_lines(failed), used) and not _first(new_lines(accepted), used):
         return f"{name} was undefined: did without it, {_text_said(failed, accepted)}"
     return ""
 

@@ -10,6 +10,7 @@ from contextgraph.trace.edits import Change, change_of, edited_file, is_edit, ne
 from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.open_errors import Cleared
 from contextgraph.trace.refused_edits import acceptance_said
+from contextgraph.trace.shell_lines import shell_line
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import code, files_of, lines_said, one_line
 
@@ -19,6 +20,10 @@ _EDITS_NAMED = 3
 
 _LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
 _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
+_OF_RUNS = frozenset(
+    {Family.PYTHON_EXCEPTION, Family.SYNTAX_ERROR, Family.TEST_FAILURE, Family.BUILD}
+)
+_UNDOING = re.compile(r"git\s+(?:checkout|restore|reset|stash)\b")
 _PREPARING = frozenset({"mkdir", "touch", "cp", "mv", "ln", "chmod", "export"})
 _INSTALLS = re.compile(r"\b(?:install|develop|add|sync|upgrade|update)\b")
 _NAME = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
@@ -40,7 +45,7 @@ class Remedy:
 def remedy_of(end: Cleared, steps: Sequence[StepTrace]) -> Remedy:
     """What was done between the last showing of an error and its clearance."""
     failed = end.opened.last
-    if is_edit(failed) and is_edit(end.by):
+    if is_edit(failed) and is_edit(end.by) and (new_lines(failed) or failed.reading.span):
         return _of_edit(failed, end.by, steps)
     if failed.reading.kind in _LOOKING:
         return _of_look(failed, end.by, steps)
@@ -85,13 +90,13 @@ def _tells(step: StepTrace, found: StepTrace) -> bool:
 def _of_command(failed: StepTrace, worked: StepTrace, steps: Sequence[StepTrace]) -> Remedy:
     """How a command that was refused was put otherwise."""
     prepared = [step for step in _between(steps, failed, worked) if _prepares(step)]
-    old, new = failed.step.action.text, worked.step.action.text
-    what = f"used {code(new)} instead of {code(old)}"
-    if old.strip() == new.strip():
+    what = f"used {_ran(worked)} instead of {_ran(failed)}"
+    if _run_of(worked).split() == _run_of(failed).split():
         what = "repeated the same command and it worked"
     if prepared:
         what = f"ran {_command(prepared[-1])} first; {what}"
-    return Remedy(what, _typed(*prepared, worked), _is_other_program(failed, worked))
+    actions = [*_typed(*prepared), one_line(_run_of(worked), ACTION_CHARS)]
+    return Remedy(what, _limited(actions), _is_other_program(failed, worked))
 
 
 def _is_other_program(failed: StepTrace, worked: StepTrace) -> bool:
@@ -99,7 +104,7 @@ def _is_other_program(failed: StepTrace, worked: StepTrace) -> bool:
     if failed.error is None or not failed.error.error_type.endswith("command not found"):
         return False
     # `find.` means `find .`: the same letters.
-    old, new = (re.sub(r"\W", "", step.step.action.text)[:4] for step in (failed, worked))
+    old, new = (re.sub(r"\W", "", _run_of(step))[:4] for step in (failed, worked))
     return old != new
 
 
@@ -109,19 +114,87 @@ def _of_run(end: Cleared, steps: Sequence[StepTrace]) -> Remedy:
     # Where another error took its place, what followed bears on that one.
     until = end.opened.gone or end.by
     between = _between(steps, failed, until)
-    prepared = [step for step in between if _prepares(step)]
+    again = _rerun_said(failed, until)
     edits = _bearing_edits(steps, between, end)
-    said = [f"ran {_command(step)}" for step in prepared]
+    deeds = _deeds(between, failed, until)
+    if again and end.opened.error.family not in _OF_RUNS:
+        # The command itself was wrong: what else was changed by the way did not cure it.
+        edits, deeds = [], []
+    said = [
+        f"ran {code(deed)}" if change is None else _change_said(change) for deed, change in deeds
+    ]
     said += [_change_said(change) for _, change in edits]
-    again = "" if _is_rerun(failed, until) else f"ran {code(until.step.action.text)}"
+    if not said and not again:
+        again = _line_said(failed, until)
     if again:
-        said.append(again if said else f"{again} instead of {code(failed.step.action.text)}")
-    used = {step.index for step in (*prepared, *(step for step, _ in edits))}
-    actions = [_action(step, steps) for step in between if step.index in used]
-    actions += _typed(until) if again or not actions else ()
+        said.append(again if said else f"{again} instead of {_ran(failed)}")
+    actions = [one_line(deed, ACTION_CHARS) for deed, _ in deeds]
+    actions += [_action(step, steps) for step, _ in edits]
+    actions += [one_line(_run_of(until), ACTION_CHARS)] if again or not actions else []
     what = "; ".join(dict.fromkeys(said)) or "ran the same command again"
-    changes = [change for _, change in edits]
+    changes = [change for _, change in (*edits, *deeds) if change is not None]
     return Remedy(f"{what}; {_end_said(end, until)}", _limited(actions), _is_detour(end, changes))
+
+
+def _deeds(
+    between: Sequence[StepTrace], failed: StepTrace, until: StepTrace
+) -> list[tuple[str, Change | None]]:
+    """What shell lines changed, with the text they wrote where that says more than the line."""
+    done = set(shell_line(failed.step.action.text).deeds)
+    made: dict[str, Change | None] = {}
+    for step in (*between, until):
+        if step.reading.span is not None or not _took_effect(step):
+            continue
+        for deed in shell_line(step.step.action.text).deeds:
+            if _UNDOING.match(deed):
+                made.clear()
+            elif deed not in done and _cures(deed):
+                made[deed] = _written(step, failed) if "<<" in deed else None
+    telling = [(deed, change) for deed, change in made.items() if not deed.startswith("rm ")]
+    return (telling or list(made.items()))[-_EDITS_NAMED:]
+
+
+def _took_effect(step: StepTrace) -> bool:
+    """True where a line did its deeds, whether or not what it ran then failed."""
+    if step.error is None:
+        return step.succeeded
+    return step.reading.kind in _RUNNING and step.error.family in _OF_RUNS
+
+
+def _cures(deed: str) -> bool:
+    """False for what only opens a file or looks at what is installed."""
+    if deed.startswith("create "):
+        return False
+    return not deed.startswith("pip") or _INSTALLS.search(deed) is not None
+
+
+def _written(step: StepTrace, failed: StepTrace) -> Change:
+    """The lines that a heredoc writes and the last attempt did not."""
+    before = {line.strip() for line in new_lines(failed)}
+    lines = (line for line in new_lines(step) if line.strip() and line.strip() not in before)
+    return Change(edited_file(step), added=tuple(lines))
+
+
+def _rerun_said(failed: StepTrace, until: StepTrace) -> str:
+    """The command as it was run, where that differs from the one that failed."""
+    same = _run_of(failed).split() == _run_of(until).split()
+    return "" if same else f"ran {_ran(until)}"
+
+
+def _line_said(failed: StepTrace, until: StepTrace) -> str:
+    """The whole line, where what went before the command makes the difference."""
+    old, new = failed.step.action.text, until.step.action.text
+    return "" if old.split() == new.split() else f"ran {code(new)}"
+
+
+def _ran(step: StepTrace) -> str:
+    return code(_run_of(step))
+
+
+def _run_of(step: StepTrace) -> str:
+    """What a line runs, without what it changes first."""
+    text = step.step.action.text
+    return shell_line(text).runs or text
 
 
 def _end_said(end: Cleared, until: StepTrace) -> str:
@@ -130,10 +203,6 @@ def _end_said(end: Cleared, until: StepTrace) -> str:
     if end.by is not until:
         return "then that error was gone, and after further fixes the command worked"
     return "then it worked"
-
-
-def _is_rerun(failed: StepTrace, until: StepTrace) -> bool:
-    return failed.step.action.text.split() == until.step.action.text.split()
 
 
 def _prepares(step: StepTrace) -> bool:
@@ -150,11 +219,16 @@ def _bearing_edits(
 ) -> list[tuple[StepTrace, Change]]:
     """The accepted edits that bear on an error: those that touch what it names, else the last."""
     first = steps[0].index if steps else 0
-    accepted = [step for step in between if is_edit(step) and step.succeeded]
+    accepted = [step for step in between if _is_window_edit(step) and step.succeeded]
     made = [(step, change_of(steps, step.index - first)) for step in accepted]
     made = [(step, change) for step, change in made if change.added or change.removed]
     bearing = [(step, change) for step, change in made if _bears(change, end)]
     return (bearing or made)[-_EDITS_NAMED:]
+
+
+def _is_window_edit(step: StepTrace) -> bool:
+    """True for an edit by a tool; those of a shell are told by their command."""
+    return is_edit(step) and (step.reading.span is not None or bool(step.step.action.arguments))
 
 
 def _bears(change: Change, end: Cleared) -> bool:
