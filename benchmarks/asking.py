@@ -57,7 +57,7 @@ def _states(found: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]
 
 def _lookup_floor(path: Path) -> float:
     connection = sqlite3.connect(path)
-    ids = [row[0] for row in connection.execute("SELECT id FROM fragments LIMIT 200")]
+    ids = [row[0] for row in connection.execute("SELECT id FROM fragment LIMIT 200")]
     calls: list[Callable[[], object]] = [partial(_lookup, connection, identity) for identity in ids]
     middle = percentile(latencies(calls), 0.5)
     connection.close()
@@ -65,7 +65,7 @@ def _lookup_floor(path: Path) -> float:
 
 
 def _lookup(connection: sqlite3.Connection, identity: str) -> object:
-    return connection.execute("SELECT * FROM fragments WHERE id = ?", (identity,)).fetchone()
+    return connection.execute("SELECT * FROM fragment WHERE tenant = 1 AND id = ?", (identity,)).fetchone()
 
 
 def _resident() -> float:
