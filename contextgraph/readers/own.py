@@ -54,8 +54,6 @@ def from_record(record: Row) -> RawTrajectory:
         raise ValueError(f"version {version!r} of the format is not known, only {VERSION}")
     steps = tuple(_step(row) for row in rows_at(record, "steps"))
     values = {name: value for name, value in record.items() if name not in (_MARK, "steps")}
-    if "outcome" in values:
-        values["outcome"] = Outcome(values["outcome"])
     return RawTrajectory(**_checked(RawTrajectory, values), steps=steps)
 
 
@@ -136,6 +134,8 @@ def _checked(of: type[RawTrajectory | Step | Action], row: Row) -> dict[str, Any
 def _value(name: str, value: object) -> object:
     if name in _TIMES and isinstance(value, str):
         value = datetime.fromisoformat(value)
+    if name == "outcome" and isinstance(value, str):
+        value = Outcome(value)
     wanted = _TYPES.get(name, _TEXT)
     # A boolean is an integer to Python, but not in these records.
     if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):

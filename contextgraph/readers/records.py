@@ -43,13 +43,22 @@ def records(name: str, file: IO[bytes], on_bytes: OnBytes) -> Iterator[Record | 
             for number, row in parquet_rows(name, file, head, stream, on_bytes):
                 yield Record(row, Place(name, number, "record"))
         else:
-            yield from _json_records(name, _lines(chain([head], stream)))
+            yield from _text_records(name, chain([head], stream))
     except ReadError as error:
         yield error
 
 
-def _lines(stream: Iterable[bytes]) -> Iterator[_Line]:
-    """The lines that are not blank, with their number from 1."""
+def _text_records(name: str, stream: Iterable[bytes]) -> Iterator[Record | ReadError]:
+    broken: list[ReadError] = []
+    for found in _json_records(name, _lines(stream, broken)):
+        # A stream without any record is not foreign if it is known to be broken.
+        if not (broken and isinstance(found, ForeignError)):
+            yield found
+    yield from broken
+
+
+def _lines(stream: Iterable[bytes], broken: list[ReadError]) -> Iterator[_Line]:
+    """The lines that are not blank, with their number from 1; how *stream* broke, to *broken*."""
     number, carry = 1, list[bytes]()
     try:
         for piece in stream:
@@ -58,11 +67,10 @@ def _lines(stream: Iterable[bytes]) -> Iterator[_Line]:
             for line in others:
                 yield from _line(number, b"".join(carry))
                 number, carry = number + 1, [line]
-    except ReadError:
-        # Where the stream breaks off, a line may be whole but for its end-of-line.
-        if not isinstance(_value(b"".join(carry)), ValueError):
-            yield from _line(number, b"".join(carry))
-        raise
+    except ReadError as error:
+        broken.append(error)
+        if isinstance(_value(b"".join(carry)), ValueError):
+            return  # the line in which the stream broke off
     yield from _line(number, b"".join(carry))
 
 

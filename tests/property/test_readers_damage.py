@@ -1,0 +1,119 @@
+"""Files that were cut or altered."""
+
+import gzip
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given, settings, strategies as st
+
+from contextgraph.errors import ReadError
+from contextgraph.model import RawTrajectory
+from contextgraph.readers import read, write_jsonl
+
+SAMPLES = Path(__file__).parents[1] / "data" / "readers"
+FILES = sorted(path for path in SAMPLES.rglob("*") if path.is_file())
+RUNS = [
+    RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", "Boil. " * number)
+    for number in range(1, 30)
+]
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "zstandard": zstandard.compress,
+}
+
+
+def _written() -> bytes:
+    file = io.BytesIO()
+    write_jsonl(RUNS, file)
+    return file.getvalue()
+
+
+WRITTEN = _written()
+
+
+def _parquet() -> bytes:
+    pa = pytest.importorskip("pyarrow")
+    file = io.BytesIO()
+    turns = [{"role": "user", "text": "x"}, {"role": "ai", "text": "```\nls\n```"}]
+    rows = [{"instance_id": f"a__b-{i}", "target": True, "trajectory": turns} for i in range(40)]
+    pytest.importorskip("pyarrow.parquet").write_table(pa.Table.from_pylist(rows), file)
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("damaged")
+
+
+def read_bytes(folder: Path, content: bytes) -> tuple[list[RawTrajectory], list[ReadError]]:
+    path = folder / "runs"
+    path.write_bytes(content)
+    errors: list[ReadError] = []
+    return list(read(path, on_error=errors.append)), errors
+
+
+def altered(data: st.DataObject, content: bytes) -> tuple[bytes, int]:
+    at = data.draw(st.integers(0, len(content) - 1))
+    return content[:at] + bytes([data.draw(st.integers(0, 255))]) + content[at + 1 :], at
+
+
+@given(cut=st.integers(0, len(WRITTEN)))
+def test_cutting_jsonl_costs_only_the_line_that_was_cut(folder, cut):
+    runs, errors = read_bytes(folder, WRITTEN[:cut])
+    *_, last = WRITTEN[:cut].split(b"\n")
+    is_whole = not last or last in WRITTEN.splitlines()
+    assert runs == RUNS[: WRITTEN[: cut + 1].count(b"\n")]
+    assert len(errors) == (0 if cut and is_whole else 1)
+
+
+@given(data=st.data())
+def test_altering_a_byte_of_jsonl_costs_at_most_the_lines_it_is_in(folder, data):
+    damaged, at = altered(data, WRITTEN)
+    runs, _ = read_bytes(folder, damaged)
+    line = WRITTEN[:at].count(b"\n")
+    after = len(RUNS) - line - 1 - (WRITTEN[at : at + 1] == b"\n")
+    assert runs[:line] == RUNS[:line]
+    assert after == 0 or runs[-after:] == RUNS[-after:]
+
+
+@pytest.mark.parametrize("packer", ["gzip", "zstandard"])
+@given(data=st.data())
+def test_what_comes_before_the_cut_in_an_archive_is_read_and_the_cut_reported(packer, folder, data):
+    parts = [PACKERS[packer](line + b"\n") for line in WRITTEN.splitlines()]
+    keep = data.draw(st.integers(1, len(parts) - 1))
+    cut = data.draw(st.integers(2, len(parts[keep]) - 1))
+    runs, errors = read_bytes(folder, b"".join(parts[:keep]) + parts[keep][:cut])
+    assert runs[:keep] == RUNS[:keep]
+    assert len(errors) == 1
+
+
+@pytest.mark.parametrize("packer", ["gzip", "zstandard"])
+@given(data=st.data())
+def test_what_comes_before_the_damage_in_an_archive_is_read(packer, folder, data):
+    parts = [PACKERS[packer](line + b"\n") for line in WRITTEN.splitlines()]
+    number = data.draw(st.integers(1, len(parts) - 1))
+    parts[number], _ = altered(data, parts[number])
+    runs, _ = read_bytes(folder, b"".join(parts))
+    assert runs[:number] == RUNS[:number]
+
+
+@pytest.mark.parametrize("sample", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("packer", PACKERS)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_a_damaged_sample_raises_nothing_but_read_errors(sample, packer, folder, data):
+    content = PACKERS[packer](sample.read_bytes())
+    cut = data.draw(st.integers(0, len(content)))
+    read_bytes(folder, content[:cut])
+    read_bytes(folder, altered(data, content)[0])
+
+
+@given(data=st.data())
+def test_damaged_parquet_raises_nothing_but_read_errors(folder, data):
+    content = _parquet()
+    read_bytes(folder, content[: data.draw(st.integers(0, len(content)))])
+    read_bytes(folder, altered(data, content)[0])
