@@ -36,6 +36,12 @@ def is_edit(step: StepTrace) -> bool:
     return step.reading.kind is ActionKind.EDIT
 
 
+def is_tool_edit(step: StepTrace) -> bool:
+    """True for an edit by an editing tool, whose text is known, rather than by a shell line."""
+    named = any(name in step.step.action.arguments for name in _NEW_TEXT)
+    return is_edit(step) and (named or step.reading.span is not None)
+
+
 def edited_file(step: StepTrace) -> str:
     """The file that an edit writes into; empty where that cannot be told."""
     paths = step.reading.changed or step.reading.targets
@@ -44,10 +50,10 @@ def edited_file(step: StepTrace) -> str:
 
 def new_lines(step: StepTrace) -> tuple[str, ...]:
     """The text that an edit puts in, without line ends; empty for `sed` and its like."""
-    arguments = step.step.action.arguments
-    for name in _NEW_TEXT:
-        if isinstance(value := arguments.get(name), str):
-            return tuple(value.splitlines())
+    if arguments := step.step.action.arguments:
+        for name in _NEW_TEXT:
+            if isinstance(value := arguments.get(name), str):
+                return tuple(value.splitlines())
     text = step.step.action.text
     if step.reading.span is not None:
         body = text.partition("\n")[2].rstrip().removesuffix("end_of_edit")
