@@ -45,10 +45,7 @@ def _without_controls(text: str) -> str:
 
 def _last_states(text: str) -> str:
     """*text* as a terminal leaves it after carriage returns."""
-    text = text.replace("\r\n", "\n")
-    if "\r" not in text:
-        return text
-    lines = re.sub(r"\r++\n", "\n", text).split("\n")
+    lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join(_last_state(line) if "\r" in line else line for line in lines)
 
 

@@ -7,9 +7,9 @@ _OPEN, _CLOSE = f'<{_NAME} id="%s">\n', f"\n</{_NAME}>"
 _ANY_NAME = re.compile(r"contextgraph-memory", re.IGNORECASE)
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 # A log may hold a fence as JSON or HTML escaped it.
-_LESS, _MORE = r"(?:<|&lt;|\\+u003[cC])", r"(?:>|&gt;|\\+u003[eE])"
+_LESS, _MORE = r"(?:<|&lt;|\\{1,8}u003[cC])", r"(?:>|&gt;|\\{1,8}u003[eE])"
 _FENCE = re.compile(
-    rf"{_LESS}(?:(?P<close>\\*/){_NAME}\s{{0,8}}"
+    rf"{_LESS}(?:(?P<close>\\{{0,8}}/){_NAME}\s{{0,8}}"
     rf"|{_NAME}(?P<attributes>(?!{_MORE})[^\n<>\w-](?:(?!{_MORE})[^\n<>]){{0,300}}+)?+){_MORE}"
 )
 _QUOTE = r"""(?:\\*["']|\\+u0022|&(?:quot|\#34);)?"""

@@ -1,8 +1,10 @@
 """Terminal output becomes plain text."""
 
+import time
+
 import pytest
 
-from contextgraph.text import clean
+from contextgraph.text import clean, strip_fenced, words
 
 
 @pytest.mark.parametrize(
@@ -37,3 +39,33 @@ def test_what_only_a_terminal_understands_is_gone(raw, plain):
 @pytest.mark.parametrize("text", ["", "plain\n\ttext", "naïve – 日本語 \U0001f600"])
 def test_plain_text_is_returned_itself(text):
     assert clean(text) is text
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "\r",
+        "\x1b",
+        "\x1b[",
+        "\x1b]a",
+        "\x1b]aaaa\x1b",
+        "\x9b1",
+        "\ud83d",
+        "\\",
+        "\\u003c",
+        "<contextgraph-memory ",
+        "<contextgraph-memory>",
+        "&lt;contextgraph-memory id=",
+        "A",
+        "aB",
+        "_a",
+        "Aa1_",
+    ],
+)
+def test_a_hostile_line_takes_linear_time(unit):
+    text = unit * (300_000 // len(unit)) + "contextgraph-memory"
+    start = time.process_time()
+    clean(text)
+    words(text)
+    strip_fenced(text)
+    assert time.process_time() - start < 10  # linear: 0.2 s at most; quadratic: minutes
