@@ -8,7 +8,7 @@ from contextgraph.model import Family
 from contextgraph.trace.edits import Change, change_of, edited_file, is_tool_edit, new_lines
 from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.open_errors import Cleared
-from contextgraph.trace.shell_lines import shell_line
+from contextgraph.trace.shell_lines import line_of
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.telling import (
     ACTION_CHARS,
@@ -72,12 +72,12 @@ def _deeds(
     between: Sequence[StepTrace], failed: StepTrace, until: StepTrace
 ) -> list[tuple[str, Change | None]]:
     """What shell lines changed, with the text they wrote where that says more than the line."""
-    done = set(shell_line(failed.step.action.text).deeds)
+    done = set(line_of(failed).deeds)
     made: dict[str, Change | None] = {}
     for step in (*between, until):
         if step.reading.span is not None or not _took_effect(step):
             continue
-        for deed in shell_line(step.step.action.text).deeds:
+        for deed in line_of(step).deeds:
             if _UNDOING.match(deed):
                 made.clear()
             elif deed not in done and _cures(deed):

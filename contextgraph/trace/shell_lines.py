@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from contextgraph.trace.commands import read_command_line
 from contextgraph.trace.kinds import ActionKind
+from contextgraph.trace.steps import StepTrace
 
 _PART = re.compile(
     r"""((?:[^;&|'"\n\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|&(?!&)|\|(?!\|))+)|&&|\|\||.""", re.DOTALL
@@ -12,6 +13,7 @@ _PART = re.compile(
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)")
 _DEEDS = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE, ActionKind.INSTALL})
 _RESTORING = re.compile(r"git\s+(?:checkout|restore|apply|stash|revert|reset)\b|export\s")
+_SEVERAL = re.compile(r"[;&\n]")
 _LONGEST = 4_000
 
 
@@ -21,6 +23,15 @@ class ShellLine:
 
     deeds: tuple[str, ...]
     runs: str
+
+
+def line_of(step: StepTrace) -> ShellLine:
+    """What the shell line of *step* changes and runs."""
+    text = step.step.action.text.strip()
+    if _SEVERAL.search(text):
+        return shell_line(text)
+    changes = step.reading.kind in _DEEDS or step.reading.changed or _RESTORING.match(text)
+    return ShellLine((text,), "") if changes else ShellLine((), text)
 
 
 def shell_line(text: str) -> ShellLine:

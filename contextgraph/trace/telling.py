@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextgraph.trace.edits import change_of, edited_file, is_edit, new_lines
-from contextgraph.trace.shell_lines import shell_line
+from contextgraph.trace.shell_lines import line_of
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import code, one_line
 
@@ -38,8 +38,7 @@ def ran(step: StepTrace) -> str:
 
 def run_of(step: StepTrace) -> str:
     """What a line runs, without what it changes first."""
-    text = step.step.action.text
-    return shell_line(text).runs or text
+    return line_of(step).runs or step.step.action.text
 
 
 def action(step: StepTrace, steps: Sequence[StepTrace]) -> str:
