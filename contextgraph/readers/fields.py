@@ -33,7 +33,7 @@ def rows_at(row: Row, name: str) -> Sequence[Row]:
     value = row.get(name)
     if value is None:
         return ()
-    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+    if isinstance(value, list) and {dict}.issuperset(map(type, value)):
         return value
     raise ValueError(_wrong(name, value, "a list of objects"))
 

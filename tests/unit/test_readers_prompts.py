@@ -1,0 +1,60 @@
+"""What is taken off issues, replies and observations."""
+
+import pytest
+
+from contextgraph.readers.prompts import Prompt, task_in, thought_and_command, without_prompt
+
+SHELL = "(Open file: /a b/c.py)\n(Current directory: /a b)\nbash-$"
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("Look.\n\n```\nls\n```", ("Look.", "ls")),
+        ("```\nls\n```\n", ("", "ls")),
+        ("Look.\n```bash\nls -F\n\n```\nThen we see.", ("Look.", "ls -F")),
+        ("A\n```\nfirst\n```\nB\n```\nsecond\n```", ("A\n```\nfirst\n```\nB", "second")),
+        (
+            "A\n```\nedit 1:1\n```python\nx\n```\nend_of_edit\n```",
+            ("A", "edit 1:1\n```python\nx\n```\nend_of_edit"),
+        ),
+        ("Say ``` twice ``` here", ("Say ``` twice ``` here", "")),
+        ("Say ```x\n``` or so", ("Say ```x\n``` or so", "")),
+        ("A\n```\nedit 1:1\ncut off", ("A", "edit 1:1\ncut off")),
+        ("A\n```\n    indented\n```", ("A", "    indented")),
+        ("nothing to do", ("nothing to do", "")),
+    ],
+)
+def test_the_last_block_is_the_command_and_all_before_it_the_thought(reply, expected):
+    assert thought_and_command(reply) == expected
+
+
+@pytest.mark.parametrize(
+    ("observation", "expected"),
+    [
+        (f"done\n{SHELL}", Prompt("done", "/a b/c.py", "/a b")),
+        (f"done\n{SHELL} \n", Prompt("done", "/a b/c.py", "/a b")),
+        (SHELL.replace("/a b/c.py", "n/a"), Prompt("", None, "/a b")),
+        (f"{SHELL}\ndone", Prompt(f"{SHELL}\ndone", None, None)),
+        (f"{SHELL}\n{SHELL}", Prompt(SHELL, "/a b/c.py", "/a b")),
+        ("(Open file: x)\nbash-$", Prompt("(Open file: x)\nbash-$", None, None)),
+        ("done", Prompt("done", None, None)),
+    ],
+)
+def test_only_a_prompt_at_the_end_is_taken_off(observation, expected):
+    assert without_prompt(observation) == expected
+
+
+@pytest.mark.parametrize(
+    ("prompt", "task"),
+    [
+        ("Text\nISSUE:\nIt leaks\n\nINSTRUCTIONS:\nGo", "It leaks"),
+        ("ISSUE:\nIt says\n\nINSTRUCTIONS:\nx\n\nINSTRUCTIONS:\nGo", "It says\n\nINSTRUCTIONS:\nx"),
+        ("<pr_description>\nIt leaks\n</pr_description>\nGo", "It leaks"),
+        ("Please solve this issue: It leaks\n\nYou can execute bash commands and", "It leaks"),
+        ("Please solve this issue: It leaks", "It leaks"),
+        ("It leaks", None),
+    ],
+)
+def test_the_task_is_what_the_prompt_marks_as_such(prompt, task):
+    assert task_in(prompt) == task
