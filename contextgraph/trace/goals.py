@@ -15,6 +15,7 @@ _STEM = re.compile(r"[A-Za-z_]\w*")
 _LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
 _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
 _WRITING = frozenset({ActionKind.EDIT, ActionKind.CREATE})
+_MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE})
 _MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
 _NOTHING_FOUND = "No matches found"
 
@@ -22,6 +23,7 @@ _NOTHING_FOUND = "No matches found"
 _NEAR = 6
 _SAME_PLACE = 3
 _SHARED_WORDS = 0.4
+_SHARED_PROGRAM = 0.6
 
 
 def same_goal(failed: StepTrace, later: StepTrace) -> bool:
@@ -46,15 +48,13 @@ def _same_run(failed: StepTrace, later: StepTrace) -> bool:
         return True
     if ActionKind.TEST is failed.reading.kind is later.reading.kind:
         return _covers(later.reading, failed.reading)
-    is_test = failed.reading.kind is ActionKind.TEST
-    return not is_test and _is_mistyped(failed) and _alike(failed, later)
-
-
-def _is_mistyped(failed: StepTrace) -> bool:
-    """True where the command itself was wrong, so that another wording reaches its goal."""
-    if not failed.reading.targets:
-        return True
-    return failed.error is not None and failed.error.family in (Family.SHELL, Family.TOOL_USAGE)
+    if failed.reading.kind is ActionKind.TEST:
+        return False
+    if failed.error is not None and failed.error.family in _MISTYPED:
+        return _alike(failed, later)
+    # A program typed on the line has no name by which to know it again.
+    nameless = not (failed.reading.targets or later.reading.targets)
+    return nameless and _share(failed, later) >= _SHARED_PROGRAM and _alike(failed, later)
 
 
 def _covers(wide: ActionReading, narrow: ActionReading) -> bool:
@@ -109,9 +109,7 @@ def _alike(failed: StepTrace, later: StepTrace) -> bool:
     """True for a command that shares most of its words with the one that failed."""
     if later.index - failed.index > _NEAR:
         return False
-    one, other = _words(failed), _words(later)
-    smaller = min(len(one), len(other))
-    share = len(one & other) / smaller if smaller else 0.0
+    share = _share(failed, later)
     if _stem(failed.reading.verb) == _stem(later.reading.verb) != "":
         return share >= _SHARED_WORDS
     # Another program may stand in for one that the shell does not know, and for no other.
@@ -129,6 +127,13 @@ _GOALS: dict[ActionKind, Callable[[StepTrace, StepTrace], bool]] = {
     ActionKind.TEST: _same_run,
     ActionKind.INSTALL: _same_install,
 }
+
+
+def _share(failed: StepTrace, later: StepTrace) -> float:
+    """How many words of the shorter line the longer one has, from 0 to 1."""
+    one, other = _words(failed), _words(later)
+    smaller = min(len(one), len(other))
+    return len(one & other) / smaller if smaller else 0.0
 
 
 def _names(reading: ActionReading) -> set[str]:
