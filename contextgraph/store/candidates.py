@@ -68,6 +68,8 @@ def recoveries_for_error(
     limit: int,
 ) -> list[RecoveryCandidate]:
     """Recoveries of the same error at *level*, in the order of the port."""
+    if level not in _LEVELS:
+        raise ValueError(f"recoveries are not kept by {level}")
     index, agrees = _LEVELS[level]
     query = _RECOVERIES_FOR_ERROR.format(
         index=scope.index(index), level=agrees, scope=scope.where("r")

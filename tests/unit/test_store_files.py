@@ -1,0 +1,288 @@
+"""What a memory file may be, and what is said where it cannot be used."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contextgraph.errors import (
+    MemoryNotFoundError,
+    SchemaError,
+    StoreError,
+    StoreUnavailableError,
+)
+from contextgraph.model import Scope
+from contextgraph.store import NetworkxStore, connections, schema
+from contextgraph.store.failures import store_errors
+from tests.made_bundles import SIGNATURE, made_bundle
+
+AS_ROOT = os.geteuid() == 0
+
+
+def sqlite_exceptions() -> list[type[Exception]]:
+    found = [sqlite3.Error, sqlite3.Warning]
+    for known in found:
+        found.extend(known.__subclasses__())
+    return found
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def learned(path: Path) -> Path:
+    store = NetworkxStore(str(path))
+    store.add_bundle(made_bundle(0))
+    store.close()
+    return path
+
+
+def change(path: Path, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def test_making_a_store_touches_nothing(path: Path) -> None:
+    NetworkxStore(str(path)).close()
+    assert not path.exists()
+
+
+def test_learning_makes_the_folders_above_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "contextgraph" / "memory.db"
+    store = NetworkxStore(str(path))
+    store.add_bundle(made_bundle(0))
+    store.close()
+    assert path.is_file()
+
+
+@pytest.mark.parametrize("name", ["a memory?mode=ro#1.db", "50%.db", "Gedächtnis.db"])
+def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+    store = NetworkxStore(str(tmp_path / name))
+    store.add_bundle(made_bundle(0))
+    store.close()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_reader_does_not_make_a_memory(path: Path) -> None:
+    with pytest.raises(MemoryNotFoundError, match=r"no memory at .*memory.db; learn something"):
+        NetworkxStore(str(path), read_only=True).counts()
+    assert not path.exists()
+
+
+def test_an_empty_file_is_no_memory_to_a_reader(path: Path) -> None:
+    path.touch()
+    with pytest.raises(MemoryNotFoundError, match="learn something first"):
+        NetworkxStore(str(path), read_only=True).counts()
+    assert path.stat().st_size == 0
+
+
+def test_an_empty_file_becomes_a_memory(path: Path) -> None:
+    path.touch()
+    store = NetworkxStore(str(path))
+    store.add_bundle(made_bundle(0))
+    assert store.document_count() == 1
+    store.close()
+
+
+def test_a_reader_cannot_write(learned: Path) -> None:
+    store = NetworkxStore(str(learned), read_only=True)
+    with pytest.raises(StoreError, match="for reading only"):
+        store.add_bundle(made_bundle(1))
+    assert store.document_count() == 1
+    store.close()
+
+
+def test_a_file_of_a_later_version_is_left_alone(learned: Path) -> None:
+    change(learned, f"PRAGMA user_version = {schema.VERSION + 1}")
+    before = learned.read_bytes()
+    with pytest.raises(SchemaError, match=r"memory.db has schema 2.*upgrade"):
+        NetworkxStore(str(learned)).counts()
+    assert learned.read_bytes() == before
+
+
+def test_a_file_of_an_earlier_version_is_brought_up_to_date(
+    learned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = (*schema.MIGRATIONS, ("CREATE TABLE later (key INTEGER PRIMARY KEY)",))
+    monkeypatch.setattr(schema, "MIGRATIONS", later)
+    monkeypatch.setattr(schema, "VERSION", len(later))
+    with pytest.raises(SchemaError, match="open it once for writing"):
+        NetworkxStore(str(learned), read_only=True).counts()
+    store = NetworkxStore(str(learned))
+    assert store.document_count() == 1
+    store.close()
+    change(learned, "INSERT INTO later VALUES (1)")
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(
+    learned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = (*schema.MIGRATIONS, ("CREATE TABLE later (key)", "CREATE TABLE later (key)"))
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "MIGRATIONS", broken)
+        patch.setattr(schema, "VERSION", len(broken))
+        with pytest.raises(StoreError, match="already exists"):
+            NetworkxStore(str(learned)).counts()
+    store = NetworkxStore(str(learned))
+    assert store.document_count() == 1
+    store.close()
+
+
+def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
+    path.write_text("dear diary, " * 1000)
+    with pytest.raises(StoreError, match="is not a memory of contextgraph; name another file"):
+        NetworkxStore(str(path)).add_bundle(made_bundle(0))
+    assert path.read_text().startswith("dear diary")
+
+
+def test_a_database_of_another_program_is_refused(path: Path) -> None:
+    change(path, "CREATE TABLE diary (entry TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="is a database of another program; name another file"):
+        NetworkxStore(str(path)).add_bundle(made_bundle(0))
+    assert path.read_bytes() == before
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is a folder; name a file"):
+        NetworkxStore(str(tmp_path)).counts()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreUnavailableError, match=r"file/memory.db cannot be opened"):
+        NetworkxStore(str(tmp_path / "file" / "memory.db")).counts()
+
+
+@pytest.mark.skipif(AS_ROOT, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_is_named(path: Path) -> None:
+    path.parent.chmod(0o500)
+    with pytest.raises(StoreUnavailableError, match="check that its folder exists and may be"):
+        NetworkxStore(str(path)).add_bundle(made_bundle(0))
+
+
+def test_damage_is_reported(learned: Path) -> None:
+    content = bytearray(learned.read_bytes())
+    content[4096 * 3 :] = bytes(len(content) - 4096 * 3)
+    learned.write_bytes(content)
+    store = NetworkxStore(str(learned))
+    with pytest.raises(StoreError, match="is damaged; restore it from a copy"):
+        store.add_bundle(made_bundle(1))
+    assert not all(check.ok for check in store.health())
+    store.close()
+
+
+def test_a_kept_run_that_is_damaged_is_reported(learned: Path) -> None:
+    change(learned, "UPDATE raw SET data = x'00'")
+    store = NetworkxStore(str(learned))
+    with pytest.raises(StoreError, match="a kept run is damaged"):
+        store.raw_trajectory("run0000")
+    store.close()
+
+
+def test_a_full_disk_leaves_the_memory_as_it_was(
+    learned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = learned.stat().st_size // 4096
+    limited = (*connections._PRAGMAS, f"PRAGMA max_page_count = {pages + 2}")
+    monkeypatch.setattr(connections, "_PRAGMAS", limited)
+    store = NetworkxStore(str(learned))
+    with pytest.raises(StoreError, match="the disk is full; free some space"):
+        all(store.add_bundle(made_bundle(number)) for number in range(1, 50))
+    learned_by_now = store.document_count()
+    assert len(store.trajectory_ids()) == learned_by_now
+    assert store.counts().nodes["Fragment"] == 2 * learned_by_now
+    assert store.error_tally(SIGNATURE, Scope()) is not None
+    store.close()
+
+
+def test_a_locked_file_is_waited_for_and_then_named(
+    learned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
+    holder = sqlite3.connect(learned, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    store = NetworkxStore(str(learned))
+    with pytest.raises(StoreUnavailableError, match="is locked by another process"):
+        store.add_bundle(made_bundle(1))
+    assert store.document_count() == 1, "readers do not wait for writers"
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert store.add_bundle(made_bundle(1)) == "created"
+    store.close()
+
+
+@pytest.mark.parametrize("kind", sqlite_exceptions(), ids=lambda kind: kind.__name__)
+def test_every_sqlite_exception_is_translated(kind: type[Exception]) -> None:
+    said = pytest.raises(StoreError, match=r"memory.db .*\(what sqlite says\)")
+    with said, store_errors("memory.db"):
+        raise kind("what sqlite says")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.counts(),
+        lambda store: store.add_bundle(made_bundle(0)),
+        lambda store: store.graph(),
+        lambda store: store.forget(["run0000"]),
+    ],
+)
+def test_a_closed_store_says_so(path: Path, use: Callable[[NetworkxStore], object]) -> None:
+    store = NetworkxStore(str(path))
+    store.add_bundle(made_bundle(0))
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="is closed"):
+        use(store)
+
+
+def test_closing_leaves_one_file(learned: Path) -> None:
+    assert list(learned.parent.iterdir()) == [learned]
+
+
+def test_health_of_a_sound_memory(learned: Path) -> None:
+    store = NetworkxStore(str(learned))
+    checks = {check.name: check for check in store.health()}
+    assert list(checks) == ["reachable", "schema version", "integrity", "writable", "sizes"]
+    assert all(check.ok for check in checks.values())
+    assert "1 trajectories, 2 fragments" in checks["sizes"].detail
+    store.close()
+
+
+def test_health_finds_rows_that_belong_to_nothing(learned: Path) -> None:
+    change(learned, "DELETE FROM raw")
+    store = NetworkxStore(str(learned))
+    ill = [check for check in store.health() if not check.ok]
+    assert [check.name for check in ill] == ["integrity"]
+    assert ill[0].remedy
+    store.close()
+
+
+@pytest.mark.parametrize("content", [None, b"dear diary, " * 1000])
+def test_health_of_what_is_no_memory_is_told_with_a_remedy(
+    path: Path, content: bytes | None
+) -> None:
+    if content is not None:
+        path.write_bytes(content)
+    first = NetworkxStore(str(path)).health()[0]
+    assert not first.ok
+    assert first.remedy
+    assert path.exists() is (content is not None)
+
+
+def test_asking_does_not_load_networkx(learned: Path) -> None:
+    code = (
+        "import sys; from contextgraph.store import NetworkxStore; "
+        f"print(NetworkxStore({str(learned)!r}).counts(), 'networkx' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip().endswith("False")
