@@ -8,7 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 from contextgraph.cli.options import open_memory
 from contextgraph.config import load_settings
-from contextgraph.errors import MemoryNotFoundError
 from contextgraph.model import HealthCheck, Json
 
 DISTRIBUTION = "contextgraph-memory"
@@ -73,11 +72,8 @@ def _has_full_text() -> bool:
 
 
 def _memory(store: str | None, tenant: str | None) -> list[HealthCheck]:
-    try:
-        with open_memory(store, tenant, read_only=True) as memory:
-            return list(memory.health())
-    except MemoryNotFoundError as error:
-        return [HealthCheck("memory", False, str(error), "contextgraph learn PATH")]
+    with open_memory(store, tenant, read_only=True) as memory:
+        return list(memory.health())
 
 
 def _versions() -> dict[str, str]:

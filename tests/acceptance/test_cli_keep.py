@@ -133,5 +133,5 @@ def test_the_doctor_says_where_no_memory_is_and_makes_none(tmp_path: Path) -> No
 
     assert result.code == 1
     assert "no memory at" in result.out
-    assert "contextgraph learn" in result.out
+    assert "learn something first" in result.out
     assert not store.exists()
