@@ -65,7 +65,9 @@ def _lookup_floor(path: Path) -> float:
 
 
 def _lookup(connection: sqlite3.Connection, identity: str) -> object:
-    return connection.execute("SELECT * FROM fragment WHERE tenant = 1 AND id = ?", (identity,)).fetchone()
+    return connection.execute(
+        "SELECT * FROM fragment WHERE tenant = 1 AND id = ?", (identity,)
+    ).fetchone()
 
 
 def _resident() -> float:

@@ -25,7 +25,7 @@ class MemoryRetriever:
         gate: Gate = CONSERVATIVE,
     ) -> None:
         self._store = store
-        self._channels = channels
+        self.channels = channels
         self._gate = gate
 
     def retrieve(
@@ -69,13 +69,13 @@ class MemoryRetriever:
         return self._by("lexical", state, limit)
 
     def _by(self, channel: str, state: State, limit: int) -> MemoryContext:
-        alone = {channel: self._channels[channel]}
+        alone = {channel: self.channels[channel]}
         return MemoryRetriever(self._store, alone, self._gate).retrieve(state, limit)
 
     def _ask(self, query: Query) -> tuple[dict[str, Findings], tuple[str, ...]]:
         found: dict[str, Findings] = {}
         degraded: list[str] = []
-        for name, channel in self._channels.items():
+        for name, channel in self.channels.items():
             try:
                 found[name] = channel(query, self._store)
             except StoreError:

@@ -1,0 +1,238 @@
+"""The façade over a memory of its own: learning, advising, crediting, forgetting."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from contextgraph import AgentMemory, Outcome, Phase, State
+from contextgraph.config import Settings
+from contextgraph.errors import (
+    ContextGraphError,
+    DegradedError,
+    MemoryNotFoundError,
+    StoreUnavailableError,
+)
+from contextgraph.model import LearnStatus, LoopKind, ScopeLevel
+from contextgraph.retrieval import MemoryRetriever
+from contextgraph.text import strip_fenced
+from contextgraph.trace import states_of
+from contextgraph.wiring import build
+from tests.builders import NO_MODULE, NOON, recovering_run, run
+
+STATE = State(
+    repo="acme/shop",
+    task_description="Totals are wrong when a tariff is missing",
+    current_error=NO_MODULE,
+)
+
+
+@pytest.fixture
+def memory():
+    with AgentMemory.of(build(Settings(":memory:"), clock=lambda: NOON)) as memory:
+        yield memory
+
+
+def test_what_cleared_an_error_in_one_run_is_said_to_the_next(memory):
+    memory.learn(recovering_run())
+    (solution,) = memory.query(STATE).error_solutions
+    assert "PYTHONPATH=lib" in solution.description
+    assert solution.why.scope is ScopeLevel.REPO
+    assert solution.why.support == 1
+    assert solution.why.trajectories == (solution.trajectory_id,)
+
+
+def test_learning_twice_changes_nothing(memory):
+    first = memory.learn(recovering_run())
+    before = memory.query(STATE)
+    second = memory.learn(recovering_run())
+    assert (first.status, second.status) == (LearnStatus.CREATED, LearnStatus.UNCHANGED)
+    assert replace(second, status=first.status) == first
+    assert memory.query(STATE) == before
+
+
+def test_learning_an_outcome_that_was_unknown_updates_the_run(memory):
+    memory.learn(recovering_run())
+    receipt = memory.learn(recovering_run(outcome=Outcome.SOLVED))
+    assert receipt.status is LearnStatus.UPDATED
+    assert memory.store.trajectory(receipt.trajectory_id).outcome is Outcome.SOLVED
+    assert memory.learn(recovering_run()).status is LearnStatus.UNCHANGED
+
+
+def test_the_same_advice_from_several_runs_is_one_solution_that_they_support(memory):
+    receipts = [memory.learn(recovering_run(number)) for number in (1, 2, 3)]
+    (solution,) = memory.query(STATE).error_solutions
+    assert solution.why.support == 3
+    assert set(solution.why.trajectories) == {receipt.trajectory_id for receipt in receipts}
+
+
+def test_a_similar_task_is_found_by_its_words(memory):
+    memory.learn(recovering_run(1))
+    memory.learn(recovering_run(2, task="Add a flag to print the receipt as HTML"))
+    first, *_ = memory.query(STATE).similar_cases
+    assert first.instance_id == "acme__shop-1"
+    assert len({case.trajectory_id for case in memory.query(STATE).similar_cases}) == len(
+        memory.query(STATE).similar_cases
+    )
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        State(),
+        State(repo="acme/shop", current_error="FluxCapacitorError: the time circuits are off"),
+        State(current_error="lorem ipsum dolor sit amet"),
+        State(repo="acme/shop", task_description="qwertz uiop asdfgh"),
+        State(repo="no/such", task_description="Totals are wrong when a tariff is missing"),
+    ],
+)
+def test_nothing_is_said_of_what_is_not_known(memory, state):
+    memory.learn(recovering_run(task="Something else altogether happened"))
+    assert not memory.query(state)
+    assert memory.render(memory.query(state)) == ""
+
+
+def test_a_judged_instance_is_not_shown_its_own_run(memory):
+    memory.learn(recovering_run(1))
+    assert memory.query(STATE)
+    assert not memory.query(STATE, exclude_instances=["acme__shop-1"])
+
+
+def test_nothing_newer_than_the_query_is_seen(memory):
+    memory.learn(recovering_run(started_at=NOON))
+    assert memory.query(STATE, as_of=NOON)
+    assert not memory.query(STATE, as_of=NOON - timedelta(seconds=1))
+
+
+def test_the_limit_bounds_every_list(memory):
+    for number in range(4):
+        memory.learn(recovering_run(number, steps=recovering_run().steps[: number + 1]))
+    context = memory.query(STATE, limit=1)
+    assert len(context.similar_cases) == 1
+    assert max(map(len, (context.error_solutions, context.warnings, context.suggestions))) <= 1
+
+
+def test_runs_that_never_cleared_the_error_are_a_warning(memory):
+    for number in range(3):
+        memory.learn(
+            run([("python reproduce.py", NO_MODULE, 1)], instance_id=f"acme__shop-{number}")
+        )
+    (warning,) = memory.query(STATE).warnings
+    assert warning.count == 3
+    assert "3 of them never cleared it" in warning.text
+
+
+def test_a_loop_is_noticed_with_a_way_out_that_another_run_found(memory):
+    memory.learn(recovering_run())
+    stuck = run([("python reproduce.py", NO_MODULE, 1)] * 4, instance_id="acme__shop-9")
+    loop = memory.check_loop(list(states_of(stuck)))
+    assert loop.kind is LoopKind.SAME_COMMAND_SAME_ERROR
+    assert "PYTHONPATH=lib" in loop.escape_suggestions[0]
+
+
+def test_an_agent_that_makes_progress_is_in_no_loop(memory):
+    assert memory.check_loop(list(states_of(recovering_run()))) is None
+
+
+def test_advice_that_keeps_failing_is_not_shown_any_more(memory):
+    memory.learn(recovering_run())
+    for _ in range(5):
+        context = memory.query(STATE)
+        memory.render(context)
+        assert memory.report_outcome(context.id, helped=False)
+    assert memory.query(STATE).error_solutions == ()
+
+
+def test_an_outcome_is_reported_once_and_only_for_what_was_shown(memory):
+    memory.learn(recovering_run())
+    context = memory.query(STATE)
+    assert not memory.report_outcome(context.id, helped=True)
+    memory.render(context)
+    assert memory.report_outcome(context.id, helped=True)
+    assert not memory.report_outcome(context.id, helped=True)
+
+
+def test_what_was_rendered_carries_the_context_it_came_from(memory):
+    memory.learn(recovering_run())
+    context = memory.query(STATE)
+    assert strip_fenced(memory.render(context))[1] == (context.id,)
+
+
+def test_rebuilding_changes_nothing_when_reading_did_not_change(memory):
+    receipt = memory.learn(recovering_run(outcome=Outcome.SOLVED))
+    before = memory.query(STATE), memory.store.trajectory(receipt.trajectory_id)
+    assert [again.trajectory_id for again in memory.rebuild()] == [receipt.trajectory_id]
+    assert (memory.query(STATE), memory.store.trajectory(receipt.trajectory_id)) == before
+
+
+def test_what_is_forgotten_is_gone(memory):
+    receipt = memory.learn(recovering_run())
+    assert memory.forget([receipt.trajectory_id, "trj_unknown"]) == 1
+    assert not memory.query(STATE)
+    assert memory.get_stats().counts.nodes["ErrorPattern"] == 0
+
+
+def test_statistics_count_errors_and_what_follows_them(memory):
+    memory.learn(recovering_run())
+    stats = memory.get_stats()
+    assert stats.error_frequency == {"ModuleNotFoundError": 1}
+    assert stats.counts.nodes["Trajectory"] == 1
+    assert [mistake.count for mistake in stats.common_mistakes("acme/shop")] == [1]
+    assert stats.common_mistakes(Phase.SUBMITTING) == ()
+
+
+def test_each_transition_row_is_a_distribution(memory):
+    memory.learn(
+        run(
+            [
+                ("python reproduce.py", NO_MODULE, 1),
+                ("gti status", "bash: gti: command not found", 127),
+                ("python reproduce.py", NO_MODULE, 1),
+            ]
+        )
+    )
+    for row in memory.get_stats().transitions.values():
+        assert sum(row.values()) == pytest.approx(1)
+
+
+def test_a_channel_that_fails_is_named_and_the_others_answer(memory):
+    def broken(query, store):
+        raise ContextGraphError("no vectors")
+
+    memory.learn(recovering_run())
+    memory.retriever = MemoryRetriever(
+        memory.store, {**MemoryRetriever(memory.store).channels, "task": broken}
+    )
+    context = memory.query(STATE)
+    assert context.degraded == ("task: no vectors",)
+    assert context.error_solutions
+    memory.retriever = MemoryRetriever(memory.store, {"task": broken})
+    with pytest.raises(DegradedError, match="task: no vectors"):
+        memory.query(State(repo="acme/shop"))
+    assert not memory.query(State(repo="acme/shop"), degrade=True)
+
+
+def test_reading_a_memory_that_does_not_exist_does_not_create_it(tmp_path):
+    path = tmp_path / "none.db"
+    with (
+        AgentMemory.open(str(path), read_only=True) as memory,
+        pytest.raises(MemoryNotFoundError, match="learn something first"),
+    ):
+        memory.query(STATE)
+    assert not path.exists()
+
+
+def test_a_memory_that_is_only_read_notes_nothing(tmp_path):
+    path = str(tmp_path / "memory.db")
+    with AgentMemory.open(path) as memory:
+        memory.learn(recovering_run())
+    with AgentMemory.open(path, read_only=True) as memory:
+        context = memory.query(STATE)
+        assert memory.render(context)
+    with AgentMemory.open(path) as memory:
+        assert not memory.report_outcome(context.id, helped=True)
+
+
+def test_the_founding_form_says_what_this_version_cannot_do():
+    with pytest.raises(StoreUnavailableError, match="no Neo4j store yet"):
+        AgentMemory(neo4j_uri="bolt://127.0.0.1:7687", neo4j_auth=("neo4j", "x"))
