@@ -30,6 +30,10 @@ class ForeignError(ReadError):
     """A file that does not claim to be a trajectory, such as a README or an evaluation report."""
 
 
+class UnknownFormatError(ReadError):
+    """A record in JSON or parquet that has none of the known formats."""
+
+
 def trajectory_in(value: Any, place: Place) -> RawTrajectory:
     """The run that the record *value* tells of. Raises ReadError if it tells of none."""
     name = format_of(value)
@@ -58,7 +62,7 @@ def _unknown(value: Any, place: Place) -> ReadError:
         return ForeignError(place.file, place.position, "predicted patches, not a trajectory")
     known = ", ".join(FORMATS)
     reason = f"unknown format: {_seen(value)}; known formats: {known}"
-    return ReadError(place.file, place.position, reason)
+    return UnknownFormatError(place.file, place.position, reason)
 
 
 def _seen(value: Any) -> str:

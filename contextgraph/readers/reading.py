@@ -4,12 +4,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import IO, TypeAlias
 
 from contextgraph.errors import ReadError
 from contextgraph.model import Outcome, RawTrajectory
-from contextgraph.readers.formats import ForeignError, trajectory_in
+from contextgraph.readers.formats import ForeignError, UnknownFormatError, trajectory_in
 from contextgraph.readers.outcomes import (
     Outcomes,
     agreed,
@@ -105,8 +106,8 @@ def _in_file(source: Source, on_bytes: OnBytes) -> Iterator[RawTrajectory | Read
         except OSError as error:
             yield ReadError(source.name, "", f"cannot be opened: {error.strerror or error}")
             return
-        for record in records(source.name, file, count):
-            yield record if isinstance(record, ReadError) else _trajectory(record)
+        found = (_trajectory(record) for record in records(source.name, file, count))
+        yield from _unknown_once(found)
     count(left)
 
 
@@ -116,11 +117,29 @@ def _opened(source: Source, stack: ExitStack) -> IO[bytes]:
     return stack.enter_context(open(source.name, "rb"))
 
 
-def _trajectory(record: Record) -> RawTrajectory | ReadError:
+def _trajectory(record: Record | ReadError) -> RawTrajectory | ReadError:
+    if isinstance(record, ReadError):
+        return record
     try:
         return trajectory_in(record.value, record.place)
     except ReadError as error:
         return error
+
+
+def _unknown_once(
+    found: Iterable[RawTrajectory | ReadError],
+) -> Iterator[RawTrajectory | ReadError]:
+    """*found*, with one error for records of unknown format that follow one another.
+
+    A log of another kind has hundreds of lines, each of which would be reported.
+    """
+    for is_unknown, group in groupby(found, lambda item: isinstance(item, UnknownFormatError)):
+        if not is_unknown:
+            yield from group
+            continue
+        first, *others = (item for item in group if isinstance(item, UnknownFormatError))
+        more = f" ({len(others)} more records like it)" if others else ""
+        yield UnknownFormatError(first.source, first.position, first.reason + more)
 
 
 def _outcomes_at(path: StrPath) -> Outcomes:

@@ -42,12 +42,8 @@ def recognises(record: object) -> bool:
     """Whether *record* has a history, or a trajectory of actions and observations."""
     if not isinstance(record, dict):
         return False
-    if isinstance(record.get("history"), list):
-        return True
-    steps = record.get("trajectory")
-    if not isinstance(steps, list) or not steps:
-        return False
-    return isinstance(steps[0], dict) and {"action", "observation"} <= steps[0].keys()
+    history, steps = record.get("history"), record.get("trajectory")
+    return _has_first(history, {"role"}) or _has_first(steps, {"action", "observation"})
 
 
 def parse(record: Row, place: Place) -> RawTrajectory:
@@ -74,6 +70,12 @@ def parse(record: Row, place: Place) -> RawTrajectory:
         source=place.source,
         system_prompt="\n".join(content_text(e) for e in history if e.get("role") == "system"),
     )
+
+
+def _has_first(value: object, names: set[str]) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    return isinstance(value[0], dict) and names <= value[0].keys()
 
 
 def _is_demonstration(entry: Row) -> bool:

@@ -77,7 +77,7 @@ def test_altering_a_byte_of_jsonl_costs_at_most_the_lines_it_is_in(folder, data)
     line = WRITTEN[:at].count(b"\n")
     after = len(RUNS) - line - 1 - (WRITTEN[at : at + 1] == b"\n")
     assert runs[:line] == RUNS[:line]
-    assert after == 0 or runs[-after:] == RUNS[-after:]
+    assert after <= 0 or runs[-after:] == RUNS[-after:]
 
 
 @pytest.mark.parametrize("packer", ["gzip", "zstandard"])

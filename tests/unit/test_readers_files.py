@@ -165,6 +165,15 @@ def test_json_of_no_known_format_in_a_folder_is_reported(tmp_path):
     assert "unknown format: an object with 'steps'" in str(errors)
 
 
+def test_a_log_of_another_kind_is_reported_once_and_runs_in_it_are_read(tmp_path):
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(b"\n".join([b'{"type": "user"}'] * 3 + [lines()[0], b'{"type": "x"}']))
+    runs, errors = read_all(path)
+    assert runs == RUNS[:1]
+    assert [error.position for error in errors] == ["line 1", "line 5"]
+    assert errors[0].reason.endswith("(2 more records like it)")
+
+
 def test_a_folder_is_read_sorted_and_to_its_depths_without_hidden_files(tmp_path):
     for name, line in zip(("b/deep/run", "a.json", "c/.hidden"), lines(), strict=True):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
