@@ -1,8 +1,10 @@
 """A whole run, and the files that a patch changes."""
 
+import pytest
+
 from contextgraph.model import Phase
-from contextgraph.trace import files_changed, trace
-from tests.sessions import Session
+from contextgraph.trace import files_changed, states_of, trace
+from tests.sessions import Session, traceback
 
 PATCH = """diff --git a/shop/core.py b/shop/core.py
 index 1..2 100644
@@ -60,3 +62,22 @@ def test_a_diff_without_git_headers_is_read() -> None:
 
 def test_text_that_is_no_patch_changes_no_file() -> None:
     assert files_changed("I fixed it.\n") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'\" " * 70_000,
+        "&&" * 100_000,
+        "cat <<EOF\n" * 20_000,
+        "line 1 " * 30_000,
+        "[File: " * 30_000,
+    ],
+    ids=["quotes", "operators", "heredocs", "numbers", "windows"],
+)
+def test_hostile_text_does_not_hold_up_the_reading(text: str) -> None:
+    session = Session("core.py").do("python core.py", f"{text}\n{traceback('KeyError: 1')}")
+    session.do(f"echo {text}", text).edited(1, 2, text).do("python core.py", "ok")
+    found = trace(session.raw())
+    assert len(found.steps) == len(list(states_of(session.raw()))) - 1 == 5
+    assert files_changed(f"diff --git a/{text}") == ()
