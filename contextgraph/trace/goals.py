@@ -15,7 +15,7 @@ _STEM = re.compile(r"[A-Za-z_]\w*")
 _LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
 _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
 _WRITING = frozenset({ActionKind.EDIT, ActionKind.CREATE})
-_MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE})
+_MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
 _MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
 _NOTHING_FOUND = "No matches found"
 
@@ -98,6 +98,8 @@ def _same_look(failed: StepTrace, later: StepTrace) -> bool:
         return found.verb == wanted.verb or (soon and bool(_numbers(wanted) & _numbers(found)))
     if _names(wanted) & _names(found) or (soon and _terms(wanted) & _names(found)):
         return True
+    if failed.error is None or failed.error.family not in _MISTYPED:
+        return False
     return soon and wanted.verb == found.verb and not _named_file(wanted)
 
 

@@ -32,7 +32,9 @@ _INSTALLS = re.compile(r"\b(?:install|develop|add|sync|upgrade|update)\b")
 _NAME = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
 _MASKING = re.compile(r"\bexcept\b|\bskip\w*\b|\bxfail\b|\bsuppress\(|# *noqa|# *type: ignore")
 _STAND_IN = re.compile(r"\b(?:Magic)?Mock\(|\bclass \w*(?:Mock|Dummy|Fake|Stub)|\bsys\.modules\[")
-_IMPORTED = re.compile(r"\bimport (\w+)")
+_IMPORTS = re.compile(r"^\s*(?:from\s+\S+\s+)?import\s+(.+)$", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w+")
+_ASSERTING = re.compile(r"\bassert")
 _IMPORTING = frozenset({"ImportError", "ModuleNotFoundError"})
 
 
@@ -169,12 +171,18 @@ def _is_detour(end: Cleared, changes: Sequence[Change], deeds: Sequence[str]) ->
     if _MASKING.search("\n".join((added, *deeds))) and not _MASKING.search(removed):
         return True
     error = end.opened.error
+    if error.error_type == "AssertionError" and _ASSERTING.search(removed):
+        return not _ASSERTING.search(added)
     if error.error_type in _IMPORTING or error.family is Family.TEST_FAILURE:
-        replaced = _IMPORTED.findall(removed)
-        if any(re.search(rf"\b(?:class|def) {name}\b", added) for name in replaced):
-            return True
-        return _STAND_IN.search(added) is not None
+        return _STAND_IN.search(added) is not None or _is_import_given_up(removed, added)
     return bool(removed) and not added
+
+
+def _is_import_given_up(removed: str, added: str) -> bool:
+    """True where what was imported is defined on the spot or not used any more."""
+    names = [name for line in _IMPORTS.findall(removed) for name in _WORD.findall(line)]
+    imported = "\n".join(_IMPORTS.findall(added))
+    return bool(names) and not any(name in imported for name in names)
 
 
 def _is_code(line: str) -> bool:

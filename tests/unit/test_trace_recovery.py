@@ -206,6 +206,20 @@ def test_a_stand_in_for_a_module_that_cannot_be_imported_is_a_workaround() -> No
     assert the_recovery(session).workaround
 
 
+def test_an_import_from_the_right_place_is_no_workaround() -> None:
+    session = Session().open("t.py", "from vcr import Tape", "Tape()")
+    session.failed("pytest t.py", "ModuleNotFoundError: No module named 'vcr'", file="t.py", at=1)
+    session.edited(1, 1, "from shop.vcr import Tape").worked("pytest t.py", "1 passed in 0.01s")
+    assert not the_recovery(session).workaround
+
+
+def test_an_assertion_that_was_taken_away_is_a_workaround() -> None:
+    session = Session().open("t.py", "assert total() == 3")
+    session.failed("python t.py", "AssertionError", file="t.py", at=1)
+    session.edited(1, 1, "print(total())").worked("python t.py", "4")
+    assert the_recovery(session).workaround
+
+
 def test_passing_part_of_the_tests_does_not_clear_the_failure_of_all() -> None:
     session = Session().failed("pytest tests", "ImportError: no", file="tests/test_a.py")
     session.worked("pytest tests/test_b.py", "1 passed in 0.01s")
