@@ -3,8 +3,9 @@
 import posixpath
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from contextgraph.model import Family
+from contextgraph.model import ErrorSignature, Family
 from contextgraph.trace.edits import Change, change_of, edited_file, is_tool_edit, new_lines
 from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.open_errors import Cleared
@@ -30,10 +31,12 @@ _OF_RUNS = frozenset(
 _UNDOING = re.compile(r"git\s+(?:checkout|restore|reset|stash)\b")
 _INSTALLS = re.compile(r"\b(?:install|develop|add|sync|upgrade|update)\b")
 _NAME = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
-_MASKING = re.compile(r"\bexcept\b|\bskip\w*\b|\bxfail\b|\bsuppress\(|# *noqa|# *type: ignore")
+_SKIPPING = re.compile(r"\bskip\w*\b|\bxfail\b|\bsuppress\(|# *noqa|# *type: ignore")
+_CATCHING = re.compile(r"\bexcept\b")
+_DOING = re.compile(r"\w\(|^\s*(?:assert|raise|import|from)\b", re.MULTILINE)
 _STAND_IN = re.compile(r"\b(?:Magic)?Mock\(|\bclass \w*(?:Mock|Dummy|Fake|Stub)|\bsys\.modules\[")
-_IMPORTS = re.compile(r"^\s*(?:from\s+\S+\s+)?import\s+(.+)$", re.MULTILINE)
-_WORD = re.compile(r"[A-Za-z_]\w+")
+_IMPORTS = re.compile(r"^\s*((?:from\s+\S+\s+)?import\s.+)$", re.MULTILINE)
+_WORD = re.compile(r"\b(?!from\b|import\b|as\b)[A-Za-z_]\w+")
 _ASSERTING = re.compile(r"\bassert")
 _IMPORTING = frozenset({"ImportError", "ModuleNotFoundError"})
 
@@ -166,23 +169,49 @@ def _change_said(change: Change) -> str:
 
 def _is_detour(end: Cleared, changes: Sequence[Change], deeds: Sequence[str]) -> bool:
     """True where the failure was caught, skipped, cut out or replaced by a stand-in."""
-    added = "\n".join(line for change in changes for line in change.added if _is_code(line))
-    removed = "\n".join(line for change in changes for line in change.removed if _is_code(line))
-    if _MASKING.search("\n".join((added, *deeds))) and not _MASKING.search(removed):
-        return True
+    everywhere = _Diff.of(changes)
+    if _SKIPPING.search("\n".join((everywhere.added, *deeds))):
+        return not _SKIPPING.search(everywhere.removed)
     error = end.opened.error
-    if error.error_type == "AssertionError" and _ASSERTING.search(removed):
-        return not _ASSERTING.search(added)
     if error.error_type in _IMPORTING or error.family is Family.TEST_FAILURE:
-        return _STAND_IN.search(added) is not None or _is_import_given_up(removed, added)
-    return bool(removed) and not added
+        return _is_import_given_up(error, everywhere)
+    # What a fix of the project may well do is a detour in the script that shows the failure.
+    script = {posixpath.basename(target) for target in end.opened.last.reading.targets}
+    shown = _Diff.of([one for one in changes if posixpath.basename(one.file) in script])
+    if _CATCHING.search(shown.added) and not _CATCHING.search(shown.removed):
+        return True
+    if error.error_type == "AssertionError" and _ASSERTING.search(shown.removed):
+        return not _ASSERTING.search(shown.added)
+    return not shown.added and _DOING.search(shown.removed) is not None
 
 
-def _is_import_given_up(removed: str, added: str) -> bool:
-    """True where what was imported is defined on the spot or not used any more."""
-    names = [name for line in _IMPORTS.findall(removed) for name in _WORD.findall(line)]
-    imported = "\n".join(_IMPORTS.findall(added))
-    return bool(names) and not any(name in imported for name in names)
+@dataclass(frozen=True, slots=True)
+class _Diff:
+    """The code of several changes in one text each, comments left out."""
+
+    removed: str
+    added: str
+
+    @classmethod
+    def of(cls, changes: Sequence[Change]) -> "_Diff":
+        removed = (line for one in changes for line in one.removed if _is_code(line))
+        added = (line for one in changes for line in one.added if _is_code(line))
+        return cls("\n".join(removed), "\n".join(added))
+
+
+def _is_import_given_up(error: ErrorSignature, diff: _Diff) -> bool:
+    """True where what could not be imported is defined on the spot or not used any more."""
+    if _STAND_IN.search(diff.added):
+        return True
+    imports = "\n".join(_IMPORTS.findall(diff.added))
+    for line in _IMPORTS.findall(diff.removed):
+        words = _WORD.findall(line)
+        if any(re.search(rf"\b(?:class|def) {word}\b", diff.added) for word in words):
+            return True
+        is_wanted = any(name.partition(".")[0] in words for name in _NAME.findall(error.message))
+        if is_wanted and not any(word in imports for word in words):
+            return True
+    return False
 
 
 def _is_code(line: str) -> bool:
