@@ -72,7 +72,7 @@ def _has_full_text() -> bool:
 
 
 def _memory(store: str | None, tenant: str | None) -> list[HealthCheck]:
-    with open_memory(store, tenant, read_only=True) as memory:
+    with open_memory(store, tenant) as memory:  # for writing, so that this is tried as well
         return list(memory.health())
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from contextgraph.model import Json
 
-PIPED_WIDTH = 110
+PIPED_WIDTH = 120
 
 # All control characters but tab and newline: logs of agents hold escape sequences, which would
 # otherwise colour, retitle or clear the reader's terminal.

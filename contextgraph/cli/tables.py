@@ -1,7 +1,9 @@
 """Counts and checks as tables, for people."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -13,15 +15,16 @@ from contextgraph.stats import MemoryStats
 
 TEXT_WIDTH = 100
 NEXT_SHOWN = 3
+RARE = 0.01
+NUMERIC = {"count", "fragments", "runs", "failed", *LearnStatus}
 
 
 def show_learned(counts: Mapping[str, int], failed: int, seconds: float) -> None:
     """How many runs were learned, and how fast."""
     done = sum(counts.values())
-    rate = f"{done / seconds:.1f}/s" if seconds else ""
-    rows = [(str(status), str(counts.get(status, 0))) for status in LearnStatus]
-    rows += [("failed", str(failed)), ("seconds", f"{seconds:.1f}"), ("trajectories", rate)]
-    _table(screen(), "Learned", ("", ""), rows)
+    title = f"{done} trajectories in {seconds:.1f} s, {done / max(seconds, 0.001):.0f}/s"
+    row = [f"{counts.get(status, 0):,}" for status in LearnStatus]
+    _table(screen(), title, (*LearnStatus, "failed"), [[*row, f"{failed:,}"]])
 
 
 def show_stats(stats: MemoryStats, top: int) -> None:
@@ -73,20 +76,20 @@ def _count_rows(counts: MemoryCounts) -> list[tuple[str, str]]:
 
 
 def _followers(stats: MemoryStats, error: str) -> str:
-    following = sorted(
-        stats.transitions.get(error, {}).items(), key=lambda item: (-item[1], item[0])
-    )
-    return ", ".join(f"{name} {share:.0%}" for name, share in following[:NEXT_SHOWN])
+    following = stats.transitions.get(error, {})
+    likely = sorted(following.items(), key=lambda item: (-item[1], item[0]))[:NEXT_SHOWN]
+    return ", ".join(f"{name} {share:.0%}" for name, share in likely if share >= RARE)
 
 
 def _table(
     console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> None:
-    table = Table(title=Text(plain(title)), title_justify="left", title_style="bold")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        numeric = column in ("count", "fragments", "runs")
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if column in NUMERIC else "left"
+        table.add_column(column, justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*(Text(one_line(cell, TEXT_WIDTH)) for cell in row))
     if table.row_count:
+        console.print(Text(plain(title), style="bold"))
         console.print(table)

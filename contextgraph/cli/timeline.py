@@ -10,7 +10,7 @@ from contextgraph.model import Fragment, FragmentOutcome, LoopInfo, RawTrajector
 from contextgraph.trace import Recovery, StepTrace
 from contextgraph.writing import Inspection
 
-PHASE_WIDTH = 13
+PHASE_WIDTH = 15
 OUTCOME_STYLES = {
     FragmentOutcome.COMPLETED: "cyan",
     FragmentOutcome.RECOVERED: "green",
@@ -23,7 +23,7 @@ def show_timeline(raw: RawTrajectory, inspection: Inspection) -> None:
     console = screen()
     console.print(_title(raw, inspection))
     for fragment in inspection.fragments:
-        console.print(_border(fragment))
+        console.print(_border(fragment), no_wrap=True, overflow="ellipsis")
         for step in inspection.trace.steps[fragment.start : fragment.end + 1]:
             for line in _lines(step, inspection, console.width):
                 console.print(line, no_wrap=True, overflow="ellipsis")
