@@ -17,13 +17,15 @@ NAME = "nebius"
 
 
 def recognises(record: object) -> bool:
-    """Whether *record* has an instance id and a trajectory of turns with roles."""
+    """Whether *record* has an instance id and a trajectory of turns with role and text."""
     if not isinstance(record, dict) or "instance_id" not in record:
         return False
-    turns = record.get("trajectory")
-    if not isinstance(turns, list):
-        return False
-    return "role" in turns[0] if turns and isinstance(turns[0], dict) else "target" in record
+    match record.get("trajectory"):
+        case [dict() as turn, *_]:
+            return {"role", "text"} <= turn.keys()
+        case []:
+            return "target" in record
+    return False
 
 
 def parse(record: Row, place: Place) -> RawTrajectory:

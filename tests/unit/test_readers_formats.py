@@ -207,7 +207,8 @@ def test_a_run_that_died_before_the_first_reply_is_an_error_that_names_the_failu
     [
         ({"instance_id": "a__b-1", "target": True, "trajectory": []}, "no steps"),
         ({"history": [{"role": "system", "content": "x"}], "info": {}}, "no steps"),
-        ({"instance_id": 7, "trajectory": [{"role": "ai"}]}, "instance_id is a number"),
+        ({"instance_id": "a__b-1", "trajectory": [{"role": "tool"}]}, "unknown format"),
+        ({"instance_id": 7, "trajectory": [{"role": "ai", "text": ""}]}, "instance_id is a number"),
         ({"messages": [{"role": "assistant", "content": 1}], "info": {}}, "content is a number"),
         ({"history": [{"role": "user"}, 3]}, "history is a list"),
         ({"history": [[{"id": 1, "source": "user"}]]}, "unknown format"),
