@@ -1,6 +1,7 @@
 """What an edit puts where, and what it replaces."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -71,6 +72,27 @@ def change_of(steps: Sequence[StepTrace], at: int) -> Change:
         tuple(line for line in old if _bare(line) not in kept),
         tuple(line for line in new if _bare(line) not in kept),
     )
+
+
+def net_changes(changes: Sequence[Change]) -> list[Change]:
+    """What several changes come to, one for each file: what is put in and taken out cancels."""
+    files: dict[str, tuple[Counter[str], Counter[str]]] = {}
+    for change in changes:
+        removed, added = files.setdefault(change.file, (Counter(), Counter()))
+        _move(change.removed, added, removed)
+        _move(change.added, removed, added)
+    net = (
+        Change(file, tuple(removed.elements()), tuple(added.elements()))
+        for file, (removed, added) in files.items()
+    )
+    return [change for change in net if change.removed or change.added]
+
+
+def _move(lines: Sequence[str], source: Counter[str], target: Counter[str]) -> None:
+    """Take *lines* out of *source*, and put those that it has not into *target*."""
+    for line in lines:
+        place = source if source[line] > 0 else target
+        place[line] += 1 if place is target else -1
 
 
 def likeness(one: Sequence[str], other: Sequence[str]) -> float:

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextgraph.model import ErrorSignature, Family
-from contextgraph.trace.edits import Change, change_of, edited_file, is_tool_edit, new_lines
+from contextgraph.trace.edits import (
+    Change,
+    change_of,
+    edited_file,
+    is_tool_edit,
+    net_changes,
+    new_lines,
+)
 from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.open_errors import Cleared
 from contextgraph.trace.shell_lines import line_of
@@ -56,7 +63,8 @@ def rerun_of(end: Cleared, steps: Sequence[StepTrace]) -> Remedy:
     said = [
         f"ran {code(deed)}" if change is None else _change_said(change) for deed, change in deeds
     ]
-    said += [_change_said(change) for _, change in edits]
+    changes = net_changes([change for _, change in edits])
+    said += [_change_said(change) for change in changes]
     if again:
         said.append(f"ran {ran(until)}" if said else f"ran {ran(until)} instead of {ran(failed)}")
     elif not said:
@@ -65,7 +73,7 @@ def rerun_of(end: Cleared, steps: Sequence[StepTrace]) -> Remedy:
     actions += [action(step, steps) for step, _ in edits]
     actions += [one_line(run_of(until), ACTION_CHARS)] if again or not actions else []
     what = "; ".join(dict.fromkeys(said))
-    changes = [change for _, change in (*edits, *deeds) if change is not None]
+    changes += [change for _, change in deeds if change is not None]
     return Remedy(
         f"{what}; {_end_said(end, until)}",
         limited(actions),
@@ -170,8 +178,9 @@ def _change_said(change: Change) -> str:
 def _is_detour(end: Cleared, changes: Sequence[Change], deeds: Sequence[str]) -> bool:
     """True where the failure was caught, skipped, cut out or replaced by a stand-in."""
     everywhere = _Diff.of(changes)
-    if _SKIPPING.search("\n".join((everywhere.added, *deeds))):
-        return not _SKIPPING.search(everywhere.removed)
+    skips = _SKIPPING.search("\n".join((everywhere.added, *deeds)))
+    if skips and not _SKIPPING.search(everywhere.removed):
+        return True
     error = end.opened.error
     if error.error_type in _IMPORTING or error.family is Family.TEST_FAILURE:
         return _is_import_given_up(error, everywhere)

@@ -1,5 +1,7 @@
 """Errors that were cleared later, and what is told of it."""
 
+from dataclasses import replace
+
 import pytest
 
 from contextgraph.trace import Recovery, recoveries_of
@@ -82,6 +84,20 @@ def test_the_changed_line_is_told_with_the_line_it_replaces() -> None:
     session.edited(2, 2, "total()").worked("python core.py")
     assert (
         the_recovery(session).what == "changed `total(1)` to `total()` in core.py; then it worked"
+    )
+
+
+def test_several_edits_of_one_place_are_told_by_what_they_come_to() -> None:
+    session = Session().open("core.py", "import x", "total(1)")
+    session.failed(
+        "python core.py", "TypeError: total() takes 0 positional arguments but 1 was given"
+    )
+    session.edited(2, 2, "import x", "total(2)")
+    session.steps[-1] = replace(session.steps[-1], observation=window("core.py", ("", "total(2)")))
+    session.edited(2, 2, "total()").worked("python core.py")
+    assert (
+        the_recovery(session).what
+        == "changed `total(1)` to `import x`, `total()` in core.py; then it worked"
     )
 
 
