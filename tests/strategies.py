@@ -85,9 +85,9 @@ def phases() -> st.SearchStrategy[Phase]:
 
 
 @st.composite
-def bundles(draw: st.DrawFn, trajectory_id: st.SearchStrategy[str] | None = None) -> Bundle:
+def bundles(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -> Bundle:
     """All that one run teaches: fragments cover its steps, errors and recoveries lie in them."""
-    trajectory = draw(_trajectories(trajectory_id or st.sampled_from(TRAJECTORY_IDS)))
+    trajectory = draw(_trajectories(trajectory_ids))
     fragments = draw(_fragments(trajectory))
     met = draw(_met(trajectory.total_steps))
     recovered = tuple(draw(_recovered(fragments, met)))
@@ -102,9 +102,9 @@ def bundles(draw: st.DrawFn, trajectory_id: st.SearchStrategy[str] | None = None
 
 
 @st.composite
-def _trajectories(draw: st.DrawFn, trajectory_id: st.SearchStrategy[str]) -> Trajectory:
+def _trajectories(draw: st.DrawFn, trajectory_ids: tuple[str, ...]) -> Trajectory:
     return Trajectory(
-        id=draw(trajectory_id),
+        id=draw(st.sampled_from(trajectory_ids)),
         instance_id=draw(st.sampled_from(INSTANCES)),
         repo=draw(st.sampled_from(REPOSITORIES)),
         task=draw(texts()),

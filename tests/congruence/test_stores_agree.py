@@ -1,10 +1,10 @@
 """Every operation of the ports gives the same answer, whichever store keeps the memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import product
 
-import pytest
 from hypothesis import given, settings, strategies as st
 
 from contextgraph.model import Bundle, Phase, Scope, SignatureLevel, TaskType
@@ -20,7 +20,14 @@ TASK_TYPES = (None, TaskType.BUG_FIX, TaskType.FEATURE, TaskType.DOCS)
 WORD_LISTS = (WORDS, WORDS[:3], ("absent",), ())
 SHOWN_AT = datetime(2026, 3, 1, tzinfo=UTC)
 
-memories = st.lists(bundles(st.sampled_from(RUNS)), min_size=4, max_size=10)
+memories = st.lists(bundles(RUNS), min_size=3, max_size=6)
+
+
+def in_order(answer: object) -> object:
+    """*answer* with mappings as lists of pairs: the order is part of it."""
+    if isinstance(answer, Mapping):
+        return [(key, in_order(value)) for key, value in answer.items()]
+    return answer
 
 
 @contextmanager
@@ -39,42 +46,35 @@ def learned(memory: list[Bundle]) -> Iterator[tuple[ReferenceStore, GraphStore]]
     store.close()
 
 
-@pytest.mark.parametrize("level", LEVELS)
 @given(memory=memories, scope=scopes(), limit=st.sampled_from((50, 3, 0)))
-@settings(max_examples=40)
-def test_recoveries_for_error(
-    level: SignatureLevel, memory: list[Bundle], scope: Scope, limit: int
-) -> None:
+@settings(max_examples=15)
+def test_recoveries_for_error(memory: list[Bundle], scope: Scope, limit: int) -> None:
     with learned(memory) as (reference, store):
-        for asked in SIGNATURES:
+        for asked, level in product(SIGNATURES, LEVELS):
             expected = reference.recoveries_for_error(asked, level, scope, limit)
             assert store.recoveries_for_error(asked, level, scope, limit) == expected
 
 
-@pytest.mark.parametrize("words", WORD_LISTS)
 @given(memory=memories, scope=scopes(), limit=st.sampled_from((50, 3, 0)))
-@settings(max_examples=25)
-def test_recoveries_for_text(
-    words: tuple[str, ...], memory: list[Bundle], scope: Scope, limit: int
-) -> None:
+@settings(max_examples=15)
+def test_recoveries_for_text(memory: list[Bundle], scope: Scope, limit: int) -> None:
     with learned(memory) as (reference, store):
-        expected = reference.recoveries_for_text(words, scope, limit)
-        assert store.recoveries_for_text(words, scope, limit) == expected
+        for words in WORD_LISTS:
+            expected = reference.recoveries_for_text(words, scope, limit)
+            assert store.recoveries_for_text(words, scope, limit) == expected
 
 
-@pytest.mark.parametrize("words", WORD_LISTS)
 @given(memory=memories, scope=scopes(), limit=st.sampled_from((50, 3, 0)))
-@settings(max_examples=25)
-def test_trajectories_for_text(
-    words: tuple[str, ...], memory: list[Bundle], scope: Scope, limit: int
-) -> None:
+@settings(max_examples=15)
+def test_trajectories_for_text(memory: list[Bundle], scope: Scope, limit: int) -> None:
     with learned(memory) as (reference, store):
-        expected = reference.trajectories_for_text(words, scope, limit)
-        assert store.trajectories_for_text(words, scope, limit) == expected
+        for words in WORD_LISTS:
+            expected = reference.trajectories_for_text(words, scope, limit)
+            assert store.trajectories_for_text(words, scope, limit) == expected
 
 
 @given(memory=memories, scope=scopes(), limit=st.sampled_from((50, 3, 0)))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_trajectories_for_task(memory: list[Bundle], scope: Scope, limit: int) -> None:
     with learned(memory) as (reference, store):
         for task_type in TASK_TYPES:
@@ -83,7 +83,7 @@ def test_trajectories_for_task(memory: list[Bundle], scope: Scope, limit: int) -
 
 
 @given(memory=memories, scope=scopes(), limit=st.sampled_from((50, 3, 0)))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_fragments_for_state(memory: list[Bundle], scope: Scope, limit: int) -> None:
     with learned(memory) as (reference, store):
         for phase in PHASES:
@@ -93,7 +93,7 @@ def test_fragments_for_state(memory: list[Bundle], scope: Scope, limit: int) -> 
 
 
 @given(memory=memories, scope=scopes(), limit=st.sampled_from((50, 2, 0)))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_common_errors(memory: list[Bundle], scope: Scope, limit: int) -> None:
     with learned(memory) as (reference, store):
         for phase in PHASES:
@@ -102,49 +102,38 @@ def test_common_errors(memory: list[Bundle], scope: Scope, limit: int) -> None:
 
 
 @given(memory=memories, scope=scopes())
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_error_tally(memory: list[Bundle], scope: Scope) -> None:
     with learned(memory) as (reference, store):
         for asked in SIGNATURES:
             assert store.error_tally(asked, scope) == reference.error_tally(asked, scope)
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda store: store.document_count(),
-        lambda store: store.word_frequencies(WORDS),
-        lambda store: store.counts(),
-        lambda store: list(store.error_frequency().items()),
-        lambda store: store.error_transitions(),
-        lambda store: [list(after) for after in store.error_transitions().values()],
-        lambda store: store.trajectory_ids(),
-        lambda store: [store.trajectory(run) for run in RUNS],
-        lambda store: [store.raw_trajectory(run) for run in RUNS],
-        lambda store: [store.fragments_of(run) for run in RUNS],
-    ],
-    ids=[
-        "document_count",
-        "word_frequencies",
-        "counts",
-        "error_frequency",
-        "error_transitions",
-        "order of error_transitions",
-        "trajectory_ids",
-        "trajectory",
-        "raw_trajectory",
-        "fragments_of",
-    ],
-)
 @given(memory=memories)
-@settings(max_examples=20)
-def test_what_is_kept(ask: Callable[..., object], memory: list[Bundle]) -> None:
+@settings(max_examples=15)
+def test_what_is_kept(memory: list[Bundle]) -> None:
     with learned(memory) as (reference, store):
-        assert ask(store) == ask(reference)
+        assert store.document_count() == reference.document_count()
+        assert store.word_frequencies(WORDS) == reference.word_frequencies(WORDS)
+        assert store.trajectory_ids() == reference.trajectory_ids()
+        for run in RUNS:
+            assert store.trajectory(run) == reference.trajectory(run)
+            assert store.raw_trajectory(run) == reference.raw_trajectory(run)
+            assert store.fragments_of(run) == reference.fragments_of(run)
+
+
+@given(memory=memories)
+@settings(max_examples=15)
+def test_counts(memory: list[Bundle]) -> None:
+    with learned(memory) as (reference, store):
+        assert store.counts() == reference.counts()
+        assert in_order(store.error_frequency()) == in_order(reference.error_frequency())
+        transitions = in_order(store.error_transitions())
+        assert transitions == in_order(reference.error_transitions())
 
 
 @given(memory=memories, reported=st.lists(st.tuples(st.sampled_from("ab"), st.booleans())))
-@settings(max_examples=20)
+@settings(max_examples=15)
 def test_exposures(memory: list[Bundle], reported: list[tuple[str, bool]]) -> None:
     with learned(memory) as (reference, store):
         for known in (reference, store):
