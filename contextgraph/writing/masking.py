@@ -31,16 +31,18 @@ def masked(raw: RawTrajectory) -> tuple[RawTrajectory, tuple[str, ...]]:
 
 
 def _step(step: Step, fit: Callable[[str], str]) -> Step:
-    return replace(
-        step,
-        thought=fit(step.thought),
-        action=_action(step.action, fit),
-        observation=_maybe(fit, step.observation),
-    )
+    thought, action = fit(step.thought), _action(step.action, fit)
+    observation = _maybe(fit, step.observation)
+    if thought is step.thought and action is step.action and observation is step.observation:
+        return step  # as most are: copies of them took a tenth of all learning
+    return replace(step, thought=thought, action=action, observation=observation)
 
 
 def _action(action: Action, fit: Callable[[str], str]) -> Action:
-    return Action(action.tool, fit(action.text), _arguments(action.arguments, fit))
+    text, arguments = fit(action.text), _arguments(action.arguments, fit)
+    if text is action.text and arguments == action.arguments:
+        return action
+    return Action(action.tool, text, arguments)
 
 
 def _arguments(arguments: Mapping[str, Json], fit: Callable[[str], str]) -> dict[str, Json]:
