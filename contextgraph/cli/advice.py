@@ -17,6 +17,7 @@ from contextgraph.model import (
     SimilarCase,
     Suggestion,
     Why,
+    repo_of,
 )
 
 ACTION_WIDTH = 160
@@ -56,7 +57,7 @@ def _solution(item: ErrorSolution) -> list[Text]:
     head = Text.assemble(
         (plain(item.error_type), "bold red"),
         f"{kind} in ",
-        plain(_run(item.repo, item.instance_id)),
+        _run(item.repo, item.instance_id),
     )
     said = Text(one_line(item.description, TEXT_WIDTH))
     actions = [
@@ -73,7 +74,7 @@ def _suggestion(item: Suggestion) -> list[Text]:
 
 
 def _case(item: SimilarCase) -> list[Text]:
-    run = plain(_run(item.repo, item.instance_id))
+    run = _run(item.repo, item.instance_id)
     head = Text.assemble((run, "bold"), f", outcome {OUTCOMES[item.outcome]}")
     said = Text(one_line(item.summary, TEXT_WIDTH))
     fragments = [
@@ -92,11 +93,12 @@ def _warning(item: FailureWarning) -> list[Text]:
 
 
 def _run(repo: str, instance_id: str) -> str:
-    return plain(f"{repo}, run of {instance_id}" if repo else f"run of {instance_id}")
+    named_by_id = not repo or repo_of(instance_id) == repo
+    return plain(instance_id if named_by_id else f"{repo}, {instance_id}")
 
 
 def _why(why: Why, score: float | None = None) -> Text:
-    reasons = ["this repository" if why.scope is ScopeLevel.REPO else "all repositories"]
+    reasons = ["this repository" if why.scope is ScopeLevel.REPO else "any repository"]
     if why.signature_level:
         reasons.append(f"same {why.signature_level}")
     reasons.append(f"{why.support} runs" if why.support != 1 else "1 run")

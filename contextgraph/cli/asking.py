@@ -19,7 +19,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[-]", help="Read one state as JSON from standard input.", show_default=False
+            metavar="-", help="Read one state as JSON from standard input.", show_default=False
         ),
     ] = None,
     *,

@@ -1,13 +1,13 @@
 """How a run is read, as the JSON records that programs are promised."""
 
 from contextgraph.cli.records import fragment_record, loop_records
-from contextgraph.model import ErrorSignature, Json, RawTrajectory
+from contextgraph.model import ErrorSignature, Json
 from contextgraph.trace import Recovery, StepTrace
 from contextgraph.writing import Inspection
 
 
-def inspection_record(raw: RawTrajectory, inspection: Inspection) -> dict[str, Json]:
-    trace = inspection.trace
+def inspection_record(inspection: Inspection) -> dict[str, Json]:
+    trace, raw = inspection.trace, inspection.trace.raw
     return {
         "source": raw.source,
         "source_format": raw.source_format,
@@ -23,10 +23,10 @@ def inspection_record(raw: RawTrajectory, inspection: Inspection) -> dict[str, J
     }
 
 
-def loops_record(raw: RawTrajectory, inspection: Inspection) -> dict[str, Json]:
+def loops_record(inspection: Inspection) -> dict[str, Json]:
     return {
-        "source": raw.source,
-        "instance_id": raw.instance_id,
+        "source": inspection.trace.raw.source,
+        "instance_id": inspection.trace.raw.instance_id,
         "loops": loop_records(inspection.trace.loops),
     }
 

@@ -16,7 +16,7 @@ SHOWN = 10
 
 Ids = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[TRAJECTORY_ID]...", help="Runs by their id.", show_default=False),
+    typer.Argument(metavar="TRAJECTORY_ID", help="Runs by their id.", show_default=False),
 ]
 Instances = Annotated[
     list[str] | None,

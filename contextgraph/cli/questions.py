@@ -75,7 +75,7 @@ def _from_flags(flags: dict[str, Any]) -> State:
 def _from_batch(name: str) -> Iterator[Question]:
     if name == STDIN:
         return questions_in(sys.stdin.buffer, "standard input")
-    if not Path(name).is_file():
+    if not Path(name).exists() or Path(name).is_dir():  # a named pipe will do
         raise typer.BadParameter(f"--batch {name}: no such file")
     return _from_file(Path(name))
 

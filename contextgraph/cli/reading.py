@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contextgraph.cli.intake import Intake
-    from contextgraph.model import RawTrajectory
     from contextgraph.writing import Inspection
 
 Instances = Annotated[
@@ -43,11 +42,11 @@ def inspect(
     from contextgraph.cli.intake import Intake
 
     intake = Intake(paths)
-    for raw, inspection in _inspected(intake, instance):
+    for inspection in _inspected(intake, instance):
         if as_json:
             from contextgraph.cli.inspected import inspection_record
 
-            emit(inspection_record(raw, inspection))
+            emit(inspection_record(inspection))
         elif step is not None:
             from contextgraph.cli.timeline import show_step
 
@@ -55,7 +54,7 @@ def inspect(
         else:
             from contextgraph.cli.timeline import show_timeline
 
-            show_timeline(raw, inspection)
+            show_timeline(inspection)
     raise typer.Exit(intake.exit_code)
 
 
@@ -71,23 +70,21 @@ def loops(paths: Paths, instance: Instances = None, as_json: AsJson = False) -> 
     from contextgraph.cli.intake import Intake
 
     intake = Intake(paths)
-    for raw, inspection in _inspected(intake, instance):
+    for inspection in _inspected(intake, instance):
         if as_json:
             from contextgraph.cli.inspected import loops_record
 
-            emit(loops_record(raw, inspection))
+            emit(loops_record(inspection))
         else:
             from contextgraph.cli.timeline import show_loops
 
-            show_loops(raw, inspection)
+            show_loops(inspection)
     raise typer.Exit(intake.exit_code)
 
 
-def _inspected(
-    intake: "Intake", instances: list[str] | None
-) -> "Iterator[tuple[RawTrajectory, Inspection]]":
+def _inspected(intake: "Intake", instances: list[str] | None) -> "Iterator[Inspection]":
     from contextgraph.memory import AgentMemory
 
     for raw in intake:
         if not instances or raw.instance_id in instances:
-            yield raw, AgentMemory.inspect(raw)
+            yield AgentMemory.inspect(raw)

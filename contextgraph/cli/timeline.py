@@ -6,7 +6,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from contextgraph.cli.output import one_line, plain, screen
-from contextgraph.model import Fragment, FragmentOutcome, LoopInfo, RawTrajectory
+from contextgraph.model import Fragment, FragmentOutcome, LoopInfo
 from contextgraph.trace import Recovery, StepTrace
 from contextgraph.writing import Inspection
 
@@ -18,10 +18,10 @@ OUTCOME_STYLES = {
 }
 
 
-def show_timeline(raw: RawTrajectory, inspection: Inspection) -> None:
+def show_timeline(inspection: Inspection) -> None:
     """The run, fragment by fragment: steps with their errors, loops, recoveries."""
     console = screen()
-    console.print(_title(raw, inspection))
+    console.print(_title(inspection))
     for fragment in inspection.fragments:
         console.print(_border(fragment), no_wrap=True, overflow="ellipsis")
         for step in inspection.trace.steps[fragment.start : fragment.end + 1]:
@@ -52,17 +52,17 @@ def show_step(inspection: Inspection, index: int) -> None:
         console.print(f"{inspection.trace.raw.instance_id}: no step {index}; the last is {last}")
 
 
-def show_loops(raw: RawTrajectory, inspection: Inspection) -> None:
+def show_loops(inspection: Inspection) -> None:
     """Where the run went round in circles, one line each."""
-    console = screen()
+    console, name = screen(), plain(inspection.trace.raw.instance_id)
     if not inspection.trace.loops:
-        console.print(Text(f"{plain(raw.instance_id)}: no loop", style="dim"))
+        console.print(Text(f"{name}: no loop", style="dim"))
     for loop in inspection.trace.loops:
-        console.print(Text(f"{plain(raw.instance_id)}: {_loop_line(loop)}", style="yellow"))
+        console.print(Text(f"{name}: {_loop_line(loop)}", style="yellow"))
 
 
-def _title(raw: RawTrajectory, inspection: Inspection) -> Panel:
-    trace = inspection.trace
+def _title(inspection: Inspection) -> Panel:
+    trace, raw = inspection.trace, inspection.trace.raw
     task = next((line for line in raw.task.splitlines() if line.strip()), "no task text")
     facts = [raw.repo or "no repository", trace.task_type, f"outcome {raw.outcome}"]
     facts += [f"{len(trace.steps)} steps", f"{len(inspection.fragments)} fragments"]

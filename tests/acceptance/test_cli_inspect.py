@@ -116,6 +116,15 @@ def test_a_log_cannot_move_the_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in contextgraph("inspect", runs, "--step", "0").out
 
 
+def test_a_secret_of_a_run_is_not_shown(tmp_path: Path) -> None:
+    secret = "ghp_" + "Zq7" * 12
+    leaky = run([(f"export TOKEN={secret}", secret, 0)], task=f"use {secret} to log in")
+    runs = write_runs(tmp_path / "runs.jsonl", [leaky])
+
+    for arguments in ((), ("--json",), ("--step", "0")):
+        assert secret not in contextgraph("inspect", runs, *arguments).out
+
+
 def test_a_run_without_steps_is_shown_too(tmp_path: Path) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [run([])])
 
