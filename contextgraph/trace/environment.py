@@ -70,11 +70,6 @@ def installer_failure(text: str) -> Finding | None:
         for match in _PIP.finditer(text):
             if not any(words in match[1] for words in _PIP_HARMLESS):
                 return Finding(Family.ENVIRONMENT, f"pip: {_pip_type(match[1])}", match[1])
-    if "\nE: " in text or text.startswith("E: "):
-        complaint = _APT.search(text)
-        if complaint:
-            reason = " ".join(_DETAIL.sub("", complaint[1]).split()[:4])
-            return Finding(Family.ENVIRONMENT, f"apt: {reason}", complaint[1])
     return _other_installer(text)
 
 
@@ -114,6 +109,11 @@ def _curl_reason(message: str) -> str:
 
 
 def _other_installer(text: str) -> Finding | None:
+    if "\nE: " in text or text.startswith("E: "):
+        complaint = _APT.search(text)
+        if complaint:
+            reason = " ".join(_DETAIL.sub("", complaint[1]).split()[:4])
+            return Finding(Family.ENVIRONMENT, f"apt: {reason}", complaint[1])
     if "npm " in text and (match := _NPM.search(text)):
         return Finding(Family.ENVIRONMENT, f"npm: {match[1]}", line_at(text, match.start()))
     if "Error:" in text and (match := _CONDA.search(text)):

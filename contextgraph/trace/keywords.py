@@ -27,14 +27,15 @@ def keywords_of(message: str, error_type: str) -> tuple[str, ...]:
     """
     text = message[:_READ]
     candidates = [*_quoted_names(text), *_code_words(text), *_telling_words(text)]
-    chosen = _distinct(candidates, error_type) or _distinct(_WORD.findall(text), "")
-    return tuple(chosen)
+    known = {error_type, error_type.rsplit(".", 1)[-1]}
+    chosen = _distinct([word for word in candidates if word not in known])
+    return tuple(chosen or _distinct(_WORD.findall(text)))
 
 
-def _distinct(words: list[str], error_type: str) -> list[str]:
+def _distinct(words: list[str]) -> list[str]:
     """The first few *words* of which none is part of another."""
     chosen: list[str] = []
-    said = error_type.lower()
+    said = ""
     for word in words:
         if word.lower() not in said:
             chosen.append(word)

@@ -10,6 +10,7 @@ PRINTED = "printed error"
 USAGE = "argparse usage error"
 
 _USAGE_LINE = re.compile(r"^(?:ERROR: )?[ \t]*[Uu]sage: ", re.MULTILINE)
+_HINT = re.compile(r"^(Try '[^'\n]{1,80}' for [^\n]*)", re.MULTILINE)
 _COMPLAINT = re.compile(
     r"^(?:[\w./ -]{1,120}: error|Error|ERROR): (?!usage: )([^\n]*)", re.MULTILINE
 )
@@ -24,22 +25,20 @@ _MARKED = re.compile(
     re.MULTILINE,
 )
 _CLASS = re.compile(
-    r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|NotFound|Timeout)):[ \t]*([^\n]*)",
+    r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|NotFound|Timeout)"
+    r"|(?:[A-Za-z_]\w*\.)+error):[ \t]*([^\n]*)",
     re.MULTILINE,
 )
 _STARTS_WITH_CLASS = re.compile(r"((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception))\b(?::[ ]?|\()?")
-_HARMLESS = re.compile(r"(?i)^[ \t]*(?:0\b|none\b|no errors?\b|false\b|\[\]|$)")
+_HARMLESS = re.compile(r"(?i)^[ \t]*(?:0\b|none\b|no errors?\b|pip's dependency|false\b|\[\]|$)")
 _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 
 
 def usage_error(text: str) -> Finding | None:
     """A command line that a program's own argument parser refused."""
-    if "sage: " not in text or ("rror: " not in text and "RROR: " not in text):
+    if "sage: " not in text or _USAGE_LINE.search(text) is None:
         return None
-    usage = _USAGE_LINE.search(text)
-    if usage is None:
-        return None
-    match = _COMPLAINT.search(text)
+    match = _COMPLAINT.search(text) or _HINT.search(text)
     return Finding(Family.TOOL_USAGE, USAGE, match[1]) if match else None
 
 

@@ -7,7 +7,10 @@ from contextgraph.trace.finding import Finding
 
 _HEAD = 2000
 _PLAIN = ("[File: ", "Found ", "No matches found", "Traceback ", "Your command ran")
-_USAGE = re.compile(r"Usage: ([\w-]+)[^\n]*")
+_USAGE = re.compile(
+    r"Usage: (edit|open|goto|scroll_up|scroll_down|create|search_dir|search_file|find_file|submit)"
+    r"(?![\w-])(?! \[OPTIONS\])"
+)
 _NOT_FOUND = re.compile(r"(File|Directory) ([^\n]{0,500}?) not found\.?(?=\n|$)")
 _ALREADY = re.compile(r"Error: File [^\n]{0,500} already exists")
 _OUT_OF_RANGE = re.compile(
