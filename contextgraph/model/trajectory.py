@@ -9,7 +9,10 @@ from typing import TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
-_INSTANCE_ID = re.compile(r"(?P<owner>[A-Za-z0-9][\w.-]*?)__(?P<repo>[\w.-]+)-(?P<number>\d+)")
+# GitHub's owners have no underscore; `x__owner__repo-1` is an id with something before it.
+_INSTANCE_ID = re.compile(
+    r"(?P<owner>[A-Za-z0-9][A-Za-z0-9-]*)__(?P<repo>(?:(?!__)[\w.-])+)-(?P<number>\d+)"
+)
 
 
 class Outcome(StrEnum):

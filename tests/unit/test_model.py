@@ -1,0 +1,57 @@
+"""Values that say something of themselves."""
+
+import pytest
+
+from contextgraph.model import ErrorSignature, Family, SignatureLevel, instance_id_in, repo_of
+
+
+@pytest.mark.parametrize(
+    ("text", "instance"),
+    [
+        ("acme__shop-12.traj", "acme__shop-12"),
+        ("v0__acme__shop-12.traj", "acme__shop-12"),
+        ("run of acme-corp__shop.py-3, again", "acme-corp__shop.py-3"),
+        ("3D__my_shop-1", "3D__my_shop-1"),
+        ("shop-12", None),
+    ],
+)
+def test_an_instance_id_is_found_in_a_file_name(text, instance):
+    assert instance_id_in(text) == instance
+
+
+def test_the_repository_is_part_of_the_instance_id():
+    assert repo_of("acme__shop-12") == "acme/shop"
+    assert repo_of("something else") == ""
+
+
+def signature(**fields):
+    given = {
+        "family": Family.SHELL,
+        "error_type": "bash: command not found",
+        "message": "gti: command not found",
+        "template": "<name>: command not found",
+        "location": "a.sh:1",
+        **fields,
+    }
+    return ErrorSignature(**given)
+
+
+@pytest.mark.parametrize(
+    ("other", "level"),
+    [
+        ({}, SignatureLevel.PLACE),
+        ({"location": "b.sh:2"}, SignatureLevel.TEMPLATE),
+        ({"location": None}, SignatureLevel.TEMPLATE),
+        ({"template": "other"}, SignatureLevel.TYPE),
+        ({"error_type": "other"}, SignatureLevel.FAMILY),
+        ({"family": Family.TIMEOUT}, None),
+    ],
+)
+def test_errors_agree_up_to_the_level_at_which_they_differ(other, level):
+    assert signature().agreement(signature(**other)) is level
+    assert signature(**other).agreement(signature()) is level
+
+
+def test_two_errors_without_a_place_do_not_share_one():
+    nowhere = signature(location=None)
+    assert nowhere.agreement(nowhere) is SignatureLevel.TEMPLATE
