@@ -35,6 +35,7 @@ class LoopTracker:
     def __init__(self, repetitions: int = REPETITIONS) -> None:
         self._repetitions = repetitions
         self._steps = 0
+        self._tells_outcomes = False
         self._chains: dict[str, _Chain] = {}
         self._refused: tuple[_Refused, ...] = ()
         self._news = _News()
@@ -52,7 +53,7 @@ class LoopTracker:
         Steps are numbered from 0 in the order they are pushed; a state without a last action is
         the start of a run and none of them.
         """
-        spot = predicament_in(what) if isinstance(what, State) else predicament_of(what)
+        spot = self._spot(what) if isinstance(what, State) else predicament_of(what)
         if spot is None:
             return None
         at = self._steps
@@ -61,6 +62,10 @@ class LoopTracker:
         chain = self._next_chain(key, spot, at)
         self._remember(key, chain)
         return self._circle(key, chain, at) if chain.count >= self._repetitions else None
+
+    def _spot(self, state: State) -> Predicament | None:
+        self._tells_outcomes = self._tells_outcomes or bool(state.last_outcome)
+        return predicament_in(state, tells_outcomes=self._tells_outcomes)
 
     def _key(self, spot: Predicament, at: int) -> str:
         """What two equal attempts share; of refused edits the series they belong to."""

@@ -16,6 +16,7 @@ _VOLATILE = re.compile(
     r"0x[0-9a-f]+|line \d+|\d+\.\d+ ?s(?:ec\w*)?\b|/tmp/[\w./-]+|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
 )
 _COMPARED = 4_000
+_JUST_FAILED = frozenset({"error", "failed", "failure", "fail", "exception"})
 _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
 _STEADY = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
 
@@ -67,23 +68,25 @@ def predicament_of(step: StepTrace) -> Predicament:
     )
 
 
-def predicament_in(state: State) -> Predicament | None:
-    """The predicament that *state* tells of by its last action; None before the first one."""
-    step = step_in(state)
-    return predicament_of(step) if step is not None else None
+def predicament_in(state: State, *, tells_outcomes: bool = True) -> Predicament | None:
+    """The predicament that *state* tells of by its last action; None before the first one.
 
-
-def step_in(state: State) -> StepTrace | None:
-    """The last step as *state* tells it; None before the first one."""
+    Without outcomes its current error is taken for what the last action brought.
+    """
     if not state.last_action.strip():
         return None
-    words = state.last_action.split(maxsplit=1)
-    action = Action(words[0], state.last_action)
+    answer = state.last_outcome if tells_outcomes else state.current_error
+    if state.last_outcome.strip().lower() in _JUST_FAILED:
+        answer = state.current_error
+    return predicament_of(_step_in(state, answer))
+
+
+def _step_in(state: State, answer: str) -> StepTrace:
+    """The last step as *state* tells it."""
+    action = Action(state.last_action.split(maxsplit=1)[0], state.last_action)
     reading = read_action(action, None, state.open_file or None)
-    answer = state.last_outcome or state.current_error
     error = recognise(action, answer, reading=reading)
-    phase = state.phase or Phase.UNDERSTANDING
-    return StepTrace(Step(0, "", action, answer), reading, phase, error)
+    return StepTrace(Step(0, "", action, answer), reading, state.phase or Phase.FIXING, error)
 
 
 def is_same_predicament(state1: State, state2: State) -> bool:
@@ -92,7 +95,7 @@ def is_same_predicament(state1: State, state2: State) -> bool:
     Same kind of action, same category of error and a keyword in common; without an error, the
     same action with the same outcome.
     """
-    one, other = predicament_in(state1), predicament_in(state2)
+    one, other = _last_spot(state1), _last_spot(state2)
     if (one.kind if one else None) != (other.kind if other else None):
         return False
     error, other_error = _error_of(state1, one), _error_of(state2, other)
@@ -102,6 +105,10 @@ def is_same_predicament(state1: State, state2: State) -> bool:
     if error is not other_error or one is None or other is None:
         return False
     return (one.attempt, one.outcome) == (other.attempt, other.outcome)
+
+
+def _last_spot(state: State) -> Predicament | None:
+    return predicament_in(state, tells_outcomes=bool(state.last_outcome))
 
 
 def steady(text: str) -> str:

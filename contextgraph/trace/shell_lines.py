@@ -28,7 +28,8 @@ class ShellLine:
 def line_of(step: StepTrace) -> ShellLine:
     """What the shell line of *step* changes and runs."""
     text = step.step.action.text.strip()
-    if _SEVERAL.search(text):
+    # The text of a window edit is no shell line, even where the edit is malformed.
+    if _SEVERAL.search(text) and step.reading.verb != "edit":
         return shell_line(text)
     changes = step.reading.kind in _DEEDS or step.reading.changed or _RESTORING.match(text)
     return ShellLine((text,), "") if changes else ShellLine((), text)

@@ -57,4 +57,4 @@ def typed(*steps: StepTrace) -> tuple[str, ...]:
 
 
 def limited(actions: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(actions))[-_ACTIONS:]
+    return tuple(dict.fromkeys(told for told in actions if told))[-_ACTIONS:]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from contextgraph.model import LoopInfo, LoopKind, LoopSeverity
+from contextgraph.model import LoopInfo, LoopKind, LoopSeverity, State
 from contextgraph.trace import LoopTracker, loop_in, loops_of, states_of
 from contextgraph.trace.loops import STUCK_AFTER
-from tests.sessions import Session, window
+from tests.sessions import Session, traceback, window
 
 INDENT = "E999 IndentationError: unexpected indent"
 
@@ -140,6 +140,22 @@ def test_a_live_check_on_states_says_what_a_later_reading_says() -> None:
     live = [loop_in(states[: count + 2]) for count in range(len(session.steps))]
     assert live == afterwards
     assert live[-1] is not None
+
+
+@pytest.mark.parametrize("outcome", ["", "failed"])
+def test_states_that_tell_only_their_error_are_judged_by_it(outcome: str) -> None:
+    error = traceback("KeyError: 'vat'")
+    state = State(last_action="python core.py", last_outcome=outcome, current_error=error)
+    found = loop_in([state] * 3)
+    assert found is not None
+    assert found.kind is LoopKind.SAME_COMMAND_SAME_ERROR
+
+
+def test_an_older_error_is_not_blamed_on_a_silent_command() -> None:
+    session = Session("core.py").failed("python core.py", "KeyError: 'vat'")
+    for number in range(4):
+        session.do(f"sed -i 's/{number}/x/' core.py", "")
+    assert loop_in(list(states_of(session.raw()))) is None
 
 
 def test_no_history_is_no_loop() -> None:

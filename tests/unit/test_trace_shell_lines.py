@@ -69,3 +69,9 @@ def test_a_script_written_anew_is_told_by_its_new_lines() -> None:
     session = Session().do(write.format("x.total(kg=1)"), FAILURE)
     found = recovered(session.do(write.format("x.total(weight=1)"), "3"))
     assert found.what == "added `x.total(weight=1)` in a.py; then it worked"
+
+
+def test_a_malformed_edit_is_told_whole() -> None:
+    text = "edit 5:12:12\nx = 1; y = 2\nend_of_edit"
+    session = Session("core.py").do(text, "\nEXECUTION TIMED OUT").do(text, "[File: /shop/core.py]")
+    assert recovered(session).actions == ("edit 5:12:12 ⏎ x = 1; y = 2",)
