@@ -30,6 +30,7 @@ def rows(
             yield from _measured(memory, scoped, f"query in scope, {size:,} fragments", floor, size)
             unscoped = _states(found, seed, "")
             yield from _measured(memory, unscoped, f"query unscoped, {size:,} fragments", floor, 0)
+            memory.get_stats()  # loads the graph
             yield Row(f"process memory, {size:,} fragments", _resident(), "MB", budget="1,200 MB")
 
 
