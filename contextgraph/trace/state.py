@@ -34,6 +34,7 @@ def states_of(raw: RawTrajectory) -> Iterator[State]:
     errors, repository = OpenErrors(), RepositorySummary()
     excerpt = _Excerpt()
     before: StepTrace | None = None
+    open_file = ""
     steps = read_steps(raw)
     while True:
         yield State(
@@ -45,7 +46,7 @@ def states_of(raw: RawTrajectory) -> Iterator[State]:
             phase=before.phase if before else Phase.UNDERSTANDING,
             last_action=before.step.action.text if before else "",
             last_outcome=(before.step.observation or "") if before else "",
-            open_file=(before.step.open_file or "") if before else "",
+            open_file=open_file,
             instance_id=raw.instance_id or None,
         )
         before = next(steps, None)
@@ -53,6 +54,9 @@ def states_of(raw: RawTrajectory) -> Iterator[State]:
             return
         errors.push(before)
         repository.push(before)
+        if before.step.observation is not None:
+            # A log that ends before the answer does not say what is open then.
+            open_file = before.step.open_file or ""
         if tool := before.step.action.tool:
             seen[tool] = None
 
