@@ -42,10 +42,10 @@ def test_every_edge_has_both_its_ends_in_the_bundle(raw):
     for edge in bundle.caused:
         home = fragments[edge.fragment_id]
         assert all(home.start <= step <= home.end for step in edge.steps)
-    for edge in bundle.recovered:
-        home = fragments[edge.fragment_id]
-        assert edge.error_step < edge.cleared_step
-        assert home.start <= edge.cleared_step <= home.end
+    for recovered in bundle.recovered:
+        home = fragments[recovered.fragment_id]
+        assert recovered.error_step < recovered.cleared_step
+        assert home.start <= recovered.cleared_step <= home.end
 
 
 @given(RUNS)
