@@ -16,7 +16,8 @@ _BOILERPLATE = frozenset(
     "error errors exception traceback most recent call last file line module named attribute "
     "got given takes missing required positional keyword argument arguments failed failure "
     "unexpected invalid none true false expected value raise raised assert self code python "
-    "found must should while when during after before because using use please try".split()
+    "found such directory must should while when during after before because using use please "
+    "try".split()
 )
 
 

@@ -14,16 +14,22 @@ _HINT = re.compile(r"^(Try '[^'\n]{1,80}' for [^\n]*)", re.MULTILINE)
 _COMPLAINT = re.compile(
     r"^(?:[\w./ -]{1,120}: error|Error|ERROR): (?!usage: )([^\n]*)", re.MULTILINE
 )
-_MARKED = re.compile(
-    r"^(?:\[?(?:ERROR|Error|error|FATAL|Fatal|fatal|CRITICAL|critical)\]?\s?(?::|-|!)"
-    r"|(?:An?|Caught an?|Unexpected|Caught) (?:unexpected |unhandled )?(?:error|exception)(?: has)?"
-    r"(?: occurr?ed| was raised| happened| caught)?(?: [^:\n]{0,60})?:"
-    r"|(?:Error|Exception) (?:occurred|raised|caught|while|during|in|parsing|loading|reading|"
-    r"creating|running|processing|executing|opening|writing|removing)\b[^:\n]{0,80}:"
-    r"|Exception:|Caught exception:|Test failed(?: with[^:\n]{0,60})?:|Failed to [^:\n]{1,80}:"
-    r"|Command failed:|Failed with[^:\n]{0,60}:)[ \t]*([^\n]*)",
-    re.MULTILINE,
+_MARKS = (
+    r"\[?(?:ERROR|Error|error|FATAL|Fatal|fatal|CRITICAL|critical)\]?\s?(?::|-|!)",
+    (
+        r"(?:An?|Caught an?|Unexpected|Caught) (?:unexpected |unhandled )?"
+        r"(?:error|exception|\w+Error)(?: has)?"
+        r"(?: occurr?ed| was raised| happened| caught)?(?: [^:\n]{0,60})?:"
+    ),
+    r"(?:Error|Exception) (?:occurred|raised|caught|while|during|in)\b[^:\n]{0,80}:",
+    r"Error [a-z]{3,12}ing\b[^:\n]{0,80}(?::|(?=\.?$))",
+    r"[A-Z][\w ]{1,40} failed(?: with[^:\n]{0,60})?:",
+    r"\d+ validation errors? for(?= )",
+    r"(?:Caught e|E)xception:",
+    r"Failed (?:to|with)\b[^:\n]{0,80}:",
 )
+_MARKED = re.compile(rf"^({'|'.join(_MARKS)})[ \t]*([^\n]*)", re.MULTILINE)
+_NAMED_IN_MARK = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 _CLASS = re.compile(
     r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|NotFound|Timeout)"
     r"|(?:[A-Za-z_]\w*\.)+error):[ \t]*([^\n]*)",
@@ -50,8 +56,8 @@ def printed_error(text: str) -> Finding | None:
     if match := _CLASS.search(text):
         return named(match[1], match[2])
     for match in _MARKED.finditer(text):
-        if not _HARMLESS.match(match[1]):
-            return _marked(match[1])
+        if not _HARMLESS.match(match[2]) or match[1].startswith("Error "):
+            return _marked(match[1], match[2])
     return None
 
 
@@ -62,7 +68,9 @@ def named(name: str, message: str) -> Finding:
     return Finding(family, error_type, message)
 
 
-def _marked(message: str) -> Finding:
+def _marked(mark: str, message: str) -> Finding:
+    if match := _NAMED_IN_MARK.search(mark):
+        return named(match.group(), message)
     if match := _STARTS_WITH_CLASS.match(message):
         return named(match[1], message[match.end() :].rstrip(")"))
-    return Finding(Family.PYTHON_EXCEPTION, PRINTED, message)
+    return Finding(Family.PYTHON_EXCEPTION, PRINTED, message.strip(" .") or mark)

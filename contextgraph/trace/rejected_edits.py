@@ -55,6 +55,6 @@ def _lint_complaint(text: str, at: int) -> Finding:
 
 def _lint_type(code: str, complaint: str) -> str:
     """The lint code with the class of the complaint: no names, no details."""
-    if code == "E999" and (match := _CLASS.match(complaint)):
-        return f"E999 {match.group()}"
+    if code.startswith("E9") and (match := _CLASS.match(complaint)):
+        return f"{code} {match.group()}"
     return f"{code} {_NAME.sub('', complaint)}".strip()

@@ -39,7 +39,14 @@ _NO_MODULE = re.compile(
     re.MULTILINE,
 )
 _GIT = re.compile(r"^(?:fatal|error): ([^\n]*)", re.MULTILINE)
-_DETAIL = re.compile(r"['\"`‘“(:,].*", re.DOTALL)
+_GIT_REASON = re.compile(
+    r"not a git repository|did not match any file|Not a valid object name|patch does not apply|"
+    r"already exists and is not an empty directory|unknown switch|unknown option|"
+    r"ambiguous argument|"
+    r"bad revision|corrupt patch|Your local changes|not something we can merge|"
+    r"unable to auto-detect email address|no upstream branch|No such remote|"
+    r"unrecognized argument|bad object|unknown revision|failed to push|needed a single revision"
+)
 _SYNTAX_DETAIL = "syntax error"
 
 
@@ -49,14 +56,21 @@ def shell_message(text: str) -> Finding | None:
 
 
 def git_message(text: str) -> Finding | None:
-    """The first complaint of git."""
-    if "fatal: " not in text and "error: " not in text and "git: " not in text:
+    """The first complaint that only git words so."""
+    if "fatal: " not in text and "error: " not in text:
         return None
+    for match in _GIT.finditer(text):
+        if reason := _GIT_REASON.search(match[1]):
+            return Finding(Family.SHELL, f"git: {reason.group()}", match[1])
+    return None
+
+
+def message_of_git(text: str) -> Finding | None:
+    """The first complaint in the output of git itself."""
+    if known := git_message(text):
+        return known
     match = _GIT.search(text)
-    if match is None:
-        return None
-    reason = _DETAIL.sub("", match[1]).strip()
-    return Finding(Family.SHELL, f"git: {' '.join(reason.split()[:6])}", match[1])
+    return Finding(Family.SHELL, "git: fatal", match[1]) if match else None
 
 
 def _interpreter(text: str) -> Finding | None:

@@ -18,7 +18,7 @@ from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.printed import printed_error, usage_error
 from contextgraph.trace.pytest_reports import conftest_failure, pytest_failure, pytest_ran
 from contextgraph.trace.rejected_edits import refused_edit
-from contextgraph.trace.shell_messages import git_message, shell_message
+from contextgraph.trace.shell_messages import git_message, message_of_git, shell_message
 from contextgraph.trace.tool_messages import tool_answer
 from contextgraph.trace.tracebacks import last_traceback
 from contextgraph.trace.unittest_reports import (
@@ -115,6 +115,8 @@ def _message_at_an_edge(text: str) -> Finding | None:
 def _of_program(text: str, reading: ActionReading) -> Finding | None:
     if reading.kind is ActionKind.INSTALL and (found := installer_failure(text)):
         return found
+    if reading.kind is ActionKind.VCS:
+        return network_failure(text) or shell_message(text) or message_of_git(text)
     for look in _TESTS:
         if found := look(text):
             return found

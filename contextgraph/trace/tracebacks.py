@@ -11,10 +11,12 @@ _IGNORED = "Exception ignored in"
 _FRAME = re.compile(r'\s{0,6}File "([^"\n]{1,1000})", line (\d+)')
 _RAISED = re.compile(r"([A-Za-z_][\w.]{0,150})(?::[ ]?(.*))?$", re.DOTALL)
 # What a program prints on its other stream may stand between the frames and the exception.
-_CLASS_LINE = re.compile(
-    r"(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*|(?<=\.)[a-z]\w*|\w*(?:[Ee]rror|[Ee]xception|exit))"
-    r"(?:: |:?[ ]?$)"
+_CERTAIN = re.compile(
+    r"(?:[A-Za-z_]\w*\.)*\w*(?:[Ee]rror|Exception|Warning|Interrupt|Exit|Iteration|NotFound|Expired"
+    r"|[Tt]imeout|Failure|Failed|Fault|Abort|Group)(?:: |:?[ ]?$)"
 )
+_LIKELY = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Z]\w*(?:: |:?[ ]?$)|[A-Z]\w*: ")
+_LOOKED_AHEAD = 40
 _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 _BARE_SYNTAX = re.compile(r"^(SyntaxError|IndentationError|TabError): ([^\n]*)", re.MULTILINE)
 _LINES = 20_000
@@ -25,16 +27,25 @@ def last_traceback(text: str) -> Finding | None:
     start = _last_header(text)
     if start < 0:
         return _bare_syntax_error(text)
-    location, odd = None, ""
+    location, likely, wait = None, "", _LOOKED_AHEAD
     lines = _unprefixed(text, start)
     for line in lines:
         if frame := _FRAME.match(line):
-            location = f"{frame[1]}:{frame[2]}"
+            location, likely, wait = f"{frame[1]}:{frame[2]}", "", _LOOKED_AHEAD
         elif line and not line[0].isspace():
-            if _CLASS_LINE.match(line):
+            if _CERTAIN.match(line):
                 return raised(line, lines, location)
-            odd = odd or line
-    return raised(odd, lines, location)
+            likely = likely or (line if _LIKELY.match(line) else "")
+            wait -= 1
+        if wait == 0:
+            break
+    return raised(likely or _first_after(text, start), iter(()), location)
+
+
+def _first_after(text: str, start: int) -> str:
+    """The first line after a traceback's frames, where none looks like an exception."""
+    lines = (line for line in _unprefixed(text, start) if line and not line[0].isspace())
+    return next(lines, "")
 
 
 def _last_header(text: str) -> int:
