@@ -72,6 +72,8 @@ def _place(connection: Connection, tenant: int, repo: str) -> int:
 def _insert_fragments(connection: Connection, run: Run, bundle: Bundle) -> dict[str, int]:
     """Write the fragments; their keys by id."""
     keys = {value.id: run.first + number for number, value in enumerate(bundle.fragments)}
+    if len(keys) < len(bundle.fragments):
+        raise StoreError(f"run {bundle.trajectory.id} has two fragments of one id")
     connection.executemany(
         "INSERT INTO fragment (key, tenant, trajectory, place, seen_at, "
         f"{rows.FRAGMENT}) VALUES ({_marks(18)})",

@@ -52,11 +52,11 @@ SELECT t.key FROM (SELECT key, sum(weight) AS weight FROM ({match}) GROUP BY key
 CROSS JOIN trajectory t ON t.key = found.key
 WHERE {scope} ORDER BY found.weight DESC, t.id LIMIT :limit"""
 _FRAGMENTS_FOR_FILE = """
-SELECT f.key FROM touched s INDEXED BY {index} CROSS JOIN fragment f ON f.key = s.fragment
+SELECT f.key FROM touched s INDEXED BY touched_newest CROSS JOIN fragment f ON f.key = s.fragment
 WHERE s.file_name = :file_name {phase} AND {scope}
 ORDER BY s.seen_at DESC, f.id LIMIT :limit"""
 _FRAGMENTS = """
-SELECT f.key FROM fragment f INDEXED BY {index}
+SELECT f.key FROM fragment f INDEXED BY fragment_newest
 WHERE {scope} {phase} ORDER BY f.seen_at DESC, f.id LIMIT :limit"""
 
 
@@ -127,13 +127,12 @@ def fragments_for_state(
     """Fragments of *phase* that touch *file_name*, in the order of the port."""
     asked: dict[str, str] = {} if phase is None else {"phase": phase.value}
     if file_name is None:
-        index, alias, template = "fragment_newest", "f", _FRAGMENTS
+        alias, template = "f", _FRAGMENTS
     else:
-        index, alias, template = "touched_newest", "s", _FRAGMENTS_FOR_FILE
+        alias, template = "s", _FRAGMENTS_FOR_FILE
         asked["file_name"] = file_name
     query = template.format(
-        index=scope.index(index),
-        scope=scope.where(alias),
+        scope=scope.where(alias, by_place=True),
         phase="" if phase is None else f"AND {alias}.phase = :phase",
     )
     return _fragment_candidates(connection, _keys(connection, query, scope, limit, asked))
@@ -151,7 +150,7 @@ def errors(connection: Connection, keys: Sequence[int]) -> dict[int, ErrorPatter
         "SELECT e.key, e.id, e.family, e.error_type, e.template, m.keywords, m.context "
         "FROM json_each(?) AS asked CROSS JOIN error_pattern e ON e.key = asked.value "
         "CROSS JOIN met m ON m.error = e.key AND m.trajectory = (SELECT trajectory FROM met "
-        "INDEXED BY met_first WHERE error = e.key ORDER BY trajectory_id LIMIT 1)",
+        "INDEXED BY met_by_error WHERE error = e.key ORDER BY trajectory_id LIMIT 1)",
         (_json(keys),),
     )
     return {row[0]: rows.error_of(row[1:]) for row in found}

@@ -20,6 +20,8 @@ _PRAGMAS = (
     "PRAGMA secure_delete = ON",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -16000",
+    # In pages: a page that several runs change goes from the log into the file once.
+    "PRAGMA wal_autocheckpoint = 4000",
 )
 _MOST_AT_ONCE = 64
 _inherited: list[sqlite3.Connection] = []

@@ -139,7 +139,11 @@ class WordCounts:
 
 
 def _document(tenant: int, text: str) -> str:
-    return " ".join(_token(tenant, word) for word in sorted(set(words(text))))
+    # What `words` gives is in lower case: where it is ASCII it is plain.
+    return " ".join(
+        f"{tenant}_{word}" if word.isascii() else _token(tenant, word)
+        for word in dict.fromkeys(words(text))
+    )
 
 
 def _token(tenant: int, word: str) -> str:

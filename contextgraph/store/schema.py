@@ -9,6 +9,8 @@ APPLICATION_ID = 0x43477261  # "CGra", in the header of every memory file
 # One tuple of statements per version, never changed once released. Keys of fragments and
 # recoveries are the key of their run, shifted by RUN_BITS, plus their order: the rows of one run
 # lie side by side, and keys of runs are never used twice (projection and word counts rely on it).
+# Indices cost more than rows: each is one more page in the log for each new row, so those that only
+# a question to all repositories would use are there only where such questions are asked often.
 # No foreign keys: bundles are checked before they are written, whole runs go by ranges of keys, and
 # enforcing them would need an index for every reference.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -47,18 +49,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             start INTEGER NOT NULL, stop INTEGER NOT NULL, fragment_type TEXT NOT NULL,
             phase TEXT NOT NULL, outcome TEXT NOT NULL, description TEXT NOT NULL,
             action_sequence TEXT NOT NULL, files TEXT NOT NULL, open_file TEXT,
-            repo TEXT NOT NULL, task_type TEXT NOT NULL,
-            UNIQUE (tenant, id))""",
-        "CREATE INDEX fragment_newest ON fragment (tenant, phase, seen_at DESC)",
-        "CREATE INDEX fragment_newest_in_place ON fragment (place, phase, seen_at DESC)",
+            repo TEXT NOT NULL, task_type TEXT NOT NULL)""",
+        "CREATE INDEX fragment_newest ON fragment (place, phase, seen_at DESC)",
         """CREATE TABLE touched (
             fragment INTEGER NOT NULL, file_name TEXT NOT NULL,
             tenant INTEGER NOT NULL, trajectory INTEGER NOT NULL, place INTEGER NOT NULL,
             phase TEXT NOT NULL, seen_at INTEGER NOT NULL,
             PRIMARY KEY (fragment, file_name)) WITHOUT ROWID""",
         """CREATE INDEX touched_newest
-            ON touched (tenant, file_name, seen_at DESC, place, phase, trajectory)""",
-        """CREATE INDEX touched_newest_in_place
             ON touched (place, file_name, seen_at DESC, phase, trajectory)""",
         """CREATE TABLE error_pattern (
             key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, id TEXT NOT NULL,
@@ -73,15 +71,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             seen_at INTEGER NOT NULL, steps INTEGER NOT NULL, cleared INTEGER NOT NULL,
             keywords TEXT NOT NULL, context TEXT NOT NULL,
             PRIMARY KEY (trajectory, error)) WITHOUT ROWID""",
-        "CREATE INDEX met_first ON met (error, trajectory_id)",
-        """CREATE INDEX met_newest
-            ON met (error, seen_at DESC, trajectory_id, trajectory, steps, cleared)""",
-        """CREATE INDEX met_newest_in_place
-            ON met (error, place, seen_at DESC, trajectory_id, trajectory, steps, cleared)""",
         """CREATE INDEX met_by_error
-            ON met (tenant, error, seen_at, trajectory, steps, cleared)""",
+            ON met (error, trajectory_id, tenant, seen_at, trajectory, steps, cleared)""",
         """CREATE INDEX met_by_error_in_place
-            ON met (place, error, seen_at, trajectory, steps, cleared)""",
+            ON met (place, error, seen_at DESC, trajectory_id, trajectory, steps, cleared)""",
         """CREATE TABLE caused (
             fragment INTEGER NOT NULL,
             error INTEGER NOT NULL,
@@ -90,8 +83,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             steps TEXT NOT NULL, locations TEXT NOT NULL,
             PRIMARY KEY (fragment, error)) WITHOUT ROWID""",
         """CREATE INDEX caused_by_error
-            ON caused (tenant, phase, error, trajectory, seen_at, step_count)""",
-        """CREATE INDEX caused_by_error_in_place
             ON caused (place, phase, error, trajectory, seen_at, step_count)""",
         """CREATE TABLE recovered (
             key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL,

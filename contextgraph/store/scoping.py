@@ -26,14 +26,24 @@ class Scoped:
     has_excluded: bool
     has_as_of: bool
 
-    def where(self, alias: str, key: str = "trajectory") -> str:
-        """The condition on the rows of *alias*, whose column *key* is the key of the run."""
-        terms = [f"{alias}.tenant = :tenant" if self.place is None else f"{alias}.place = :place"]
+    def where(self, alias: str, key: str = "trajectory", *, by_place: bool = False) -> str:
+        """The condition on the rows of *alias*, whose column *key* is the key of the run.
+
+        *by_place*: in a form that an index by place serves even where all places are asked for.
+        """
+        terms = [self._repository(alias, by_place)]
         if self.has_as_of:
             terms.append(f"{alias}.seen_at <= :as_of")
         if self.has_excluded:
             terms.append(f"{alias}.{key} NOT IN ({_EXCLUDED})")
         return " AND ".join(terms)
+
+    def _repository(self, alias: str, by_place: bool) -> str:
+        if self.place is not None:
+            return f"{alias}.place = :place"
+        if by_place:
+            return f"{alias}.place IN (SELECT key FROM place WHERE tenant = :tenant)"
+        return f"{alias}.tenant = :tenant"
 
     def index(self, name: str) -> str:
         """The name of the index to use: there are two of each, one by place."""

@@ -31,7 +31,7 @@ SELECT c.error, count(*) AS runs, sum(c.steps), sum(EXISTS (
     SELECT 1 FROM met m WHERE m.trajectory = c.trajectory AND m.error = c.error AND m.cleared))
 FROM (
     SELECT c.error, c.trajectory, sum(c.step_count) AS steps
-    FROM caused c INDEXED BY {index} WHERE {scope} AND c.phase = :phase
+    FROM caused c INDEXED BY caused_by_error WHERE {scope} AND c.phase = :phase
     GROUP BY c.error, c.trajectory) AS c
 GROUP BY c.error"""
 _MOST_COMMON = """
@@ -42,7 +42,7 @@ SELECT m.trajectory_id FROM met m INDEXED BY {index}
 WHERE m.error = :error AND {scope} {phase}
 ORDER BY m.seen_at DESC, m.trajectory_id LIMIT :limit"""
 _IN_PHASE = """
-AND EXISTS (SELECT 1 FROM caused c INDEXED BY caused_by_error_in_place WHERE c.place = m.place
+AND EXISTS (SELECT 1 FROM caused c INDEXED BY caused_by_error WHERE c.place = m.place
     AND c.phase = :phase AND c.error = m.error AND c.trajectory = m.trajectory)"""
 _ERROR_FREQUENCY = """
 SELECT e.error_type, count(DISTINCT c.fragment) AS fragments
@@ -62,8 +62,7 @@ def common_errors(
         index = scope.index("met_by_error")
         counted = _MET.format(index=index, scope=scope.where("m"), error="")
     else:
-        index = scope.index("caused_by_error")
-        counted = _MET_IN_PHASE.format(index=index, scope=scope.where("c"))
+        counted = _MET_IN_PHASE.format(scope=scope.where("c", by_place=True))
     asked = {**scope.parameters, **_phase(phase), "limit": max(0, limit)}
     counts = connection.execute(_MOST_COMMON.format(counted=counted), asked).fetchall()
     return _tallies(connection, scope, phase, counts)
@@ -144,7 +143,7 @@ def _tally(
 ) -> ErrorTally:
     error, runs, steps, cleared = row
     query = _NEWEST_RUNS.format(
-        index=scope.index("met_newest"),
+        index=scope.index("met_by_error"),
         scope=scope.where("m"),
         phase="" if phase is None else _IN_PHASE,
     )
