@@ -19,6 +19,8 @@ _JS_PLACE = re.compile(
 )
 _TAP = re.compile(r"^not ok \d+(?: - )?([^\n]*)", re.MULTILINE)
 _TAP_PLACE = re.compile(r"^[ \t]+location: '([^'\n]+?:\d+)(?::\d+)?'", re.MULTILINE)
+_GTEST = re.compile(r"^\[ {2}FAILED {2}\] ([^\n]*)", re.MULTILINE)
+_GTEST_PLACE = re.compile(r"^([^\s:]{1,300}:\d+): Failure\n([^\n]*)", re.MULTILINE)
 _MOCHA = re.compile(r"^[ \t]+[1-9]\d* failing$", re.MULTILINE)
 _GO_FAIL = re.compile(r"^[ \t]*--- FAIL: (\S+)", re.MULTILINE)
 _GO_PLACE = re.compile(r"^[ \t]+(\S+_test\.go:\d+): ?([^\n]*)", re.MULTILINE)
@@ -85,6 +87,15 @@ def _tap(text: str) -> Finding | None:
     return _failure("test failure", failed[1], place[1] if place else None)
 
 
+def _gtest(text: str) -> Finding | None:
+    """GoogleTest, and runners that report in its manner."""
+    if not (failed := _GTEST.search(text)):
+        return None
+    if place := _GTEST_PLACE.search(text):
+        return _failure("test failure", place[2], place[1])
+    return _failure("test failure", failed[1])
+
+
 def _go(text: str) -> Finding | None:
     failed = _GO_FAIL.search(text)
     panic = _GO_PANIC.search(text)
@@ -124,6 +135,7 @@ def _gradle(text: str) -> Finding | None:
 
 _REPORTS: tuple[tuple[str, Callable[[str], Finding | None]], ...] = (
     (" fail", _javascript),
+    ("[  FAILED  ]", _gtest),
     ("not ok ", _tap),
     ("FAIL", _go),
     ("panic: ", _go),

@@ -48,6 +48,7 @@ _IN_TITLE = (
         r"does_?n[o']t do(?:es)?_not is_?n[o']t are_?n[o']t can_?n[o']t cannot won'?t not "
         r"no_longer unable_to never should_?n[o']t",
     ),
+    _start(TaskType.BUG_FIX, 6, r"bug"),
     _start(TaskType.FEATURE, 4, r"\[?(?:feature|enhancement|feat|request|rfe|proposal)"),
     _start(
         TaskType.FEATURE,

@@ -12,6 +12,11 @@ _USAGE = re.compile(
     r"(?![\w-])(?! \[OPTIONS\])"
 )
 _NOT_FOUND = re.compile(r"(File|Directory) ([^\n]{0,500}?) not found\.?(?=\n|$)")
+# Tools that stumble over a wrong path print their usage, or errors of their own script, first.
+_BEHIND_NOISE = re.compile(
+    r"(?:(?:Usage: |awk: |/\S{1,100}: line )[^\n]*\n){1,4}"
+    r"((?:Error: )?File (?:name )?[^\n]{0,500} not found\b[^\n]*)"
+)
 _ALREADY = re.compile(r"Error: File [^\n]{0,500} already exists")
 _OUT_OF_RANGE = re.compile(
     r"Error: <(?:\w+)>[^\n]*(?:must be|greater than|less than|out of range)[^\n]*"
@@ -45,6 +50,8 @@ def _patterned(head: str) -> Finding | None:
     first = head.split("\n", 1)[0]
     if match := _NOT_FOUND.match(head):
         return Finding(Family.NOT_FOUND, f"tool: {match[1]} not found", first)
+    if named := _BEHIND_NOISE.match(head):
+        return Finding(Family.NOT_FOUND, "tool: File not found", named[1])
     if match := _USAGE.match(head):
         return Finding(Family.TOOL_USAGE, f"tool: Usage: {match[1]}", first)
     if _ALREADY.match(head):

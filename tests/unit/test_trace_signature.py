@@ -224,6 +224,19 @@ MAVEN = """[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0
 TSC = "src/oven.ts(3,5): error TS2322: Type 'string' is not assignable to type 'number'.\n"
 LINK = "link.c:(.text+0xa): undefined reference to `knead'\ncollect2: error: ld returned 1\n"
 
+BEHIND_USAGE = """Usage: search_file <search_term> [<file>]
+Error: File name a.py not found. Please provide a valid file name.
+"""
+BEHIND_NOISE = """awk: cannot open a.py (No such file or directory)
+/root/tools.sh: line 54: [: 3: unary operator expected
+File a.py not found
+"""
+GTEST = """[ RUN      ] Oven.Heats
+oven_test.cc:12: Failure
+Expected equality of these values:
+[  FAILED  ] Oven.Heats (0 ms)
+"""
+
 EXCEPTION, TEST, SHELL, BUILD = (
     Family.PYTHON_EXCEPTION,
     Family.TEST_FAILURE,
@@ -238,6 +251,10 @@ FAILURES = [
     ("python bake.py", "Error: no flour left\n", EXCEPTION, "printed error", None),
     ("python bake.py", "An error occurred: oven is off\ndone\n", EXCEPTION, "printed error", None),
     ("python bake.py", "Error: KeyError: 'yeast'\n", EXCEPTION, "KeyError", None),
+    ("python bake.py", "Caught an IndexError: too short\n", EXCEPTION, "IndexError", None),
+    ("python bake.py", "Error parsing the recipe.\n", EXCEPTION, "printed error", None),
+    ("python bake.py", "Kneading failed: no dough\n", EXCEPTION, "printed error", None),
+    ("python bake.py", "1 validation error for Loaf\nsize\n", EXCEPTION, "printed error", None),
     ("python bad.py", BARE_SYNTAX, Family.SYNTAX_ERROR, "SyntaxError", "/bakery/bad.py:1"),
     ("edit 1:2\nx\nend_of_edit", REFUSED, Family.EDIT_REJECTED, "F821 undefined name", None),
     ("pytest", PYTEST, TEST, "AssertionError", "test_bread.py:4"),
@@ -274,6 +291,9 @@ FAILURES = [
         "tool: File already exists",
         None,
     ),
+    ("search_file x a.py", BEHIND_USAGE, Family.NOT_FOUND, "tool: File not found", None),
+    ("open a.py 3", BEHIND_NOISE, Family.NOT_FOUND, "tool: File not found", None),
+    ("./oven_test", GTEST, TEST, "test failure", "oven_test.cc:12"),
     ("open a.py", "File a.py not found", Family.NOT_FOUND, "tool: File not found", None),
     (
         'search_dir "x" src',
