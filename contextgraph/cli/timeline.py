@@ -6,11 +6,13 @@ from rich.panel import Panel
 from rich.text import Text
 
 from contextgraph.cli.output import one_line, plain, screen
-from contextgraph.model import Fragment, FragmentOutcome, LoopInfo
+from contextgraph.model import Fragment, FragmentOutcome, FragmentType, LoopInfo
 from contextgraph.trace import Recovery, StepTrace
 from contextgraph.writing import Inspection
 
 PHASE_WIDTH = 15
+# Of a loop, the first steps and the last are shown; `--json` has all.
+LOOP_HEAD, LOOP_TAIL = 9, 2
 OUTCOME_STYLES = {
     FragmentOutcome.COMPLETED: "cyan",
     FragmentOutcome.RECOVERED: "green",
@@ -24,9 +26,13 @@ def show_timeline(inspection: Inspection) -> None:
     console.print(_title(inspection))
     for fragment in inspection.fragments:
         console.print(_border(fragment), no_wrap=True, overflow="ellipsis")
+        folded = _folded(fragment)
         for step in inspection.trace.steps[fragment.start : fragment.end + 1]:
-            for line in _lines(step, inspection, console.width):
-                console.print(line, no_wrap=True, overflow="ellipsis")
+            if step.index == folded.start and folded:
+                console.print(f"│       … {len(folded)} more steps of this loop", style="dim")
+            if step.index not in folded:
+                for line in _lines(step, inspection, console.width):
+                    console.print(line, no_wrap=True, overflow="ellipsis")
     if not inspection.fragments:
         console.print("no steps", style="dim")
     console.print()
@@ -80,6 +86,13 @@ def _border(fragment: Fragment) -> Text:
         (f"  {fragment.start}-{fragment.end}  ", "dim"),
         (one_line(fragment.description, 240), "italic"),
     )
+
+
+def _folded(fragment: Fragment) -> range:
+    """The steps of a long loop that say nothing new."""
+    if fragment.fragment_type is not FragmentType.LOOP:
+        return range(0)
+    return range(fragment.start + LOOP_HEAD, fragment.end + 1 - LOOP_TAIL)
 
 
 def _lines(step: StepTrace, inspection: Inspection, width: int) -> Iterator[Text]:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from contextgraph.model import FragmentOutcome, FragmentType, LoopInfo, Phase
 from contextgraph.trace import ActionKind, Recovery, StepTrace, Trace
 
-_FIXING = frozenset({Phase.FIXING, Phase.TESTING})
 _CHANGES = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE})
 
 # A recovery within this many steps is one story, whatever phases it passes through; a longer one
@@ -67,7 +66,7 @@ def classify(
         return FragmentType.ERROR_RECOVERY, FragmentOutcome.RECOVERED
     if any(step.error for step in steps):
         return FragmentType.FAILED_ATTEMPT, FragmentOutcome.FAILED
-    if steps[0].phase in _FIXING and any(step.reading.kind in _CHANGES for step in steps):
+    if any(step.phase is Phase.FIXING and step.reading.kind in _CHANGES for step in steps):
         return FragmentType.SUCCESSFUL_FIX, FragmentOutcome.COMPLETED
     return FragmentType.EXPLORATION, FragmentOutcome.COMPLETED
 

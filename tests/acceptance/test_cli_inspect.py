@@ -139,3 +139,10 @@ def test_inspecting_makes_no_memory(runs: Path, tmp_path: Path) -> None:
     contextgraph("inspect", runs)
 
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_long_loop_is_folded_for_people(tmp_path: Path) -> None:
+    stuck = run([("python reproduce.py", NO_MODULE, 1)] * 30)
+    out = contextgraph("inspect", write_runs(tmp_path / "stuck.jsonl", [stuck])).out
+    assert "… 19 more steps of this loop" in out
+    assert out.count("✗") == 11
