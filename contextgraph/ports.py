@@ -30,7 +30,11 @@ from contextgraph.model import (
 
 
 class TrajectoryStore(Protocol):
-    """Keeps what was learned."""
+    """Keeps what was learned.
+
+    What it holds does not depend on the order of learning: an error that several runs met is told
+    (keywords, context) in the words of the run of least id among those that are there.
+    """
 
     def add_bundle(self, bundle: Bundle) -> LearnStatus:
         """Keep *bundle* whole and durably, or raise and keep nothing.
@@ -42,7 +46,8 @@ class TrajectoryStore(Protocol):
     def replace_bundle(self, bundle: Bundle) -> None:
         """Put *bundle* in the place of the trajectory of its id, in one transaction.
 
-        When it was learned, its outcome, and counts of shown advice stay as they were.
+        When it was learned, its outcome, and counts of shown advice stay as they were. Raises
+        `StoreError` where it is unknown: a run that was forgotten meanwhile does not come back.
         """
 
     def trajectory(self, trajectory_id: str) -> Trajectory | None:
@@ -58,14 +63,22 @@ class TrajectoryStore(Protocol):
         """The fragments of one run, in order."""
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
-        """Remove these runs with all that only they support; how many were known."""
+        """Remove these runs with all that only they support; how many were known.
+
+        The credit of their fragments goes too, and no text of theirs is left behind.
+        """
 
     def close(self) -> None:
         """Release files and connections; closing twice is harmless."""
 
 
 class RetrievalStore(Protocol):
-    """Proposes candidates for the channels."""
+    """Proposes candidates for the channels.
+
+    Of *words*, the eight rarest known ones count (ties by the word). The relevance of a text is the
+    sum of what those it has are worth: 1 + round(1000 ln((1 + N) / n)), where n of all N texts of
+    its kind have the word.
+    """
 
     def recoveries_for_error(
         self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
@@ -123,14 +136,21 @@ class StatisticsStore(Protocol):
         """Error type -> in how many fragments it occurred, most frequent first, then by name."""
 
     def error_transitions(self) -> Mapping[str, Mapping[str, int]]:
-        """Error type -> the error type that came next in the same run -> how often."""
+        """Error type -> the error type that came next in the same run -> how often.
+
+        Errors of one step follow each other by the ids of their patterns. Most frequent first, then
+        by name, in both mappings.
+        """
 
 
 class ExposureStore(Protocol):
     """Remembers what was shown, and what came of it."""
 
     def add_exposure(self, context_id: str, items: Sequence[str], shown_at: datetime) -> None:
-        """Note that *items* (ids of fragments and methodologies) were shown as *context_id*."""
+        """Note that *items* (ids of fragments and methodologies) were shown as *context_id*.
+
+        A context that is noted already stays as it is.
+        """
 
     def report_outcome(self, context_id: str, helped: bool) -> bool:
         """Credit or debit the items of a context; False where it is unknown or was reported."""

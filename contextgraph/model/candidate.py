@@ -41,7 +41,8 @@ class FragmentCandidate:
 class ErrorTally:
     """How a kind of error went within a scope: counts of runs and of steps.
 
-    *cleared_runs* are those of *runs* in which it was cleared at least once.
+    *cleared_runs* are those of *runs* in which it was cleared at least once; *trajectories* names
+    the newest ten of *runs*, newest first.
     """
 
     error: ErrorPattern
