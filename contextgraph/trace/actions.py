@@ -163,8 +163,9 @@ def _relative(command: CommandReading, cwd: str | None, open_file: str | None) -
     if command.on_open_file and open_file:
         paths = (open_file, *paths)
     where = _directory(cwd, command.directory)
-    targets = tuple(dict.fromkeys(repository_path(path, where) for path in paths))
-    changed = tuple(dict.fromkeys(repository_path(path, where) for path in command.changed))
+    relative = {path: repository_path(path, where) for path in (*paths, *command.changed)}
+    targets = tuple(dict.fromkeys(relative[path] for path in paths))
+    changed = tuple(dict.fromkeys(relative[path] for path in command.changed))
     return ActionReading(command.kind, command.verb, targets, command.text, changed)
 
 

@@ -4,13 +4,14 @@ import posixpath
 import re
 
 _FILE_NAME = re.compile(r"[\w@+=.-]*[\w-]\.[A-Za-z][\w]{0,9}(?:::\S+)?")
+_NO_PATH = re.compile(r"[*?|^\\ \n]")
 _SYSTEM = frozenset({"home", "Users", "tmp", "usr", "root", "opt", "var", "etc", "private", "mnt"})
 _NESTED = frozenset({"workspace", "workspaces"})
 
 
 def looks_like_path(word: str) -> bool:
     """True for a word that names a file or directory rather than an option or a pattern."""
-    if not word or word[0] in "-$+%=@" or len(word) > 300 or any(c in word for c in "*?|^\\ \n"):
+    if not word or word[0] in "-$+%=@" or len(word) > 300 or _NO_PATH.search(word):
         return False
     return "/" in word or _FILE_NAME.fullmatch(word) is not None
 

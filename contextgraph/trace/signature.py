@@ -49,6 +49,8 @@ _PROGRAMS: tuple[Evidence, ...] = (
     printed_error,
 )
 _ANSWERS: tuple[Evidence, ...] = (timeout, refused_edit, tool_answer)
+# What begins so is neither a refusal nor a complaint of a tool.
+_NO_ANSWER = ("[File: ", "Found ", "No matches found", "Traceback ", "Your command ran")
 
 # Exit codes that tell of an answer, not of a failure: nothing found, files differ, test is false.
 _ANSWERS_NO = re.compile(r"\b(?:[ef]?grep|rg|ag|diff|cmp|test|which|find|pgrep|type|command)\b|\[ ")
@@ -86,7 +88,7 @@ def signature_of(text: str) -> ErrorSignature | None:
 def _found(text: str, reading: ActionReading) -> Finding | None:
     if not text or text.isspace():
         return None
-    for look in _ANSWERS:
+    for look in (timeout,) if text.startswith(_NO_ANSWER) else _ANSWERS:
         if found := look(text):
             return found
     if _only_displays(text, reading):

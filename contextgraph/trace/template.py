@@ -22,9 +22,11 @@ _MASKED = re.compile(
     |(?P<hex>\b0[xX][0-9a-fA-F]+\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b)
     |(?P<number>(?<![\w.>])[vV+-]?\d++(?:[.,_]\d++)*(?:[eE][+-]?\d++)?
         (?:\.?(?:dev|post|rc|a|b)\d++)?(?!\w))
+    |(?P<plural>(?<=argument)s\b)
     |(?P<blank>\s+)""",
     re.VERBOSE,
 )
+_NAMES = re.compile(r"<name>(?:(?:,|,? and|,? or) <name>)+")
 
 
 def template_of(message: str) -> str:
@@ -42,13 +44,16 @@ def template_of(message: str) -> str:
 
 
 def _masked(text: str) -> str:
-    return _MASKED.sub(_mask, text).strip()[:TEMPLATE_LENGTH].rstrip()
+    masked = _NAMES.sub("<name>", _MASKED.sub(_mask, text))
+    return masked.strip()[:TEMPLATE_LENGTH].rstrip()
 
 
 def _mask(match: re.Match[str]) -> str:
     kind = match.lastgroup
     if kind == "blank":
         return " "
+    if kind == "plural":
+        return ""
     if kind == "mask" or not match.group():
         return match.group()
     return f"<{kind}>"

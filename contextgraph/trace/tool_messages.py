@@ -6,7 +6,6 @@ from contextgraph.model import Family
 from contextgraph.trace.finding import Finding
 
 _HEAD = 2000
-_PLAIN = ("[File: ", "Found ", "No matches found", "Traceback ", "Your command ran")
 _USAGE = re.compile(
     r"Usage: (edit|open|goto|scroll_up|scroll_down|create|search_dir|search_file|find_file|submit)"
     r"(?![\w-])(?! \[OPTIONS\])"
@@ -38,8 +37,6 @@ _STARTS = (
 def tool_answer(text: str) -> Finding | None:
     """The complaint that *text* starts with, where a tool made it."""
     head = text[:_HEAD].strip()
-    if head.startswith(_PLAIN):
-        return None
     for start, family, error_type in _STARTS:
         if head.startswith(start):
             return Finding(family, error_type, head.split("\n", 1)[0])

@@ -63,7 +63,7 @@ def raised(line: str, following: Iterator[str], location: str | None) -> Finding
         return Finding(Family.PYTHON_EXCEPTION, "Exception", line, location)
     error_type = bare_class(match[1])
     family = Family.SYNTAX_ERROR if error_type in _SYNTAX else Family.PYTHON_EXCEPTION
-    return Finding(family, error_type, _message(match[2] or "", following), location)
+    return Finding(family, error_type, _message(match[2], following), location)
 
 
 def bare_class(name: str) -> str:
@@ -72,8 +72,10 @@ def bare_class(name: str) -> str:
     return ".".join(parts[-2:]) if parts[-1] in ("error", "Error") else parts[-1]
 
 
-def _message(first: str, following: Iterator[str]) -> str:
+def _message(first: str | None, following: Iterator[str]) -> str:
     """The *first* line of a message, with two more where it only announces them."""
+    if first is None:
+        return ""
     if first.strip() and not first.rstrip().endswith(":") and "validation error" not in first:
         return first
     more = [line.strip() for line, _ in zip(following, range(2), strict=False)]

@@ -503,6 +503,16 @@ def test_an_exception_that_the_interpreter_ignored_is_not_the_one_that_counts():
     assert signature.error_type == "ValueError"
 
 
+def test_what_a_program_prints_after_an_exception_is_not_its_message():
+    raised = '  File "a.py", line 1, in f\nAssertionError\n'
+    text = f"Traceback (most recent call last):\n{raised}Oven off\n"
+
+    signature = signature_of(text)
+
+    assert signature is not None
+    assert signature.message == ""
+
+
 def test_text_without_a_failure_has_no_signature():
     assert signature_of("all is well") is None
     assert signature_of("  \n") is None

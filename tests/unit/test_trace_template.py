@@ -13,7 +13,7 @@ from contextgraph.trace.template import template_of
         ("File /a/b.py not found", "File oven.py not found"),
         (
             "bake() missing 1 required positional argument: 'heat'",
-            "Oven.knead() missing 2 required positional argument: 'n'",
+            "Oven.knead() missing 3 required positional arguments: 'n', 'm', and 'o'",
         ),
         ("<Oven object at 0x7f01aa> is cold", "<Oven object at 0x7f99> is cold"),
         ("404 for url: https://a.example/x?y=1", "404 for url: http://b.example"),
