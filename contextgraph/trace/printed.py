@@ -24,6 +24,7 @@ _MARKS = (
     r"(?:Error|Exception) (?:occurred|raised|caught|while|during|in)\b[^:\n]{0,80}:",
     r"Error [a-z]{3,12}ing\b[^:\n]{0,80}(?::|(?=\.?$))",
     r"[A-Z][\w ]{1,40} failed(?: with[^:\n]{0,60})?:",
+    r"(?:An e|E)rror occurr?ed(?=\.?$)",
     r"\d+ validation errors? for(?= )",
     r"(?:Caught e|E)xception:",
     r"Failed (?:to|with)\b[^:\n]{0,80}:",
@@ -36,7 +37,9 @@ _CLASS = re.compile(
     re.MULTILINE,
 )
 _STARTS_WITH_CLASS = re.compile(r"((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception))\b(?::[ ]?|\()?")
-_HARMLESS = re.compile(r"(?i)^[ \t]*(?:0\b|none\b|no errors?\b|pip's dependency|false\b|\[\]|$)")
+_HARMLESS = re.compile(
+    r"(?i)^[ \t]*(?:0\b|none\b|no errors?(?:[.,;]|\s*$)|pip's dependency|false\b|\[\]|$)"
+)
 _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 
 
@@ -56,7 +59,7 @@ def printed_error(text: str) -> Finding | None:
     if match := _CLASS.search(text):
         return named(match[1], match[2])
     for match in _MARKED.finditer(text):
-        if not _HARMLESS.match(match[2]) or match[1].startswith("Error "):
+        if not _HARMLESS.match(match[2]) or match[1].startswith(("Error ", "An error")):
             return _marked(match[1], match[2])
     return None
 

@@ -253,6 +253,8 @@ FAILURES = [
     ("python bake.py", "Error: KeyError: 'yeast'\n", EXCEPTION, "KeyError", None),
     ("python bake.py", "Caught an IndexError: too short\n", EXCEPTION, "IndexError", None),
     ("python bake.py", "Error parsing the recipe.\n", EXCEPTION, "printed error", None),
+    ("python bake.py", "Error occurred\n", EXCEPTION, "printed error", None),
+    ("python bake.py", "Test failed: No error raised for rye\n", EXCEPTION, "printed error", None),
     ("python bake.py", "Kneading failed: no dough\n", EXCEPTION, "printed error", None),
     ("python bake.py", "1 validation error for Loaf\nsize\n", EXCEPTION, "printed error", None),
     ("python bad.py", BARE_SYNTAX, Family.SYNTAX_ERROR, "SyntaxError", "/bakery/bad.py:1"),
@@ -433,6 +435,7 @@ HARMLESS = [
     ("python bake.py", "Script completed successfully, no errors.\n"),
     ("python bake.py", "0 errors, 0 failed\nerrors: 0\n"),
     ("python bake.py", "ValueError raised as expected\n"),
+    ("python bake.py", "Error: None\n"),
     ("pytest", "3 passed, 0 failed in 0.12s\n"),
     (
         "pytest",
