@@ -15,8 +15,11 @@ _NAMED_RUNS = 10
 def warnings_for(
     query: Query, store: RetrievalStore, gate: Gate, limit: int
 ) -> tuple[FailureWarning, ...]:
-    """Failures that fit the state: this error, where most runs never cleared it; then what runs
-    in this repository and phase commonly meet."""
+    """Failures that fit the state, at most *limit*, in this order.
+
+    The error asked about, where most runs never cleared it; then what runs in this repository and
+    phase commonly meet and a third of them never cleared.
+    """
     found: dict[str, FailureWarning] = {}
     for tally in _fitting(query, store):
         if tally.runs >= gate.runs_for_warning:
@@ -31,7 +34,7 @@ def _fitting(query: Query, store: RetrievalStore) -> Iterable[ErrorTally]:
             yield tally
     if query.state.repo and query.state.phase:
         common = store.common_errors(query.state.phase, query.scope, _TALLIES)
-        yield from (tally for tally in common if tally.cleared_runs < tally.runs)
+        yield from (tally for tally in common if 3 * tally.cleared_runs <= 2 * tally.runs)
 
 
 def _warning(query: Query, tally: ErrorTally) -> FailureWarning:
