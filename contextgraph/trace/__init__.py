@@ -1,14 +1,14 @@
 """Reading a run: what happened at each step, and what the steps come to."""
 
-from contextgraph.trace.actions import ActionReading, canonical, read_action
+from contextgraph.trace.actions.kinds import ActionKind
+from contextgraph.trace.actions.reading import ActionReading, canonical, read_action
+from contextgraph.trace.errors.signature import recognise, signature_of
 from contextgraph.trace.files import files_changed
-from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
 from contextgraph.trace.phase import PhaseTracker, phases_of
 from contextgraph.trace.predicament import is_same_predicament
-from contextgraph.trace.recovery import Recovery, recoveries_of
+from contextgraph.trace.recoveries.recovery import Recovery, recoveries_of
 from contextgraph.trace.run import Trace, trace
-from contextgraph.trace.signature import recognise, signature_of
 from contextgraph.trace.state import state_at, states_of
 from contextgraph.trace.steps import StepTrace, read_steps
 from contextgraph.trace.task import task_type_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from contextgraph.trace.kinds import ActionKind
+from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.steps import StepTrace
 
 _NEW_TEXT = ("new_str", "new_string", "file_text", "content", "new_text", "text")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from contextgraph.model import ErrorSignature, Family
-from contextgraph.trace.signature import signature_of
+from contextgraph.trace.errors.signature import signature_of
 
 EXCERPT_CHARS = 2_000
 _PART = 640

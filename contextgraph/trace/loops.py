@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from contextgraph.model import LoopInfo, LoopKind, LoopSeverity, Phase, State
-from contextgraph.trace.kinds import ActionKind
+from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.predicament import Predicament, predicament_in, predicament_of
 from contextgraph.trace.steps import StepTrace
 

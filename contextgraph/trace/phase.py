@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 
 from contextgraph.model import Phase
-from contextgraph.trace.actions import ActionReading
-from contextgraph.trace.kinds import ActionKind
+from contextgraph.trace.actions.kinds import ActionKind
+from contextgraph.trace.actions.reading import ActionReading
 
 _SCRIPT = re.compile(
     r"(?:^|[/_-])(?:reproduc\w*|repro\d*|test|tests|check|debug|demo|example|verify|try|simulat\w*"

@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 
 from contextgraph.model import Action, ErrorSignature, Phase, State, Step
-from contextgraph.trace.actions import canonical, read_action
+from contextgraph.trace.actions.kinds import ActionKind
+from contextgraph.trace.actions.reading import canonical, read_action
 from contextgraph.trace.edits import edited_file, is_edit, new_lines
-from contextgraph.trace.kinds import ActionKind
-from contextgraph.trace.signature import recognise, signature_of
+from contextgraph.trace.errors.signature import recognise, signature_of
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import one_line
 

@@ -1,6 +1,6 @@
 """What early exploration shows of a repository."""
 
-from contextgraph.trace.kinds import ActionKind
+from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.steps import StepTrace
 
 SUMMARY_CHARS = 600

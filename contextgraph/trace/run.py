@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from contextgraph.model import LoopInfo, RawTrajectory, TaskType
 from contextgraph.trace.loops import loops_of
-from contextgraph.trace.recovery import Recovery, recoveries_of
+from contextgraph.trace.recoveries.recovery import Recovery, recoveries_of
 from contextgraph.trace.steps import StepTrace, read_steps
 from contextgraph.trace.task import task_type_of
 

@@ -6,7 +6,7 @@ from itertools import islice
 
 from contextgraph.model import Phase, RawTrajectory, State
 from contextgraph.trace.excerpt import excerpt_of
-from contextgraph.trace.open_errors import OpenError, OpenErrors
+from contextgraph.trace.recoveries.open_errors import OpenError, OpenErrors
 from contextgraph.trace.repository import RepositorySummary
 from contextgraph.trace.steps import StepTrace, read_steps
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contextgraph.model import ErrorSignature, Phase, RawTrajectory, Step
-from contextgraph.trace.actions import ActionReading, read_action
+from contextgraph.trace.actions.reading import ActionReading, read_action
+from contextgraph.trace.errors.signature import recognise
 from contextgraph.trace.phase import PhaseTracker
-from contextgraph.trace.signature import recognise
 
 
 @dataclass(frozen=True, slots=True)

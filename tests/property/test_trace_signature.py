@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.model import Action
-from contextgraph.trace.actions import canonical, read_action
-from contextgraph.trace.keywords import keywords_of
+from contextgraph.trace.actions.reading import canonical, read_action
+from contextgraph.trace.errors.keywords import keywords_of
+from contextgraph.trace.errors.signature import recognise, signature_of
+from contextgraph.trace.errors.template import template_of
 from contextgraph.trace.phase import PhaseTracker
-from contextgraph.trace.signature import recognise, signature_of
 from contextgraph.trace.task import task_type_of
-from contextgraph.trace.template import template_of
 
 _LOG_WORDS = st.sampled_from(
     [

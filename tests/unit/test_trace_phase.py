@@ -1,7 +1,7 @@
 """What the agent is about."""
 
 from contextgraph.model import Action, Phase
-from contextgraph.trace.actions import read_action
+from contextgraph.trace.actions.reading import read_action
 from contextgraph.trace.phase import PhaseTracker, phases_of
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from contextgraph.trace import Recovery, recoveries_of
-from contextgraph.trace.shell_lines import shell_line
+from contextgraph.trace.recoveries.shell_lines import shell_line
 from tests.sessions import Session, traceback
 
 FIX = "sed -i 's/kg=/weight=/' core.py"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from contextgraph.trace.keywords import keywords_of
-from contextgraph.trace.template import template_of
+from contextgraph.trace.errors.keywords import keywords_of
+from contextgraph.trace.errors.template import template_of
 
 
 @pytest.mark.parametrize(

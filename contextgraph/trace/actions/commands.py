@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from contextgraph.trace.kinds import CHANGING, KIND_OF_PROGRAM, PRECEDENCE, ActionKind
-from contextgraph.trace.paths import looks_like_path
-from contextgraph.trace.shell_words import SimpleCommand, simple_commands
+from contextgraph.trace.actions.kinds import CHANGING, KIND_OF_PROGRAM, PRECEDENCE, ActionKind
+from contextgraph.trace.actions.paths import looks_like_path
+from contextgraph.trace.actions.shell_words import SimpleCommand, simple_commands
 
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _WRITES = re.compile(r"write_text\(|\.write\(|writelines\(|open\([^)\n]{0,200}['\"][wa]b?['\"]")

@@ -4,24 +4,24 @@ import re
 from collections.abc import Callable
 
 from contextgraph.model import Action, ErrorSignature, Family
-from contextgraph.trace.actions import ActionReading, read_action
-from contextgraph.trace.builds import build_failure, foreign_exception
-from contextgraph.trace.environment import (
+from contextgraph.trace.actions.kinds import ActionKind
+from contextgraph.trace.actions.reading import ActionReading, read_action
+from contextgraph.trace.errors.builds import build_failure, foreign_exception
+from contextgraph.trace.errors.environment import (
     installer_failure,
     known_installer_failure,
     network_failure,
     timeout,
 )
-from contextgraph.trace.finding import Finding, plain, signed
-from contextgraph.trace.foreign_reports import foreign_failure
-from contextgraph.trace.kinds import ActionKind
-from contextgraph.trace.printed import printed_error, usage_error
-from contextgraph.trace.pytest_reports import conftest_failure, pytest_failure, pytest_ran
-from contextgraph.trace.rejected_edits import refused_edit
-from contextgraph.trace.shell_messages import git_message, message_of_git, shell_message
-from contextgraph.trace.tool_messages import tool_answer
-from contextgraph.trace.tracebacks import last_traceback
-from contextgraph.trace.unittest_reports import (
+from contextgraph.trace.errors.finding import Finding, plain, signed
+from contextgraph.trace.errors.foreign_reports import foreign_failure
+from contextgraph.trace.errors.printed import printed_error, usage_error
+from contextgraph.trace.errors.pytest_reports import conftest_failure, pytest_failure, pytest_ran
+from contextgraph.trace.errors.rejected_edits import refused_edit
+from contextgraph.trace.errors.shell_messages import git_message, message_of_git, shell_message
+from contextgraph.trace.errors.tool_messages import tool_answer
+from contextgraph.trace.errors.tracebacks import last_traceback
+from contextgraph.trace.errors.unittest_reports import (
     doctest_failure,
     tox_failure,
     unittest_failure,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextgraph.trace.edits import change_of, edited_file, is_edit, new_lines
-from contextgraph.trace.shell_lines import line_of
+from contextgraph.trace.recoveries.shell_lines import line_of
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import code, one_line
 

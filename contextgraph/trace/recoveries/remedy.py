@@ -4,13 +4,12 @@ import posixpath
 import re
 from collections.abc import Sequence
 
+from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.edits import edited_file, is_edit, new_lines
-from contextgraph.trace.kinds import ActionKind
-from contextgraph.trace.open_errors import Cleared
-from contextgraph.trace.refused_edits import acceptance_said
-from contextgraph.trace.reruns import is_installing, rerun_of
-from contextgraph.trace.steps import StepTrace
-from contextgraph.trace.telling import (
+from contextgraph.trace.recoveries.open_errors import Cleared
+from contextgraph.trace.recoveries.refused_edits import acceptance_said
+from contextgraph.trace.recoveries.reruns import is_installing, rerun_of
+from contextgraph.trace.recoveries.telling import (
     ACTION_CHARS,
     Remedy,
     action,
@@ -21,6 +20,7 @@ from contextgraph.trace.telling import (
     steps_between,
     typed,
 )
+from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import files_of, one_line
 
 _LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})

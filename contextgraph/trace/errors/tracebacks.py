@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from contextgraph.model import Family
-from contextgraph.trace.finding import Finding
+from contextgraph.trace.errors.finding import Finding
 
 _HEADER = "Traceback (most recent call last)"
 _IGNORED = "Exception ignored in"

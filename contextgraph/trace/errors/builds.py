@@ -3,9 +3,9 @@
 import re
 
 from contextgraph.model import Family
-from contextgraph.trace.finding import Finding, line_at
-from contextgraph.trace.foreign_reports import rust_panic
-from contextgraph.trace.tracebacks import bare_class
+from contextgraph.trace.errors.finding import Finding, line_at
+from contextgraph.trace.errors.foreign_reports import rust_panic
+from contextgraph.trace.errors.tracebacks import bare_class
 
 _RUSTC = re.compile(r"^error(?:\[(E\d{4})\])?: ([^\n]*)\n[ \t]*--> ([^\s:]+:\d+)", re.MULTILINE)
 _TSC = re.compile(

@@ -3,7 +3,7 @@
 import re
 
 from contextgraph.model import Family
-from contextgraph.trace.finding import Finding
+from contextgraph.trace.errors.finding import Finding
 
 _SHELL = re.compile(
     r"^(?:(?:/\S{0,40}/)?-?(?:bash|sh|zsh|dash|ksh|eval)(?:: (?:line )?\d+)?"

@@ -3,7 +3,7 @@
 import re
 
 from contextgraph.model import Family
-from contextgraph.trace.finding import Finding, line_at
+from contextgraph.trace.errors.finding import Finding, line_at
 
 _TAIL = 600
 _TIMEOUTS = (

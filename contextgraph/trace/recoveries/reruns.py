@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextgraph.model import ErrorSignature, Family
+from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.edits import (
     Change,
     change_of,
@@ -14,11 +15,9 @@ from contextgraph.trace.edits import (
     net_changes,
     new_lines,
 )
-from contextgraph.trace.kinds import ActionKind
-from contextgraph.trace.open_errors import Cleared
-from contextgraph.trace.shell_lines import line_of
-from contextgraph.trace.steps import StepTrace
-from contextgraph.trace.telling import (
+from contextgraph.trace.recoveries.open_errors import Cleared
+from contextgraph.trace.recoveries.shell_lines import line_of
+from contextgraph.trace.recoveries.telling import (
     ACTION_CHARS,
     Remedy,
     action,
@@ -27,6 +26,7 @@ from contextgraph.trace.telling import (
     run_of,
     steps_between,
 )
+from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import code, files_of, lines_said, one_line
 
 _NAMED = 3

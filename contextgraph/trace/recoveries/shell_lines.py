@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from contextgraph.trace.commands import read_command_line
-from contextgraph.trace.kinds import ActionKind
+from contextgraph.trace.actions.commands import read_command_line
+from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.steps import StepTrace
 
 _PART = re.compile(

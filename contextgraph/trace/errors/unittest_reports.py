@@ -3,8 +3,8 @@
 import re
 
 from contextgraph.model import Family
-from contextgraph.trace.finding import Finding
-from contextgraph.trace.tracebacks import last_traceback
+from contextgraph.trace.errors.finding import Finding
+from contextgraph.trace.errors.tracebacks import last_traceback
 
 _RAN = re.compile(r"^Ran \d+ tests? in ", re.MULTILINE)
 _FAILED = re.compile(r"^FAILED \([^\n]*\)", re.MULTILINE)

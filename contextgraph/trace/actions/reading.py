@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from contextgraph.model import Action, Json
-from contextgraph.trace.commands import CommandReading, read_command_line
-from contextgraph.trace.kinds import CHANGING, ActionKind
-from contextgraph.trace.paths import repository_path
+from contextgraph.trace.actions.commands import CommandReading, read_command_line
+from contextgraph.trace.actions.kinds import CHANGING, ActionKind
+from contextgraph.trace.actions.paths import repository_path
 
 __all__ = ["ActionKind", "ActionReading", "canonical", "read_action"]
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextgraph.model import ErrorSignature
-from contextgraph.trace.open_errors import Cleared, OpenErrors
-from contextgraph.trace.remedy import remedy_of
+from contextgraph.trace.recoveries.open_errors import Cleared, OpenErrors
+from contextgraph.trace.recoveries.remedy import remedy_of
 from contextgraph.trace.steps import StepTrace
 
 

@@ -3,7 +3,7 @@
 import re
 
 from contextgraph.model import Family
-from contextgraph.trace.finding import Finding
+from contextgraph.trace.errors.finding import Finding
 
 _HEAD = 2000
 _USAGE = re.compile(

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from contextgraph.model import ErrorSignature, Family
-from contextgraph.trace.goals import same_goal, same_run
 from contextgraph.trace.predicament import steady
+from contextgraph.trace.recoveries.goals import same_goal, same_run
 from contextgraph.trace.steps import StepTrace
 
 # Older errors than the newest 12 open ones are given up: what clears them later is chance.

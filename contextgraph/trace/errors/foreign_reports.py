@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from contextgraph.model import Family
-from contextgraph.trace.finding import Finding, line_at
+from contextgraph.trace.errors.finding import Finding, line_at
 
 _JEST_TOTAL = re.compile(
     r"^[ \t]*(?:Tests|Test Suites|Test Files):?\s+[^\n]*?\b[1-9]\d* failed", re.MULTILINE

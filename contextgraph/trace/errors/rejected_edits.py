@@ -3,7 +3,7 @@
 import re
 
 from contextgraph.model import Family
-from contextgraph.trace.finding import Finding, line_at
+from contextgraph.trace.errors.finding import Finding, line_at
 
 _REFUSED = "Your proposed edit has introduced new syntax error"
 _LISTED = re.compile(r"^- (?:([A-Z]\d{3}) )?([^\n]*)", re.MULTILINE)

@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable
 
 from contextgraph.model import Family
-from contextgraph.trace.actions import ActionReading
+from contextgraph.trace.actions.kinds import ActionKind
+from contextgraph.trace.actions.reading import ActionReading
 from contextgraph.trace.edits import edited_file, is_edit, likeness, new_lines
-from contextgraph.trace.kinds import ActionKind
 from contextgraph.trace.steps import StepTrace
 
 _WORD = re.compile(r"[A-Za-z_][\w-]*|\d+")

@@ -3,8 +3,8 @@
 import re
 
 from contextgraph.model import Family
-from contextgraph.trace.finding import Finding
-from contextgraph.trace.tracebacks import bare_class, last_traceback
+from contextgraph.trace.errors.finding import Finding
+from contextgraph.trace.errors.tracebacks import bare_class, last_traceback
 
 _SUMMARY = re.compile(
     r"^(?:=+ )?((?:no tests ran|\d+ (?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?"

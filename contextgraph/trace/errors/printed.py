@@ -3,8 +3,8 @@
 import re
 
 from contextgraph.model import Family
-from contextgraph.trace.finding import Finding
-from contextgraph.trace.tracebacks import bare_class
+from contextgraph.trace.errors.finding import Finding
+from contextgraph.trace.errors.tracebacks import bare_class
 
 PRINTED = "printed error"
 USAGE = "argparse usage error"

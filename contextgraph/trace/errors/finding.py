@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from contextgraph.model import ErrorSignature, Family
-from contextgraph.trace.keywords import keywords_of
-from contextgraph.trace.template import template_of
+from contextgraph.trace.errors.keywords import keywords_of
+from contextgraph.trace.errors.template import template_of
 
 MESSAGE_LENGTH = 300
 _CONTROL = re.compile(

@@ -1,0 +1,1 @@
+"""What an agent did at a step, read off its action."""

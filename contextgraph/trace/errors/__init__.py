@@ -1,0 +1,1 @@
+"""Whether an observation shows a failure, and which."""
