@@ -1,9 +1,10 @@
 """The façade: what an agent loop, a batch job or an entrance calls."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -18,6 +19,7 @@ from contextgraph.model import (
     State,
 )
 from contextgraph.ports import GraphStore
+from contextgraph.replay import Evaluation, Moment, Walk, evaluate, evaluate_online, judge_related
 from contextgraph.retrieval import MAX_TOKENS, render
 from contextgraph.stats import MemoryStats
 from contextgraph.wiring import Parts, build
@@ -146,6 +148,38 @@ class AgentMemory:
             context, shown_at = self._shown.popleft()
             items = [solution.fragment_id for solution in context.error_solutions]
             self.store.add_exposure(context.id, items, shown_at)
+
+    def replay(self, runs: Iterable[RawTrajectory]) -> Walk:
+        """*runs* as if live: what would be said at each moment; each is learned after it."""
+        return Walk(self, self.loop_detector, runs)
+
+    def evaluate(
+        self,
+        learn: Iterable[RawTrajectory],
+        judge: Iterable[RawTrajectory],
+        *,
+        seed: int = 0,
+        advance: Callable[[], None] = lambda: None,
+    ) -> Evaluation:
+        """How this memory, which should be empty, does on *judge* after it has learned *learn*.
+
+        *advance* is called after each run.
+        """
+        return evaluate(self, learn, judge, seed=seed, advance=advance)
+
+    def evaluate_online(
+        self,
+        runs: Iterable[RawTrajectory],
+        *,
+        seed: int = 0,
+        advance: Callable[[], None] = lambda: None,
+    ) -> Evaluation:
+        """How this memory, which should be empty, does on each of *runs*, then learned."""
+        return evaluate_online(self, runs, seed=seed, advance=advance)
+
+    def evaluate_related(self, folder: Path, *, seed: int = 0) -> tuple[Moment, ...]:
+        """How this memory, which should be empty, finds past tasks that people linked."""
+        return judge_related(self, folder, seed)
 
     @staticmethod
     def inspect(raw: RawTrajectory) -> Inspection:
