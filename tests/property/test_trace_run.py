@@ -14,7 +14,6 @@ from contextgraph.trace import (
     is_same_predicament,
     loop_in,
     loops_of,
-    open_errors as following,
     read_steps,
     recoveries_of,
     signature_of,
@@ -23,6 +22,7 @@ from contextgraph.trace import (
 )
 from contextgraph.trace.excerpt import EXCERPT_CHARS, excerpt_of
 from contextgraph.trace.files import files_changed
+from contextgraph.trace.recoveries import open_errors as following
 from tests.sessions import Session, refusal, traceback
 
 NAMES = ("a", "b")
