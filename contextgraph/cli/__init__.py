@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from contextgraph.cli import asking, keeping, learning, reading, telling
+from contextgraph.cli import (
+    asking,
+    evaluating,
+    keeping,
+    learning,
+    reading,
+    replaying,
+    telling,
+)
 from contextgraph.cli.output import accept_any_text, complain
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
 
@@ -27,6 +35,8 @@ for command in (
     asking.query,
     reading.inspect,
     reading.loops,
+    replaying.replay,
+    evaluating.evaluate,
     telling.stats,
     telling.doctor,
     keeping.rebuild,

@@ -12,6 +12,7 @@ from contextgraph.replay.evaluation import (
 from contextgraph.replay.measures import CurvePoint, Measures
 from contextgraph.replay.moments import Memory, Moment, MomentKind, Verdict
 from contextgraph.replay.order import RunOrder, in_order
+from contextgraph.replay.plots import draw
 from contextgraph.replay.related import judge_related
 from contextgraph.replay.reports import Curve, Report, moments_in, report_of, report_record
 from contextgraph.replay.resampling import Difference, Estimate
@@ -37,6 +38,7 @@ __all__ = [
     "Verdict",
     "Walk",
     "compare",
+    "draw",
     "evaluate",
     "evaluate_online",
     "in_order",

@@ -18,7 +18,7 @@ _BARS = {
 }
 
 
-def plot(report: Report, folder: Path) -> list[Path]:
+def draw(report: Report, folder: Path) -> list[Path]:
     """Draw *report* into *folder*, which is made; the files that were written.
 
     Raises MissingExtraError without matplotlib.
