@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json, RawTrajectory
-    from contextgraph.replay import Evaluation, Report
+    from contextgraph.replay import Evaluation, Moment, Report
 
 
 def _option(flag: str, metavar: str, help_text: str) -> Any:
@@ -99,9 +99,10 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     judging = _chosen(judging, min_runs, max_runs, seed)
     if not judging and related is None:
         raise typer.BadParameter("name runs to judge by, --related, or --compare")
+    linked = _related(related, seed) if related else ()
     with open_memory(store or IN_MEMORY, tenant) as memory:
         found = _evaluated(memory, None if online else taught, judging, seed) if judging else None
-        report = _report(memory, found, related, seed)
+        report = _report(memory, found, linked, seed)
     _write(report, details, plot)
     if as_json:
         from contextgraph.replay import report_record
@@ -172,16 +173,18 @@ def _evaluated(
         return memory.evaluate(taught, judging, seed=seed, advance=lambda: progress.advance(1))
 
 
-def _report(
-    memory: "AgentMemory", found: "Evaluation | None", related: Path | None, seed: int
-) -> "Report":
-    from contextgraph.replay import Moment, report_of
+def _related(folder: Path, seed: int) -> "tuple[Moment, ...]":
+    """Judged in a memory of their own: past tasks would help or hinder the runs."""
+    with open_memory(IN_MEMORY, None) as memory:
+        return memory.evaluate_related(folder, seed=seed)
 
-    moments: tuple[Moment, ...] = ()
-    if related is not None:
-        with open_memory(IN_MEMORY, None) as other:  # past tasks would help or hinder the runs
-            moments = other.evaluate_related(related, seed=seed)
-    return report_of(found, moments, _configuration(memory), seed)
+
+def _report(
+    memory: "AgentMemory", found: "Evaluation | None", related: "tuple[Moment, ...]", seed: int
+) -> "Report":
+    from contextgraph.replay import report_of
+
+    return report_of(found, related, _configuration(memory), seed)
 
 
 def _configuration(memory: "AgentMemory") -> "dict[str, Json]":

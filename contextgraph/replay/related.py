@@ -51,9 +51,10 @@ def _judged(
     anywhere, sure_anywhere = tasks.bm25(query.task, LIMIT, hidden, None)
     known = tasks.of(query.repo, hidden)
     chance = random.Random(f"{seed}:{query.instance_id}")
+    nothing: Answer[str] = Answer()
     answers = {
         OURS: Answer(tuple(case.instance_id for case in cases), cases[0].score if cases else 0.0),
-        "nothing": Answer[str](),
+        "nothing": nothing,
         "random in scope": Answer(_ids(chance.sample(known, min(LIMIT, len(known))))),
         "bm25 in scope": Answer(_ids(here), sure),
         "bm25": Answer(_ids(anywhere), sure_anywhere),
