@@ -8,7 +8,7 @@ from contextgraph.config import Settings
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.loops import LoopDetector
 from contextgraph.ports import GraphStore
-from contextgraph.retrieval import MemoryRetriever
+from contextgraph.retrieval import CHANNELS, MemoryRetriever
 from contextgraph.stats import StatisticsEngine
 from contextgraph.writing import MemoryWriter
 
@@ -40,7 +40,7 @@ def build(
         store=store,
         writer=MemoryWriter(store, now),
         retriever=MemoryRetriever(store),
-        loop_detector=LoopDetector(store),
+        loop_detector=LoopDetector(store, MemoryRetriever(store, {"error": CHANNELS["error"]})),
         stats=StatisticsEngine(store),
         now=now,
         read_only=read_only,

@@ -3,37 +3,56 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from contextgraph.model import LoopInfo, Scope, SignatureLevel, State
-from contextgraph.ports import RetrievalStore
-from contextgraph.trace import loop_in, signature_of
+from contextgraph.loops.adviser import Adviser, EvidenceStore
+from contextgraph.loops.cleared import ways_past_error
+from contextgraph.loops.named import ways_past_names
+from contextgraph.loops.onward import ways_onward
+from contextgraph.loops.ways import WayOut, said
+from contextgraph.model import LoopInfo, State
+from contextgraph.trace import loop_in
 
 SUGGESTIONS = 3
-_CANDIDATES = 30
 
 
 class LoopDetector:
     """Detects loops by the sameness of the predicament, and knows what led out of it before."""
 
-    def __init__(self, store: RetrievalStore) -> None:
+    def __init__(self, store: EvidenceStore, adviser: Adviser) -> None:
         self._store = store
+        self._adviser = adviser
 
-    def detect(self, states: Sequence[State]) -> LoopInfo | None:
-        """The loop that the last of *states* is in; None where there is none."""
+    def detect(
+        self, states: Sequence[State], *, exclude_instances: frozenset[str] = frozenset()
+    ) -> LoopInfo | None:
+        """The loop that the last of *states* is in; None where there is none.
+
+        Runs of *exclude_instances* suggest no way out of it.
+        """
         loop = loop_in(states)
         if loop is None:
             return None
-        return replace(loop, escape_suggestions=self.get_escape_suggestions(states[-1]))
+        ways = self.get_escape_suggestions(states[-1], exclude_instances=exclude_instances)
+        return replace(loop, escape_suggestions=ways)
 
-    def get_escape_suggestions(self, state: State) -> tuple[str, ...]:
-        """What cleared the error of *state* in other runs, same repository first, at most three."""
-        signature = signature_of(state.current_error or state.last_outcome)
-        if signature is None:
-            return ()
-        found: dict[str, None] = {}
-        for scope in dict.fromkeys((Scope(state.repo or None), Scope())):
-            candidates = self._store.recoveries_for_error(
-                signature, SignatureLevel.TEMPLATE, scope, _CANDIDATES
-            )
-            kept = [c for c in candidates if c.recovered.verified and not c.recovered.workaround]
-            found.update(dict.fromkeys(c.recovered.what for c in kept))
-        return tuple(found)[:SUGGESTIONS]
+    def get_escape_suggestions(
+        self, trouble: LoopInfo | State, *, exclude_instances: frozenset[str] = frozenset()
+    ) -> tuple[str, ...]:
+        """What led out of *trouble* in other runs: at most three sentences, best first.
+
+        What left the same loop comes before what cleared the error elsewhere, the same repository
+        before others; each sentence ends with the runs it comes from. A loop alone tells neither
+        repository nor message, so for it only what several repositories agree on is said.
+        """
+        if isinstance(trouble, LoopInfo):
+            ways = ways_past_names(trouble.signatures, self._store, exclude_instances)
+        else:
+            ways = self._ways_out(trouble, exclude_instances)
+        # What one run did several times over is one way out.
+        first_of_each = {way.runs: way for way in reversed(ways)}
+        chosen = [way for way in ways if first_of_each[way.runs] is way]
+        return tuple(said(way) for way in chosen[:SUGGESTIONS])
+
+    def _ways_out(self, state: State, exclude_instances: frozenset[str]) -> list[WayOut]:
+        if state.current_error:
+            return ways_past_error(state, self._store, self._adviser, exclude_instances)
+        return ways_onward(state, self._store, exclude_instances)

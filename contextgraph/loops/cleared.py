@@ -1,0 +1,95 @@
+"""Ways out of a loop that has an error: what cleared it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from contextgraph.loops.adviser import Adviser, EvidenceStore
+from contextgraph.loops.bearing import bears_on, names_of, without_code
+from contextgraph.loops.ways import Proof, WayOut, merged
+from contextgraph.model import (
+    ErrorSignature,
+    ErrorSolution,
+    FragmentType,
+    Scope,
+    ScopeLevel,
+    SignatureLevel,
+    State,
+)
+from contextgraph.trace import signature_of
+
+# Solutions looked at, and runs looked into: each run is two questions to the store.
+SOLUTIONS = 24
+RUNS_EACH = 3
+REPOSITORIES = 2
+_CANDIDATES = 64
+
+Spans = Mapping[str, Sequence[tuple[int, int]]]
+
+
+def ways_past_error(
+    state: State, store: EvidenceStore, adviser: Adviser, exclude_instances: frozenset[str]
+) -> list[WayOut]:
+    """What cleared the error of *state*: this repository first, then what left a loop of it.
+
+    The adviser holds back what is not certain enough. What quotes code that has nothing to do
+    with this loop is said without the code, where several repositories agree on it.
+    """
+    signature = signature_of(state.current_error)
+    if signature is None:
+        return []
+    # The task, the phase and the open file would only cost time: solutions go by the error.
+    asked = State(repo=state.repo, current_error=state.current_error)
+    found = adviser.retrieve(asked, SOLUTIONS, exclude_instances=exclude_instances)
+    spans = _spans(signature, store, Scope(state.repo or None, exclude_instances))
+    ways = [_way(item, store, spans) for item in found.error_solutions]
+    return sorted(
+        _bearing(ways, names_of(state.last_action, signature)),
+        key=lambda way: (not way.near, way.proof),
+    )
+
+
+def _bearing(ways: Iterable[WayOut], names: frozenset[str]) -> Iterator[WayOut]:
+    general = []
+    for way in ways:
+        if bears_on(way.what, names, near=way.near):
+            yield way
+        elif (what := without_code(way.what)) is not None:
+            general.append(replace(way, what=what, near=False))
+    yield from (way for way in merged(general) if way.repositories >= REPOSITORIES)
+
+
+def _spans(
+    signature: ErrorSignature, store: EvidenceStore, scope: Scope
+) -> dict[str, list[tuple[int, int]]]:
+    """Run -> from which step to which it had this error."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for within in dict.fromkeys((scope, replace(scope, repo=None))):
+        for level in (SignatureLevel.TEMPLATE, SignatureLevel.TYPE):
+            for found in store.recoveries_for_error(signature, level, within, _CANDIDATES):
+                span = (found.recovered.error_step, found.recovered.cleared_step)
+                spans.setdefault(found.trajectory.id, []).append(span)
+    return spans
+
+
+def _way(item: ErrorSolution, store: EvidenceStore, spans: Spans) -> WayOut:
+    looked_into = item.why.trajectories[:RUNS_EACH]
+    left = [run for run in looked_into if _left_a_loop(run, store, spans)]
+    proof = Proof.LEFT_THE_LOOP if left else Proof.CLEARED_THE_ERROR
+    runs = (store.trajectory(run) for run in left or item.why.trajectories)
+    return WayOut(
+        what=item.description,
+        proof=proof,
+        near=item.why.scope is ScopeLevel.REPO,
+        runs=tuple((run.instance_id, run.repo) for run in runs if run),
+    )
+
+
+def _left_a_loop(run: str, store: EvidenceStore, spans: Spans) -> bool:
+    """True where the *run* went round in circles on its way from the error to its clearance."""
+    return any(
+        fragment.fragment_type is FragmentType.LOOP
+        and start <= fragment.end
+        and fragment.start < cleared
+        for start, cleared in spans.get(run, ())
+        for fragment in store.fragments_of(run)
+    )
