@@ -1,7 +1,9 @@
 """How a run is read, as the JSON records that programs are promised."""
 
+from collections.abc import Iterable
+
 from contextgraph.cli.records import fragment_record, loop_records
-from contextgraph.model import ErrorSignature, Json
+from contextgraph.model import ErrorSignature, Json, LoopInfo
 from contextgraph.trace import Recovery, StepTrace
 from contextgraph.writing import Inspection
 
@@ -23,11 +25,11 @@ def inspection_record(inspection: Inspection) -> dict[str, Json]:
     }
 
 
-def loops_record(inspection: Inspection) -> dict[str, Json]:
+def loops_record(inspection: Inspection, loops: Iterable[LoopInfo]) -> dict[str, Json]:
     return {
         "source": inspection.trace.raw.source,
         "instance_id": inspection.trace.raw.instance_id,
-        "loops": loop_records(inspection.trace.loops),
+        "loops": loop_records(loops),
     }
 
 

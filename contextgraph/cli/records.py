@@ -95,6 +95,7 @@ def loop_records(loops: Iterable[LoopInfo]) -> list[Json]:
             "repetitions": loop.repetitions,
             "severity": str(loop.severity),
             "signatures": list(loop.signatures),
+            "escape_suggestions": list(loop.escape_suggestions),
         }
         for loop in loops
     ]

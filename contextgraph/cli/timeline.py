@@ -58,15 +58,6 @@ def show_step(inspection: Inspection, index: int) -> None:
         console.print(f"{inspection.trace.raw.instance_id}: no step {index}; the last is {last}")
 
 
-def show_loops(inspection: Inspection) -> None:
-    """Where the run went round in circles, one line each."""
-    console, name = screen(), plain(inspection.trace.raw.instance_id)
-    if not inspection.trace.loops:
-        console.print(Text(f"{name}: no loop", style="dim"))
-    for loop in inspection.trace.loops:
-        console.print(Text(f"{name}: {_loop_line(loop)}", style="yellow"))
-
-
 def _title(inspection: Inspection) -> Panel:
     trace, raw = inspection.trace, inspection.trace.raw
     task = next((line for line in raw.task.splitlines() if line.strip()), "no task text")

@@ -9,7 +9,7 @@ from contextgraph.loops.named import ways_past_names
 from contextgraph.loops.onward import ways_onward
 from contextgraph.loops.ways import WayOut, said
 from contextgraph.model import LoopInfo, State
-from contextgraph.trace import loop_in
+from contextgraph.trace import Trace, loop_in, states_of
 
 SUGGESTIONS = 3
 
@@ -33,6 +33,21 @@ class LoopDetector:
             return None
         ways = self.get_escape_suggestions(states[-1], exclude_instances=exclude_instances)
         return replace(loop, escape_suggestions=ways)
+
+    def detect_all(self, run: Trace) -> tuple[LoopInfo, ...]:
+        """The loops of a finished *run*, with the ways out that runs of other instances know."""
+        if not run.loops:
+            return ()
+        states, itself = tuple(states_of(run.raw)), frozenset({run.raw.instance_id})
+        return tuple(
+            replace(
+                loop,
+                escape_suggestions=self.get_escape_suggestions(
+                    states[loop.end + 1], exclude_instances=itself
+                ),
+            )
+            for loop in run.loops
+        )
 
     def get_escape_suggestions(
         self, trouble: LoopInfo | State, *, exclude_instances: frozenset[str] = frozenset()

@@ -88,7 +88,30 @@ def test_people_see_who_went_round_in_circles(runs: Path) -> None:
     result = contextgraph("loops", runs)
 
     assert "acme__shop-1: no loop" in result.out
-    assert "acme__shop-9: same command same error, steps 1-5" in result.out
+    assert "acme__shop-9: 1 loop" in result.out
+    (row,) = [line.split() for line in result.out.splitlines() if line.startswith("1-5 ")]
+    assert " ".join(row[1:7]) == "5 same command same error repeating"
+    assert " ".join(row[7:]) == "python reproduce.py → ModuleNotFoundError"
+
+
+def test_with_a_memory_people_and_programs_see_what_led_out(runs: Path, tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    contextgraph("learn", runs, "--store", store)
+
+    people = contextgraph("loops", runs, "--store", store)
+    programs = contextgraph("loops", runs, "--store", store, "--json")
+
+    assert "way out: " in people.out
+    (loop,) = programs.records[1]["loops"]
+    (way,) = loop["escape_suggestions"]
+    assert way.endswith("(cleared this error in acme__shop-1)")
+
+
+def test_loops_of_a_memory_that_is_not_there_are_an_error(runs: Path, tmp_path: Path) -> None:
+    result = contextgraph("loops", runs, "--store", tmp_path / "none.db")
+
+    assert result.code == 1
+    assert "learn something first" in result.err
 
 
 def test_one_run_can_be_picked_and_one_step_of_it_shown_in_full(runs: Path) -> None:
