@@ -73,9 +73,8 @@ def _same_program(old: Command, new: Command, repo: str) -> Iterator[Move]:
     program = new.program
     yield from (Move(MoveKind.FLAG, f"{program} {flag}") for flag in new.flags - old.flags)
     yield from (Move(MoveKind.FLAG, f"{program} not {flag}") for flag in old.flags - new.flags)
-    if _looks(program) and len(old.words) == len(new.words) > 1:
-        # What was looked for may change with where: only where was wrong.
-        yield from path_moves(old.words[-1], new.words[-1], repo)
+    if _looks(program) and (places := _places(old, new)):
+        yield from path_moves(*places, repo)
         return
     gone = [word for word in old.words if word not in new.words]
     come = [word for word in new.words if word not in old.words]
@@ -87,6 +86,18 @@ def _same_program(old: Command, new: Command, repo: str) -> Iterator[Move]:
         yield Move(MoveKind.ARGUMENT, f"{program} with {_sort(come)}")
     elif come:
         yield Move(MoveKind.ARGUMENT, f"{program} {repo}:{' '.join(come)}")
+
+
+def _places(old: Command, new: Command) -> tuple[str, str] | None:
+    """Where two commands looked, if that differs; what they looked for may change with it."""
+    if len(old.words) != len(new.words):
+        return None
+    pairs = zip(old.words, new.words, strict=True)
+    changed = [(a, b) for a, b in pairs if a != b and not a.isdigit()]
+    only = len(old.words) == 1 and old.program != "ls"
+    if not changed or (only and not any(map(_is_path, changed[-1]))):
+        return None
+    return changed[-1]
 
 
 def _other_program(old: Command, new: Command, repo: str) -> Iterator[Move]:

@@ -92,12 +92,12 @@ def moments_in(path: Path) -> tuple[Moment, ...]:
 def _described(evaluation: Evaluation) -> dict[str, Json]:
     kinds = [moment.kind for moment in evaluation.moments]
     return {
-        "mode": evaluation.mode,
-        "order": evaluation.order,
+        "mode": str(evaluation.mode),
+        "order": str(evaluation.order),
         "data": evaluation.fingerprint,
         "runs_learned": evaluation.learned,
         "runs_judged": evaluation.judged,
-        "moments": {kind: kinds.count(kind) for kind in (MomentKind.START, MomentKind.ERROR)},
+        "moments": {str(kind): kinds.count(kind) for kind in (MomentKind.START, MomentKind.ERROR)},
         "seconds": {
             "learning": round(evaluation.learning_seconds, 1),
             "judging": round(evaluation.judging_seconds, 1),
@@ -114,7 +114,7 @@ def _curve(moments: Sequence[Moment], method: str, height: str) -> Curve:
 
 def _figures(measures: Measures) -> dict[str, Json]:
     return {
-        name: {method: asdict(figure) for method, figure in by_method.items()}
+        str(name): {method: asdict(figure) for method, figure in by_method.items()}
         for name, by_method in measures.items()
     }
 
