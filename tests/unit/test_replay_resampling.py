@@ -49,7 +49,7 @@ def test_a_difference_is_the_second_minus_the_first() -> None:
 def test_mcnemar_is_the_exact_binomial_test_of_what_differs() -> None:
     pairs = [(True, False)] * 1 + [(False, True)] * 7 + [(True, True)] * 50
 
-    # 2 * (C(8,0) + C(8,1)) / 2^8
+    # Of 8 that differ, at most one of a kind: 9 of 256 ways, on either side.
     assert mcnemar(pairs) == pytest.approx(18 / 256)
     assert mcnemar([(True, True), (False, False)]) == 1
     assert mcnemar([(True, False), (False, True)]) == 1
