@@ -142,6 +142,9 @@ class StatisticsStore(Protocol):
         by name, in both mappings.
         """
 
+    def errors_of_runs(self, trajectory_ids: Iterable[str], limit: int) -> Sequence[ErrorTally]:
+        """Errors met in these runs, those of most of them first; unknown ids count for nothing."""
+
 
 class ExposureStore(Protocol):
     """Remembers what was shown, and what came of it."""

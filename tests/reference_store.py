@@ -156,7 +156,7 @@ class ReferenceStore:
 
     def common_errors(self, phase: Phase | None, scope: Scope, limit: int) -> Sequence[ErrorTally]:
         ids = {error.id for bundle in self._within(scope) for error in bundle.errors}
-        tallies = [self._tally(error_id, phase, scope) for error_id in ids]
+        tallies = [self._tally(error_id, phase, self._within(scope)) for error_id in ids]
         found = [tally for tally in tallies if tally is not None]
         return sorted(found, key=lambda tally: (-tally.runs, tally.error.id))[:limit]
 
@@ -164,8 +164,16 @@ class ReferenceStore:
         for bundle in self.bundles.values():
             for error in bundle.errors:
                 if _agrees(error, signature, SignatureLevel.TEMPLATE):
-                    return self._tally(error.id, None, scope)
+                    return self._tally(error.id, None, self._within(scope))
         return None
+
+    def errors_of_runs(self, trajectory_ids: Iterable[str], limit: int) -> Sequence[ErrorTally]:
+        named = {*trajectory_ids}
+        chosen = [bundle for bundle in self.bundles.values() if bundle.trajectory.id in named]
+        ids = {error.id for bundle in chosen for error in bundle.errors}
+        tallies = [self._tally(error_id, None, chosen) for error_id in ids]
+        found = [tally for tally in tallies if tally is not None]
+        return sorted(found, key=lambda tally: (-tally.runs, tally.error.id))[:limit]
 
     def counts(self) -> MemoryCounts:
         every = list(self.bundles.values())
@@ -251,10 +259,12 @@ class ReferenceStore:
         )  # fmt: skip
         return min(told, key=lambda item: item[0])[1]
 
-    def _tally(self, error_id: str, phase: Phase | None, scope: Scope) -> ErrorTally | None:
+    def _tally(
+        self, error_id: str, phase: Phase | None, bundles: Iterable[Bundle]
+    ) -> ErrorTally | None:
         steps: dict[str, int] = {}
         cleared, seen = set(), {}
-        for bundle in self._within(scope):
+        for bundle in bundles:
             run = bundle.trajectory
             phases = {fragment.id: fragment.phase for fragment in bundle.fragments}
             for caused in bundle.caused:

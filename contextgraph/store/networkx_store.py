@@ -178,6 +178,10 @@ class NetworkxStore:
         with self._reading() as (connection, tenant):
             return tallies.error_transitions(connection, tenant)
 
+    def errors_of_runs(self, trajectory_ids: Iterable[str], limit: int) -> Sequence[ErrorTally]:
+        with self._reading() as (connection, tenant):
+            return tallies.errors_of_runs(connection, tenant, trajectory_ids, limit)
+
     def add_exposure(self, context_id: str, items: Sequence[str], shown_at: datetime) -> None:
         with self._writing() as (connection, tenant):
             exposures.add(connection, tenant, context_id, items, shown_at)

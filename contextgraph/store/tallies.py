@@ -1,7 +1,7 @@
 """Counts: how errors went within a scope, and how much the memory holds."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
 from sqlite3 import Connection
@@ -34,6 +34,12 @@ FROM (
     FROM caused c INDEXED BY caused_by_error WHERE {scope} AND c.phase = :phase
     GROUP BY c.error, c.trajectory) AS c
 GROUP BY c.error"""
+_MET_IN_RUNS = """
+SELECT m.error, m.trajectory_id, m.steps, m.cleared, e.id
+FROM trajectory t CROSS JOIN met m ON m.trajectory = t.key
+JOIN error_pattern e ON e.key = m.error
+WHERE t.tenant = ? AND t.id IN (SELECT value FROM json_each(?))
+ORDER BY m.seen_at DESC, m.trajectory_id"""
 _MOST_COMMON = """
 SELECT counted.* FROM ({counted}) AS counted JOIN error_pattern e ON e.key = counted.error
 ORDER BY counted.runs DESC, e.id LIMIT :limit"""
@@ -84,6 +90,28 @@ def error_tally(
     )
     counts = connection.execute(counted, {**scope.parameters, "error": error[0]}).fetchall()
     return next(iter(_tallies(connection, scope, None, counts)), None)
+
+
+def errors_of_runs(
+    connection: Connection, tenant: int, trajectory_ids: Iterable[str], limit: int
+) -> list[ErrorTally]:
+    """Errors met in these runs, those of most of them first, then by id."""
+    asked = (tenant, rows.text_of(trajectory_ids))
+    met: dict[tuple[str, int], list[rows.Row]] = {}
+    for error, run, steps, cleared, name in connection.execute(_MET_IN_RUNS, asked):
+        met.setdefault((name, error), []).append((run, steps, cleared))
+    common = sorted(met.items(), key=lambda item: (-len(item[1]), item[0]))[: max(0, limit)]
+    patterns = candidates.errors(connection, [error for (_, error), _ in common])
+    return [
+        ErrorTally(
+            error=patterns[error],
+            runs=len(runs),
+            steps=sum(steps for _, steps, _ in runs),
+            cleared_runs=sum(cleared for _, _, cleared in runs),
+            trajectories=tuple(run for run, _, _ in runs[:MOST_TRAJECTORIES]),
+        )
+        for (_, error), runs in common
+    ]
 
 
 def counts(connection: Connection, tenant: int) -> MemoryCounts:

@@ -101,6 +101,17 @@ def test_common_errors(memory: list[Bundle], scope: Scope, limit: int) -> None:
             assert store.common_errors(phase, scope, limit) == expected
 
 
+@given(
+    memory=memories,
+    ids=st.lists(st.sampled_from((*RUNS, "absent"))),
+    limit=st.sampled_from((50, 2, 0)),
+)
+@settings(max_examples=15)
+def test_errors_of_runs(memory: list[Bundle], ids: list[str], limit: int) -> None:
+    with learned(memory) as (reference, store):
+        assert store.errors_of_runs(ids, limit) == reference.errors_of_runs(ids, limit)
+
+
 @given(memory=memories, scope=scopes())
 @settings(max_examples=15)
 def test_error_tally(memory: list[Bundle], scope: Scope) -> None:
