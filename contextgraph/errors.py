@@ -6,6 +6,7 @@ ContextGraphError
 ├── SettingsError         flags, environment, contextgraph.toml
 ├── MissingExtraError     an optional dependency is not installed
 ├── SpaceMismatchError    vectors of two embedding spaces
+├── EmbeddingError        texts that could not be turned into vectors
 ├── DegradedError         every channel that could have answered failed
 └── StoreError            the memory's store
     ├── StoreUnavailableError   cannot be reached, opened or locked in time
@@ -46,6 +47,10 @@ class MissingExtraError(ContextGraphError):
 
 class SpaceMismatchError(ContextGraphError):
     """Vectors of two embedding spaces were compared."""
+
+
+class EmbeddingError(ContextGraphError):
+    """Texts could not be turned into vectors; the message names the space and the reason."""
 
 
 class DegradedError(ContextGraphError):

@@ -1,5 +1,6 @@
 """The façade: what an agent loop, a batch job or an entrance calls."""
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -9,7 +10,8 @@ from types import TracebackType
 from typing import Self
 
 from contextgraph.config import Settings, load_settings
-from contextgraph.errors import DegradedError
+from contextgraph.embedding import fit_due, refit
+from contextgraph.errors import ContextGraphError, DegradedError
 from contextgraph.model import (
     HealthCheck,
     LearnReceipt,
@@ -24,6 +26,8 @@ from contextgraph.retrieval import MAX_TOKENS, render
 from contextgraph.stats import MemoryStats
 from contextgraph.wiring import Parts, build
 from contextgraph.writing import Inspection, inspect_run
+
+_log = logging.getLogger(__name__)
 
 
 class AgentMemory:
@@ -87,7 +91,20 @@ class AgentMemory:
         `StoreUnavailableError` or `StoreError`; then nothing of the run is stored.
         """
         self._note_exposures()
-        return self.writer.write(raw)
+        receipt = self.writer.write(raw)
+        self.embed_if_due()
+        return receipt
+
+    def embed_if_due(self) -> bool:
+        """Fit the embedding space anew where the memory has grown enough; whether it was.
+
+        What fails here leaves the space of before, and is tried again after the next run.
+        """
+        try:
+            return fit_due(self.store) and refit(self.store) is not None
+        except ContextGraphError as error:
+            _log.warning("the embedding space stays as it was: %s", error)
+            return False
 
     def learn_many(self, raws: Iterable[RawTrajectory]) -> Iterator[LearnReceipt]:
         """Learn runs one by one, yielding a receipt as each is stored."""

@@ -6,9 +6,9 @@ and in scope, and are scored above the port. All methods raise `StoreUnavailable
 store cannot be reached and `StoreError` when it refuses.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from contextgraph.model import (
     Bundle,
@@ -19,14 +19,37 @@ from contextgraph.model import (
     HealthCheck,
     LearnStatus,
     MemoryCounts,
+    Near,
     Phase,
     RawTrajectory,
     RecoveryCandidate,
+    RunTexts,
+    RunVectors,
     Scope,
     SignatureLevel,
+    Space,
     TaskType,
     Trajectory,
 )
+from contextgraph.vectors import Vector
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one space."""
+
+    @property
+    def space(self) -> str:
+        """The name of the space, ``maker/model@dimensions``."""
+
+    def embed(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        """A vector for each text, None for a text that says nothing to this embedder.
+
+        Raises `EmbeddingError` when texts cannot be embedded now.
+        """
+
+
+EmbedderSource: TypeAlias = Callable[[], Embedder | None]
+"""The embedder of the space that is active now; None while there is none."""
 
 
 class TrajectoryStore(Protocol):
@@ -113,6 +136,25 @@ class RetrievalStore(Protocol):
         touches its `files` and its `open_file`. None: any fragment.
         """
 
+    def nearest_trajectories(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[Trajectory]]:
+        """Runs by the cosine of their vector with *vector*, highest first.
+
+        Cosines that are the same when rounded to four decimals tie. Raises `SpaceMismatchError`
+        where *vector* is not of the active space.
+        """
+
+    def nearest_fragments(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[FragmentCandidate]]:
+        """Fragments, in the same order."""
+
+    def nearest_recoveries(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[RecoveryCandidate]]:
+        """The recoveries of the *limit* nearest fragments, those of one by error id and step."""
+
     def document_count(self) -> int:
         """How many trajectories there are: the N to `word_frequencies`."""
 
@@ -124,6 +166,35 @@ class RetrievalStore(Protocol):
 
     def error_tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
         """How the error of this template went within *scope*; None where it was never met."""
+
+
+class VectorStore(Protocol):
+    """Keeps vectors by space; a query sees one space only, whatever is being prepared beside it."""
+
+    def active_space(self) -> Space | None:
+        """The space in which queries are answered; None while there is none."""
+
+    def space_model(self, space: str) -> bytes | None:
+        """What was stored with the space of this name."""
+
+    def texts_to_embed(self, limit: int, space: str | None = None) -> Sequence[RunTexts]:
+        """The texts of runs, by id: of all, or of those that have no vectors in *space* yet."""
+
+    def prepare_space(self, space: Space, model: bytes | None) -> None:
+        """Make room for vectors of *space* and keep its *model*; the active space stays."""
+
+    def add_vectors(self, vectors: Mapping[str, RunVectors]) -> None:
+        """Keep *vectors* by the id of their run.
+
+        Runs that are gone, have other fragments by now, or have vectors of that space are passed
+        over. Raises `StoreError` where the space was not prepared, or has been dropped since.
+        """
+
+    def switch_space(self, space: str) -> None:
+        """Make *space* the active one and drop all others with their vectors, in one transaction.
+
+        Raises `StoreError` as `add_vectors` does.
+        """
 
 
 class StatisticsStore(Protocol):
@@ -173,6 +244,12 @@ class HealthStore(Protocol):
 
 
 class GraphStore(
-    TrajectoryStore, RetrievalStore, StatisticsStore, ExposureStore, HealthStore, Protocol
+    TrajectoryStore,
+    RetrievalStore,
+    VectorStore,
+    StatisticsStore,
+    ExposureStore,
+    HealthStore,
+    Protocol,
 ):
     """All of it."""

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from contextgraph.config import Settings
+from contextgraph.embedding import ActiveEmbedder, embedded
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.loops import LoopDetector
 from contextgraph.ports import GraphStore
@@ -36,10 +38,11 @@ def build(
     """
     store = _store(settings, read_only=read_only)
     now = clock or _now
+    embedder = ActiveEmbedder(store)
     return Parts(
         store=store,
-        writer=MemoryWriter(store, now),
-        retriever=MemoryRetriever(store),
+        writer=MemoryWriter(store, now, partial(embedded, source=embedder)),
+        retriever=MemoryRetriever(store, embedder=embedder),
         loop_detector=LoopDetector(store, MemoryRetriever(store, {"error": CHANNELS["error"]})),
         stats=StatisticsEngine(store),
         now=now,

@@ -17,6 +17,14 @@ from contextgraph.model.context import (
     Suggestion,
     Why,
 )
+from contextgraph.model.embedding import (
+    Near,
+    NodeKind,
+    RunTexts,
+    RunVectors,
+    Space,
+    run_texts,
+)
 from contextgraph.model.error import ErrorPattern, ErrorSignature, Family, SignatureLevel
 from contextgraph.model.fragment import (
     CausedError,
@@ -74,15 +82,20 @@ __all__ = [
     "MemoryContext",
     "MemoryCounts",
     "MistakePattern",
+    "Near",
+    "NodeKind",
     "Outcome",
     "Phase",
     "RawTrajectory",
     "Recovered",
     "RecoveryCandidate",
+    "RunTexts",
+    "RunVectors",
     "Scope",
     "ScopeLevel",
     "SignatureLevel",
     "SimilarCase",
+    "Space",
     "State",
     "Step",
     "Suggestion",
@@ -91,4 +104,5 @@ __all__ = [
     "Why",
     "instance_id_in",
     "repo_of",
+    "run_texts",
 ]

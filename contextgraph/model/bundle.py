@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from contextgraph.model.embedding import RunTexts, RunVectors, run_texts
 from contextgraph.model.error import ErrorPattern
 from contextgraph.model.fragment import CausedError, Fragment, Recovered
 from contextgraph.model.trajectory import RawTrajectory, Trajectory
@@ -12,7 +13,8 @@ class Bundle:
     """A trajectory with its fragments (in order, covering every step once), errors and recoveries.
 
     *raw* is the masked run, kept so that a better reading of logs can learn from it again.
-    *exposures* are ids of contexts whose playbooks were found in the run.
+    *exposures* are ids of contexts whose playbooks were found in the run. *vectors* is None
+    where they have yet to be made.
     """
 
     trajectory: Trajectory
@@ -22,3 +24,13 @@ class Bundle:
     recovered: tuple[Recovered, ...]
     raw: RawTrajectory
     exposures: tuple[str, ...] = ()
+    vectors: RunVectors | None = None
+
+    @property
+    def texts(self) -> RunTexts:
+        """The texts by which its nodes are embedded."""
+        messages = {error.id: error.context for error in self.errors}
+        met: dict[str, list[str]] = {}
+        for caused in sorted(self.caused, key=lambda caused: caused.error_id):
+            met.setdefault(caused.fragment_id, []).append(messages[caused.error_id])
+        return run_texts(self.trajectory, self.fragments, met)

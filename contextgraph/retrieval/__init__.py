@@ -2,20 +2,18 @@
 
 from contextgraph.retrieval.channels import (
     CHANNELS,
-    CaseHit,
-    Channel,
-    Findings,
-    RecoveryHit,
     by_error,
     by_lexical,
     by_state,
     by_task,
 )
+from contextgraph.retrieval.findings import CaseHit, Channel, Findings, RecoveryHit
 from contextgraph.retrieval.fuse import fuse
 from contextgraph.retrieval.gate import CONSERVATIVE, Gate
 from contextgraph.retrieval.query import Query, query_of
 from contextgraph.retrieval.render import MAX_TOKENS, render
 from contextgraph.retrieval.retriever import MemoryRetriever
+from contextgraph.retrieval.semantic import by_semantic
 
 __all__ = [
     "CHANNELS",
@@ -30,6 +28,7 @@ __all__ = [
     "RecoveryHit",
     "by_error",
     "by_lexical",
+    "by_semantic",
     "by_state",
     "by_task",
     "fuse",

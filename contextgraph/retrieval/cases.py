@@ -6,7 +6,7 @@ from datetime import datetime
 
 from contextgraph.model import ChannelRank, FragmentType, SimilarCase, Why
 from contextgraph.ports import TrajectoryStore
-from contextgraph.retrieval.channels import CaseHit
+from contextgraph.retrieval.findings import CaseHit
 from contextgraph.retrieval.fuse import final_score, fuse
 from contextgraph.retrieval.gate import Gate
 from contextgraph.retrieval.query import Query

@@ -1,63 +1,30 @@
 """The channels: each finds, in its own way, what may help. Leaving one out is the ablation."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import PurePosixPath
 
-from contextgraph.model import (
-    Fragment,
-    FragmentCandidate,
-    RecoveryCandidate,
-    ScopeLevel,
-    SignatureLevel,
-    Trajectory,
-)
+from contextgraph.model import FragmentCandidate, RecoveryCandidate, SignatureLevel, Trajectory
 from contextgraph.ports import RetrievalStore
+from contextgraph.retrieval.findings import (
+    OVERFETCH,
+    CaseHit,
+    Channel,
+    Findings,
+    best_first,
+    case_hit,
+    ranked_cases,
+    ranked_recoveries,
+)
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.score import on_topic, overlap, recovery_evidence, scope_level
+from contextgraph.retrieval.semantic import by_semantic
 
-# Candidates taken from the store per question; scores decide among them.
-OVERFETCH = 48
 # With so many candidates from the repository, others are not asked.
 ENOUGH = 12
 _LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 FRAGMENTS_AT_FILE = 2
-_SAME_REPO, _SAME_TYPE, _SAME_FILE = 0.15, 0.05, 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class RecoveryHit:
-    """A recovery that a channel found, with its evidence (0 to 1).
-
-    *on_topic*: what was done names what the error is about, so that it may help elsewhere too.
-    """
-
-    candidate: RecoveryCandidate
-    evidence: float
-    level: SignatureLevel
-    on_topic: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CaseHit:
-    """A past run that a channel found, with its evidence (0 to 1) and the likeness of its task."""
-
-    trajectory: Trajectory
-    evidence: float
-    task_overlap: float
-    fragments: tuple[Fragment, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What one channel found, best first."""
-
-    recoveries: tuple[RecoveryHit, ...] = ()
-    cases: tuple[CaseHit, ...] = ()
-
-
-Channel = Callable[[Query, RetrievalStore], Findings]
+_SAME_FILE = 0.5
 
 
 def by_error(query: Query, store: RetrievalStore) -> Findings:
@@ -69,7 +36,7 @@ def by_error(query: Query, store: RetrievalStore) -> Findings:
     for scope, level in product(query.scopes, _LEVELS):
         if len(found) < ENOUGH:
             found += store.recoveries_for_error(signature, level, scope, OVERFETCH)
-    return Findings(recoveries=_ranked_recoveries(query, found))
+    return Findings(recoveries=ranked_recoveries(query, found))
 
 
 def by_task(query: Query, store: RetrievalStore) -> Findings:
@@ -80,7 +47,7 @@ def by_task(query: Query, store: RetrievalStore) -> Findings:
         *store.trajectories_for_task(query.task_type, query.scope, OVERFETCH),
         *store.trajectories_for_task(None, query.scope, OVERFETCH),
     ]
-    return Findings(cases=_ranked_cases(query, found))
+    return Findings(cases=ranked_cases(query, found))
 
 
 def by_state(query: Query, store: RetrievalStore) -> Findings:
@@ -90,7 +57,7 @@ def by_state(query: Query, store: RetrievalStore) -> Findings:
         return Findings()
     name = PurePosixPath(state.open_file).name
     found = store.fragments_for_state(state.phase, name, query.scope, OVERFETCH)
-    return Findings(cases=_best_first([_at_file(query, group) for group in _by_run(found)]))
+    return Findings(cases=best_first([_at_file(query, group) for group in _by_run(found)]))
 
 
 def by_lexical(query: Query, store: RetrievalStore) -> Findings:
@@ -102,7 +69,7 @@ def by_lexical(query: Query, store: RetrievalStore) -> Findings:
             cases = store.trajectories_for_text(query.task_words, scope, OVERFETCH)
         if query.error_words and not recoveries:
             recoveries = store.recoveries_for_text(query.error_words, scope, OVERFETCH)
-    return Findings(_ranked_recoveries(query, recoveries), _ranked_cases(query, cases))
+    return Findings(ranked_recoveries(query, recoveries), ranked_cases(query, cases))
 
 
 CHANNELS: Mapping[str, Channel] = {
@@ -110,41 +77,8 @@ CHANNELS: Mapping[str, Channel] = {
     "task": by_task,
     "state": by_state,
     "lexical": by_lexical,
+    "semantic": by_semantic,
 }
-
-
-def _ranked_recoveries(query: Query, found: Iterable[RecoveryCandidate]) -> tuple[RecoveryHit, ...]:
-    signature = query.signature
-    if signature is None:
-        return ()
-    unique = {_identity(candidate): candidate for candidate in found}
-    hits = [
-        RecoveryHit(
-            candidate,
-            *recovery_evidence(signature, candidate, query.state.repo),
-            on_topic(signature, candidate.recovered),
-        )
-        for candidate in unique.values()
-    ]
-    return tuple(sorted(hits, key=lambda hit: (-hit.evidence, *_identity(hit.candidate))))
-
-
-def _identity(candidate: RecoveryCandidate) -> tuple[str, str, int]:
-    recovered = candidate.recovered
-    return recovered.fragment_id, recovered.error_id, recovered.error_step
-
-
-def _ranked_cases(query: Query, found: Iterable[Trajectory]) -> tuple[CaseHit, ...]:
-    unique = {trajectory.id: trajectory for trajectory in found}
-    return _best_first([_case(query, trajectory) for trajectory in unique.values()])
-
-
-def _case(query: Query, trajectory: Trajectory) -> CaseHit:
-    alike = overlap(query.weights, trajectory.task)
-    near = scope_level(trajectory.repo, query.state.repo) is ScopeLevel.REPO
-    evidence = (1 - _SAME_REPO - _SAME_TYPE) * alike + _SAME_REPO * near
-    evidence += _SAME_TYPE * (trajectory.task_type is query.task_type)
-    return CaseHit(trajectory, evidence, alike)
 
 
 def _by_run(found: Sequence[FragmentCandidate]) -> list[list[FragmentCandidate]]:
@@ -155,10 +89,6 @@ def _by_run(found: Sequence[FragmentCandidate]) -> list[list[FragmentCandidate]]
 
 
 def _at_file(query: Query, run: Sequence[FragmentCandidate]) -> CaseHit:
-    case = _case(query, run[0].trajectory)
+    case = case_hit(query, run[0].trajectory)
     fragments = tuple(candidate.fragment for candidate in run[:FRAGMENTS_AT_FILE])
     return replace(case, evidence=_SAME_FILE + case.evidence / 2, fragments=fragments)
-
-
-def _best_first(hits: Sequence[CaseHit]) -> tuple[CaseHit, ...]:
-    return tuple(sorted(hits, key=lambda hit: (-hit.evidence, hit.trajectory.id)))

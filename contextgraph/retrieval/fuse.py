@@ -8,7 +8,13 @@ from contextgraph.model import ChannelRank, Trajectory
 
 K = 60
 HALF_LIFE = timedelta(days=90)
-WEIGHTS: Mapping[str, float] = {"error": 1.0, "task": 0.6, "state": 0.5, "lexical": 0.8}
+WEIGHTS: Mapping[str, float] = {
+    "error": 1.0,
+    "task": 0.6,
+    "state": 0.5,
+    "lexical": 0.8,
+    "semantic": 0.8,
+}
 
 # How much of the final score is decided by what: agreement of channels, then evidence, then age.
 _EVIDENCE_LIFT, _RECENCY_LIFT = 0.4, 0.05

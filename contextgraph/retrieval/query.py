@@ -6,7 +6,7 @@ from datetime import datetime
 from math import log
 
 from contextgraph.model import ErrorSignature, Scope, State, TaskType
-from contextgraph.ports import RetrievalStore
+from contextgraph.ports import EmbedderSource, RetrievalStore
 from contextgraph.retrieval.score import word_counts
 from contextgraph.text import words
 from contextgraph.trace import signature_of, task_type_of
@@ -15,12 +15,17 @@ TASK_WORDS = 160
 ERROR_WORDS = 40
 
 
+def no_embedder() -> None:
+    """An `EmbedderSource` for a memory without vectors."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A state as the channels need it.
 
     *scopes* are tried in order, the repository before all. *weights* says how much each of
-    *task_words* counts: rare words, and those said often, count for more.
+    *task_words* counts: rare words, and those said often, count for more. *embedder* gives what
+    turns texts into vectors.
     """
 
     state: State
@@ -30,6 +35,7 @@ class Query:
     error_words: tuple[str, ...]
     weights: Mapping[str, float]
     scopes: tuple[Scope, ...]
+    embedder: EmbedderSource
 
     @property
     def scope(self) -> Scope:
@@ -42,6 +48,7 @@ def query_of(
     store: RetrievalStore,
     exclude_instances: frozenset[str] = frozenset(),
     as_of: datetime | None = None,
+    embedder: EmbedderSource = no_embedder,
 ) -> Query:
     """What *state* asks of *store*."""
     signature = signature_of(state.current_error) if state.current_error.strip() else None
@@ -59,6 +66,7 @@ def query_of(
         scopes=(Scope(state.repo, exclude_instances, as_of), everywhere)
         if state.repo
         else (everywhere,),
+        embedder=embedder,
     )
 
 

@@ -6,11 +6,12 @@ from uuid import uuid4
 
 from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.model import MemoryContext, State
-from contextgraph.ports import GraphStore
+from contextgraph.ports import EmbedderSource, GraphStore
 from contextgraph.retrieval.cases import cases_of
-from contextgraph.retrieval.channels import CHANNELS, Channel, Findings
+from contextgraph.retrieval.channels import CHANNELS
+from contextgraph.retrieval.findings import Channel, Findings
 from contextgraph.retrieval.gate import CONSERVATIVE, Gate
-from contextgraph.retrieval.query import Query, query_of
+from contextgraph.retrieval.query import Query, no_embedder, query_of
 from contextgraph.retrieval.solutions import solutions_of
 from contextgraph.retrieval.warn import warnings_for
 
@@ -23,10 +24,12 @@ class MemoryRetriever:
         store: GraphStore,
         channels: Mapping[str, Channel] = CHANNELS,
         gate: Gate = CONSERVATIVE,
+        embedder: EmbedderSource = no_embedder,
     ) -> None:
         self._store = store
         self.channels = channels
         self._gate = gate
+        self._embedder = embedder
 
     def retrieve(
         self,
@@ -40,7 +43,7 @@ class MemoryRetriever:
 
         Raises `StoreError` where the store itself does not answer.
         """
-        query = query_of(state, self._store, exclude_instances, as_of)
+        query = query_of(state, self._store, exclude_instances, as_of, self._embedder)
         found, degraded = self._ask(query)
         recoveries = {name: findings.recoveries for name, findings in found.items()}
         cases = {name: findings.cases for name, findings in found.items()}
@@ -68,9 +71,14 @@ class MemoryRetriever:
         """What the rare words of task and error alone find."""
         return self._by("lexical", state, limit)
 
+    def by_semantic(self, state: State, limit: int = 5) -> MemoryContext:
+        """What the meaning of task and error alone finds; nothing while there is no space."""
+        return self._by("semantic", state, limit)
+
     def _by(self, channel: str, state: State, limit: int) -> MemoryContext:
         alone = {channel: self.channels[channel]}
-        return MemoryRetriever(self._store, alone, self._gate).retrieve(state, limit)
+        retriever = MemoryRetriever(self._store, alone, self._gate, self._embedder)
+        return retriever.retrieve(state, limit)
 
     def _ask(self, query: Query) -> tuple[dict[str, Findings], tuple[str, ...]]:
         found: dict[str, Findings] = {}

@@ -10,7 +10,7 @@ from itertools import chain
 from contextgraph.governance import quarantined, trust
 from contextgraph.model import ChannelRank, ErrorSolution, Why
 from contextgraph.ports import ExposureStore
-from contextgraph.retrieval.channels import RecoveryHit
+from contextgraph.retrieval.findings import RecoveryHit
 from contextgraph.retrieval.fuse import final_score, fuse, newest_first
 from contextgraph.retrieval.gate import Gate
 from contextgraph.retrieval.query import Query

@@ -7,7 +7,7 @@ from sqlite3 import Connection
 
 from contextgraph.errors import StoreError
 from contextgraph.model import Bundle, Fragment, Trajectory
-from contextgraph.store import full_text, rows, runs
+from contextgraph.store import full_text, rows, runs, spaces
 from contextgraph.store.runs import Run
 from contextgraph.store.tenants import new_revision
 
@@ -24,6 +24,8 @@ def insert(connection: Connection, tenant: int, bundle: Bundle, raw: bytes) -> N
     _insert_caused(connection, run, bundle, fragments, errors)
     _insert_recovered(connection, run, bundle, fragments, errors)
     _insert_texts(connection, run, bundle)
+    if bundle.vectors:
+        spaces.insert(connection, run, bundle.vectors)
 
 
 def replace(connection: Connection, tenant: int, bundle: Bundle, raw: bytes) -> None:

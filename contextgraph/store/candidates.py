@@ -51,6 +51,9 @@ _TRAJECTORIES_FOR_TEXT = """
 SELECT t.key FROM (SELECT key, sum(weight) AS weight FROM ({match}) GROUP BY key) AS found
 CROSS JOIN trajectory t ON t.key = found.key
 WHERE {scope} ORDER BY found.weight DESC, t.id LIMIT :limit"""
+_RECOVERIES_OF = """
+SELECT r.fragment, r.key FROM recovered r CROSS JOIN error_pattern e ON e.key = r.error
+WHERE r.fragment IN (SELECT value FROM json_each(?)) ORDER BY e.id, r.error_step"""
 _FRAGMENTS_FOR_FILE = """
 SELECT f.key FROM touched s INDEXED BY touched_newest CROSS JOIN fragment f ON f.key = s.fragment
 WHERE s.file_name = :file_name {phase} AND {scope}
@@ -135,13 +138,34 @@ def fragments_for_state(
         scope=scope.where(alias, by_place=True),
         phase="" if phase is None else f"AND {alias}.phase = :phase",
     )
-    return _fragment_candidates(connection, _keys(connection, query, scope, limit, asked))
+    keys = _keys(connection, query, scope, limit, asked)
+    found = fragments(connection, keys)
+    return [found[key] for key in keys]
 
 
 def trajectories(connection: Connection, keys: Sequence[int]) -> dict[int, Trajectory]:
     """The runs with these keys, by key."""
     found = _rows(connection, f"SELECT key, {rows.TRAJECTORY} FROM trajectory", keys)
     return {key: rows.trajectory_of(row[1:]) for key, row in found.items()}
+
+
+def fragments(connection: Connection, keys: Sequence[int]) -> dict[int, FragmentCandidate]:
+    """The fragments with these keys, by key."""
+    found = _rows(connection, f"SELECT key, trajectory, {rows.FRAGMENT} FROM fragment", keys)
+    runs = trajectories(connection, [row[1] for row in found.values()])
+    return {key: _fragment_candidate(row, runs) for key, row in found.items()}
+
+
+def recoveries_of(
+    connection: Connection, fragment_keys: Sequence[int]
+) -> dict[int, list[RecoveryCandidate]]:
+    """The recoveries of fragments, by their key."""
+    pairs = connection.execute(_RECOVERIES_OF, (_json(fragment_keys),)).fetchall()
+    found = _recoveries(connection, [key for _, key in pairs])
+    by_fragment: dict[int, list[RecoveryCandidate]] = {}
+    for (fragment, _), candidate in zip(pairs, found, strict=True):
+        by_fragment.setdefault(fragment, []).append(candidate)
+    return by_fragment
 
 
 def errors(connection: Connection, keys: Sequence[int]) -> dict[int, ErrorPattern]:
@@ -178,12 +202,6 @@ def _recoveries(connection: Connection, keys: Sequence[int]) -> list[RecoveryCan
         recovered = rows.recovered_of(tuple(columns), fragment_ids[fragment][1], pattern.id)
         candidates.append(RecoveryCandidate(recovered, pattern, runs[run]))
     return candidates
-
-
-def _fragment_candidates(connection: Connection, keys: Sequence[int]) -> list[FragmentCandidate]:
-    found = _rows(connection, f"SELECT key, trajectory, {rows.FRAGMENT} FROM fragment", keys)
-    runs = trajectories(connection, [row[1] for row in found.values()])
-    return [_fragment_candidate(found[key], runs) for key in keys]
 
 
 def _fragment_candidate(row: rows.Row, runs: Mapping[int, Trajectory]) -> FragmentCandidate:

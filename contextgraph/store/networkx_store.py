@@ -17,22 +17,29 @@ from contextgraph.model import (
     HealthCheck,
     LearnStatus,
     MemoryCounts,
+    Near,
+    NodeKind,
     Outcome,
     Phase,
     RawTrajectory,
     RecoveryCandidate,
+    RunTexts,
+    RunVectors,
     Scope,
     SignatureLevel,
+    Space,
     TaskType,
     Trajectory,
 )
-from contextgraph.store import bundles, candidates, exposures, health, runs, tallies
+from contextgraph.store import bundles, candidates, exposures, health, runs, spaces, tallies
 from contextgraph.store.connections import Connections
 from contextgraph.store.full_text import WordCounts
+from contextgraph.store.matrix import LoadedMatrices
 from contextgraph.store.projection import Projection
 from contextgraph.store.raw import packed
 from contextgraph.store.scoping import scoped
 from contextgraph.store.tenants import new_tenant_key, tenant_key
+from contextgraph.vectors import Vector
 
 if TYPE_CHECKING:
     from contextgraph.store.projection import Graph
@@ -45,6 +52,7 @@ class _Derived:
     process: int = field(default_factory=os.getpid)
     trajectory_words: WordCounts = field(default_factory=lambda: WordCounts("trajectory"))
     recovered_words: WordCounts = field(default_factory=lambda: WordCounts("recovered"))
+    matrices: LoadedMatrices = field(default_factory=LoadedMatrices)
     projection: Projection = field(default_factory=Projection)
 
 
@@ -166,6 +174,52 @@ class NetworkxStore:
         with self._reading() as (connection, tenant):
             return tallies.error_tally(connection, scoped(connection, tenant, scope), signature)
 
+    def active_space(self) -> Space | None:
+        with self._reading() as (connection, tenant):
+            found = spaces.active(connection, tenant)
+            return found.space if found else None
+
+    def space_model(self, space: str) -> bytes | None:
+        with self._reading() as (connection, tenant):
+            return spaces.model(connection, tenant, space)
+
+    def texts_to_embed(self, limit: int, space: str | None = None) -> Sequence[RunTexts]:
+        with self._reading() as (connection, tenant):
+            return spaces.texts_to_embed(connection, tenant, limit, space)
+
+    def prepare_space(self, space: Space, model: bytes | None) -> None:
+        with self._writing() as (connection, tenant):
+            spaces.prepare(connection, tenant, space, model)
+
+    def add_vectors(self, vectors: Mapping[str, RunVectors]) -> None:
+        with self._writing() as (connection, tenant):
+            spaces.add(connection, tenant, vectors)
+
+    def switch_space(self, space: str) -> None:
+        with self._writing() as (connection, tenant):
+            spaces.switch(connection, tenant, space)
+
+    def nearest_trajectories(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[Trajectory]]:
+        with self._near(NodeKind.TRAJECTORY, vector, scope, limit) as (connection, near):
+            found = candidates.trajectories(connection, [key for key, _ in near])
+            return [Near(found[key], of_node) for key, of_node in near]
+
+    def nearest_fragments(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[FragmentCandidate]]:
+        with self._near(NodeKind.FRAGMENT, vector, scope, limit) as (connection, near):
+            found = candidates.fragments(connection, [key for key, _ in near])
+            return [Near(found[key], of_node) for key, of_node in near]
+
+    def nearest_recoveries(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[RecoveryCandidate]]:
+        with self._near(NodeKind.FRAGMENT, vector, scope, limit) as (connection, near):
+            found = candidates.recoveries_of(connection, [key for key, _ in near])
+            return [Near(one, of_node) for key, of_node in near for one in found.get(key, ())]
+
     def counts(self) -> MemoryCounts:
         with self._reading() as (connection, tenant):
             return tallies.counts(connection, tenant)
@@ -201,6 +255,17 @@ class NetworkxStore:
         """The topology of the memory: see `Projection` for its nodes and edges; it is read-only."""
         with self._reading() as (connection, tenant):
             return self._derived.projection.at(connection, tenant)
+
+    @contextmanager
+    def _near(
+        self, kind: NodeKind, vector: Vector, scope: Scope, limit: int
+    ) -> Iterator[tuple[Connection, list[tuple[int, Vector]]]]:
+        """A connection, and the keys and vectors of the nearest nodes that it sees."""
+        with self._reading() as (connection, tenant):
+            active = spaces.active_for(connection, tenant, vector)
+            within = scoped(connection, tenant, scope)
+            matrices = self._derived.matrices.of(active)
+            yield connection, matrices.nearest(connection, kind, within, vector, limit)
 
     @property
     def _derived(self) -> _Derived:

@@ -126,7 +126,7 @@ def remove(connection: Connection, tenant: int, revision: int, key: int) -> None
         connection.execute(
             f"DELETE FROM {table} WHERE {column} BETWEEN ? AND ?", (run.first, run.last)
         )
-    for table in ("met", "raw"):
+    for table in ("met", "raw", "vectors"):
         connection.execute(f"DELETE FROM {table} WHERE trajectory = ?", (key,))
     connection.execute("DELETE FROM trajectory WHERE key = ?", (key,))
     connection.executemany(

@@ -112,6 +112,15 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             words, detail=none, columnsize=0, tokenize="ascii tokenchars '_@'")""",
         "CREATE VIRTUAL TABLE trajectory_word USING fts5vocab (trajectory_text, row)",
         "CREATE VIRTUAL TABLE recovered_word USING fts5vocab (recovered_text, row)",
+        # Embedding spaces. The vectors of one run, that of the trajectory and then those of its
+        # fragments, are one row: zeros say that a text has none. Newer rows have greater keys.
+        """CREATE TABLE space (
+            key INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, name TEXT NOT NULL,
+            runs INTEGER NOT NULL, active INTEGER NOT NULL, UNIQUE (tenant, name))""",
+        "CREATE TABLE space_model (space INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+        """CREATE TABLE vectors (
+            key INTEGER PRIMARY KEY AUTOINCREMENT, trajectory INTEGER NOT NULL,
+            space INTEGER NOT NULL, data BLOB NOT NULL, UNIQUE (trajectory, space))""",
         """CREATE TABLE exposure (
             key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL,
             context_id TEXT NOT NULL, shown_at INTEGER NOT NULL, helped INTEGER,

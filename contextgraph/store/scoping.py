@@ -45,6 +45,12 @@ class Scoped:
             return f"{alias}.place IN (SELECT key FROM place WHERE tenant = :tenant)"
         return f"{alias}.tenant = :tenant"
 
+    def excluded(self, connection: Connection) -> list[int]:
+        """The keys of the runs that are not to be seen."""
+        if not self.has_excluded:
+            return []
+        return [row[0] for row in connection.execute(_EXCLUDED, self.parameters)]
+
     def index(self, name: str) -> str:
         """The name of the index to use: there are two of each, one by place."""
         return name if self.place is None else f"{name}_in_place"

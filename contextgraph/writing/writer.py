@@ -11,13 +11,19 @@ from contextgraph.writing.bundle import bundle_of, renewed
 class MemoryWriter:
     """Writes what runs teach into a store."""
 
-    def __init__(self, store: TrajectoryStore, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        store: TrajectoryStore,
+        now: Callable[[], datetime],
+        embedded: Callable[[Bundle], Bundle] = lambda bundle: bundle,
+    ) -> None:
         self._store = store
         self._now = now
+        self._embedded = embedded
 
     def write(self, raw: RawTrajectory) -> LearnReceipt:
         """Learn *raw*; on return it is stored durably, or an error was raised and nothing is."""
-        bundle = bundle_of(raw, self._now())
+        bundle = self._embedded(bundle_of(raw, self._now()))
         return _receipt(bundle, self._store.add_bundle(bundle))
 
     def rewrite(self, trajectory_id: str) -> LearnReceipt | None:
@@ -29,6 +35,7 @@ class MemoryWriter:
         if before is None or raw is None:
             return None
         bundle = renewed(bundle_of(raw, self._now(), known_as=trajectory_id), before)
+        bundle = self._embedded(bundle)
         self._store.replace_bundle(bundle)
         return _receipt(bundle, LearnStatus.UPDATED)
 
@@ -46,5 +53,5 @@ def _receipt(bundle: Bundle, status: LearnStatus) -> LearnReceipt:
         status=status,
         fragments=len(bundle.fragments),
         error_patterns=len(bundle.errors),
-        to_embed=len(bundle.fragments) + 1,
+        to_embed=0 if bundle.vectors else len(bundle.fragments) + 1,
     )

@@ -1,0 +1,116 @@
+"""TF-IDF reduced by truncated SVD: meaning without an API, fitted on the memory's own texts."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING
+
+import orjson
+
+from contextgraph.errors import EmbeddingError
+from contextgraph.text import words
+from contextgraph.vectors import Vector
+
+if TYPE_CHECKING:
+    from contextgraph.vectors import Floats
+
+DIMENSIONS = 384
+# 7,500 words by 384 float32 are 11.5 MB, stored with the memory and loaded by who asks it.
+MOST_WORDS = 7_500
+MAKER = "tfidf"
+
+# Directions in which the texts fitted on hardly differ are noise.
+_LEAST_SINGULAR_VALUE = 1e-3
+_LEAST_LENGTH = 1e-4
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TfidfModel:
+    """A fitted model: an `Embedder` that needs no scikit-learn.
+
+    *rows*: word -> its row in *directions* (float32, shape (words, 384)); *idf*: by row.
+    """
+
+    space: str
+    rows: Mapping[str, int]
+    idf: "Floats"
+    directions: "Floats"
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | None]:
+        """A vector for each text, None for one without a word that the model knows."""
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> Vector | None:
+        import numpy as np
+
+        counts = Counter(map(self.rows.get, words(text)))
+        counts.pop(None, 0)
+        if not counts:
+            return None
+        rows = np.fromiter(counts, dtype=np.intp, count=len(counts))
+        weights = self.idf[rows] * np.array([1 + log(n) for n in counts.values()], dtype=np.float32)
+        numbers = (weights / np.linalg.norm(weights)) @ self.directions[rows]
+        if np.linalg.norm(numbers) < _LEAST_LENGTH:
+            return None
+        return Vector.of(self.space, numbers)
+
+    def to_bytes(self) -> bytes:
+        """The model to store: a line of JSON with the words by row, then *idf*, *directions*."""
+        head = orjson.dumps({"space": self.space, "words": list(self.rows)})
+        head += b" " * (-(len(head) + 1) % _ALIGNMENT) + b"\n"
+        return head + self.idf.tobytes() + self.directions.tobytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "TfidfModel":
+        """The model that `to_bytes` gave *data* for; raises `EmbeddingError` for anything else."""
+        import numpy as np
+
+        start = data.find(b"\n") + 1
+        try:
+            head = orjson.loads(data[:start])
+            known = head["words"]
+            numbers = np.frombuffer(data, dtype="<f4", offset=start)
+            directions = numbers[len(known) :].reshape(len(known), DIMENSIONS)
+        except (ValueError, KeyError, TypeError) as error:
+            raise EmbeddingError(f"a stored TF-IDF model is damaged: {error}") from error
+        return cls(head["space"], _by_row(known), numbers[: len(known)], directions)
+
+
+def fit(texts: Iterable[str]) -> TfidfModel | None:
+    """A model of *texts*, the same for the same texts; None where they share too few words.
+
+    Imports scikit-learn, which takes a second.
+    """
+    import numpy as np
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(
+        analyzer=words, sublinear_tf=True, min_df=2, max_features=MOST_WORDS, dtype=np.float32
+    )
+    try:
+        weights = vectorizer.fit_transform(texts)
+    except ValueError:  # no word is in two texts
+        return None
+    size = min(DIMENSIONS, *weights.shape)
+    reduction = TruncatedSVD(size, random_state=0).fit(weights)
+    strong = reduction.singular_values_ > _LEAST_SINGULAR_VALUE * reduction.singular_values_[0]
+    directions = np.zeros((weights.shape[1], DIMENSIONS), dtype="<f4")
+    directions[:, :size] = (reduction.components_ * strong[:, None]).T
+    idf, known = vectorizer.idf_.astype("<f4"), vectorizer.get_feature_names_out().tolist()
+    return TfidfModel(_space(known, idf, directions), _by_row(known), idf, directions)
+
+
+def _by_row(known: Sequence[str]) -> dict[str, int]:
+    return {word: row for row, word in enumerate(known)}
+
+
+def _space(known: Sequence[str], idf: "Floats", directions: "Floats") -> str:
+    """The name of the space: a fingerprint of all that decides a vector."""
+    digest = hashlib.sha256(orjson.dumps(known))
+    for array in (idf, directions):
+        digest.update(array.tobytes())
+    return f"{MAKER}/{digest.hexdigest()[:12]}@{DIMENSIONS}"

@@ -1,0 +1,100 @@
+"""What channels found, and how it is ranked within one: by evidence."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from contextgraph.model import (
+    ErrorSignature,
+    Fragment,
+    RecoveryCandidate,
+    ScopeLevel,
+    SignatureLevel,
+    Trajectory,
+)
+from contextgraph.ports import RetrievalStore
+from contextgraph.retrieval.query import Query
+from contextgraph.retrieval.score import on_topic, overlap, recovery_evidence, scope_level
+
+# Candidates taken from the store per question; scores decide among them.
+OVERFETCH = 48
+_SAME_REPO, _SAME_TYPE = 0.15, 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryHit:
+    """A recovery that a channel found, with its evidence (0 to 1).
+
+    *on_topic*: what was done names what the error is about, so that it may help elsewhere too.
+    """
+
+    candidate: RecoveryCandidate
+    evidence: float
+    level: SignatureLevel
+    on_topic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CaseHit:
+    """A past run that a channel found, with its evidence (0 to 1) and the likeness of its task.
+
+    *similarity* is the cosine of the vectors, where vectors were compared.
+    """
+
+    trajectory: Trajectory
+    evidence: float
+    task_overlap: float
+    fragments: tuple[Fragment, ...] = ()
+    similarity: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What one channel found, best first."""
+
+    recoveries: tuple[RecoveryHit, ...] = ()
+    cases: tuple[CaseHit, ...] = ()
+
+
+Channel = Callable[[Query, RetrievalStore], Findings]
+
+
+def ranked_recoveries(query: Query, found: Iterable[RecoveryCandidate]) -> tuple[RecoveryHit, ...]:
+    """*found*, each once, by how well it answers the error of *query*; none without an error."""
+    unique = {_identity(candidate): candidate for candidate in found}
+    hits = [
+        recovery_hit(query.signature, query.state.repo, candidate)
+        for candidate in unique.values()
+        if query.signature
+    ]
+    return tuple(sorted(hits, key=lambda hit: (-hit.evidence, *_identity(hit.candidate))))
+
+
+def recovery_hit(asked: ErrorSignature, repo: str, candidate: RecoveryCandidate) -> RecoveryHit:
+    """The evidence of *candidate* for the error *asked* about in *repo*."""
+    evidence, level = recovery_evidence(asked, candidate, repo)
+    return RecoveryHit(candidate, evidence, level, on_topic(asked, candidate.recovered))
+
+
+def _identity(candidate: RecoveryCandidate) -> tuple[str, str, int]:
+    recovered = candidate.recovered
+    return recovered.fragment_id, recovered.error_id, recovered.error_step
+
+
+def ranked_cases(query: Query, found: Iterable[Trajectory]) -> tuple[CaseHit, ...]:
+    """*found*, each once, by how well it fits *query*."""
+    unique = {trajectory.id: trajectory for trajectory in found}
+    return best_first([case_hit(query, trajectory) for trajectory in unique.values()])
+
+
+def case_hit(query: Query, trajectory: Trajectory) -> CaseHit:
+    """How well *trajectory* fits *query*: the words of its task, then repository and type."""
+    alike = overlap(query.weights, trajectory.task)
+    near = scope_level(trajectory.repo, query.state.repo) is ScopeLevel.REPO
+    evidence = (1 - _SAME_REPO - _SAME_TYPE) * alike + _SAME_REPO * near
+    evidence += _SAME_TYPE * (trajectory.task_type is query.task_type)
+    return CaseHit(trajectory, evidence, alike)
+
+
+def best_first(hits: Sequence[CaseHit]) -> tuple[CaseHit, ...]:
+    """*hits* by evidence, ties by id."""
+    return tuple(sorted(hits, key=lambda hit: (-hit.evidence, hit.trajectory.id)))

@@ -1,0 +1,76 @@
+"""The semantic channel: what lies near in the embedding space of the memory."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from contextgraph.errors import SpaceMismatchError
+from contextgraph.model import Near, RecoveryCandidate, Trajectory
+from contextgraph.model.embedding import TASK_CHARS
+from contextgraph.ports import Embedder, RetrievalStore
+from contextgraph.retrieval.findings import (
+    OVERFETCH,
+    CaseHit,
+    Findings,
+    RecoveryHit,
+    case_hit,
+    recovery_hit,
+)
+from contextgraph.retrieval.query import Query
+from contextgraph.vectors import Vector, cosines
+
+Item = TypeVar("Item")
+
+
+def by_semantic(query: Query, store: RetrievalStore) -> Findings:
+    """Past runs of a task like this one, and recoveries in fragments like this moment.
+
+    Nothing while the memory has no space. Raises `EmbeddingError` where the embedder does.
+    """
+    try:
+        return _found(query, store)
+    except SpaceMismatchError:  # the memory was switched over just now: once more
+        return _found(query, store)
+
+
+def _found(query: Query, store: RetrievalStore) -> Findings:
+    embedder = query.embedder()
+    if embedder is None:
+        return Findings()
+    task, moment = _embedded(query, embedder)
+    cases: Sequence[CaseHit] = ()
+    recoveries: Sequence[RecoveryHit] = ()
+    if task:
+        runs = store.nearest_trajectories(task, query.scope, OVERFETCH)
+        cases = [_case(query, run, alike) for run, alike in _by_cosine(task, runs)]
+    if moment:
+        near = store.nearest_recoveries(moment, query.scope, OVERFETCH)
+        recoveries = _recoveries(query, _by_cosine(moment, near))
+    return Findings(tuple(recoveries), tuple(cases))
+
+
+def _embedded(query: Query, embedder: Embedder) -> Sequence[Vector | None]:
+    """The vectors of the task and of the error, None for what is not asked."""
+    task = query.state.task_description[:TASK_CHARS] if query.task_words else ""
+    error = query.signature.message if query.signature else ""
+    texts = [text for text in (task, error) if text]
+    vectors = iter(embedder.embed(texts) if texts else ())
+    return [next(vectors) if text else None for text in (task, error)]
+
+
+def _by_cosine(asked: Vector, near: Sequence[Near[Item]]) -> list[tuple[Item, float]]:
+    """What is near with its cosine, highest first; ties as the store gave them."""
+    alike = cosines(asked, [one.vector for one in near])
+    pairs = zip((one.item for one in near), alike, strict=True)
+    return sorted(pairs, key=lambda pair: -pair[1])
+
+
+def _case(query: Query, run: Trajectory, alike: float) -> CaseHit:
+    return replace(case_hit(query, run), similarity=alike)
+
+
+def _recoveries(query: Query, near: Sequence[tuple[RecoveryCandidate, float]]) -> list[RecoveryHit]:
+    if query.signature is None:
+        return []
+    repo = query.state.repo
+    return [recovery_hit(query.signature, repo, candidate) for candidate, _ in near]

@@ -1,0 +1,154 @@
+"""Embedding spaces in the tables: their models, their vectors, and the one that is active."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+from contextgraph.errors import SpaceMismatchError, StoreError
+from contextgraph.model import RunTexts, RunVectors, Space, run_texts
+from contextgraph.store import runs
+from contextgraph.store.runs import Run
+from contextgraph.vectors import Vector, dimensions_of
+
+_INSERT = "INSERT OR IGNORE INTO vectors (trajectory, space, data) VALUES (?, ?, ?)"
+_NOT_EMBEDDED = (
+    "AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.trajectory = t.key AND v.space = :space)"
+)
+_MESSAGES = """
+SELECT f.id, m.context FROM caused c CROSS JOIN fragment f ON f.key = c.fragment
+CROSS JOIN met m ON m.trajectory = c.trajectory AND m.error = c.error
+CROSS JOIN error_pattern e ON e.key = c.error
+WHERE c.fragment BETWEEN ? AND ? ORDER BY e.id"""
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """The space that answers, with its key."""
+
+    key: int
+    space: Space
+
+
+def active(connection: Connection, tenant: int) -> Active | None:
+    """The active space."""
+    row = connection.execute(
+        "SELECT key, name, runs FROM space WHERE tenant = ? AND active", (tenant,)
+    ).fetchone()
+    return None if row is None else Active(row[0], Space(row[1], row[2]))
+
+
+def active_for(connection: Connection, tenant: int, vector: Vector) -> Active:
+    """The active space; raises `SpaceMismatchError` where *vector* is of another."""
+    found = active(connection, tenant)
+    if found is None or found.space.name != vector.space:
+        name = found.space.name if found else "none yet"
+        raise SpaceMismatchError(
+            f"a vector of space {vector.space} was asked about, the memory's space is {name}"
+        )
+    return found
+
+
+def model(connection: Connection, tenant: int, name: str) -> bytes | None:
+    """What was stored with the space of this name."""
+    row = connection.execute(
+        "SELECT m.data FROM space s JOIN space_model m ON m.space = s.key "
+        "WHERE s.tenant = ? AND s.name = ?",
+        (tenant, name),
+    ).fetchone()
+    return None if row is None else row[0]
+
+
+def prepare(connection: Connection, tenant: int, space: Space, data: bytes | None) -> None:
+    """Make room for vectors of *space*; where there is room already it is left as it is."""
+    dimensions_of(space.name)
+    cursor = connection.execute(
+        "INSERT INTO space (tenant, name, runs, active) VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING",
+        (tenant, space.name, space.runs),
+    )
+    if cursor.rowcount and data is not None:
+        connection.execute("INSERT INTO space_model VALUES (?, ?)", (cursor.lastrowid, data))
+
+
+def switch(connection: Connection, tenant: int, name: str) -> None:
+    """Make the space of this name the active one, and drop all others."""
+    kept = _known(connection, tenant, name)
+    others = connection.execute(
+        "SELECT key FROM space WHERE tenant = ? AND key <> ?", (tenant, kept)
+    ).fetchall()
+    for table, column in (("vectors", "space"), ("space_model", "space"), ("space", "key")):
+        connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", others)
+    connection.execute("UPDATE space SET active = 1 WHERE key = ?", (kept,))
+
+
+def add(connection: Connection, tenant: int, vectors: Mapping[str, RunVectors]) -> None:
+    """Write *vectors* by the id of their run."""
+    keys = {
+        name: _known(connection, tenant, name) for name in {run.space for run in vectors.values()}
+    }
+    for trajectory_id, found in vectors.items():
+        key = runs.key_of(connection, tenant, trajectory_id)
+        if key is not None and _fragments(connection, key) == len(found.fragments):
+            connection.execute(_INSERT, (key, keys[found.space], _data(found)))
+
+
+def insert(connection: Connection, run: Run, vectors: RunVectors) -> None:
+    """Write the *vectors* of a run being learned, unless their space has been dropped."""
+    space = _key(connection, run.tenant, vectors.space)
+    if space is not None:
+        connection.execute(_INSERT, (run.key, space, _data(vectors)))
+
+
+def texts_to_embed(
+    connection: Connection, tenant: int, limit: int, name: str | None
+) -> list[RunTexts]:
+    """The texts of runs by id, of those without vectors in the space *name* where one is given."""
+    asked = {"tenant": tenant, "limit": max(0, limit)}
+    if name is not None:
+        asked["space"] = _known(connection, tenant, name)
+    found = connection.execute(
+        f"SELECT t.id, t.key FROM trajectory t WHERE t.tenant = :tenant "
+        f"{'' if name is None else _NOT_EMBEDDED} ORDER BY t.id LIMIT :limit",
+        asked,
+    ).fetchall()
+    return [_texts(connection, tenant, *row) for row in found]
+
+
+def _texts(connection: Connection, tenant: int, trajectory_id: str, key: int) -> RunTexts:
+    trajectory = runs.trajectory(connection, tenant, trajectory_id)
+    assert trajectory is not None  # its key was read in the same transaction
+    run = Run(tenant, 0, key, 0)
+    messages: defaultdict[str, list[str]] = defaultdict(list)
+    for fragment, message in connection.execute(_MESSAGES, (run.first, run.last)):
+        messages[fragment].append(message)
+    return run_texts(trajectory, runs.fragments(connection, tenant, trajectory_id), messages)
+
+
+def _known(connection: Connection, tenant: int, name: str) -> int:
+    key = _key(connection, tenant, name)
+    if key is None:
+        raise StoreError(f"no room was made for space {name}, or another took its place since")
+    return key
+
+
+def _key(connection: Connection, tenant: int, name: str) -> int | None:
+    row = connection.execute(
+        "SELECT key FROM space WHERE tenant = ? AND name = ?", (tenant, name)
+    ).fetchone()
+    return None if row is None else row[0]
+
+
+def _fragments(connection: Connection, key: int) -> int:
+    run = Run(0, 0, key, 0)
+    found = connection.execute(
+        "SELECT count(*) FROM fragment WHERE key BETWEEN ? AND ?", (run.first, run.last)
+    )
+    count: int = found.fetchone()[0]
+    return count
+
+
+def _data(vectors: RunVectors) -> bytes:
+    """The numbers of all nodes one after the other, zeros for those without a vector."""
+    none = bytes(4 * dimensions_of(vectors.space))
+    found = (vectors.trajectory, *vectors.fragments)
+    return b"".join(vector.data if vector else none for vector in found)
