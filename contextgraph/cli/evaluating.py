@@ -81,8 +81,9 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
 
     \b
     With --json one object: "config", "measures" {measure: {method: {"value", "low", "high",
-    "count", "runs"}}}, "clearance@3 by error family", "curves"; with --compare {"contrasts":
-    [{"measure", "moments", "first", "second", "only_first", "only_second", "difference", "p"}]}.
+    "count", "runs"}}}, "clearance@3 by error family", "curves", "against" {baseline:
+    contrasts}; with --compare {"contrasts": [{"measure", "moments", "first", "second",
+    "only_first", "only_second", "difference", "p"}]}.
 
     \b
     Example:
@@ -222,4 +223,4 @@ def _compare(first: Path, second: Path, seed: int, *, as_json: bool) -> None:
     if as_json:
         emit({"contrasts": [contrast_record(one) for one in contrasts]})
     else:
-        show_contrasts(contrasts)
+        show_contrasts(contrasts, f"{second.name} against {first.name}, on the same moments")

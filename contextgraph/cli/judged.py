@@ -82,12 +82,15 @@ def _lines(spoken: Spoken) -> list[str]:
 
 def show_tally(tally: Tally) -> None:
     """How often memory would have spoken."""
-    table = Table(title=f"{tally.runs} runs, ordered by {tally.order.replace('_', ' ')}")
+    console = screen()
+    ordered = tally.order.replace("_", " ")
+    console.print(Text(f"{tally.runs} runs, ordered by {ordered}", style="bold"))
+    table = Table()
     for column in ("moment", "asked", "answered"):
         table.add_column(column, justify="left" if column == "moment" else "right")
     for kind in _walked():
         table.add_row(str(kind), str(tally.moments[kind]), str(tally.answered[kind]))
-    screen().print(table)
+    console.print(table)
 
 
 def show_report(report: Report) -> None:
@@ -102,11 +105,14 @@ def show_report(report: Report) -> None:
         console.print(_figures("clearance@3 by family of error", report.topics))
     if loops:
         console.print(_figures("Loops", loops))
+    for baseline, contrasts in report.contrasts.items():
+        if contrasts:
+            show_contrasts(contrasts, f"contextgraph against {baseline}, on the same moments")
 
 
-def show_contrasts(contrasts: Sequence[Contrast]) -> None:
-    """How the second report does against the first."""
-    table = Table(title="Second against first, on the same moments", box=None)
+def show_contrasts(contrasts: Sequence[Contrast], title: str) -> None:
+    """How the second does against the first, with McNemar's p."""
+    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False)
     columns = ("measure", "moments", "first", "second", "only first", "only second")
     for column in (*columns, "difference", "p"):
         table.add_column(column, justify="left" if column == "measure" else "right")
@@ -139,7 +145,7 @@ def _figures(title: str, measures: Measures) -> Table:
     for method in methods:
         table.add_column(Text(plain(method)), justify="right", overflow="fold")
     for name, by in measures.items():
-        count = max(figure.count for figure in by.values())
+        count = next(iter(by.values())).count  # of contextgraph: methods may answer less or more
         cells = [_figure(by[method]) if method in by else "" for method in methods]
         table.add_row(Text(plain(name)), str(count), *cells)
     return table

@@ -11,7 +11,8 @@ from contextgraph.replay.corrections import path_moves, right_path
 from contextgraph.replay.moves import Move, MoveKind
 from contextgraph.trace import ActionKind, read_action
 
-_SEPARATORS = re.compile(r"\s*(?:&&|\|\||;|\||\n|⏎)\s*")
+# What stands between `&&`, `||`, `|`, `;` and line ends that are not quoted.
+_SIMPLE = re.compile(r"""(?:'[^']*'|"[^"]*"|[^&|;\n⏎]|(?<!&)&(?!&))+""")
 _SETTING = re.compile(r"([A-Za-z_]\w*)=\S*")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*((?:[=<>!~]=?|===).*)?")
 _INSTALLERS = frozenset({"pip", "apt", "apt-get", "conda", "mamba", "brew", "poetry", "npm"})
@@ -62,7 +63,7 @@ def moves_between(failed: str, worked: str, repo: str) -> Iterator[Move]:
 
 def commands_in(line: str) -> tuple[Command, ...]:
     """The simple commands of *line*, in order."""
-    found = (_command(_words(part)) for part in _SEPARATORS.split(line.strip()) if part)
+    found = (_command(_words(part)) for part in _SIMPLE.findall(line))
     return tuple(command for command in found if command)
 
 
@@ -196,6 +197,6 @@ def _sort(words: Sequence[str]) -> str:
 
 
 def _sort_of(word: str) -> str:
-    if _is_path(word) or re.fullmatch(r"[a-z_]+", word):
+    if _is_path(word) or re.fullmatch(r"[A-Za-z_]\w*", word):
         return "path"
     return "number" if word.isdigit() else "text"

@@ -1,6 +1,6 @@
-"""Two reports side by side, moment by moment."""
+"""Two reports, or two methods in one, side by side, moment by moment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextgraph.replay.judging import OURS
@@ -17,7 +17,7 @@ _COMPARED = {
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """How the second report does against the first in one measure, on the moments of both.
+    """How the second does against the first in one measure, on the moments of both.
 
     *difference* is second minus first, *p* the exact McNemar test of the moments that only one of
     them got.
@@ -36,40 +36,56 @@ class Contrast:
 def compare(
     first: Sequence[Moment], second: Sequence[Moment], seed: int = 0
 ) -> tuple[Contrast, ...]:
-    """The contrast in every measure of which both have moments."""
-    found = (
-        _contrast(name, _judged(first, kind), _judged(second, kind), k, seed)
-        for name, (kind, k) in _COMPARED.items()
-    )
+    """The contrast of two reports in every measure of which both have moments."""
+    return _contrasts(_Side(first, OURS), _Side(second, OURS), seed)
+
+
+def against(moments: Sequence[Moment], baseline: str, seed: int = 0) -> tuple[Contrast, ...]:
+    """The contrast of the memory (second) with a *baseline* (first) in one report."""
+    return _contrasts(_Side(moments, baseline), _Side(moments, OURS), seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A method in a report."""
+
+    moments: Sequence[Moment]
+    method: str
+
+    def of(self, kind: MomentKind) -> dict[str, Moment]:
+        return {
+            moment.key: moment
+            for moment in self.moments
+            if moment.kind is kind and moment.has_answer and self.method in moment.verdicts
+        }
+
+    def hit(self, moment: Moment, k: int) -> bool:
+        rank = moment.verdicts[self.method].rank
+        return rank is not None and rank <= k
+
+
+def _contrasts(first: _Side, second: _Side, seed: int) -> tuple[Contrast, ...]:
+    found = (_contrast(name, first, second, kind, k, seed) for name, (kind, k) in _COMPARED.items())
     return tuple(contrast for contrast in found if contrast)
 
 
-def _judged(moments: Sequence[Moment], kind: MomentKind) -> dict[str, Moment]:
-    return {moment.key: moment for moment in moments if moment.kind is kind and moment.has_answer}
-
-
 def _contrast(
-    name: str, first: Mapping[str, Moment], second: Mapping[str, Moment], k: int, seed: int
+    name: str, first: _Side, second: _Side, kind: MomentKind, k: int, seed: int
 ) -> Contrast | None:
-    keys = sorted(first.keys() & second.keys())
+    one, two = first.of(kind), second.of(kind)
+    keys = sorted(one.keys() & two.keys())
     if not keys:
         return None
-    pairs = [(_hit(first[key], k), _hit(second[key], k)) for key in keys]
-    before = shares((first[key] for key in keys), OURS, hit_share(k))
-    after = shares((second[key] for key in keys), OURS, hit_share(k))
-    gap = difference({run: (before[run], after[run]) for run in before}, seed)
+    pairs = [(first.hit(one[key], k), second.hit(two[key], k)) for key in keys]
+    before = shares((one[key] for key in keys), first.method, hit_share(k))
+    after = shares((two[key] for key in keys), second.method, hit_share(k))
     return Contrast(
         measure=name,
         moments=len(keys),
-        first=sum(one for one, _ in pairs) / len(pairs),
-        second=sum(two for _, two in pairs) / len(pairs),
-        only_first=sum(one and not two for one, two in pairs),
-        only_second=sum(two and not one for one, two in pairs),
-        difference=gap,
+        first=sum(hit for hit, _ in pairs) / len(pairs),
+        second=sum(hit for _, hit in pairs) / len(pairs),
+        only_first=sum(hit and not other for hit, other in pairs),
+        only_second=sum(other and not hit for hit, other in pairs),
+        difference=difference({run: (before[run], after[run]) for run in before}, seed),
         p=mcnemar(pairs),
     )
-
-
-def _hit(moment: Moment, k: int) -> bool:
-    rank = moment.verdicts[OURS].rank
-    return rank is not None and rank <= k

@@ -101,8 +101,13 @@ def _of_undefined(undefined: re.Match[str], clause: str) -> Move:
         source = next((part for part in named if name in part.split()), name)
         return Move(MoveKind.IMPORT, f"{imported[1]}:{source}" if imported[1] else source)
     _, _, value = line.partition("=")
-    source = next(iter(_identifiers([value], common=True)), "") if value else line.split("(")[0]
-    return Move(MoveKind.DEFINE, f"{name} = {source.strip()}")
+    source = _IDENTIFIER.search(_STRING.sub("", value)) if value else None
+    return Move(MoveKind.DEFINE, f"{name} = {source[0]}" if source else _head(line))
+
+
+def _head(line: str) -> str:
+    """A definition without its parameters."""
+    return line.partition("(")[0].strip().rstrip(":")
 
 
 def _range_change(ranges: re.Match[str]) -> str:
@@ -146,9 +151,7 @@ def _codes_added(clause: str) -> list[str]:
     return _CODE.findall(clause) if clause.startswith("added ") else []
 
 
-def _identifiers(codes: Iterable[str], *, common: bool = False) -> set[str]:
-    """The names in *codes*, without keywords and builtins unless *common*; strings do not count."""
-    found: dict[str, None] = {}
-    for code in codes:
-        found.update(dict.fromkeys(_IDENTIFIER.findall(_STRING.sub("", code.split("#")[0]))))
-    return {name for name in found if common or name not in _COMMON}
+def _identifiers(codes: Iterable[str]) -> set[str]:
+    """The names in *codes*, without keywords and builtins; strings and comments do not count."""
+    bare = (_STRING.sub("", code).partition("#")[0] for code in codes)
+    return {name for code in bare for name in _IDENTIFIER.findall(code)} - _COMMON

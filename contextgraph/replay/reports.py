@@ -9,8 +9,9 @@ import orjson
 
 from contextgraph.errors import ReadError
 from contextgraph.model import Json
+from contextgraph.replay.comparison import Contrast, against
 from contextgraph.replay.evaluation import Evaluation
-from contextgraph.replay.judging import OURS
+from contextgraph.replay.judging import BASELINES, OURS
 from contextgraph.replay.measures import CurvePoint, Measures, by_topic, curve, measures_of
 from contextgraph.replay.moments import Moment, MomentKind, Verdict
 
@@ -29,12 +30,16 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an evaluation came to; *config* says what was evaluated, and on what."""
+    """What an evaluation came to; *config* says what was evaluated, and on what.
+
+    *contrasts* are with each baseline that finds anything, the baseline first.
+    """
 
     config: Mapping[str, Json]
     measures: Measures
     topics: Measures
     curves: tuple[Curve, ...]
+    contrasts: Mapping[str, tuple[Contrast, ...]]
     moments: tuple[Moment, ...]
 
 
@@ -52,6 +57,7 @@ def report_of(
             for method, height in ((OURS, "score"), (OURS, "evidence"), ("bm25", "score"))
             if (found := _curve(moments, method, height)).points
         ),
+        contrasts={name: against(moments, name, seed) for name in BASELINES if name != "nothing"},
         moments=moments,
     )
 
@@ -70,6 +76,10 @@ def report_record(report: Report, *, with_moments: bool) -> dict[str, Json]:
             }
             for one in report.curves
         ],
+    }
+    record["against"] = {
+        name: [asdict(contrast) for contrast in contrasts]
+        for name, contrasts in report.contrasts.items()
     }
     if with_moments:
         record["moments"] = [_moment_record(moment) for moment in report.moments]

@@ -1,0 +1,195 @@
+"""``contextgraph replay`` and ``contextgraph evaluate``."""
+
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.acceptance.command_line import contextgraph, write_runs
+from tests.builders import NO_MODULE, recovering_run, run
+
+MOMENT_KEYS = {"instance_id", "step", "kind", "answered", "items"}
+CONTEXT_KEYS = {"suggestions", "error_solutions", "similar_cases", "warnings", "degraded"}
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    stuck = run([("python reproduce.py", NO_MODULE, 1)] * 8, instance_id="acme__shop-3")
+    return write_runs(tmp_path / "runs.jsonl", [recovering_run(2), recovering_run(1), stuck])
+
+
+def test_replay_prints_each_moment_in_order_and_a_summary(runs: Path) -> None:
+    result = contextgraph("replay", runs, "--json")
+
+    *moments, last = result.records
+    assert result.code == 0
+    assert all(moment.keys() >= MOMENT_KEYS for moment in moments)
+    assert [(m["instance_id"], m["step"], m["kind"]) for m in moments[:4]] == [
+        ("acme__shop-1", 0, "start"),
+        ("acme__shop-1", 2, "error"),
+        ("acme__shop-2", 0, "start"),
+        ("acme__shop-2", 2, "error"),
+    ]
+    assert [moment["answered"] for moment in moments[:4]] == [False, False, True, True]
+    assert moments[3]["items"].keys() >= CONTEXT_KEYS
+    assert last["summary"]["order"] == "instance_number"
+    assert last["summary"]["runs"] == 3
+    assert last["summary"]["learned"] == {"created": 3}
+
+
+def test_replay_warns_of_loops_with_ways_out(runs: Path) -> None:
+    result = contextgraph("replay", runs, "--json")
+
+    first, worse = (moment for moment in result.records[:-1] if moment["kind"] == "loop")
+    assert (first["items"]["loop"]["severity"], worse["items"]["loop"]["severity"]) == (
+        "repeating",
+        "stuck",
+    )
+    assert first["items"]["escapes"]
+
+
+def test_replay_into_a_named_store_learns_once(runs: Path, tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    contextgraph("replay", runs, "--store", store)
+
+    result = contextgraph("replay", runs, "--store", store, "--json")
+
+    assert result.records[-1]["summary"]["learned"] == {"unchanged": 3}
+
+
+def test_replay_without_a_store_leaves_nothing_behind(runs: Path, tmp_path: Path) -> None:
+    contextgraph("replay", runs)
+
+    assert contextgraph("stats").code == 1
+
+
+def test_people_see_what_would_have_been_said(runs: Path) -> None:
+    result = contextgraph("replay", runs)
+
+    assert "acme__shop-2 after step 2, error" in result.out
+    assert "PYTHONPATH=lib" in result.out
+    assert "3 runs, ordered by instance number" in result.out
+
+
+def test_a_record_that_cannot_be_read_is_partly_done(tmp_path: Path) -> None:
+    broken = write_runs(tmp_path / "runs.jsonl", [recovering_run(1)], b'{"contextgraph": 1,')
+
+    assert contextgraph("replay", broken).code == 3
+    assert contextgraph("evaluate", broken, "--split", "0").code == 3
+
+
+def test_evaluate_prints_one_object_with_configuration_and_figures(
+    tmp_path: Path,
+) -> None:
+    old = write_runs(tmp_path / "old.jsonl", [recovering_run(1)])
+    new = write_runs(tmp_path / "new.jsonl", [recovering_run(2)])
+
+    result = contextgraph("evaluate", "--learn", old, "--judge", new, "--json", "--seed", "4")
+
+    (report,) = result.records
+    assert result.code == 0
+    assert report["config"].keys() >= {"version", "channels", "weights", "gate", "data", "seed"}
+    assert report["config"]["seed"] == 4
+    assert report["measures"]["clearance@1"]["contextgraph"]["value"] == 1
+    assert report["measures"]["clearance@1"]["contextgraph"].keys() == {
+        *("value", "low", "high", "count", "runs")
+    }
+    assert "moments" not in report
+
+
+def test_evaluate_is_the_same_twice(runs: Path) -> None:
+    one, two = (
+        contextgraph("evaluate", runs, "--online", "--max-runs", "2", "--json").records[0]
+        for _ in range(2)
+    )
+
+    assert one["config"].pop("seconds").keys() == two["config"].pop("seconds").keys()
+    assert one == two
+
+
+def test_online_judges_only_repositories_with_enough_runs(tmp_path: Path) -> None:
+    lonely = recovering_run(9, repo="bob/pump", instance_id="bob__pump-9")
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1), recovering_run(2), lonely])
+
+    result = contextgraph("evaluate", runs, "--online", "--min-runs", "2", "--json")
+
+    assert result.records[0]["config"]["runs_judged"] == 2
+
+
+def test_two_reports_with_details_are_compared(tmp_path: Path) -> None:
+    old = write_runs(tmp_path / "old.jsonl", [recovering_run(1)])
+    new = write_runs(tmp_path / "new.jsonl", [recovering_run(2)])
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    contextgraph("evaluate", "--judge", new, "--details", before)
+    contextgraph("evaluate", "--learn", old, "--judge", new, "--details", after)
+
+    result = contextgraph("evaluate", "--compare", before, after, "--json")
+
+    clearance = result.records[0]["contrasts"][0]
+    assert (clearance["measure"], clearance["only_first"], clearance["only_second"]) == (
+        "clearance@1",
+        0,
+        1,
+    )
+    assert "clearance@1" in contextgraph("evaluate", "--compare", before, after).out
+
+
+def test_people_get_a_table_of_figures(tmp_path: Path) -> None:
+    new = write_runs(tmp_path / "new.jsonl", [recovering_run(2)])
+
+    result = contextgraph("evaluate", "--judge", new)
+
+    assert "clearance@3" in result.out
+    assert "bm25 in scope" in result.out
+
+
+def test_an_evaluation_refuses_a_memory_that_knows_something(runs: Path, tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    contextgraph("learn", runs, "--store", store)
+
+    result = contextgraph("evaluate", runs, "--store", store)
+
+    assert result.code == 2
+    assert "3 runs" in result.err
+
+
+@pytest.mark.parametrize("arguments", [(), ("runs", "--judge", "more")])
+def test_an_evaluation_of_nothing_or_of_two_things_is_wrong_usage(
+    arguments: tuple[str, ...],
+) -> None:
+    assert contextgraph("evaluate", *arguments).code == 2
+
+
+def test_plots_without_their_extra_name_the_remedy(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+
+    result = contextgraph("evaluate", runs, "--online", "--plot", tmp_path / "plots")
+
+    assert result.code == 1
+    assert "contextgraph-memory[plot]" in result.err
+
+
+def test_plots_are_drawn(runs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+
+    result = contextgraph("evaluate", runs, "--online", "--plot", tmp_path / "plots")
+
+    assert result.code == 0
+    assert {path.name for path in (tmp_path / "plots").iterdir()} == {
+        "clearance.png",
+        "coverage_precision.png",
+    }
+
+
+def test_details_hold_every_judged_moment(runs: Path, tmp_path: Path) -> None:
+    details = tmp_path / "report.json"
+
+    contextgraph("evaluate", runs, "--online", "--details", details)
+
+    moments = orjson.loads(details.read_bytes())["moments"]
+    assert {(moment["instance_id"], moment["kind"]) for moment in moments} == {
+        (f"acme__shop-{number}", kind) for number in (1, 2, 3) for kind in ("start", "error")
+    }
