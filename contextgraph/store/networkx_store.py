@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from contextgraph.model import (
     Bundle,
+    ErrorHistory,
     ErrorSignature,
     ErrorTally,
     Fragment,
@@ -17,21 +18,36 @@ from contextgraph.model import (
     HealthCheck,
     LearnStatus,
     MemoryCounts,
+    Methodology,
     Near,
     NodeKind,
     Outcome,
     Phase,
     RawTrajectory,
     RecoveryCandidate,
+    ResolvedBy,
     RunTexts,
     RunVectors,
     Scope,
     SignatureLevel,
+    SimilarTo,
+    Source,
     Space,
     TaskType,
     Trajectory,
+    Unconsolidated,
 )
-from contextgraph.store import bundles, candidates, exposures, health, runs, spaces, tallies
+from contextgraph.store import (
+    bundles,
+    candidates,
+    consolidations,
+    exposures,
+    health,
+    methodologies as abstracted,
+    runs,
+    spaces,
+    tallies,
+)
 from contextgraph.store.connections import Connections
 from contextgraph.store.full_text import WordCounts
 from contextgraph.store.matrix import LoadedMatrices
@@ -247,6 +263,86 @@ class NetworkxStore:
     def credit(self, items: Sequence[str]) -> Mapping[str, tuple[int, int]]:
         with self._reading() as (connection, tenant):
             return exposures.credit(connection, tenant, items)
+
+    def methodologies_for_error(
+        self, signature: ErrorSignature, scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        with self._reading() as (connection, tenant):
+            within = scoped(connection, tenant, scope)
+            return abstracted.for_error(connection, within, scope.repo, signature, limit)
+
+    def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
+        with self._reading() as (connection, tenant):
+            return abstracted.by_ids(connection, tenant, ids)
+
+    def methodology_ids(self) -> Sequence[str]:
+        with self._reading() as (connection, tenant):
+            return abstracted.ids(connection, tenant)
+
+    def methodologies_of_error(self, error_id: str) -> Sequence[Methodology]:
+        with self._reading() as (connection, tenant):
+            return abstracted.of_error(connection, tenant, error_id)
+
+    def methodologies_of_type(self, error_id: str) -> Sequence[Methodology]:
+        with self._reading() as (connection, tenant):
+            return abstracted.of_type(connection, tenant, error_id)
+
+    def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
+        with self._reading() as (connection, tenant):
+            return abstracted.resolved_by(connection, tenant, methodology_id)
+
+    def representatives(self, fragments: Sequence[Source]) -> Mapping[str, str]:
+        with self._reading() as (connection, tenant):
+            return abstracted.representatives(connection, tenant, fragments)
+
+    def learned_since_consolidation(self) -> int:
+        with self._reading() as (connection, tenant):
+            return consolidations.learned_since(connection, tenant)
+
+    def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
+        with self._writing() as (connection, tenant):
+            return consolidations.take_lease(connection, tenant, holder, now, until)
+
+    def return_lease(self, holder: str) -> None:
+        with self._writing() as (connection, tenant):
+            consolidations.return_lease(connection, tenant, holder)
+
+    def unconsolidated(self) -> Unconsolidated:
+        with self._reading() as (connection, tenant):
+            return consolidations.unconsolidated(connection, tenant)
+
+    def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
+        with self._reading() as (connection, tenant):
+            return consolidations.error_history(connection, tenant, error_id, runs)
+
+    def put_methodologies(
+        self,
+        methodologies: Sequence[Methodology],
+        removed: Sequence[str],
+        resolved: Sequence[ResolvedBy],
+        similar: Sequence[SimilarTo],
+    ) -> int:
+        given = abstracted.Changes(methodologies, removed, resolved, similar)
+        with self._writing() as (connection, tenant):
+            return abstracted.put_all(connection, tenant, given)
+
+    def prune_failed_fragments(self, error_ids: Sequence[str], keep: int) -> int:
+        with self._writing() as (connection, tenant):
+            return sum(
+                consolidations.prune_failed(connection, tenant, error, keep) for error in error_ids
+            )
+
+    def remove_orphans(self) -> int:
+        with self._writing() as (connection, tenant):
+            return abstracted.remove_orphans(connection, tenant)
+
+    def shown_methodologies(self) -> Sequence[str]:
+        with self._reading() as (connection, tenant):
+            return abstracted.shown(connection, tenant)
+
+    def mark_consolidated(self, revision: int) -> None:
+        with self._writing() as (connection, tenant):
+            consolidations.mark(connection, tenant, revision)
 
     def health(self) -> Sequence[HealthCheck]:
         return tuple(health.checks(self._connections))

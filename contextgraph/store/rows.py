@@ -76,8 +76,8 @@ def trajectory_of(row: Row) -> Trajectory:
         model=row[11],
         source_format=row[12],
         source=row[13],
-        run_at=None if row[14] is None else _time(row[14]),
-        learned_at=_time(row[15]),
+        run_at=None if row[14] is None else time_of(row[14]),
+        learned_at=time_of(row[15]),
     )
 
 
@@ -187,5 +187,6 @@ def tuple_of(text: str) -> tuple[Any, ...]:
     return tuple(orjson.loads(text))
 
 
-def _time(microseconds: int) -> datetime:
+def time_of(microseconds: int) -> datetime:
+    """The time that `moment` gave *microseconds* for."""
     return _EPOCH + timedelta(microseconds=microseconds)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from sqlite3 import Connection
 
 from contextgraph.model import Fragment, Outcome, RawTrajectory, Trajectory
-from contextgraph.store import exposures, full_text, rows
+from contextgraph.store import exposures, full_text, methodologies, rows
 from contextgraph.store.raw import unpacked
 from contextgraph.store.schema import RUN_BITS
 from contextgraph.store.tenants import new_revision
@@ -119,6 +119,7 @@ def forget(connection: Connection, tenant: int, trajectory_ids: Iterable[str]) -
 def remove(connection: Connection, tenant: int, revision: int, key: int) -> None:
     """Delete all rows of the run with this *key*, and errors that only it had met."""
     run = Run(tenant, 0, key, 0)
+    methodologies.remove_of_run(connection, tenant, key, run.first, run.last)
     errors = connection.execute("SELECT error FROM met WHERE trajectory = ?", (key,)).fetchall()
     full_text.remove_text(connection, "recovered", run.first, run.last)
     full_text.remove_text(connection, "trajectory", key, key)

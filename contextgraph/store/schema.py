@@ -121,6 +121,42 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE vectors (
             key INTEGER PRIMARY KEY AUTOINCREMENT, trajectory INTEGER NOT NULL,
             space INTEGER NOT NULL, data BLOB NOT NULL, UNIQUE (trajectory, space))""",
+        # By the ids of errors, not their keys: tombstones outlive the runs that met an error.
+        """CREATE TABLE methodology (
+            key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, id TEXT NOT NULL,
+            error_id TEXT NOT NULL, keyword TEXT NOT NULL, task_type TEXT, repo TEXT,
+            situation TEXT NOT NULL, strategy TEXT NOT NULL, made_by TEXT NOT NULL,
+            status TEXT NOT NULL, confidence REAL NOT NULL, support INTEGER NOT NULL,
+            repositories INTEGER NOT NULL, success_rate REAL NOT NULL, avg_steps REAL NOT NULL,
+            frequency INTEGER NOT NULL, success_count REAL NOT NULL, failure_count REAL NOT NULL,
+            last_used INTEGER, superseded_by TEXT, UNIQUE (tenant, id))""",
+        "CREATE INDEX methodology_of_error ON methodology (tenant, error_id)",
+        """CREATE INDEX methodology_superseded
+            ON methodology (tenant, superseded_by) WHERE superseded_by IS NOT NULL""",
+        """CREATE TABLE resolved_by (
+            tenant INTEGER NOT NULL, error_id TEXT NOT NULL, methodology_id TEXT NOT NULL,
+            success_rate REAL NOT NULL, avg_steps REAL NOT NULL, support INTEGER NOT NULL,
+            PRIMARY KEY (tenant, error_id, methodology_id)) WITHOUT ROWID""",
+        "CREATE INDEX resolved_by_methodology ON resolved_by (tenant, methodology_id)",
+        """CREATE TABLE derived_from (
+            trajectory INTEGER NOT NULL, fragment INTEGER NOT NULL, methodology INTEGER NOT NULL,
+            PRIMARY KEY (trajectory, fragment, methodology)) WITHOUT ROWID""",
+        "CREATE INDEX derived_from_methodology ON derived_from (methodology, fragment)",
+        """CREATE TABLE similar (
+            fragment INTEGER PRIMARY KEY, representative INTEGER NOT NULL, weight REAL NOT NULL)""",
+        "CREATE INDEX similar_representative ON similar (representative)",
+        # Errors whose runs were taken away, so that what was derived from them is looked at again.
+        """CREATE TABLE stale (
+            tenant INTEGER NOT NULL, error_id TEXT NOT NULL, revision INTEGER NOT NULL,
+            PRIMARY KEY (tenant, error_id)) WITHOUT ROWID""",
+        # Ids of fragments that were not worth keeping, so that the projection can catch up.
+        """CREATE TABLE pruned (
+            tenant INTEGER NOT NULL, fragment_id TEXT NOT NULL, revision INTEGER NOT NULL,
+            PRIMARY KEY (tenant, fragment_id)) WITHOUT ROWID""",
+        # Up to which revision a tenant is consolidated, and who is at it until when.
+        """CREATE TABLE consolidation (
+            tenant INTEGER PRIMARY KEY, revision INTEGER NOT NULL,
+            holder TEXT, expires_at INTEGER NOT NULL)""",
         """CREATE TABLE exposure (
             key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL,
             context_id TEXT NOT NULL, shown_at INTEGER NOT NULL, helped INTEGER,

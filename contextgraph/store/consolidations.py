@@ -1,0 +1,148 @@
+"""What has yet to be consolidated, and who is at it."""
+
+from datetime import datetime
+from sqlite3 import Connection
+
+from contextgraph.model import (
+    Clearance,
+    ErrorHistory,
+    Meeting,
+    Outcome,
+    TaskType,
+    Unconsolidated,
+)
+from contextgraph.store import candidates, rows
+from contextgraph.store.tenants import new_revision
+
+_CHANGED = """
+SELECT e.id FROM trajectory t INDEXED BY trajectory_revision
+CROSS JOIN met m ON m.trajectory = t.key CROSS JOIN error_pattern e ON e.key = m.error
+WHERE t.tenant = :tenant AND t.revision > :revision
+UNION SELECT s.error_id FROM stale s WHERE s.tenant = :tenant ORDER BY 1"""
+_MET = """
+SELECT t.id, t.repo, t.task_type, m.context, m.trajectory
+FROM met m JOIN trajectory t ON t.key = m.trajectory WHERE m.error = ?
+ORDER BY m.seen_at DESC, m.trajectory_id LIMIT ?"""
+_CLEARED = f"""
+SELECT f.id, t.id, t.repo, t.task_type, t.outcome, t.seen_at, {rows.RECOVERED}
+FROM json_each(?) AS asked CROSS JOIN recovered r ON r.error = ? AND r.trajectory = asked.value
+CROSS JOIN fragment f ON f.key = r.fragment CROSS JOIN trajectory t ON t.key = r.trajectory
+ORDER BY t.seen_at DESC, t.id, r.error_step, f.id"""
+_FAILED = """
+SELECT f.key, f.id, f.trajectory FROM caused c JOIN fragment f ON f.key = c.fragment
+WHERE c.error = ? AND f.fragment_type = 'failed_attempt'
+AND NOT EXISTS (SELECT 1 FROM recovered r WHERE r.fragment = f.key)
+ORDER BY f.seen_at DESC, f.id LIMIT -1 OFFSET ?"""
+
+_ROWS_OF_A_FRAGMENT = (("caused", "fragment"), ("touched", "fragment"), ("fragment", "key"))
+
+
+def learned_since(connection: Connection, tenant: int) -> int:
+    """How many trajectories were learned or updated since the last consolidation."""
+    found = connection.execute(
+        "SELECT count(*) FROM trajectory WHERE tenant = ? AND revision > ?",
+        (tenant, _revision(connection, tenant)),
+    )
+    count: int = found.fetchone()[0]
+    return count
+
+
+def take_lease(
+    connection: Connection, tenant: int, holder: str, now: datetime, until: datetime
+) -> datetime | None:
+    """Take the lease; where another *holder* has one that has not expired, when that does."""
+    moment = rows.moment(now)
+    row = connection.execute(
+        "SELECT holder, expires_at FROM consolidation WHERE tenant = ?", (tenant,)
+    ).fetchone()
+    if row and row[0] not in (None, holder) and row[1] > moment:
+        return rows.time_of(row[1])
+    connection.execute(
+        "INSERT INTO consolidation (tenant, revision, holder, expires_at) VALUES (?1, 0, ?2, ?3) "
+        "ON CONFLICT (tenant) DO UPDATE SET holder = ?2, expires_at = ?3",
+        (tenant, holder, rows.moment(until)),
+    )
+    return None
+
+
+def return_lease(connection: Connection, tenant: int, holder: str) -> None:
+    """Give the lease back; harmless where another has taken it meanwhile."""
+    connection.execute(
+        "UPDATE consolidation SET holder = NULL WHERE tenant = ? AND holder = ?", (tenant, holder)
+    )
+
+
+def unconsolidated(connection: Connection, tenant: int) -> Unconsolidated:
+    """What changed since the last consolidation."""
+    row = connection.execute("SELECT revision FROM tenant WHERE key = ?", (tenant,)).fetchone()
+    asked = {"tenant": tenant, "revision": _revision(connection, tenant)}
+    return Unconsolidated(
+        revision=row[0] if row else 0,
+        trajectories=learned_since(connection, tenant),
+        error_ids=tuple(error for (error,) in connection.execute(_CHANGED, asked)),
+    )
+
+
+def mark(connection: Connection, tenant: int, revision: int) -> None:
+    """Note that what changed up to *revision* is consolidated."""
+    connection.execute("UPDATE consolidation SET revision = ? WHERE tenant = ?", (revision, tenant))
+    connection.execute("DELETE FROM stale WHERE tenant = ? AND revision <= ?", (tenant, revision))
+
+
+def error_history(
+    connection: Connection, tenant: int, error_id: str, runs: int
+) -> ErrorHistory | None:
+    """How the newest *runs* that met an error went with it."""
+    row = connection.execute(
+        "SELECT key FROM error_pattern WHERE tenant = ? AND id = ?", (tenant, error_id)
+    ).fetchone()
+    if row is None:
+        return None
+    met = connection.execute(_MET, (row[0], runs)).fetchall()
+    keys = [meeting[4] for meeting in met]
+    cleared = connection.execute(_CLEARED, (str(keys), row[0]))
+    return ErrorHistory(
+        error=candidates.errors(connection, [row[0]])[row[0]],
+        meetings=tuple(Meeting(m[0], m[1], TaskType(m[2]), m[3]) for m in met),
+        clearances=tuple(_clearance(found, error_id) for found in cleared),
+    )
+
+
+def prune_failed(connection: Connection, tenant: int, error_id: str, keep: int) -> int:
+    """Delete failed attempts at an error beyond the newest *keep*; how many."""
+    row = connection.execute(
+        "SELECT key FROM error_pattern WHERE tenant = ? AND id = ?", (tenant, error_id)
+    ).fetchone()
+    found = connection.execute(_FAILED, (row[0], keep)).fetchall() if row else []
+    if found:
+        revision = new_revision(connection, tenant)
+        connection.executemany(
+            "INSERT OR IGNORE INTO pruned VALUES (?, ?, ?)",
+            [(tenant, fragment, revision) for _, fragment, _ in found],
+        )
+        connection.executemany(
+            "DELETE FROM vectors WHERE trajectory = ?", [(run,) for _, _, run in found]
+        )
+    for table, column in _ROWS_OF_A_FRAGMENT:
+        connection.executemany(
+            f"DELETE FROM {table} WHERE {column} = ?", [(key,) for key, _, _ in found]
+        )
+    return len(found)
+
+
+def _revision(connection: Connection, tenant: int) -> int:
+    row = connection.execute(
+        "SELECT revision FROM consolidation WHERE tenant = ?", (tenant,)
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _clearance(row: rows.Row, error_id: str) -> Clearance:
+    return Clearance(
+        recovered=rows.recovered_of(row[6:], row[0], error_id),
+        trajectory_id=row[1],
+        repo=row[2],
+        task_type=TaskType(row[3]),
+        outcome=Outcome(row[4]),
+        seen_at=rows.time_of(row[5]),
+    )

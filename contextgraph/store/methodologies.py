@@ -1,0 +1,336 @@
+"""Methodologies in the tables: found for an error, read back, written, taken away."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+import orjson
+
+from contextgraph.model import (
+    ErrorSignature,
+    Methodology,
+    MethodologyStatus,
+    ResolvedBy,
+    SimilarTo,
+    Source,
+    TaskType,
+)
+from contextgraph.store import rows
+from contextgraph.store.schema import RUN_BITS
+from contextgraph.store.scoping import Scoped
+
+_COLUMNS = (
+    "id, error_id, keyword, task_type, repo, situation, strategy, made_by, status, confidence, "
+    "support, repositories, success_rate, avg_steps, frequency, success_count, failure_count, "
+    "last_used, superseded_by"
+)
+_READ = ", ".join(f"m.{column.strip()}" for column in _COLUMNS.split(","))
+_FOR_ERROR = f"""
+SELECT m.key, {_READ} FROM error_pattern e
+CROSS JOIN resolved_by r ON r.tenant = e.tenant AND r.error_id = e.id
+CROSS JOIN methodology m ON m.tenant = r.tenant AND m.id = r.methodology_id
+WHERE e.tenant = :tenant AND e.family = :family AND e.error_type = :error_type
+AND e.template = :template AND m.status <> '{MethodologyStatus.RETIRED}'
+AND (m.repo IS NULL OR m.repo = :repo OR :repo IS NULL) {{visible}}
+ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT :limit"""
+# What was learned from a run that is not to be seen is not to be seen either.
+_VISIBLE = """
+AND NOT EXISTS (SELECT 1 FROM derived_from d JOIN trajectory t ON t.key = d.trajectory
+    WHERE d.methodology = m.key AND ({hidden}))"""
+_OF_TYPE = f"""
+SELECT m.key, {_READ} FROM error_pattern asked
+JOIN error_pattern e ON e.tenant = asked.tenant AND e.family = asked.family
+    AND e.error_type = asked.error_type
+JOIN methodology m ON m.tenant = e.tenant AND m.error_id = e.id
+WHERE asked.tenant = ? AND asked.id = ? ORDER BY m.id"""
+_GONE = frozenset({MethodologyStatus.RETIRED})
+
+# Fragments have no index by id: their run has one, and their keys are in its range.
+_KEYS = f"""
+SELECT t.id, f.id, f.key FROM json_each(:asked) AS asked
+CROSS JOIN trajectory t ON t.tenant = :tenant AND t.id = asked.value ->> 0
+CROSS JOIN fragment f ON f.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1
+    AND f.id = asked.value ->> 1"""
+
+
+def for_error(
+    connection: Connection, scope: Scoped, repo: str | None, signature: ErrorSignature, limit: int
+) -> list[Methodology]:
+    """Those of the error of this template, in the order of the port."""
+    hidden = ["t.seen_at > :as_of"] if scope.has_as_of else []
+    if scope.has_excluded:
+        hidden.append("t.instance_id IN (SELECT value FROM json_each(:instances))")
+    visible = _VISIBLE.format(hidden=" OR ".join(hidden)) if hidden else ""
+    asked = {
+        **scope.parameters,
+        "repo": repo,
+        "family": signature.family.value,
+        "error_type": signature.error_type,
+        "template": signature.template,
+        "limit": max(0, limit),
+    }
+    return _values(connection, _FOR_ERROR.format(visible=visible), asked)
+
+
+def of_type(connection: Connection, tenant: int, error_id: str) -> list[Methodology]:
+    """Those of all errors of the family and type of this one, by id; tombstones as well."""
+    return _values(connection, _OF_TYPE, (tenant, error_id))
+
+
+def of_error(connection: Connection, tenant: int, error_id: str) -> list[Methodology]:
+    """Those abstracted from this error, by id; tombstones as well."""
+    query = f"SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = ? AND m.error_id = ?"
+    return _values(connection, f"{query} ORDER BY m.id", (tenant, error_id))
+
+
+def by_ids(connection: Connection, tenant: int, ids: Sequence[str]) -> list[Methodology]:
+    """Those of these ids, by id."""
+    query = f"""SELECT m.key, {_READ} FROM methodology m
+        WHERE m.tenant = ? AND m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id"""
+    return _values(connection, query, (tenant, orjson.dumps(list(ids)).decode()))
+
+
+def ids(connection: Connection, tenant: int) -> list[str]:
+    """All ids, ascending; tombstones as well."""
+    found = connection.execute("SELECT id FROM methodology WHERE tenant = ? ORDER BY id", (tenant,))
+    return [row[0] for row in found]
+
+
+def resolved_by(connection: Connection, tenant: int, methodology_id: str) -> list[ResolvedBy]:
+    """The errors that a methodology resolves, by their ids."""
+    found = connection.execute(
+        "SELECT error_id, methodology_id, success_rate, avg_steps, support FROM resolved_by "
+        "WHERE tenant = ? AND methodology_id = ? ORDER BY error_id",
+        (tenant, methodology_id),
+    )
+    return [ResolvedBy(*row) for row in found]
+
+
+def representatives(
+    connection: Connection, tenant: int, fragments: Sequence[Source]
+) -> dict[str, str]:
+    """Fragment id -> the id of the fragment that stands for all like it."""
+    keys = _keys(connection, tenant, fragments)
+    found = connection.execute(
+        "SELECT s.fragment, r.id FROM json_each(?) AS asked "
+        "JOIN similar s ON s.fragment = asked.value JOIN fragment r ON r.key = s.representative",
+        (str(list(keys.values())),),
+    )
+    by_key = dict(found.fetchall())
+    return {source.fragment_id: by_key[key] for source, key in keys.items() if key in by_key}
+
+
+def shown(connection: Connection, tenant: int) -> list[str]:
+    """Ids of those of which it was reported whether they helped."""
+    found = connection.execute(
+        "SELECT DISTINCT m.id FROM methodology m "
+        "JOIN exposed_item i ON i.tenant = m.tenant AND i.item = m.id "
+        "JOIN exposure e ON e.key = i.exposure AND e.helped IS NOT NULL "
+        "WHERE m.tenant = ? ORDER BY m.id",
+        (tenant,),
+    )
+    return [row[0] for row in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is written in one transaction."""
+
+    methodologies: Sequence[Methodology]
+    removed: Sequence[str]
+    resolved: Sequence[ResolvedBy]
+    similar: Sequence[SimilarTo]
+
+
+def put_all(connection: Connection, tenant: int, given: Changes) -> int:
+    """Write *given*; how many fragments were found alike."""
+    for methodology_id in given.removed:
+        remove(connection, tenant, methodology_id)
+    for methodology in given.methodologies:
+        _put(connection, tenant, methodology)
+    _put_resolved(connection, tenant, given)
+    return _put_similar(connection, tenant, given.similar)
+
+
+def _put(connection: Connection, tenant: int, methodology: Methodology) -> None:
+    """Write *methodology* in the place of the one of its id, with its sources."""
+    row = _row(methodology)
+    marks = ", ".join("?" * len(row))
+    updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
+    key = connection.execute(
+        f"INSERT INTO methodology (tenant, {_COLUMNS}) VALUES (?, {marks}) "
+        f"ON CONFLICT (tenant, id) DO UPDATE SET {updates} RETURNING key",
+        (tenant, *row),
+    ).fetchone()[0]
+    connection.execute("DELETE FROM derived_from WHERE methodology = ?", (key,))
+    connection.executemany(
+        f"INSERT INTO derived_from VALUES (? >> {RUN_BITS}, ?, ?)",
+        [(f, f, key) for f in _keys(connection, tenant, methodology.sources).values()],
+    )
+
+
+def _put_resolved(connection: Connection, tenant: int, given: Changes) -> None:
+    """Write the edges to methodologies; a tombstone keeps none."""
+    connection.executemany(
+        "DELETE FROM resolved_by WHERE tenant = ? AND methodology_id = ?",
+        [(tenant, one.id) for one in given.methodologies if one.status in _GONE],
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO resolved_by VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (tenant, e.error_id, e.methodology_id, e.success_rate, e.avg_steps, e.support)
+            for e in given.resolved
+        ],
+    )
+
+
+def _put_similar(connection: Connection, tenant: int, found: Sequence[SimilarTo]) -> int:
+    """Write which fragments are like which; how many of it was not known."""
+    both = {source for edge in found for source in (edge.fragment, edge.representative)}
+    keys = _keys(connection, tenant, sorted(both))
+    before = connection.total_changes
+    connection.executemany(
+        "INSERT INTO similar VALUES (?1, ?2, ?3) ON CONFLICT (fragment) DO UPDATE "
+        "SET representative = ?2, weight = ?3 WHERE representative <> ?2 OR weight <> ?3",
+        [
+            (keys[edge.fragment], keys[edge.representative], edge.weight)
+            for edge in found
+            if edge.fragment in keys and edge.representative in keys
+        ],
+    )
+    return connection.total_changes - before
+
+
+def _keys(connection: Connection, tenant: int, fragments: Sequence[Source]) -> dict[Source, int]:
+    """The keys of *fragments* that are there."""
+    asked = orjson.dumps([(source.trajectory_id, source.fragment_id) for source in fragments])
+    found = connection.execute(_KEYS, {"tenant": tenant, "asked": asked.decode()})
+    return {Source(run, fragment): key for run, fragment, key in found}
+
+
+def remove_orphans(connection: Connection, tenant: int) -> int:
+    """Delete those that no fragment supports, tombstones excepted; how many."""
+    found = connection.execute(
+        "SELECT id FROM methodology m WHERE tenant = ? AND status <> ? "
+        "AND NOT EXISTS (SELECT 1 FROM derived_from WHERE methodology = m.key)",
+        (tenant, MethodologyStatus.RETIRED.value),
+    ).fetchall()
+    for (methodology_id,) in found:
+        remove(connection, tenant, methodology_id)
+    return len(found)
+
+
+def remove(connection: Connection, tenant: int, methodology_id: str) -> None:
+    """Delete a methodology with its edges; those it had superseded come up again by themselves."""
+    row = connection.execute(
+        "SELECT key, error_id FROM methodology WHERE tenant = ? AND id = ?",
+        (tenant, methodology_id),
+    ).fetchone()
+    if row is None:
+        return
+    connection.execute("DELETE FROM derived_from WHERE methodology = ?", (row[0],))
+    connection.execute("DELETE FROM methodology WHERE key = ?", (row[0],))
+    connection.execute(
+        "DELETE FROM resolved_by WHERE tenant = ? AND methodology_id = ?", (tenant, methodology_id)
+    )
+    absorbed = connection.execute(
+        "SELECT id, error_id FROM methodology WHERE tenant = ? AND superseded_by = ?",
+        (tenant, methodology_id),
+    ).fetchall()
+    _mark_stale(connection, tenant, [row[1], *(error for _, error in absorbed)])
+    for other, _ in absorbed:
+        remove(connection, tenant, other)
+
+
+def remove_of_run(connection: Connection, tenant: int, key: int, first: int, last: int) -> None:
+    """Delete what was derived from the run of this *key*; its errors are looked at again."""
+    errors = connection.execute(
+        "SELECT e.id FROM met m JOIN error_pattern e ON e.key = m.error WHERE m.trajectory = ?",
+        (key,),
+    ).fetchall()
+    _mark_stale(connection, tenant, [row[0] for row in errors])
+    derived = connection.execute(
+        "SELECT DISTINCT m.id FROM derived_from d JOIN methodology m ON m.key = d.methodology "
+        "WHERE d.trajectory = ?",
+        (key,),
+    ).fetchall()
+    for (methodology_id,) in derived:
+        remove(connection, tenant, methodology_id)
+    connection.execute(
+        "DELETE FROM similar WHERE fragment BETWEEN ?1 AND ?2 OR representative BETWEEN ?1 AND ?2",
+        (first, last),
+    )
+
+
+def _mark_stale(connection: Connection, tenant: int, errors: Sequence[str]) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO stale (tenant, error_id, revision) "
+        "SELECT key, ?, revision FROM tenant WHERE key = ?",
+        [(error, tenant) for error in errors],
+    )
+
+
+def _row(value: Methodology) -> rows.Row:
+    return (
+        value.id,
+        value.error_id,
+        value.keyword,
+        value.task_type.value if value.task_type else None,
+        value.repo,
+        value.situation,
+        value.strategy,
+        value.made_by,
+        value.status.value,
+        value.confidence,
+        value.support,
+        value.repositories,
+        value.success_rate,
+        value.avg_steps,
+        value.frequency,
+        value.success_count,
+        value.failure_count,
+        None if value.last_used is None else rows.moment(value.last_used),
+        value.superseded_by,
+    )
+
+
+def _values(connection: Connection, query: str, asked: object) -> list[Methodology]:
+    found: list[rows.Row] = connection.execute(query, asked).fetchall()  # type: ignore[arg-type]
+    sources = _sources(connection, [row[0] for row in found])
+    return [_value(row[1:], sources.get(row[0], ())) for row in found]
+
+
+def _sources(connection: Connection, keys: Sequence[int]) -> dict[int, tuple[Source, ...]]:
+    found: dict[int, list[Source]] = {}
+    query = """SELECT d.methodology, t.id, f.id FROM json_each(?) AS asked
+        CROSS JOIN derived_from d ON d.methodology = asked.value
+        CROSS JOIN fragment f ON f.key = d.fragment
+        CROSS JOIN trajectory t ON t.key = d.trajectory"""
+    for key, run, fragment in connection.execute(query, (str(list(keys)),)):
+        found.setdefault(key, []).append(Source(run, fragment))
+    return {key: tuple(sorted(sources)) for key, sources in found.items()}
+
+
+def _value(row: rows.Row, sources: tuple[Source, ...]) -> Methodology:
+    return Methodology(
+        id=row[0],
+        error_id=row[1],
+        keyword=row[2],
+        task_type=None if row[3] is None else TaskType(row[3]),
+        repo=row[4],
+        situation=row[5],
+        strategy=row[6],
+        made_by=row[7],
+        status=MethodologyStatus(row[8]),
+        confidence=row[9],
+        support=row[10],
+        repositories=row[11],
+        success_rate=row[12],
+        avg_steps=row[13],
+        frequency=row[14],
+        success_count=row[15],
+        failure_count=row[16],
+        last_used=None if row[17] is None else rows.time_of(row[17]),
+        sources=sources,
+        superseded_by=row[18],
+    )
