@@ -1,0 +1,8 @@
+"""Consolidation: what many runs teach together, kept up to date."""
+
+from contextgraph.consolidation.consolidator import MemoryConsolidator
+from contextgraph.consolidation.grouping import groups_of
+from contextgraph.consolidation.identity import methodology_id
+from contextgraph.consolidation.policy import ConsolidationPolicy
+
+__all__ = ["ConsolidationPolicy", "MemoryConsolidator", "groups_of", "methodology_id"]

@@ -1,0 +1,95 @@
+"""Keeping methodologies up to date with what was learned."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from uuid import uuid4
+
+from contextgraph.consolidation.abstracting import Abstraction
+from contextgraph.consolidation.cleaning import clean_up
+from contextgraph.consolidation.merging import merge
+from contextgraph.consolidation.policy import ConsolidationPolicy
+from contextgraph.consolidation.tallies import Work
+from contextgraph.model import ConsolidationReport, Unconsolidated
+from contextgraph.ports import LearntStore, Summarizer
+
+# So many errors are written in one transaction: others who write wait no longer than for these.
+_BATCH = 32
+
+Progress = Callable[[int, int], None]
+
+
+class MemoryConsolidator:
+    """Abstracts, merges, measures and cleans up; one at a time for each memory.
+
+    It works on the errors met in what changed since the last time, and for each of these on the
+    newest runs that met it, so that the cost does not grow with the memory.
+    """
+
+    def __init__(
+        self,
+        store: LearntStore,
+        summarizer: Summarizer,
+        now: Callable[[], datetime],
+        policy: ConsolidationPolicy,
+    ) -> None:
+        self._store = store
+        self._now = now
+        self._abstraction = Abstraction(store, summarizer, policy)
+        self.policy = policy
+
+    def is_due(self) -> bool:
+        """True where as many trajectories were learned since the last time as make it due."""
+        return self._store.learned_since_consolidation() >= self.policy.every
+
+    def consolidate(self, progress: Progress | None = None) -> ConsolidationReport:
+        """Bring the methodologies up to date; says so where another process is at it.
+
+        *progress* is told how many of how many errors are done. It can be interrupted: what was
+        written stands, and the next one goes on from there. Raises `StoreError` where the store
+        does not do its part.
+        """
+        began, holder, now = time.perf_counter(), uuid4().hex, self._now()
+        taken_until = self._store.take_lease(holder, now, now + self.policy.lease)
+        if taken_until is not None:
+            reason = f"another consolidation is at work, until {taken_until:%H:%M:%S} at most"
+            return ConsolidationReport(False, reason, 0, (), time.perf_counter() - began)
+        try:
+            todo, work = self._store.unconsolidated(), Work()
+            self._work_through(todo, work, progress or _tell_nobody)
+        finally:
+            self._store.return_lease(holder)
+        seconds = time.perf_counter() - began
+        return ConsolidationReport(True, "", todo.trajectories, work.reports(), seconds)
+
+    def _work_through(self, todo: Unconsolidated, work: Work, progress: Progress) -> None:
+        errors = sorted({*todo.error_ids, *self._newly_credited()})
+        done: list[str] = []
+        while errors:
+            for batch in _batches(errors):
+                changes = self._abstraction.of_errors(batch, work)
+                work.merge.updated += changes.write(self._store)
+                done += batch
+                progress(len(done), max(len(done), len(errors)))
+            # What was removed may leave others behind that it had superseded.
+            errors = sorted({*self._store.unconsolidated().error_ids} - {*done})
+        merge(self._store, done, self.policy, work.merge)
+        clean_up(self._store, done, self.policy, work.clean_up)
+        if todo.trajectories or todo.error_ids:
+            self._store.mark_consolidated(todo.revision)
+
+    def _newly_credited(self) -> Iterator[str]:
+        """Errors of methodologies that were shown, with another effect than is noted."""
+        shown = self._store.shown_methodologies()
+        credit = self._store.credit(shown)
+        for one in self._store.methodologies_of(shown):
+            if (one.success_count, one.failure_count) != credit[one.id]:
+                yield one.error_id
+
+
+def _batches(errors: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (errors[start : start + _BATCH] for start in range(0, len(errors), _BATCH))
+
+
+def _tell_nobody(done: int, total: int) -> None:
+    pass

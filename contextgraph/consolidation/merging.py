@@ -1,0 +1,91 @@
+"""Finding what says the same twice: methodologies of one scope, fragments of one repository."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, groupby
+
+from contextgraph.consolidation.policy import ConsolidationPolicy
+from contextgraph.consolidation.tallies import Changes, Tally, resolved_by
+from contextgraph.model import Clearance, Methodology, MethodologyStatus, SimilarTo
+from contextgraph.ports import ConsolidationStore
+from contextgraph.text import words
+
+_COUNTS = re.compile(r"\(\d+ of \d+ runs[^)]*\)|\d+")
+
+
+def merge(
+    store: ConsolidationStore, error_ids: Sequence[str], policy: ConsolidationPolicy, tally: Tally
+) -> None:
+    """Let the better supported of two methodologies alike take the other's place, with its errors.
+
+    Looked at are those of errors of the types of *error_ids*.
+    """
+    seen: set[str] = set()
+    for error_id in error_ids:
+        known = store.methodologies_of_type(error_id)
+        if seen.issuperset(one.id for one in known):
+            continue
+        seen.update(one.id for one in known)
+        tally.examined += len(known)
+        changes = Changes()
+        for stays, goes in merged_pairs(known, policy):
+            changes.methodologies.append(
+                replace(goes, status=MethodologyStatus.RETIRED, superseded_by=stays.id)
+            )
+            changes.resolved.append(resolved_by(goes, goes.error_id, stays.id))
+        changes.write(store)
+        tally.removed += len(changes.methodologies)
+
+
+def merged_pairs(
+    methodologies: Sequence[Methodology], policy: ConsolidationPolicy
+) -> Iterator[tuple[Methodology, Methodology]]:
+    """(the one that stays, the one that goes) of *methodologies* of errors of one type.
+
+    Of two that give the same advice for the same scope, keyword and type of task, the better
+    supported stays; ties by id. What was given up before stays so.
+    """
+    alive = [one for one in methodologies if one.status is not MethodologyStatus.RETIRED]
+    gone: set[str] = set()
+    for _, group in groupby(sorted(alive, key=_place), key=_place):
+        ranked = sorted(group, key=lambda one: (-one.support, one.id))
+        for stays, goes in combinations(ranked, 2):
+            if gone.isdisjoint((stays.id, goes.id)) and are_alike(stays, goes, policy):
+                gone.add(goes.id)
+                yield stays, goes
+
+
+def are_alike(one: Methodology, other: Methodology, policy: ConsolidationPolicy) -> bool:
+    """True where both give the same advice, whatever their counts."""
+    return _likeness(_said(one.strategy), _said(other.strategy)) >= policy.alike
+
+
+def similar_fragments(
+    clearances: Iterable[Clearance], policy: ConsolidationPolicy
+) -> Iterator[SimilarTo]:
+    """Which fragments tell the same as the newest one of their repository that does."""
+    heads: dict[str, list[tuple[Clearance, frozenset[str]]]] = {}
+    for clearance in clearances:
+        said = _said(clearance.recovered.what)
+        known = heads.setdefault(clearance.repo, [])
+        nearest = max(known, key=lambda head: _likeness(head[1], said), default=None)
+        weight = _likeness(nearest[1], said) if nearest else 0.0
+        if nearest is None or weight < policy.alike:
+            known.append((clearance, said))
+        elif nearest[0].source != clearance.source:
+            yield SimilarTo(clearance.source, nearest[0].source, round(weight, 4))
+
+
+def _place(methodology: Methodology) -> tuple[str, str, str]:
+    return methodology.repo or "", methodology.keyword, methodology.task_type or ""
+
+
+def _said(text: str) -> frozenset[str]:
+    return frozenset(words(_COUNTS.sub("", text)))
+
+
+def _likeness(one: Collection[str], other: Collection[str]) -> float:
+    """Dice's coefficient of two sets of words, 0 to 1."""
+    shared = sum(word in other for word in one)
+    return 2 * shared / (len(one) + len(other)) if one and other else 0.0
