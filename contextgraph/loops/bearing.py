@@ -8,18 +8,8 @@ from contextgraph.model import ErrorSignature
 from contextgraph.text import words
 
 _QUOTED = re.compile(r"`([^`]*)`")
-_QUOTES = re.compile(r"`[^`]*`(?:,? ?`[^`]*`)*(?: …)?")
 _LEAST_LETTERS = 3
 _COMMON = frozenset(word.lower() for word in (*keyword.kwlist, "self", "print"))
-_REPEATING = ("repeated ", "ran the same command again", "sent the same edit again")
-
-# The words that every account of a remedy is made of. A sentence that has no other once its code
-# is taken out says nothing: "changed … to …; then it worked".
-_FRAME = frozenset(
-    "sent the text again with without and for lines instead of changed to in then it worked that "
-    "error was gone came up after further fixes command added removed used ran wrote there found "
-    "first edited repeated opened did printed came py".split()
-)
 
 
 def names_of(action: str, error: ErrorSignature) -> frozenset[str]:
@@ -35,22 +25,10 @@ def bears_on(what: str, names: frozenset[str], *, near: bool) -> bool:
     """True where *what* may be said of a trouble known by *names*.
 
     The code that it quotes must name something that the trouble names too, from another repository
-    two things. To try the same once more is no way out of a loop, even where it helped.
+    two things. What quotes no code bears on any.
     """
-    if what.startswith(_REPEATING):
-        return False
     quoted = _QUOTED.findall(what)
     return not quoted or len(_names(quoted) & names) >= (1 if near else 2)
-
-
-def without_code(what: str) -> str | None:
-    """*what* in general, its code left out; None where that says nothing."""
-    if what.startswith(_REPEATING):
-        return None
-    general = _QUOTES.sub("…", what)
-    if general == what:
-        return what
-    return general if len(_names((general,)) - _FRAME) > 1 else None
 
 
 def _names(texts: Iterable[str]) -> frozenset[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from contextgraph.loops.adviser import Adviser, EvidenceStore
-from contextgraph.loops.bearing import bears_on, names_of, without_code
+from contextgraph.loops.bearing import bears_on, names_of
 from contextgraph.loops.ways import Proof, WayOut, merged
 from contextgraph.model import (
     ErrorSignature,
@@ -15,7 +15,7 @@ from contextgraph.model import (
     SignatureLevel,
     State,
 )
-from contextgraph.trace import signature_of
+from contextgraph.trace import in_general, is_repetition, signature_of
 
 # Solutions looked at, and runs looked into: each run is two questions to the store.
 SOLUTIONS = 24
@@ -41,7 +41,9 @@ def ways_past_error(
     asked = State(repo=state.repo, current_error=state.current_error)
     found = adviser.retrieve(asked, SOLUTIONS, exclude_instances=exclude_instances)
     spans = _spans(signature, store, Scope(state.repo or None, exclude_instances))
-    ways = [_way(item, store, spans) for item in found.error_solutions]
+    # To try the same once more is no way out of a loop, even where it helped.
+    items = [item for item in found.error_solutions if not is_repetition(item.description)]
+    ways = [_way(item, store, spans) for item in items]
     return sorted(
         _bearing(ways, names_of(state.last_action, signature)),
         key=lambda way: (not way.near, way.proof),
@@ -53,7 +55,7 @@ def _bearing(ways: Iterable[WayOut], names: frozenset[str]) -> Iterator[WayOut]:
     for way in ways:
         if bears_on(way.what, names, near=way.near):
             yield way
-        elif (what := without_code(way.what)) is not None:
+        elif (what := in_general(way.what)) is not None:
             general.append(replace(way, what=what, near=False))
     yield from (way for way in merged(general) if way.repositories >= REPOSITORIES)
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 
 from contextgraph.loops.adviser import EvidenceStore
-from contextgraph.loops.bearing import without_code
 from contextgraph.loops.ways import Proof, WayOut, merged
 from contextgraph.model import (
     ErrorSignature,
@@ -12,6 +11,7 @@ from contextgraph.model import (
     Scope,
     SignatureLevel,
 )
+from contextgraph.trace import in_general, is_repetition
 
 REPOSITORIES = 2
 _CANDIDATES = 200
@@ -33,8 +33,8 @@ def ways_past_names(
 
 
 def _way(one: RecoveryCandidate) -> WayOut | None:
-    what, run = without_code(one.recovered.what), one.trajectory
-    if what is None:
+    what, run = in_general(one.recovered.what), one.trajectory
+    if what is None or is_repetition(what):
         return None
     return WayOut(what, Proof.CLEARED_THE_ERROR, False, ((run.instance_id, run.repo),))
 

@@ -7,6 +7,7 @@ from contextgraph.trace.files import files_changed
 from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
 from contextgraph.trace.phase import PhaseTracker, phases_of
 from contextgraph.trace.predicament import is_same_predicament
+from contextgraph.trace.recoveries.general import in_general, is_repetition
 from contextgraph.trace.recoveries.recovery import Recovery, recoveries_of
 from contextgraph.trace.run import Trace, trace
 from contextgraph.trace.state import state_at, states_of
@@ -23,6 +24,8 @@ __all__ = [
     "Trace",
     "canonical",
     "files_changed",
+    "in_general",
+    "is_repetition",
     "is_same_predicament",
     "loop_in",
     "loops_of",
