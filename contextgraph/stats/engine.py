@@ -1,25 +1,23 @@
 """Counting over the whole memory."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
+from contextgraph.errors import StoreError
 from contextgraph.model import (
-    ErrorTally,
     FailurePattern,
     MemoryCounts,
     MistakePattern,
-    Phase,
     Scope,
+    Trajectory,
 )
-from contextgraph.ports import RetrievalStore, StatisticsStore
+from contextgraph.stats.counting import CountingStore, told
+from contextgraph.stats.history import OutcomePeriod, outcomes_over_time
+from contextgraph.stats.patterns import failure_patterns
+from contextgraph.stats.situations import errors_in
 
 COMMON = 10
-_RUNS_FOR_PATTERN = 3
-
-
-class CountingStore(StatisticsStore, RetrievalStore, Protocol):
-    """What statistics need of a store."""
+_ALL = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,11 @@ class MemoryStats:
 
 
 class StatisticsEngine:
-    """Error frequencies, transitions, common mistakes and failure patterns."""
+    """Error frequencies, transitions, common mistakes and failure patterns.
+
+    All of it is counted when it is asked for: nothing is cached that could be out of date, in this
+    process or in another one.
+    """
 
     def __init__(self, store: CountingStore) -> None:
         self._store = store
@@ -53,6 +55,17 @@ class StatisticsEngine:
             failure_patterns=self.get_failure_patterns(),
         )
 
+    def update_from_batch(self, trajectories: Iterable[Trajectory]) -> MemoryStats:
+        """The statistics with *trajectories* in them.
+
+        Learning a run counts it, so nothing is added here. Raises `StoreError` naming a run that
+        the memory does not hold: it was not learned, or is forgotten.
+        """
+        for trajectory in trajectories:
+            if self._store.trajectory(trajectory.id) is None:
+                raise StoreError(f"run {trajectory.id} is not in the memory; learn it first")
+        return self.get_stats()
+
     def get_error_frequency(self) -> Mapping[str, int]:
         """Error type -> number of fragments that met it, most frequent first."""
         return self._store.error_frequency()
@@ -64,29 +77,27 @@ class StatisticsEngine:
             for error, counts in self._store.error_transitions().items()
         }
 
-    def get_common_mistakes(self, situation: str) -> tuple[MistakePattern, ...]:
-        """The errors that most runs met in *situation*: a repository, a phase, or "" for any."""
-        phase = Phase(situation) if situation in {p.value for p in Phase} else None
-        repo = situation if situation and phase is None else None
-        tallies = self._store.common_errors(phase, Scope(repo), COMMON)
+    def get_common_mistakes(
+        self, situation: str = "", repo: str = ""
+    ) -> tuple[MistakePattern, ...]:
+        """The errors that most runs met in *situation*, within *repo* where one is given.
+
+        A situation is a phase, a type of task, a repository, a file name, or else free text, which
+        stands for the runs whose tasks are about its words; "" is any.
+        """
         return tuple(
-            MistakePattern(_description(tally), tally.runs, tally.cleared_runs) for tally in tallies
+            MistakePattern(told(tally), tally.runs, tally.cleared_runs)
+            for tally in errors_in(situation, repo, self._store, COMMON)
         )
 
-    def get_failure_patterns(self) -> tuple[FailurePattern, ...]:
-        """Per phase, the errors of at least three runs that most of these never cleared."""
-        return tuple(
-            FailurePattern(
-                condition=f"while {phase}",
-                what=_description(tally),
-                count=tally.runs,
-                prevented=f"cleared in {tally.cleared_runs} of {tally.runs} runs",
-            )
-            for phase in Phase
-            for tally in self._store.common_errors(phase, Scope(), COMMON)
-            if tally.runs >= _RUNS_FOR_PATTERN and 2 * tally.cleared_runs < tally.runs
-        )
+    def get_failure_patterns(self, repo: str = "") -> tuple[FailurePattern, ...]:
+        """Errors of three runs or more that a third of them never got over, worst first.
 
+        Each with the phase in which most runs met it, and with what most of those did that did get
+        over it.
+        """
+        return failure_patterns(self._store, Scope(repo or None))
 
-def _description(tally: ErrorTally) -> str:
-    return f"{tally.error.error_type}: {tally.error.template}"
+    def get_outcomes_over_time(self) -> tuple[OutcomePeriod, ...]:
+        """How runs ended, from the oldest to the newest."""
+        return outcomes_over_time(self._store.trajectories_for_task(None, Scope(), _ALL))

@@ -1,0 +1,140 @@
+"""Counting over a memory: mistakes, failure patterns, transitions, outcomes over time."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from contextgraph import AgentMemory
+from contextgraph.errors import StoreError
+from contextgraph.model import Outcome, Phase
+from contextgraph.stats.history import outcomes_over_time
+from tests.builders import NO_MODULE, recovering_run, run, trajectory
+
+KEY_ERROR = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nKeyError: 1\n'
+MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def failing_run(number: int, **fields: object):
+    commands = [("ls", "reproduce.py", 0), ("python reproduce.py", NO_MODULE, 1)]
+    return run(commands, **{"instance_id": f"acme__shop-{number}", **fields})
+
+
+@pytest.fixture
+def memory() -> AgentMemory:
+    return AgentMemory.open(":memory:")
+
+
+def described(mistakes) -> list[tuple[str, int, int]]:
+    return [(one.description.partition(":")[0], one.count, one.cleared) for one in mistakes]
+
+
+def test_a_failure_pattern_says_when_what_and_what_prevented_it(memory: AgentMemory) -> None:
+    memory.learn(recovering_run(1))
+    for number in (2, 3):
+        memory.learn(failing_run(number))
+    (pattern,) = memory.stats.get_failure_patterns()
+    assert pattern.condition == f"while {Phase.REPRODUCING}"
+    assert pattern.what == "ModuleNotFoundError: No module named <name>"
+    assert pattern.count == 3
+    assert "PYTHONPATH=lib" in pattern.prevented
+    assert pattern.prevented.endswith("(1 run)")
+
+
+def test_what_most_runs_did_is_named_whatever_names_they_used(memory: AgentMemory) -> None:
+    for number in range(2):
+        memory.learn(recovering_run(number))
+    other = [("python a.py", NO_MODULE, 1), ("cd lib && python a.py", "fine", 0)]
+    memory.learn(run(other, instance_id="acme__shop-9"))
+    for number in range(10, 14):
+        memory.learn(failing_run(number))
+    (pattern,) = memory.stats.get_failure_patterns()
+    assert "PYTHONPATH=lib" in pattern.prevented
+    assert pattern.prevented.endswith("(2 runs in like manner)")
+
+
+def test_where_nothing_prevented_it_that_is_said(memory: AgentMemory) -> None:
+    for number in range(3):
+        memory.learn(failing_run(number))
+    (pattern,) = memory.stats.get_failure_patterns()
+    assert pattern.prevented == "nothing yet: none of 3 runs got over it"
+
+
+def test_what_most_runs_get_over_is_no_failure_pattern(memory: AgentMemory) -> None:
+    for number in range(3):
+        memory.learn(recovering_run(number))
+    assert memory.stats.get_failure_patterns() == ()
+
+
+def test_failure_patterns_of_a_repository_count_its_runs_only(memory: AgentMemory) -> None:
+    for number in range(3):
+        memory.learn(failing_run(number))
+        memory.learn(failing_run(number, repo="zoo/lion", instance_id=f"zoo__lion-{number}"))
+    (pattern,) = memory.stats.get_failure_patterns("zoo/lion")
+    assert pattern.count == 3
+    assert memory.stats.get_failure_patterns("zoo/zebra") == ()
+
+
+@pytest.mark.parametrize(
+    "situation",
+    ["", "reproducing", "bug_fix", "acme/shop", "reproduce.py", "tariffs that are missing"],
+)
+def test_a_situation_is_a_phase_a_task_type_a_repository_a_file_or_a_text(
+    memory: AgentMemory, situation: str
+) -> None:
+    memory.learn(failing_run(1, task="Totals are wrong: fix the bug of the missing tariffs"))
+    memory.learn(run([("git status", "clean", 0)], instance_id="zoo__lion-1", repo="zoo/lion"))
+    assert described(memory.stats.get_common_mistakes(situation)) == [("ModuleNotFoundError", 1, 0)]
+
+
+@pytest.mark.parametrize("situation", ["submitting", "docs", "zoo/lion", "absent.py", "umbrellas"])
+def test_a_situation_that_no_run_was_in_has_no_mistakes(
+    memory: AgentMemory, situation: str
+) -> None:
+    memory.learn(failing_run(1))
+    assert memory.stats.get_common_mistakes(situation) == ()
+
+
+def test_a_situation_can_be_narrowed_to_a_repository(memory: AgentMemory) -> None:
+    memory.learn(failing_run(1))
+    memory.learn(failing_run(2, repo="zoo/lion", instance_id="zoo__lion-2"))
+    ((_, count, _),) = described(memory.stats.get_common_mistakes("reproducing", "zoo/lion"))
+    assert count == 1
+
+
+def test_transitions_are_probabilities(memory: AgentMemory) -> None:
+    after = [("python a.py", NO_MODULE, 1), ("python b.py", KEY_ERROR, 1)]
+    memory.learn(run(after))
+    memory.learn(run([*after, ("python c.py", NO_MODULE, 1)], instance_id="acme__shop-2"))
+    transitions = memory.stats.get_error_transitions()
+    assert transitions["ModuleNotFoundError"] == {"KeyError": 1.0}
+    assert transitions["KeyError"] == {"ModuleNotFoundError": 1.0}
+
+
+def test_learned_runs_are_in_the_statistics_and_others_are_refused(memory: AgentMemory) -> None:
+    receipt = memory.learn(failing_run(1))
+    learned = memory.store.trajectory(receipt.trajectory_id)
+    assert learned is not None
+    assert memory.stats.update_from_batch([learned]).counts.nodes["Trajectory"] == 1
+    with pytest.raises(StoreError, match="learn it first"):
+        memory.stats.update_from_batch([trajectory(7)])
+
+
+def test_outcomes_over_days_are_told_by_equal_times() -> None:
+    runs = [
+        trajectory(number, run_at=MONDAY + timedelta(days=day), outcome=outcome)
+        for number, (day, outcome) in enumerate(
+            [(0, Outcome.FAILED), (1, Outcome.FAILED), (9, Outcome.SOLVED)]
+        )
+    ]
+    early, late = outcomes_over_time(reversed(runs), periods=2)
+    assert (early.outcomes["failed"], early.outcomes["solved"]) == (2, 0)
+    assert (late.start, late.outcomes["solved"]) == (MONDAY + timedelta(days=9), 1)
+
+
+def test_runs_learned_in_one_go_are_told_in_equal_numbers() -> None:
+    periods = outcomes_over_time((trajectory(number) for number in range(10)), periods=5)
+    assert [sum(period.outcomes.values()) for period in periods] == [2] * 5
+
+
+def test_no_runs_have_no_history() -> None:
+    assert outcomes_over_time(()) == ()
