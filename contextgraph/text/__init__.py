@@ -1,9 +1,9 @@
 """Text made fit to keep: cleaned, masked, fenced, split into words, cut to length."""
 
-from contextgraph.text.cleaning import clean
-from contextgraph.text.fencing import fence, strip_fenced
+from contextgraph.text.cleaning import clean, is_plain
+from contextgraph.text.fencing import fence, may_be_fenced, strip_fenced
 from contextgraph.text.identifiers import words
-from contextgraph.text.masking import mask_secrets
+from contextgraph.text.masking import mask_secrets, may_hold_secrets
 from contextgraph.text.quoted import quoted_names, subject_of
 from contextgraph.text.tokens import clip, clip_tokens, count_tokens
 
@@ -13,7 +13,10 @@ __all__ = [
     "clip_tokens",
     "count_tokens",
     "fence",
+    "is_plain",
     "mask_secrets",
+    "may_be_fenced",
+    "may_hold_secrets",
     "quoted_names",
     "strip_fenced",
     "subject_of",

@@ -27,13 +27,18 @@ def fence(text: str, context_id: str) -> str:
     return _OPEN % context_id + _ANY_NAME.sub("contextgraph memory", text) + _CLOSE
 
 
+def may_be_fenced(text: str) -> bool:
+    """False for a text that no marker is in."""
+    return _NAME in text
+
+
 def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:
     """Return *text* without its fenced blocks, and the context ids found, first seen first.
 
     Fences may be escaped as JSON or HTML and nested. A fence that nobody closed (its end was cut
     off) reaches to the end of the text; an end without a beginning is dropped alone.
     """
-    if _NAME not in text:
+    if not may_be_fenced(text):
         return text, ()
     kept: list[str] = []
     ids: dict[str, None] = {}

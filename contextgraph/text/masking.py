@@ -1,6 +1,9 @@
 """Replacing secrets by markers that name their kind."""
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from contextgraph.text.secret_hints import hits
 from contextgraph.text.secret_rules import RULES
@@ -18,6 +21,14 @@ def mask_secrets(text: str) -> str:
     while masked != text:
         text, masked = masked, _masked_once(masked)
     return masked
+
+
+def may_hold_secrets(texts: Sequence[str]) -> Iterator[str]:
+    """Yield those of *texts* that a secret may be in, found in one look at all of them."""
+    # No hint spans a line end, so that each of a text is one of the whole as well.
+    ends = list(accumulate(len(text) + 1 for text in texts))
+    for hit in hits("\n".join(texts)):
+        yield texts[bisect_left(ends, hit.end())]
 
 
 def _masked_once(text: str) -> str:
