@@ -53,15 +53,22 @@ class LoopTracker:
         Steps are numbered from 0 in the order they are pushed; a state without a last action is
         the start of a run and none of them.
         """
+        return self._open.info() if self.follow(what) and self._open else None
+
+    def follow(self, what: StepTrace | State) -> bool:
+        """Take the next step in; true where it continues a loop."""
         spot = self._spot(what) if isinstance(what, State) else predicament_of(what)
         if spot is None:
-            return None
+            return False
         at = self._steps
         self._steps += 1
         key = self._key(spot, at)
         chain = self._next_chain(key, spot, at)
         self._remember(key, chain)
-        return self._circle(key, chain, at) if chain.count >= self._repetitions else None
+        if chain.count < self._repetitions:
+            return False
+        self._circle(key, chain, at)
+        return True
 
     def _spot(self, state: State) -> Predicament | None:
         self._tells_outcomes = self._tells_outcomes or bool(state.last_outcome)
@@ -122,7 +129,7 @@ class LoopTracker:
         if len(self._chains) > _REMEMBERED:
             del self._chains[next(iter(self._chains))]
 
-    def _circle(self, key: str, chain: "_Chain", at: int) -> LoopInfo:
+    def _circle(self, key: str, chain: "_Chain", at: int) -> None:
         if self._open is None or chain.start > self._open.end:
             if self._open is not None:
                 self._closed.append(self._open.info())
@@ -131,14 +138,13 @@ class LoopTracker:
         self._open.start = max(min(self._open.start, chain.start), floor)
         self._open.end = at
         self._open.members[key] = chain
-        return self._open.info()
 
 
 def loops_of(steps: Iterable[StepTrace]) -> tuple[LoopInfo, ...]:
     """The loops of a run, in order, none overlapping."""
     tracker = LoopTracker()
     for step in steps:
-        tracker.push(step)
+        tracker.follow(step)
     return tracker.loops
 
 
@@ -148,10 +154,10 @@ def loop_in(states: Sequence[State]) -> LoopInfo | None:
     Its start and end count the steps that the states tell of, from 0.
     """
     tracker = LoopTracker()
-    found = None
+    is_caught = False
     for state in states:
-        found = tracker.push(state)
-    return found
+        is_caught = tracker.follow(state)
+    return tracker.loops[-1] if is_caught else None
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Ids derived from content: the same run gives the same ids, wherever and whenever it is read."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import blake2b
 
 from contextgraph.model import ErrorSignature, RawTrajectory, Step
@@ -26,7 +27,13 @@ def fragment_id(trajectory: str, start: int, end: int) -> str:
 
 def error_id(signature: ErrorSignature) -> str:
     """The id of the error pattern that *signature* is one of, at template level."""
-    return _digest("err", (signature.family, signature.error_type, signature.template))
+    return _error_id(signature.family, signature.error_type, signature.template)
+
+
+# A bundle asks for the id of each error several times, and agents meet the same ones.
+@lru_cache(maxsize=2048)
+def _error_id(family: str, error_type: str, template: str) -> str:
+    return _digest("err", (family, error_type, template))
 
 
 def _canonical(steps: Iterable[Step]) -> Iterable[str]:

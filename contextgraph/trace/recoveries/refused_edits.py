@@ -8,6 +8,14 @@ from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import code, files_of, lines_said
 
 _NAME = re.compile(r"undefined name ['\"`]?([A-Za-z_][\w.]*)")
+_WORD = re.compile(r"\w+")
+# What stands before a name that a line makes known: imports, definitions, loops, parameters.
+_INTRODUCING = re.compile(
+    r"\s*(?:(?:from\s+\S+\s+)?import\b|(?:async\s+)?(?:def|class)\s+\Z"
+    r"|(?:async\s+)?def\s+\w+\(|(?:with|for|except)\b)"
+)
+_ASSIGNED = re.compile(r"\s*(?::[^=]*)?=[^=]")
+_LINE_READ = 500
 
 
 def acceptance_said(failed: StepTrace, accepted: StepTrace, before: Sequence[StepTrace]) -> str:
@@ -24,34 +32,39 @@ def _definition_said(failed: StepTrace, accepted: StepTrace, before: Sequence[St
     match = _NAME.search(failed.error.message) if failed.error else None
     if match is None:
         return ""
-    name = code(match[1])
-    defining = _defining(match[1].partition(".")[0])
+    name, defined = code(match[1]), match[1].partition(".")[0]
     for step in before:
-        if line := _first(new_lines(step), defining):
+        if line := _defining(new_lines(step), defined):
             where = files_of([edited_file(step)])
             return f"{name} was undefined: added {code(line)} to {where} first, then edited again"
     known = {line.strip() for line in new_lines(failed)}
     added = [line for line in new_lines(accepted) if line.strip() not in known]
-    if line := _first(added, defining):
+    if line := _defining(added, defined):
         return f"{name} was undefined: put {code(line)} into the edit itself"
-    used = re.compile(rf"\b{re.escape(match[1])}\b")
-    if _first(new_lines(failed), used) and not _first(new_lines(accepted), used):
+    if _is_used(match[1], failed) and not _is_used(match[1], accepted):
         return f"{name} was undefined: did without it, {_text_said(failed, accepted)}"
     return ""
 
 
-def _first(lines: Sequence[str], pattern: re.Pattern[str]) -> str:
-    return next((line for line in lines if pattern.search(line[:500])), "")
+def _defining(lines: Sequence[str], name: str) -> str:
+    """The first of *lines* that makes *name* known; empty where none does."""
+    return next((line for line in lines if name in line and _defines(line[:_LINE_READ], name)), "")
 
 
-def _defining(name: str) -> re.Pattern[str]:
-    """Lines that make *name* known: imports, assignments, definitions, loops, parameters."""
-    word = re.escape(name)
-    return re.compile(
-        rf"^\s*(?:from\s+\S+\s+import\b.*\b{word}\b|import\b.*\b{word}\b|{word}\s*(?::[^=]*)?=[^=]"
-        rf"|(?:async\s+)?(?:def|class)\s+{word}\b|(?:async\s+)?def\s+\w+\(.*\b{word}\b"
-        rf"|(?:with|for|except)\b.*\b{word}\b)"
-    )
+def _defines(line: str, name: str) -> bool:
+    for word in _WORD.finditer(line):
+        if word.group() == name:
+            start, end = word.span()
+            if _INTRODUCING.match(line, 0, start):
+                return True
+            if _ASSIGNED.match(line, end) and not line[:start].strip():
+                return True
+    return False
+
+
+def _is_used(name: str, step: StepTrace) -> bool:
+    lines = [line[:_LINE_READ] for line in new_lines(step) if name in line]
+    return bool(lines) and re.search(rf"\b{re.escape(name)}\b", "\n".join(lines)) is not None
 
 
 def _placing_said(failed: StepTrace, accepted: StepTrace) -> str:

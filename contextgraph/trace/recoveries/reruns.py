@@ -44,6 +44,7 @@ _DOING = re.compile(r"\w\(|^\s*(?:assert|raise|import|from)\b", re.MULTILINE)
 _STAND_IN = re.compile(r"\b(?:Magic)?Mock\(|\bclass \w*(?:Mock|Dummy|Fake|Stub)|\bsys\.modules\[")
 _IMPORTS = re.compile(r"^\s*((?:from\s+\S+\s+)?import\s.+)$", re.MULTILINE)
 _WORD = re.compile(r"\b(?!from\b|import\b|as\b)[A-Za-z_]\w+")
+_DEFINED = re.compile(r"\b(?:class|def) (\w+)")
 _ASSERTING = re.compile(r"\bassert")
 _IMPORTING = frozenset({"ImportError", "ModuleNotFoundError"})
 
@@ -213,9 +214,10 @@ def _is_import_given_up(error: ErrorSignature, diff: _Diff) -> bool:
     if _STAND_IN.search(diff.added):
         return True
     imports = "\n".join(_IMPORTS.findall(diff.added))
+    defined = set(_DEFINED.findall(diff.added))
     for line in _IMPORTS.findall(diff.removed):
         words = _WORD.findall(line)
-        if any(re.search(rf"\b(?:class|def) {word}\b", diff.added) for word in words):
+        if not defined.isdisjoint(words):
             return True
         is_wanted = any(name.partition(".")[0] in words for name in _NAME.findall(error.message))
         if is_wanted and not any(word in imports for word in words):
