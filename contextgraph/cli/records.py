@@ -1,6 +1,7 @@
 """Values as the JSON records that programs are promised."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from contextgraph.errors import ReadError
 from contextgraph.model import (
@@ -11,6 +12,7 @@ from contextgraph.model import (
     LearnReceipt,
     LoopInfo,
     MemoryContext,
+    MistakePattern,
     RawTrajectory,
     SimilarCase,
     Suggestion,
@@ -101,7 +103,9 @@ def loop_records(loops: Iterable[LoopInfo]) -> list[Json]:
     ]
 
 
-def stats_record(stats: MemoryStats) -> dict[str, Json]:
+def stats_record(
+    stats: MemoryStats, mistakes: Iterable[MistakePattern], plots: Iterable[Path]
+) -> dict[str, Json]:
     counts = stats.counts
     patterns: list[Json] = [
         {
@@ -112,6 +116,14 @@ def stats_record(stats: MemoryStats) -> dict[str, Json]:
         }
         for pattern in stats.failure_patterns
     ]
+    common: list[Json] = [
+        {
+            "description": mistake.description,
+            "count": mistake.count,
+            "cleared": mistake.cleared,
+        }
+        for mistake in mistakes
+    ]
     return {
         "counts": {
             "nodes": dict(counts.nodes),
@@ -121,7 +133,9 @@ def stats_record(stats: MemoryStats) -> dict[str, Json]:
         },
         "error_frequency": dict(stats.error_frequency),
         "transitions": {error: dict(nexts) for error, nexts in stats.transitions.items()},
+        "common_mistakes": common,
         "failure_patterns": patterns,
+        "plots": [str(file) for file in plots],
     }
 
 

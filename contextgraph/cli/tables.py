@@ -3,20 +3,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from contextgraph.cli.checkup import Checkup
 from contextgraph.cli.output import one_line, plain, screen
-from contextgraph.model import LearnStatus, MemoryCounts
+from contextgraph.model import FailurePattern, LearnStatus, MemoryCounts, MistakePattern
 from contextgraph.stats import MemoryStats
 
 TEXT_WIDTH = 100
 NEXT_SHOWN = 3
 RARE = 0.01
-NUMERIC = {"count", "fragments", "runs", "failed", *LearnStatus}
+NUMERIC = {"count", "fragments", "runs", "never cleared", "failed", *LearnStatus}
 
 
 def show_learned(counts: Mapping[str, int], failed: int, seconds: float) -> None:
@@ -30,23 +29,41 @@ def show_learned(counts: Mapping[str, int], failed: int, seconds: float) -> None
 def show_stats(stats: MemoryStats, top: int) -> None:
     """Counts, errors, transitions and failure patterns, *top* rows of each."""
     console = screen()
-    _table(console, "In the memory", ("what", "count"), _count_rows(stats.counts))
+    _table(console, "In the memory", ("count", "what"), _count_rows(stats.counts))
     frequent = list(stats.error_frequency.items())[:top]
     _table(
         console,
         "Most frequent errors",
-        ("error", "fragments", "usually followed by"),
-        [(error, str(count), _followers(stats, error)) for error, count in frequent],
+        ("fragments", "error", "usually followed by"),
+        [(f"{count:,}", error, _followers(stats, error)) for error, count in frequent],
     )
-    _table(
-        console,
-        "What goes wrong",
-        ("when", "what", "runs", "prevented"),
-        [
-            (pattern.condition, pattern.what, str(pattern.count), pattern.prevented)
-            for pattern in stats.failure_patterns[:top]
-        ],
-    )
+    _show_patterns(console, "What goes wrong, and what prevented it", stats.failure_patterns[:top])
+
+
+def show_mistakes(
+    where: str,
+    mistakes: Sequence[MistakePattern],
+    patterns: Sequence[FailurePattern],
+    top: int,
+) -> None:
+    """What runs commonly meet *where*, and the failure patterns there, *top* rows of each."""
+    console = screen()
+    rows = [
+        (f"{mistake.count:,}", f"{mistake.count - mistake.cleared:,}", mistake.description)
+        for mistake in mistakes[:top]
+    ]
+    _table(console, f"Common mistakes {where}", ("runs", "never cleared", "error"), rows)
+    _show_patterns(console, f"What goes wrong {where}, and what prevented it", patterns[:top])
+    if not rows and not patterns:
+        console.print(Text(plain(f"nothing known {where}"), style="dim"))
+
+
+def _show_patterns(console: Console, title: str, patterns: Iterable[FailurePattern]) -> None:
+    rows = [
+        (f"{pattern.count:,}", pattern.condition, pattern.what, pattern.prevented)
+        for pattern in patterns
+    ]
+    _table(console, title, ("runs", "when", "what goes wrong", "prevented by"), rows)
 
 
 def show_checkup(checkup: Checkup) -> None:
@@ -72,7 +89,7 @@ def _count_rows(counts: MemoryCounts) -> list[tuple[str, str]]:
     rows += [(label, counts.nodes[label]) for label in sorted(counts.nodes)]
     rows += [(f"runs {outcome}", counts.outcomes[outcome]) for outcome in sorted(counts.outcomes)]
     rows += [(kind, counts.edges[kind]) for kind in sorted(counts.edges)]
-    return [(name, f"{count:,}") for name, count in rows]
+    return [(f"{count:,}", name) for name, count in rows]
 
 
 def _followers(stats: MemoryStats, error: str) -> str:
@@ -84,7 +101,7 @@ def _followers(stats: MemoryStats, error: str) -> str:
 def _table(
     console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> None:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for column in columns:
         justify: Literal["left", "right"] = "right" if column in NUMERIC else "left"
         table.add_column(column, justify=justify, overflow="fold")
@@ -93,3 +110,4 @@ def _table(
     if table.row_count:
         console.print(Text(plain(title), style="bold"))
         console.print(table)
+        console.print()

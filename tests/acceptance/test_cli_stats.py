@@ -1,0 +1,66 @@
+"""``contextgraph stats``: of a repository, of a situation, as pictures."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.command_line import contextgraph, write_runs
+from tests.builders import NO_MODULE, recovering_run, run
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    failing = [("python reproduce.py", NO_MODULE, 1)]
+    runs = [run(failing, instance_id=f"acme__shop-{number}") for number in range(2, 4)]
+    file = write_runs(tmp_path / "runs.jsonl", [recovering_run(1), *runs])
+    contextgraph("learn", file, "--store", tmp_path / "memory.db")
+    return tmp_path / "memory.db"
+
+
+def test_people_see_what_goes_wrong_in_a_repository_and_what_prevented_it(store: Path) -> None:
+    result = contextgraph("stats", "--store", store, "--repo", "acme/shop")
+
+    assert "Common mistakes in acme/shop" in result.out
+    assert "No module named <name>" in result.out
+    assert "PYTHONPATH=lib" in result.out
+
+
+def test_programs_get_the_common_mistakes_of_a_situation(store: Path) -> None:
+    asked = ("stats", "--store", store, "--json", "--situation")
+
+    (reproducing,) = contextgraph(*asked, "reproducing").records
+    (submitting,) = contextgraph(*asked, "submitting").records
+
+    (mistake,) = reproducing["common_mistakes"]
+    assert (mistake["count"], mistake["cleared"]) == (3, 1)
+    assert submitting["common_mistakes"] == []
+
+
+def test_of_what_is_not_known_people_are_told(store: Path) -> None:
+    result = contextgraph("stats", "--store", store, "--repo", "zoo/lion")
+
+    assert (result.code, result.out.strip()) == (0, "nothing known in zoo/lion")
+
+
+def test_statistics_are_drawn_as_pictures(store: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    result = contextgraph(
+        "stats", "--store", store, "--json", "--plot", tmp_path / "new" / "folder"
+    )
+
+    names = ["error_frequency.png", "error_transitions.png", "outcomes.png"]
+    files = [tmp_path / "new" / "folder" / name for name in names]
+    assert result.records[0]["plots"] == [str(file) for file in files]
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
+
+
+def test_without_matplotlib_one_sentence_has_the_install_line(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = contextgraph("stats", "--store", store, "--plot", tmp_path / "folder")
+
+    assert result.code == 1
+    assert "pip install 'contextgraph-memory[plot]'" in result.err
+    assert not (tmp_path / "folder").exists()
