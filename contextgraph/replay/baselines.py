@@ -3,13 +3,15 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from contextgraph.replay.bm25 import Bm25
+from contextgraph.replay.clearance import matches
 from contextgraph.replay.cures import Cure
 from contextgraph.replay.lessons import Lesson, PastTask, in_scope
+from contextgraph.replay.moves import Move
 
 _NUMBER = re.compile(r"\d+")
 _TASK_CHARS = 2_000
@@ -35,6 +37,7 @@ class Lessons:
         self._index = Bm25()
         self._by_repo: dict[str, list[Lesson]] = {}
         self._frequent: dict[str, dict[str, dict[str, Lesson]]] = {}
+        self._by_part: dict[Move | str, list[Lesson]] = {}
 
     def add(self, lessons: Sequence[Lesson]) -> None:
         """Take in what one more run taught."""
@@ -45,6 +48,8 @@ class Lessons:
             same_type = self._frequent.setdefault(lesson.error_type, {})
             runs = same_type.setdefault(_NUMBER.sub("", lesson.advice), {})
             runs.setdefault(lesson.instance_id, lesson)
+            for part in _parts(lesson.cure):
+                self._by_part.setdefault(part, []).append(lesson)
 
     def at_random(
         self, repo: str, limit: int, hidden: Collection[str], chance: random.Random
@@ -65,6 +70,14 @@ class Lessons:
         best = sorted(counted, key=lambda found: -found[0])[:limit]
         return Answer(tuple(lesson.cure for _, lesson in best), best[0][0] if best else 0.0)
 
+    def tell(self, cure: Cure, message: str, hidden: Collection[str]) -> bool:
+        """Whether any recovery that may be seen tells *cure*: no method can find more."""
+        return any(
+            lesson.instance_id not in hidden and matches(cure, lesson.cure, message)
+            for part in _parts(cure)
+            for lesson in self._by_part.get(part, ())
+        )
+
     def bm25(
         self, text: str, limit: int, hidden: Collection[str], repo: str | None
     ) -> Answer[Cure]:
@@ -77,6 +90,13 @@ class Lessons:
         found = self._index.best(text, limit, is_visible)
         cures = tuple(self._all[number].cure for _, number in found)
         return Answer(cures, found[0][0] if found else 0.0)
+
+
+def _parts(cure: Cure) -> Iterator[Move | str]:
+    """All by which two cures can agree."""
+    yield from cure.moves
+    yield from cure.adds
+    yield from cure.drops
 
 
 class PastTasks:

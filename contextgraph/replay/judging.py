@@ -79,7 +79,8 @@ class Judge:
             answers = {OURS: _files_answer(context), **self._files(raw, hidden)}
             verdicts = {name: _file_verdict(answer, wanted) for name, answer in answers.items()}
         start = (MomentKind.START, run, raw.instance_id, raw.repo, 0, "")
-        return Moment(*start, verdicts, has_answer=bool(wanted))
+        told = not wanted.isdisjoint(files_in(known))
+        return Moment(*start, verdicts, has_answer=bool(wanted), reachable=told)
 
     def _files(self, raw: RawTrajectory, hidden: frozenset[str]) -> dict[str, Answer[str]]:
         known = self._tasks.of(raw.repo, hidden)
@@ -115,6 +116,7 @@ class Judge:
                 *moment,
                 {name: _cure_verdict(answer, cure, message) for name, answer in answers.items()},
                 steps_left=recovery.cleared_step - step,
+                reachable=self._lessons.tell(cure, message, hidden),
             )
 
     def _cures(

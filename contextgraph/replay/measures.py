@@ -34,6 +34,7 @@ def measures_of(moments: Sequence[Moment], circles: Sequence[Circles], seed: int
     found: dict[str, Mapping[str, Estimate]] = {}
     for k in (1, 3, 5):
         found[f"clearance@{k}"] = _hits(cleared, k, seed)
+    found["clearance reachable"] = _of_ours(cleared, _reachable, seed)
     for k in (1, 3, 5):
         found[f"clearance@{k} if answered"] = _hits(answered, k, seed)
     for k in (1, 3, 5):
@@ -41,10 +42,11 @@ def measures_of(moments: Sequence[Moment], circles: Sequence[Circles], seed: int
     found["steps earlier"] = _by_method(cleared, _earlier, seed)
     found["answered: cleared errors"] = _by_method(cleared, _answers, seed)
     # Where the run does not show what was right, only the memory is asked.
-    found["answered: all errors"] = _of_ours(errors, seed)
-    found["answered: starts"] = _of_ours(starts, seed)
+    found["answered: all errors"] = _of_ours(errors, _answers, seed)
+    found["answered: starts"] = _of_ours(starts, _answers, seed)
     for k in (1, 5):
         found[f"localisation@{k}"] = _hits(named, k, seed)
+    found["localisation reachable"] = _of_ours(named, _reachable, seed)
     for k in (1, 5, 10):
         found[f"related@{k}"] = _hits(related, k, seed)
     found["related MRR"] = _by_method(related, _reciprocal, seed)
@@ -135,8 +137,14 @@ def _by_method(
     return {name: figure for name, figure in found.items() if figure}
 
 
-def _of_ours(moments: Sequence[Moment], seed: int) -> dict[str, Estimate]:
-    found = estimate(shares(moments, OURS, _answers), seed)
+def _reachable(moment: Moment, _verdict: Verdict) -> Share:
+    return Share(moment.reachable, 1)
+
+
+def _of_ours(
+    moments: Sequence[Moment], share: Callable[[Moment, Verdict], Share], seed: int
+) -> dict[str, Estimate]:
+    found = estimate(shares(moments, OURS, share), seed)
     return {OURS: found} if found else {}
 
 

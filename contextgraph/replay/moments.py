@@ -53,6 +53,7 @@ class Verdict:
 class Moment:
     """A moment that was judged: by *verdicts* of each method, where the run shows what was right.
 
+    *reachable*: what was learned has what would have helped, whether or not any method finds it.
     *run* is the id of the trajectory, *topic* the error family at an error, *steps_left* how many
     steps the run then took until it had cleared the error.
     """
@@ -66,6 +67,7 @@ class Moment:
     verdicts: Mapping[str, Verdict]
     has_answer: bool = True
     steps_left: int = 0
+    reachable: bool = False
 
     @property
     def key(self) -> str:

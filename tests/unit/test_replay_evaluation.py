@@ -79,12 +79,14 @@ def test_a_cure_that_was_learned_before_is_found_and_said_earlier() -> None:
     assert found.verdicts.keys() == set(METHODS)
     assert found.verdicts["nothing"].rank is None
     assert found.verdicts["bm25"].rank == 1
+    assert found.reachable
 
 
 def test_an_empty_memory_says_nothing() -> None:
-    verdicts = at_error(judged(by=recovering_run(2))).verdicts
+    found = at_error(judged(by=recovering_run(2)))
 
-    assert not any(verdict.answered for verdict in verdicts.values())
+    assert not any(verdict.answered for verdict in found.verdicts.values())
+    assert not found.reachable
 
 
 def test_the_judged_instance_is_not_seen_by_any_method() -> None:
@@ -96,9 +98,10 @@ def test_the_judged_instance_is_not_seen_by_any_method() -> None:
 
 
 def test_later_runs_are_not_seen_by_any_method() -> None:
-    verdicts = at_error(judged(recovering_run(3), by=recovering_run(2))).verdicts
+    found = at_error(judged(recovering_run(3), by=recovering_run(2)))
 
-    assert not any(verdict.answered for verdict in verdicts.values())
+    assert not any(verdict.answered for verdict in found.verdicts.values())
+    assert not found.reachable
 
 
 def test_the_outcome_the_patch_and_later_steps_are_not_told() -> None:
