@@ -52,7 +52,9 @@ class TfidfModel:
             return None
         rows = np.fromiter(counts, dtype=np.intp, count=len(counts))
         weights = self.idf[rows] * np.array([1 + log(n) for n in counts.values()], dtype=np.float32)
-        numbers = (weights / np.linalg.norm(weights)) @ self.directions[rows]
+        # No matrix product, for the reason that `contextgraph.vectors.products` has none.
+        weighted = self.directions[rows] * (weights / np.linalg.norm(weights))[:, None]
+        numbers = weighted.sum(axis=0)
         if np.linalg.norm(numbers) < _LEAST_LENGTH:
             return None
         return Vector.of(self.space, numbers)
@@ -87,6 +89,7 @@ def fit(texts: Iterable[str]) -> TfidfModel | None:
     import numpy as np
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     vectorizer = TfidfVectorizer(
         analyzer=words, sublinear_tf=True, min_df=2, max_features=MOST_WORDS, dtype=np.float32
@@ -96,7 +99,9 @@ def fit(texts: Iterable[str]) -> TfidfModel | None:
     except ValueError:  # no word is in two texts
         return None
     size = min(DIMENSIONS, *weights.shape)
-    reduction = TruncatedSVD(size, random_state=0).fit(weights)
+    # With more threads than idle cores this takes ten times as long.
+    with threadpool_limits(1):
+        reduction = TruncatedSVD(size, random_state=0).fit(weights)
     strong = reduction.singular_values_ > _LEAST_SINGULAR_VALUE * reduction.singular_values_[0]
     directions = np.zeros((weights.shape[1], DIMENSIONS), dtype="<f4")
     directions[:, :size] = (reduction.components_ * strong[:, None]).T

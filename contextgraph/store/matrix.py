@@ -10,7 +10,7 @@ from contextgraph.model import NodeKind
 from contextgraph.store.schema import RUN_BITS
 from contextgraph.store.scoping import Scoped
 from contextgraph.store.spaces import Active
-from contextgraph.vectors import Vector, dimensions_of
+from contextgraph.vectors import Vector, dimensions_of, products
 
 if TYPE_CHECKING:
     import numpy as np
@@ -203,12 +203,9 @@ def _within(connection: Connection, rows: Rows, scope: Scoped) -> "NDArray[np.bo
 
 
 def _multiplied(rows: Rows, inside: "NDArray[np.intp]", vector: Vector) -> "Floats":
-    asked = vector.numbers()
     if len(inside) > rows.count // _LARGE_PART:
-        multiplied: Floats = (rows.vectors[: rows.count] @ asked)[inside]
-    else:
-        multiplied = rows.vectors[inside] @ asked
-    return multiplied
+        return products(rows.vectors[: rows.count], vector)[inside]
+    return products(rows.vectors[inside], vector)
 
 
 def _ids(connection: Connection, kind: NodeKind, keys: Sequence[int]) -> dict[int, str]:
