@@ -166,7 +166,7 @@ def _extended(rows: Rows, vectors: "Floats", about: "Numbers") -> Rows:
         larger = _room(rows.vectors.shape[1], count + count // 2)
         larger.vectors[: rows.count] = rows.vectors[: rows.count]
         larger.about[:, : rows.count] = rows.about[:, : rows.count]
-        rows = larger
+        rows = Rows(larger.vectors, larger.about, rows.count)
     rows.vectors[rows.count : count] = vectors
     rows.about[:, rows.count : count] = about
     return Rows(rows.vectors, rows.about, count)
