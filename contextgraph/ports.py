@@ -163,6 +163,15 @@ class RetrievalStore(Protocol):
     ) -> Sequence[Near[RecoveryCandidate]]:
         """The recoveries of the *limit* nearest fragments, those of one by error id and step."""
 
+    def methodologies_for_error(
+        self, signature: ErrorSignature, scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        """Those that resolve the error of this template, of the repository of *scope* or general.
+
+        Those of a repository first, then by support, highest first. None that was derived from a
+        run that *scope* hides.
+        """
+
     def document_count(self) -> int:
         """How many trajectories there are: the N to `word_frequencies`."""
 
@@ -254,15 +263,6 @@ class Summarizer(Protocol):
 
 class MethodologyStore(Protocol):
     """Keeps methodologies; those that are retired are tombstones, and never found for an error."""
-
-    def methodologies_for_error(
-        self, signature: ErrorSignature, scope: Scope, limit: int
-    ) -> Sequence[Methodology]:
-        """Those that resolve the error of this template, of the repository of *scope* or general.
-
-        Those of a repository first, then by support, highest first. None that was derived from a
-        run that *scope* hides.
-        """
 
     def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
         """Those of these ids, by id."""

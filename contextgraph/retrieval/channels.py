@@ -19,6 +19,7 @@ from contextgraph.retrieval.findings import (
 )
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.semantic import by_semantic
+from contextgraph.retrieval.suggestions import methodologies_for
 
 # With so many candidates from the repository, others are not asked.
 ENOUGH = 12
@@ -36,7 +37,9 @@ def by_error(query: Query, store: RetrievalStore) -> Findings:
     for scope, level in product(query.scopes, _LEVELS):
         if len(found) < ENOUGH:
             found += store.recoveries_for_error(signature, level, scope, OVERFETCH)
-    return Findings(recoveries=ranked_recoveries(query, found))
+    return Findings(
+        recoveries=ranked_recoveries(query, found), methodologies=methodologies_for(query, store)
+    )
 
 
 def by_task(query: Query, store: RetrievalStore) -> Findings:

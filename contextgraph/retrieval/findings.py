@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from contextgraph.model import (
     ErrorSignature,
     Fragment,
+    Methodology,
     RecoveryCandidate,
     ScopeLevel,
     SignatureLevel,
@@ -48,11 +49,20 @@ class CaseHit:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodologyHit:
+    """A methodology that a channel found, with its evidence (0 to 1)."""
+
+    methodology: Methodology
+    evidence: float
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     """What one channel found, best first."""
 
     recoveries: tuple[RecoveryHit, ...] = ()
     cases: tuple[CaseHit, ...] = ()
+    methodologies: tuple[MethodologyHit, ...] = ()
 
 
 Channel = Callable[[Query, RetrievalStore], Findings]

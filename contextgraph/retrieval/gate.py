@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from contextgraph.model import ScopeLevel, SignatureLevel
+from contextgraph.model import Methodology, MethodologyStatus, ScopeLevel, SignatureLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class Gate:
     case_elsewhere: float = 0.20
     repositories_elsewhere: int = 2
     runs_for_warning: int = 3
+    runs_for_methodology: int = 3
 
     def admits_recovery(
         self,
@@ -44,6 +45,19 @@ class Gate:
             return True
         least = self.case_in_repo if scope is ScopeLevel.REPO else self.case_elsewhere
         return task_overlap >= least
+
+    def admits_methodology(self, methodology: Methodology) -> bool:
+        """Whether a methodology may be shown: never one that harmed.
+
+        One that is active may; while on probation, one for all repositories and all messages needs
+        more runs than one for this repository or for what this message is about.
+        """
+        if methodology.status in (MethodologyStatus.QUARANTINED, MethodologyStatus.RETIRED):
+            return False
+        if methodology.status is MethodologyStatus.ACTIVE:
+            return True
+        narrow = methodology.keyword or methodology.repo is not None
+        return bool(narrow) or methodology.support >= self.runs_for_methodology
 
 
 CONSERVATIVE = Gate()

@@ -6,6 +6,7 @@ from contextgraph.model import (
     ErrorSolution,
     FailureWarning,
     MemoryContext,
+    MethodologyStatus,
     Outcome,
     ScopeLevel,
     SimilarCase,
@@ -34,8 +35,8 @@ def render(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
 
 
 def _entries(context: MemoryContext) -> Iterator[str]:
-    yield from _titled("This error was cleared before:", map(_solution, context.error_solutions))
     yield from _titled("What has worked:", map(_suggestion, context.suggestions))
+    yield from _titled("This error was cleared before:", map(_solution, context.error_solutions))
     yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     yield from _titled("Similar tasks:", map(_case, context.similar_cases))
 
@@ -54,7 +55,10 @@ def _solution(solution: ErrorSolution) -> str:
 
 
 def _suggestion(suggestion: Suggestion) -> str:
-    marks = [f"confidence {suggestion.confidence:.2f}", *_evidence(suggestion.why)]
+    proven = suggestion.status == MethodologyStatus.ACTIVE
+    trust = f"confidence {suggestion.confidence:.2f}" if proven else "on probation"
+    where = "this repository" if suggestion.scope is ScopeLevel.REPO else "any repository"
+    marks = [trust, where, f"{suggestion.why.support} runs"]
     return f"{suggestion.situation}: {suggestion.strategy} [{', '.join(marks)}]"
 
 

@@ -13,6 +13,7 @@ from contextgraph.retrieval.findings import Channel, Findings
 from contextgraph.retrieval.gate import CONSERVATIVE, Gate
 from contextgraph.retrieval.query import Query, no_embedder, query_of
 from contextgraph.retrieval.solutions import solutions_of
+from contextgraph.retrieval.suggestions import suggestions_of
 from contextgraph.retrieval.warn import warnings_for
 
 
@@ -47,8 +48,10 @@ class MemoryRetriever:
         found, degraded = self._ask(query)
         recoveries = {name: findings.recoveries for name, findings in found.items()}
         cases = {name: findings.cases for name, findings in found.items()}
+        abstracted = {name: findings.methodologies for name, findings in found.items()}
         return MemoryContext(
             id=f"ctx_{uuid4().hex[:16]}",
+            suggestions=suggestions_of(abstracted, self._gate, self._store, limit),
             error_solutions=solutions_of(query, recoveries, self._gate, self._store, limit),
             similar_cases=cases_of(query, cases, self._gate, self._store, limit),
             warnings=warnings_for(query, self._store, self._gate, limit),
