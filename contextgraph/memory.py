@@ -3,6 +3,7 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -10,9 +11,11 @@ from types import TracebackType
 from typing import Self
 
 from contextgraph.config import Settings, load_settings
+from contextgraph.consolidation import Routine
 from contextgraph.embedding import fit_due, refit
 from contextgraph.errors import ContextGraphError, DegradedError
 from contextgraph.model import (
+    ConsolidationReport,
     HealthCheck,
     LearnReceipt,
     LoopInfo,
@@ -78,6 +81,8 @@ class AgentMemory:
         self.retriever = parts.retriever
         self.loop_detector = parts.loop_detector
         self.stats = parts.stats
+        self.consolidator = parts.consolidator
+        self._routine = Routine(parts.consolidator)
         self._now = parts.now
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[tuple[MemoryContext, datetime]] = deque(
@@ -93,6 +98,7 @@ class AgentMemory:
         self._note_exposures()
         receipt = self.writer.write(raw)
         self.embed_if_due()
+        self._routine.run_if_due()
         return receipt
 
     def embed_if_due(self) -> bool:
@@ -107,8 +113,24 @@ class AgentMemory:
             return False
 
     def learn_many(self, raws: Iterable[RawTrajectory]) -> Iterator[LearnReceipt]:
-        """Learn runs one by one, yielding a receipt as each is stored."""
-        return map(self.learn, raws)
+        """Learn runs one by one, yielding a receipt as each is stored; a `batch`."""
+        with self.batch():
+            yield from map(self.learn, raws)
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Within it, consolidation is put off until the memory has doubled, and to the end."""
+        return self._routine.batch()
+
+    def consolidate(
+        self, progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> ConsolidationReport:
+        """Bring methodologies up to date with what was learned: see docs/consolidation.md.
+
+        `learn` does so by itself after every 16 runs. *progress* is told how many of how many kinds
+        of error are done. Where another process is at it, the report says that it did not start.
+        """
+        self._note_exposures()
+        return self.consolidator.consolidate(progress)
 
     def rebuild(self) -> Iterator[LearnReceipt]:
         """Read all stored runs again as this version reads logs, yielding a receipt for each.
@@ -164,6 +186,7 @@ class AgentMemory:
         while self._shown:
             context, shown_at = self._shown.popleft()
             items = [solution.fragment_id for solution in context.error_solutions]
+            items += [suggestion.id for suggestion in context.suggestions]
             self.store.add_exposure(context.id, items, shown_at)
 
     def replay(self, runs: Iterable[RawTrajectory]) -> Walk:

@@ -331,7 +331,7 @@ class ConsolidationStore(MethodologyStore, Protocol):
         """Note that what changed up to *revision* is consolidated."""
 
 
-class LearntStore(ConsolidationStore, ExposureStore, Protocol):
+class LearntStore(ConsolidationStore, ExposureStore, RetrievalStore, Protocol):
     """What consolidation needs of a store."""
 
 

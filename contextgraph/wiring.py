@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 from functools import partial
 
 from contextgraph.config import Settings
+from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
 from contextgraph.embedding import ActiveEmbedder, embedded
 from contextgraph.errors import StoreUnavailableError
+from contextgraph.llm import TemplateSummarizer
 from contextgraph.loops import LoopDetector
 from contextgraph.ports import GraphStore
 from contextgraph.retrieval import CHANNELS, MemoryRetriever
@@ -24,6 +26,7 @@ class Parts:
     retriever: MemoryRetriever
     loop_detector: LoopDetector
     stats: StatisticsEngine
+    consolidator: MemoryConsolidator
     now: Callable[[], datetime]
     read_only: bool = False
 
@@ -45,6 +48,7 @@ def build(
         retriever=MemoryRetriever(store, embedder=embedder),
         loop_detector=LoopDetector(store, MemoryRetriever(store, {"error": CHANNELS["error"]})),
         stats=StatisticsEngine(store),
+        consolidator=MemoryConsolidator(store, TemplateSummarizer(), now, ConsolidationPolicy()),
         now=now,
         read_only=read_only,
     )

@@ -17,7 +17,7 @@ class ConsolidationPolicy:
     """
 
     every: int = 16
-    batch_share: float = 0.25
+    batch_share: float = 0.5
     window: int = 400
     clearances: int = 3
     runs: int = 2
