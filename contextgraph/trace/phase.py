@@ -92,4 +92,6 @@ def phases_of(readings: Iterable[ActionReading]) -> tuple[Phase, ...]:
 
 
 def _asks(reading: ActionReading) -> bool:
-    return _ASKS_VERSION.search(reading.command[:300]) is not None
+    command = reading.command[:300]
+    telling = "version" in command or "pip" in command or command.endswith(" -V")
+    return telling and _ASKS_VERSION.search(command) is not None

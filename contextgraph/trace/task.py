@@ -12,31 +12,49 @@ _PRIOR = {TaskType.BUG_FIX: 1.0}
 
 @dataclass(frozen=True, slots=True)
 class _Sign:
-    """A pattern in the title or the body that speaks for a task type with a *weight*."""
+    """A pattern of lower-case text that speaks for a task type with a *weight*."""
 
     pattern: re.Pattern[str]
     task_type: TaskType
     weight: float
 
+    def is_in(self, text: str) -> bool:
+        """True where the pattern matches from the border of a word on.
+
+        A border in the pattern itself would keep `re` from looking for first letters only, which
+        is three times as fast.
+        """
+        start = 0
+        while match := self.pattern.search(text, start):
+            at = match.start()
+            if at == 0 or not (_is_in_word(text[at - 1]) and _is_in_word(text[at])):
+                return True
+            start = at + 1
+        return False
+
+
+def _is_in_word(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
+
 
 def _words(task_type: TaskType, weight: float, words: str) -> _Sign:
     """A sign that any of *words* gives, in which blanks separate and ``_`` stands for a blank."""
     pattern = "|".join(words.split()).replace("_", " ")
-    return _Sign(re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), task_type, weight)
+    return _Sign(re.compile(rf"(?:{pattern})\b"), task_type, weight)
 
 
 def _start(task_type: TaskType, weight: float, words: str) -> _Sign:
     """A sign that any of *words* gives at the very start."""
     pattern = "|".join(words.split()).replace("_", " ")
     lead = r"\W*(?:(?:please|we should|let'?s|can we|could you) )?"
-    return _Sign(re.compile(rf"\A{lead}(?:{pattern})\b", re.IGNORECASE), task_type, weight)
+    return _Sign(re.compile(rf"\A{lead}(?:{pattern})\b"), task_type, weight)
 
 
 _IN_TITLE = (
     _words(
         TaskType.BUG_FIX,
         3,
-        r"\w*(?:Error|Exception) traceback crash\w* bugs? fail(?:s|ing|ed|ure)? broken breaks? "
+        r"\w*(?:error|exception) traceback crash\w* bugs? fail(?:s|ing|ed|ure)? broken breaks? "
         r"wrong\w* incorrect\w* regress\w* regr unexpected\w* inconsisten\w* invalid "
         r"mistaken\w* problems? issue_with corrupt\w* leak\w* hangs? stuck raises? throws? "
         r"drops? loses? lost confus\w* "
@@ -88,7 +106,7 @@ _IN_BODY = (
     _words(
         TaskType.BUG_FIX,
         3,
-        r"most_recent_call_last [A-Z]\w+(?:Error|Exception):_\S",
+        r"most_recent_call_last [a-z]\w+(?:error|exception):_\S",
     ),
     _words(
         TaskType.BUG_FIX,
@@ -125,20 +143,20 @@ _IN_BODY = (
         TaskType.REFACTOR, 1.5, r"refactor\w* clean(?:ed)?_?up rename deprecat\w* simplify slow"
     ),
     _words(TaskType.DOCS, 1, r"documentation docstring readme"),
-    _Sign(re.compile(r"\[x\] (?:this is a )?bug", re.IGNORECASE), TaskType.BUG_FIX, 3),
-    _Sign(re.compile(r"\[x\] (?:this is a )?(?:feature|enh)", re.IGNORECASE), TaskType.FEATURE, 5),
+    _Sign(re.compile(r"\[x\] (?:this is a )?bug"), TaskType.BUG_FIX, 3),
+    _Sign(re.compile(r"\[x\] (?:this is a )?(?:feature|enh)"), TaskType.FEATURE, 5),
 )
 
 
 def task_type_of(issue_text: str) -> TaskType:
     """The kind of work that an issue asks for; `OTHER` where there is no text."""
-    text = issue_text.strip()[:_READ]
+    text = issue_text.strip()[:_READ].lower()
     if not text:
         return TaskType.OTHER
     title, _, body = text.partition("\n")
     scores = {task_type: _PRIOR.get(task_type, 0.0) for task_type in TaskType}
     for part, signs in ((title[:300], _IN_TITLE), (body, _IN_BODY)):
         for sign in signs:
-            if sign.pattern.search(part):
+            if sign.is_in(part):
                 scores[sign.task_type] += sign.weight
     return max(scores, key=lambda task_type: scores[task_type])

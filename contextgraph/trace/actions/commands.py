@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 
 from contextgraph.trace.actions.kinds import CHANGING, KIND_OF_PROGRAM, PRECEDENCE, ActionKind
@@ -18,6 +19,7 @@ _PATTERN_FIRST = frozenset(
 )
 _IN_PLACE = ("-i", "--in-place", "-pi")
 _COMMANDS_READ = 64
+_KEPT_LINE = 300
 _TESTING_WORDS = frozenset({"test", "tests", "check", "unittest", "pytest", "nose", "tox"})
 _PACKAGE_TOOLS = frozenset(
     {"npm", "yarn", "pnpm", "cargo", "go", "mvn", "gradle", "gradlew", "mvnw", "make", "dotnet"}
@@ -45,6 +47,11 @@ class CommandReading:
 
 def read_command_line(line: str) -> CommandReading:
     """What a shell *line* does."""
+    # Agents type the same short lines again and again; long ones are not worth the memory.
+    return _read_again(line) if len(line) <= _KEPT_LINE else _read_line(line)
+
+
+def _read_line(line: str) -> CommandReading:
     readings = []
     directory = None
     for command in islice(simple_commands(line), _COMMANDS_READ):
@@ -59,6 +66,9 @@ def read_command_line(line: str) -> CommandReading:
         return readings[0]
     best = min(readings, key=lambda reading: PRECEDENCE.index(reading.kind))
     return _with_all_changes(best, readings)
+
+
+_read_again = lru_cache(maxsize=4096)(_read_line)
 
 
 def _with_all_changes(best: CommandReading, readings: list[CommandReading]) -> CommandReading:

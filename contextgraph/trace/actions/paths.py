@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from functools import lru_cache
 
 _FILE_NAME = re.compile(r"[\w@+=.-]*[\w-]\.[A-Za-z][\w]{0,9}(?:::\S+)?")
 _NO_PATH = re.compile(r"[*?|^\\ \n]")
@@ -16,6 +17,8 @@ def looks_like_path(word: str) -> bool:
     return "/" in word or _FILE_NAME.fullmatch(word) is not None
 
 
+# A run names the same few files again and again.
+@lru_cache(maxsize=4096)
 def repository_path(path: str, cwd: str | None) -> str:
     """*path* relative to the repository that *cwd* is in; unchanged where that cannot be told."""
     full = path if path.startswith("/") or not cwd else posixpath.join(cwd, path)

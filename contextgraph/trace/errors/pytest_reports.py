@@ -66,8 +66,10 @@ def conftest_failure(text: str) -> Finding | None:
 
 
 def _shows_failure(text: str) -> bool:
-    if summaries := _SUMMARY.findall(text, max(0, len(text) - 20_000)):
+    if " in " in text and (summaries := _SUMMARY.findall(text, max(0, len(text) - 20_000))):
         return _BAD.search(summaries[-1]) is not None
+    if "FAIL" not in text and "ERROR" not in text:
+        return False
     return bool(_SECTION.search(text) or _VERBOSE.search(text) or _LISTED.search(text))
 
 

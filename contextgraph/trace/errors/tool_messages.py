@@ -27,6 +27,11 @@ _MISSING_PARAMETER = re.compile(r"Parameter `(\w+)` is required[^\n]*|InputValid
 _MISSING_PATH = re.compile(
     r"(?:The path [^\n]{0,500} does not exist|File does not exist|Path does not exist)[^\n]*"
 )
+# How all of the above begin; most answers do not.
+_COMPLAINS = re.compile(
+    r"File |Directory |Usage: |awk: |/|Error: |ERROR|Invalid |Parameter |InputValidationError"
+    r"|The path |Path |<tool_use_error>|<error>|No file open|goto allows"
+)
 _STARTS = (
     ("No file open", Family.TOOL_USAGE, "tool: No file open"),
     ("goto allows only one line number", Family.TOOL_USAGE, "tool: Usage: goto"),
@@ -37,6 +42,8 @@ _STARTS = (
 def tool_answer(text: str) -> Finding | None:
     """The complaint that *text* starts with, where a tool made it."""
     head = text[:_HEAD].strip()
+    if not _COMPLAINS.match(head):
+        return None
     for start, family, error_type in _STARTS:
         if head.startswith(start):
             return Finding(family, error_type, head.split("\n", 1)[0])
