@@ -24,6 +24,7 @@ MAKER = "tfidf"
 # Directions in which the texts fitted on hardly differ are noise.
 _LEAST_SINGULAR_VALUE = 1e-3
 _LEAST_LENGTH = 1e-4
+_FEWEST_WORDS = 2
 _ALIGNMENT = 64
 
 
@@ -99,8 +100,11 @@ def fit(texts: Iterable[str]) -> TfidfModel | None:
     except ValueError:  # no word is in two texts
         return None
     size = min(DIMENSIONS, *weights.shape)
-    # With more threads than idle cores this takes ten times as long.
-    with threadpool_limits(1):
+    if weights.shape[1] < _FEWEST_WORDS:
+        return None
+    # With more threads than idle cores this takes ten times as long. Texts that are all the same
+    # have no variance that could be explained.
+    with threadpool_limits(1), np.errstate(divide="ignore", invalid="ignore"):
         reduction = TruncatedSVD(size, random_state=0).fit(weights)
     strong = reduction.singular_values_ > _LEAST_SINGULAR_VALUE * reduction.singular_values_[0]
     directions = np.zeros((weights.shape[1], DIMENSIONS), dtype="<f4")

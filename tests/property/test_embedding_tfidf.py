@@ -1,0 +1,107 @@
+"""The TF-IDF model: as scikit-learn's, without it; the same again from its bytes."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from numpy.typing import NDArray
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import normalize
+from threadpoolctl import threadpool_limits
+
+from contextgraph.embedding import TfidfModel, fit
+from contextgraph.embedding.tfidf import DIMENSIONS, MOST_WORDS
+from contextgraph.errors import EmbeddingError
+from contextgraph.text import words
+
+WORDS = (
+    "cache", "getattr_static", "parseHeader", "indent", "Überlauf", "日本語", "KeyError", "x86",
+    "session", "migrate", "tests/test_core.py", "the", "3", "",
+)  # fmt: skip
+texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+corpora = st.lists(texts, min_size=3, max_size=20)
+
+
+def reference(corpus: list[str], asked: list[str]) -> NDArray[np.float64]:
+    """What scikit-learn itself makes of *asked*, unit length, shape (texts, 384)."""
+    vectorizer = TfidfVectorizer(
+        analyzer=words, sublinear_tf=True, min_df=2, max_features=MOST_WORDS, dtype=np.float32
+    )
+    weights = vectorizer.fit_transform(corpus)
+    with threadpool_limits(1), np.errstate(divide="ignore", invalid="ignore"):
+        reduction = TruncatedSVD(min(DIMENSIONS, *weights.shape), random_state=0).fit(weights)
+    weak = reduction.singular_values_ <= 1e-3 * reduction.singular_values_[0]
+    reduction.components_[weak] = 0
+    found = np.zeros((len(asked), DIMENSIONS))
+    found[:, : len(weak)] = reduction.transform(vectorizer.transform(asked))
+    return found
+
+
+@given(corpus=corpora, asked=st.lists(texts, min_size=1, max_size=8))
+@settings(max_examples=40, deadline=None)
+def test_it_embeds_as_scikit_learn_does(corpus: list[str], asked: list[str]) -> None:
+    model = fit(corpus)
+    if model is None:
+        return
+    found = reference(corpus, asked)
+    lengths, expected = np.linalg.norm(found, axis=1), normalize(found)
+    for vector, like, length in zip(model.embed(asked), expected, lengths, strict=True):
+        if vector is not None:
+            np.testing.assert_allclose(vector.numbers(), like, atol=1e-4 if length < 0.1 else 1e-5)
+        else:
+            assert length < 1e-3
+
+
+@given(corpus=corpora, asked=st.lists(texts, min_size=1, max_size=8))
+@settings(max_examples=20, deadline=None)
+def test_its_bytes_give_the_same_model(corpus: list[str], asked: list[str]) -> None:
+    model = fit(corpus)
+    if model is not None:
+        again = TfidfModel.from_bytes(model.to_bytes())
+        assert again.space == model.space
+        assert again.embed(asked) == model.embed(asked)
+
+
+@given(corpus=corpora)
+@settings(max_examples=20, deadline=None)
+def test_the_same_texts_give_the_same_space(corpus: list[str]) -> None:
+    one, other = fit(corpus), fit(corpus)
+    assert (one and one.to_bytes()) == (other and other.to_bytes())
+
+
+@given(asked=texts)
+@settings(max_examples=30)
+def test_a_text_without_a_known_word_has_no_vector(asked: str) -> None:
+    model = fit(["alpha beta", "alpha gamma", "beta gamma"])
+    assert model is not None
+    assert model.embed([asked, "", "alpha"])[:2] == [None, None]
+    assert model.embed(["alpha"]) != [None]
+
+
+def test_texts_that_share_no_word_give_no_model() -> None:
+    assert fit(["alpha", "beta"]) is None
+    assert fit([]) is None
+    assert fit(["", "the of"]) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"{}\n", b'{"space": "x@384", "words": ["a"]}\n1234'])
+def test_bytes_of_something_else_are_refused(data: bytes) -> None:
+    with pytest.raises(EmbeddingError, match="damaged"):
+        TfidfModel.from_bytes(data)
+
+
+def test_embedding_needs_no_scikit_learn() -> None:
+    model = fit(["alpha beta", "alpha gamma", "beta gamma"])
+    assert model is not None
+    code = (
+        "import sys\nfrom contextgraph.embedding import TfidfModel\n"
+        "model = TfidfModel.from_bytes(sys.stdin.buffer.read())\n"
+        "assert model.embed(['alpha'])[0]\n"
+        "print({'sklearn', 'scipy'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, input=model.to_bytes(), capture_output=True, check=True)
+    assert done.stdout.strip() == b"set()"
