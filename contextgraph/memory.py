@@ -16,6 +16,7 @@ from contextgraph.embedding import fit_due, refit
 from contextgraph.errors import ContextGraphError, DegradedError
 from contextgraph.model import (
     ConsolidationReport,
+    Explanation,
     HealthCheck,
     LearnReceipt,
     LoopInfo,
@@ -188,6 +189,11 @@ class AgentMemory:
             items = [solution.fragment_id for solution in context.error_solutions]
             items += [suggestion.id for suggestion in context.suggestions]
             self.store.add_exposure(context.id, items, shown_at)
+
+    def explain(self, node_id: str) -> Explanation | None:
+        """Where a methodology, run, fragment, error or context comes from; None where unknown."""
+        self._note_exposures()
+        return self.store.explain(node_id)
 
     def replay(self, runs: Iterable[RawTrajectory]) -> Walk:
         """*runs* as if live: what would be said at each moment; each is learned after it."""

@@ -15,6 +15,7 @@ from contextgraph.model import (
     ErrorHistory,
     ErrorSignature,
     ErrorTally,
+    Explanation,
     Fragment,
     FragmentCandidate,
     HealthCheck,
@@ -335,6 +336,13 @@ class LearntStore(ConsolidationStore, ExposureStore, RetrievalStore, Protocol):
     """What consolidation needs of a store."""
 
 
+class ProvenanceStore(Protocol):
+    """Says where something comes from."""
+
+    def explain(self, node_id: str) -> Explanation | None:
+        """A node, or a context that was shown, with its edges; None where there is no such id."""
+
+
 class HealthStore(Protocol):
     """Says whether the store is well."""
 
@@ -352,6 +360,7 @@ class GraphStore(
     StatisticsStore,
     ExposureStore,
     ConsolidationStore,
+    ProvenanceStore,
     HealthStore,
     Protocol,
 ):

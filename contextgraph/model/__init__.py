@@ -26,6 +26,7 @@ from contextgraph.model.embedding import (
     run_texts,
 )
 from contextgraph.model.error import ErrorPattern, ErrorSignature, Family, SignatureLevel
+from contextgraph.model.explanation import Explanation, Relation
 from contextgraph.model.fragment import (
     CausedError,
     Fragment,
@@ -85,6 +86,7 @@ __all__ = [
     "ErrorSignature",
     "ErrorSolution",
     "ErrorTally",
+    "Explanation",
     "FailurePattern",
     "FailureWarning",
     "Family",
@@ -113,6 +115,7 @@ __all__ = [
     "RawTrajectory",
     "Recovered",
     "RecoveryCandidate",
+    "Relation",
     "ResolvedBy",
     "RunTexts",
     "RunVectors",

@@ -18,6 +18,7 @@ from contextgraph.model import (
 from contextgraph.store import rows
 from contextgraph.store.schema import RUN_BITS
 from contextgraph.store.scoping import Scoped
+from contextgraph.store.tenants import new_revision
 
 _COLUMNS = (
     "id, error_id, keyword, task_type, repo, situation, strategy, made_by, status, confidence, "
@@ -144,6 +145,7 @@ class Changes:
 
 def put_all(connection: Connection, tenant: int, given: Changes) -> int:
     """Write *given*; how many fragments were found alike."""
+    new_revision(connection, tenant)
     for methodology_id in given.removed:
         remove(connection, tenant, methodology_id)
     for methodology in given.methodologies:

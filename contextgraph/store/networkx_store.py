@@ -13,6 +13,7 @@ from contextgraph.model import (
     ErrorHistory,
     ErrorSignature,
     ErrorTally,
+    Explanation,
     Fragment,
     FragmentCandidate,
     HealthCheck,
@@ -41,6 +42,7 @@ from contextgraph.store import (
     bundles,
     candidates,
     consolidations,
+    explaining,
     exposures,
     health,
     methodologies as abstracted,
@@ -343,6 +345,15 @@ class NetworkxStore:
     def mark_consolidated(self, revision: int) -> None:
         with self._writing() as (connection, tenant):
             consolidations.mark(connection, tenant, revision)
+
+    def explain(self, node_id: str) -> Explanation | None:
+        with self._reading() as (connection, tenant):
+            return explaining.explanation(
+                connection,
+                tenant,
+                lambda: self._derived.projection.at(connection, tenant),
+                node_id,
+            )
 
     def health(self) -> Sequence[HealthCheck]:
         return tuple(health.checks(self._connections))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 
+from contextgraph.store.abstracted_graph import add_abstracted, forget_abstracted
 from contextgraph.store.schema import RUN_BITS
 
 if TYPE_CHECKING:
@@ -70,11 +71,13 @@ class Projection:
         asked = {"tenant": tenant, "revision": self._revision}
         newer = connection.execute(_TRAJECTORIES, asked).fetchall()
         gone = [key for (key,) in connection.execute(_REMOVED, asked)]
+        forget_abstracted(graph, connection, asked)
         self._remove(graph, [*gone, *(row[0] for row in newer)])
         for key, node, name, repo in newer:
             graph.add_node(node, label="Trajectory", name=name, repo=repo)
             self._ids[key] = node
         _add(graph, connection, asked)
+        add_abstracted(graph, connection, tenant)
 
     def _remove(self, graph: "Graph", keys: Iterable[int]) -> None:
         for key in keys:
