@@ -9,7 +9,9 @@ import typer
 
 from contextgraph.cli import (
     asking,
+    consolidating,
     evaluating,
+    explaining,
     keeping,
     learning,
     reading,
@@ -39,6 +41,8 @@ for command in (
     evaluating.evaluate,
     telling.stats,
     telling.doctor,
+    consolidating.consolidate,
+    explaining.explain,
     keeping.rebuild,
     keeping.forget,
 ):

@@ -52,7 +52,7 @@ def learn(
     intake = Intake(paths, outcomes, on_failure, progress.advance)
     counts: Counter[str] = Counter()
     try:
-        with open_memory(store, tenant) as memory, progress:
+        with open_memory(store, tenant) as memory, memory.batch(), progress:
             _learn_all(memory, intake, counts, progress, as_json=as_json)
     except KeyboardInterrupt:
         stored = counts.total()

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from contextgraph.errors import ReadError
 from contextgraph.model import (
+    ConsolidationReport,
     ErrorSolution,
+    Explanation,
     FailureWarning,
     Fragment,
     Json,
@@ -136,6 +138,48 @@ def stats_record(
         "common_mistakes": common,
         "failure_patterns": patterns,
         "plots": [str(file) for file in plots],
+    }
+
+
+def consolidation_record(report: ConsolidationReport) -> dict[str, Json]:
+    steps: list[Json] = [
+        {
+            "name": step.name,
+            "examined": step.examined,
+            "created": step.created,
+            "updated": step.updated,
+            "removed": step.removed,
+        }
+        for step in report.steps
+    ]
+    return {
+        "started": report.started,
+        "reason": report.reason,
+        "trajectories": report.trajectories,
+        "changed": report.changed,
+        "steps": steps,
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def explanation_record(found: Explanation) -> dict[str, Json]:
+    relations: list[Json] = [
+        {
+            "type": edge.type,
+            "direction": "out" if edge.outgoing else "in",
+            "id": edge.id,
+            "label": edge.label,
+            "name": edge.name,
+            **edge.properties,
+        }
+        for edge in found.relations
+    ]
+    return {
+        "id": found.id,
+        "label": found.label,
+        "name": found.name,
+        "facts": dict(found.facts),
+        "relations": relations,
     }
 
 

@@ -9,13 +9,20 @@ from rich.text import Text
 
 from contextgraph.cli.checkup import Checkup
 from contextgraph.cli.output import one_line, plain, screen
-from contextgraph.model import FailurePattern, LearnStatus, MemoryCounts, MistakePattern
+from contextgraph.model import (
+    ConsolidationReport,
+    FailurePattern,
+    LearnStatus,
+    MemoryCounts,
+    MistakePattern,
+)
 from contextgraph.stats import MemoryStats
 
 TEXT_WIDTH = 100
 NEXT_SHOWN = 3
 RARE = 0.01
-NUMERIC = {"count", "fragments", "runs", "never cleared", "failed", *LearnStatus}
+CHANGES = ("examined", "created", "updated", "removed")
+NUMERIC = {"count", "fragments", "runs", "never cleared", "failed", *CHANGES, *LearnStatus}
 
 
 def show_learned(counts: Mapping[str, int], failed: int, seconds: float) -> None:
@@ -64,6 +71,19 @@ def _show_patterns(console: Console, title: str, patterns: Iterable[FailurePatte
         for pattern in patterns
     ]
     _table(console, title, ("runs", "when", "what goes wrong", "prevented by"), rows)
+
+
+def show_consolidation(report: ConsolidationReport) -> None:
+    """What each step did, or that there was nothing to do."""
+    console = screen()
+    title = f"{report.trajectories:,} trajectories consolidated in {report.seconds:.1f} s"
+    rows = [
+        (step.name, *(f"{n:,}" for n in (step.examined, step.created, step.updated, step.removed)))
+        for step in report.steps
+    ]
+    _table(console, title, ("step", *CHANGES), rows)
+    if not report.changed:
+        console.print(Text("nothing changed", style="dim"))
 
 
 def show_checkup(checkup: Checkup) -> None:
