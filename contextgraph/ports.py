@@ -19,6 +19,7 @@ from contextgraph.model import (
     Fragment,
     FragmentCandidate,
     HealthCheck,
+    Learned,
     LearnStatus,
     MemoryCounts,
     Methodology,
@@ -81,6 +82,9 @@ class TrajectoryStore(Protocol):
         When it was learned, its outcome, and counts of shown advice stay as they were. Raises
         `StoreError` where it is unknown: a run that was forgotten meanwhile does not come back.
         """
+
+    def learned(self, trajectory_id: str) -> Learned | None:
+        """What is held of the run of this id, None where it was never learned: cheap to ask."""
 
     def trajectory(self, trajectory_id: str) -> Trajectory | None:
         """The trajectory of this id, None where there is none."""

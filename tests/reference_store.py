@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
-from contextgraph.errors import StoreError
+from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import (
     Bundle,
     ErrorPattern,
@@ -15,18 +15,24 @@ from contextgraph.model import (
     ErrorTally,
     Fragment,
     FragmentCandidate,
+    Learned,
     LearnStatus,
     MemoryCounts,
+    Near,
     Outcome,
     Phase,
     RawTrajectory,
     RecoveryCandidate,
+    RunTexts,
+    RunVectors,
     Scope,
     SignatureLevel,
+    Space,
     TaskType,
     Trajectory,
 )
 from contextgraph.text import words as words_of
+from contextgraph.vectors import Vector
 
 _MOST_WORDS = 8
 _MOST_TRAJECTORIES = 10
@@ -39,11 +45,14 @@ class ReferenceStore:
     def __init__(self) -> None:
         self.bundles: dict[str, Bundle] = {}
         self.exposures: dict[str, tuple[set[str], bool | None]] = {}
+        self.spaces: dict[str, tuple[Space, bytes | None]] = {}
+        self.active: str | None = None
+        self.vectors: dict[tuple[str, str], RunVectors] = {}
 
     def add_bundle(self, bundle: Bundle) -> LearnStatus:
         known = self.bundles.get(bundle.trajectory.id)
         if known is None:
-            self.bundles[bundle.trajectory.id] = bundle
+            self._put(bundle)
             return LearnStatus.CREATED
         given = bundle.trajectory
         if known.trajectory.outcome is not Outcome.UNKNOWN or given.outcome is Outcome.UNKNOWN:
@@ -62,7 +71,16 @@ class ReferenceStore:
             exit_status=known.exit_status,
             learned_at=known.learned_at,
         )
-        self.bundles[known.id] = replace(bundle, trajectory=trajectory)
+        self._drop_vectors(known.id)
+        self._put(replace(bundle, trajectory=trajectory))
+
+    def learned(self, trajectory_id: str) -> Learned | None:
+        bundle = self.bundles.get(trajectory_id)
+        if bundle is None:
+            return None
+        fragments, outcome = len(bundle.fragments), bundle.trajectory.outcome
+        to_embed = 0 if bundle.vectors else fragments + 1
+        return Learned(outcome, fragments, len({e.error_id for e in bundle.caused}), to_embed)
 
     def trajectory(self, trajectory_id: str) -> Trajectory | None:
         bundle = self.bundles.get(trajectory_id)
@@ -85,6 +103,7 @@ class ReferenceStore:
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         known = set(trajectory_ids) & self.bundles.keys()
         for trajectory_id in known:
+            self._drop_vectors(trajectory_id)
             gone = {fragment.id for fragment in self.bundles.pop(trajectory_id).fragments}
             self.exposures = {
                 context: (items - gone, helped)
@@ -175,6 +194,68 @@ class ReferenceStore:
         found = [tally for tally in tallies if tally is not None]
         return sorted(found, key=lambda tally: (-tally.runs, tally.error.id))[:limit]
 
+    def active_space(self) -> Space | None:
+        return None if self.active is None else self.spaces[self.active][0]
+
+    def space_model(self, space: str) -> bytes | None:
+        return self.spaces[space][1] if space in self.spaces else None
+
+    def texts_to_embed(self, limit: int, space: str | None = None) -> Sequence[RunTexts]:
+        if space is not None:
+            self._known(space)
+        wanted = [run for run in sorted(self.bundles) if (space, run) not in self.vectors]
+        return [self.bundles[run].texts for run in wanted[:limit]]
+
+    def prepare_space(self, space: Space, model: bytes | None) -> None:
+        self.spaces.setdefault(space.name, (space, model))
+
+    def add_vectors(self, vectors: Mapping[str, RunVectors]) -> None:
+        for found in vectors.values():
+            self._known(found.space)
+        for run, found in vectors.items():
+            if run in self.bundles and len(found.fragments) == len(self.bundles[run].fragments):
+                self.vectors.setdefault((found.space, run), found)
+
+    def switch_space(self, space: str) -> None:
+        self._known(space)
+        self.active = space
+        self.spaces = {space: self.spaces[space]}
+        self.vectors = {key: found for key, found in self.vectors.items() if key[0] == space}
+
+    def nearest_trajectories(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[Trajectory]]:
+        self._check(vector)
+        found = [
+            Near(bundle.trajectory, of_run.trajectory)
+            for bundle, of_run in self._embedded(vector.space, scope)
+            if of_run.trajectory
+        ]
+        return sorted(found, key=lambda n: (-_cosine(vector, n.vector), n.item.id))[:limit]
+
+    def nearest_fragments(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[FragmentCandidate]]:
+        self._check(vector)
+        found = [
+            Near(FragmentCandidate(fragment, bundle.trajectory), own)
+            for bundle, of_run in self._embedded(vector.space, scope)
+            for fragment, own in zip(bundle.fragments, of_run.fragments, strict=True)
+            if own
+        ]
+        return sorted(found, key=lambda n: (-_cosine(vector, n.vector), n.item.fragment.id))[:limit]
+
+    def nearest_recoveries(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[RecoveryCandidate]]:
+        recoveries = sorted(self._recoveries(scope), key=_recovery_id)
+        return [
+            Near(candidate, near.vector)
+            for near in self.nearest_fragments(vector, scope, limit)
+            for candidate in recoveries
+            if candidate.recovered.fragment_id == near.item.fragment.id
+        ]
+
     def counts(self) -> MemoryCounts:
         every = list(self.bundles.values())
         fragments = sum(len(bundle.fragments) for bundle in every)
@@ -234,6 +315,29 @@ class ReferenceStore:
             for item in items
         }
 
+    def _put(self, bundle: Bundle) -> None:
+        run = bundle.trajectory.id
+        self.bundles[run] = bundle
+        if bundle.vectors and bundle.vectors.space in self.spaces:
+            self.vectors[bundle.vectors.space, run] = bundle.vectors
+
+    def _drop_vectors(self, run: str) -> None:
+        self.vectors = {key: found for key, found in self.vectors.items() if key[1] != run}
+
+    def _known(self, space: str) -> None:
+        if space not in self.spaces:
+            raise StoreError("no such space")
+
+    def _check(self, vector: Vector) -> None:
+        if vector.space != self.active:
+            raise SpaceMismatchError("not the active space")
+
+    def _embedded(self, space: str, scope: Scope) -> Iterator[tuple[Bundle, RunVectors]]:
+        for bundle in self._within(scope):
+            found = self.vectors.get((space, bundle.trajectory.id))
+            if found:
+                yield bundle, found
+
     def _within(self, scope: Scope) -> Iterator[Bundle]:
         for bundle in self.bundles.values():
             run = bundle.trajectory
@@ -286,6 +390,11 @@ class ReferenceStore:
 
     def _texts(self) -> list[str]:
         return [_text(bundle.trajectory) for bundle in self.bundles.values()]
+
+
+def _cosine(one: Vector, other: Vector) -> float:
+    pairs = zip(one.numbers().tolist(), other.numbers().tolist(), strict=True)
+    return round(sum(left * right for left, right in pairs), 4)
 
 
 def _agrees(error: ErrorPattern, signature: ErrorSignature, level: SignatureLevel) -> bool:

@@ -55,6 +55,7 @@ from contextgraph.model.methodology import (
 from contextgraph.model.receipt import (
     FailurePattern,
     HealthCheck,
+    Learned,
     LearnReceipt,
     LearnStatus,
     MemoryCounts,
@@ -98,6 +99,7 @@ __all__ = [
     "Json",
     "LearnReceipt",
     "LearnStatus",
+    "Learned",
     "LoopInfo",
     "LoopKind",
     "LoopSeverity",

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from contextgraph.model.trajectory import Outcome
+
 
 class LearnStatus(StrEnum):
     """What learning a run did: new, known already, or known and now with its outcome."""
@@ -23,6 +25,16 @@ class LearnReceipt:
 
     trajectory_id: str
     status: LearnStatus
+    fragments: int
+    error_patterns: int
+    to_embed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What the memory holds of one run: its outcome, and how much it consists of."""
+
+    outcome: Outcome
     fragments: int
     error_patterns: int
     to_embed: int

@@ -17,6 +17,7 @@ from contextgraph.model import (
     Fragment,
     FragmentCandidate,
     HealthCheck,
+    Learned,
     LearnStatus,
     MemoryCounts,
     Methodology,
@@ -106,6 +107,10 @@ class NetworkxStore:
         raw = packed(bundle.raw)
         with self._writing() as (connection, tenant):
             bundles.replace(connection, tenant, bundle, raw)
+
+    def learned(self, trajectory_id: str) -> Learned | None:
+        with self._reading() as (connection, tenant):
+            return runs.learned(connection, tenant, trajectory_id)
 
     def trajectory(self, trajectory_id: str) -> Trajectory | None:
         with self._reading() as (connection, tenant):

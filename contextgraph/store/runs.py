@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from sqlite3 import Connection
 
-from contextgraph.model import Fragment, Outcome, RawTrajectory, Trajectory
+from contextgraph.model import Fragment, Learned, Outcome, RawTrajectory, Trajectory
 from contextgraph.store import exposures, full_text, methodologies, rows
 from contextgraph.store.raw import unpacked
 from contextgraph.store.schema import RUN_BITS
@@ -52,6 +52,23 @@ def outcome(connection: Connection, tenant: int, trajectory_id: str) -> Outcome 
         "SELECT outcome FROM trajectory WHERE tenant = ? AND id = ?", (tenant, trajectory_id)
     ).fetchone()
     return None if row is None else Outcome(row[0])
+
+
+def learned(connection: Connection, tenant: int, trajectory_id: str) -> Learned | None:
+    """What is held of the run of this id."""
+    row = connection.execute(
+        "SELECT key, outcome FROM trajectory WHERE tenant = ? AND id = ?", (tenant, trajectory_id)
+    ).fetchone()
+    if row is None:
+        return None
+    run = Run(tenant, 0, row[0], 0)
+    count = connection.execute(
+        """SELECT (SELECT count(*) FROM fragment WHERE key BETWEEN :first AND :last),
+        (SELECT count(*) FROM met WHERE trajectory = :key),
+        EXISTS (SELECT 1 FROM vectors WHERE trajectory = :key)""",
+        {"first": run.first, "last": run.last, "key": run.key},
+    ).fetchone()
+    return Learned(Outcome(row[1]), count[0], count[1], 0 if count[2] else count[0] + 1)
 
 
 def set_outcome(connection: Connection, tenant: int, value: Trajectory) -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from contextgraph.model import Bundle, LearnReceipt, LearnStatus, RawTrajectory
+from contextgraph.model import Bundle, Learned, LearnReceipt, LearnStatus, Outcome, RawTrajectory
 from contextgraph.ports import TrajectoryStore
 from contextgraph.writing.bundle import bundle_of, renewed
+from contextgraph.writing.identity import trajectory_id
 
 
 class MemoryWriter:
@@ -22,29 +23,46 @@ class MemoryWriter:
         self._embedded = embedded
 
     def write(self, raw: RawTrajectory) -> LearnReceipt:
-        """Learn *raw*; on return it is stored durably, or an error was raised and nothing is."""
+        """Learn *raw*; on return it is stored durably, or an error was raised and nothing is.
+
+        A run that is known costs next to nothing: an interrupted batch goes on where it was.
+        """
+        identity = trajectory_id(raw)
+        known = self._store.learned(identity)
+        if known and not _tells_more(raw, known):
+            return LearnReceipt(
+                identity,
+                LearnStatus.UNCHANGED,
+                known.fragments,
+                known.error_patterns,
+                known.to_embed,
+            )
         bundle = self._embedded(bundle_of(raw, self._now()))
         return _receipt(bundle, self._store.add_bundle(bundle))
 
-    def rewrite(self, trajectory_id: str) -> LearnReceipt | None:
+    def rewrite(self, identity: str) -> LearnReceipt | None:
         """Read the stored run of this id again; None where there is none."""
         before, raw = (
-            self._store.trajectory(trajectory_id),
-            self._store.raw_trajectory(trajectory_id),
+            self._store.trajectory(identity),
+            self._store.raw_trajectory(identity),
         )
         if before is None or raw is None:
             return None
-        bundle = renewed(bundle_of(raw, self._now(), known_as=trajectory_id), before)
+        bundle = renewed(bundle_of(raw, self._now(), known_as=identity), before)
         bundle = self._embedded(bundle)
         self._store.replace_bundle(bundle)
         return _receipt(bundle, LearnStatus.UPDATED)
 
     def rewrite_all(self) -> Iterator[LearnReceipt]:
         """Read all stored runs again, each in a transaction of its own."""
-        for trajectory_id in self._store.trajectory_ids():
-            receipt = self.rewrite(trajectory_id)
+        for identity in self._store.trajectory_ids():
+            receipt = self.rewrite(identity)
             if receipt:  # None: another process forgot it meanwhile
                 yield receipt
+
+
+def _tells_more(raw: RawTrajectory, known: Learned) -> bool:
+    return known.outcome is Outcome.UNKNOWN and raw.outcome is not Outcome.UNKNOWN
 
 
 def _receipt(bundle: Bundle, status: LearnStatus) -> LearnReceipt:

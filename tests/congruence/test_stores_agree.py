@@ -130,6 +130,7 @@ def test_what_is_kept(memory: list[Bundle]) -> None:
         for run in RUNS:
             assert store.trajectory(run) == reference.trajectory(run)
             assert store.raw_trajectory(run) == reference.raw_trajectory(run)
+            assert store.learned(run) == reference.learned(run)
             assert store.fragments_of(run) == reference.fragments_of(run)
 
 

@@ -9,7 +9,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from contextgraph.errors import StoreError
-from contextgraph.model import Bundle, Phase, Scope, SignatureLevel, TaskType
+from contextgraph.model import Bundle, Phase, RunVectors, Scope, SignatureLevel, Space, TaskType
 from contextgraph.ports import GraphStore
 from contextgraph.store import NetworkxStore
 from tests.reference_store import ReferenceStore
@@ -18,10 +18,13 @@ from tests.strategies import (
     FILE_NAMES,
     FRAGMENT_IDS,
     SIGNATURES,
+    SPACES,
     TRAJECTORY_IDS,
     WORDS,
     bundles,
+    run_vectors,
     scopes,
+    vectors,
 )
 
 LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE, SignatureLevel.FAMILY)
@@ -93,6 +96,42 @@ class Memories(RuleBasedStateMachine):
         assert self.other_process.report_outcome(context, helped) is accepted
         assert self.memory.report_outcome(context, helped) is accepted
 
+    @rule(space=st.sampled_from(SPACES), model=st.none() | st.binary(max_size=4))
+    def prepare_space(self, space: Space, model: bytes | None) -> None:
+        for store in (self.reference, self.other_process, self.memory):
+            store.prepare_space(space, model)
+
+    @rule(run=st.sampled_from(TRAJECTORY_IDS), found=st.integers(0, 3).flatmap(run_vectors))
+    def add_vectors(self, run: str, found: RunVectors) -> None:
+        for store in (self.reference, self.file, self.memory):
+            try:
+                store.add_vectors({run: found})
+            except StoreError:
+                assert found.space not in self.reference.spaces
+
+    @rule(space=st.sampled_from(SPACES))
+    def switch_space(self, space: Space) -> None:
+        for store in (self.reference, self.other_process, self.memory):
+            try:
+                store.switch_space(space.name)
+            except StoreError:
+                assert space.name not in self.reference.spaces
+
+    @rule(data=st.data(), scope=scopes(), limit=limits)
+    def ask_for_what_is_near(self, data: st.DataObject, scope: Scope, limit: int) -> None:
+        active = self.reference.active_space()
+        if active is None:
+            return
+        asked = data.draw(vectors(active.name))
+        self.agree(lambda store: store.nearest_trajectories(asked, scope, limit))
+        self.agree(lambda store: store.nearest_fragments(asked, scope, limit))
+        self.agree(lambda store: store.nearest_recoveries(asked, scope, limit))
+
+    @rule(limit=limits)
+    def ask_for_texts(self, limit: int) -> None:
+        for space in (None, *self.reference.spaces):
+            self.agree(lambda store, space=space: store.texts_to_embed(limit, space))
+
     @rule(scope=scopes(), limit=limits)
     def ask_for_errors(self, scope: Scope, limit: int) -> None:
         for signature in SIGNATURES:
@@ -143,9 +182,13 @@ class Memories(RuleBasedStateMachine):
         self.agree(lambda store: list(store.error_frequency().items()))
         self.agree(lambda store: store.error_transitions())
         self.agree(lambda store: store.credit(FRAGMENT_IDS))
+        self.agree(lambda store: store.active_space())
+        for space in SPACES:
+            self.agree(lambda store, space=space: store.space_model(space.name))
         for run in TRAJECTORY_IDS:
             self.agree(lambda store, run=run: store.trajectory(run))
             self.agree(lambda store, run=run: store.raw_trajectory(run))
+            self.agree(lambda store, run=run: store.learned(run))
             self.agree(lambda store, run=run: store.fragments_of(run))
 
 
