@@ -1,0 +1,47 @@
+"""The examples do what their documentation says."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LOOPING = ["python3 -c 'import tariffs'"] * 3
+
+
+def run_example(name: str, *arguments: str | Path, folder: Path) -> str:
+    """Run an example as a user would; returns what it prints."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / name, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_agent_loop_learns_and_is_advised_the_next_time(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "tariffs.py").touch()
+    asked = (tmp_path / "memory.db", "acme/shop", "Totals are wrong")
+    recovery = ["python3 -c 'import tariffs'", "PYTHONPATH=lib python3 -c 'import tariffs'"]
+
+    first = run_example("agent_loop.py", *asked, *recovery, folder=tmp_path)
+    second = run_example("agent_loop.py", *asked, *LOOPING, "true", folder=tmp_path)
+
+    assert "LearnReceipt" in first
+    assert "PYTHONPATH=lib" in second
+    assert "same_command_same_error" in second
+
+
+def test_the_closed_loop_saves_steps_on_recurring_bugs_as_documented(tmp_path: Path) -> None:
+    printed = run_example("closed_loop.py", folder=tmp_path)
+
+    documented = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    assert "".join(f"    {line}\n" for line in printed.splitlines()) in documented
+    recurring = next(line for line in printed.splitlines() if line.startswith("all recurring"))
+    without, after = map(int, recurring.split()[-3:-1])
+    assert after < without
