@@ -68,6 +68,8 @@ def commands_in(line: str) -> tuple[Command, ...]:
 
 
 def _same_program(old: Command, new: Command, repo: str) -> Iterator[Move]:
+    if old == new:
+        return
     if _installs(new):
         yield from _other_packages(old, new)
         return
@@ -110,7 +112,10 @@ def _other_program(old: Command, new: Command, repo: str) -> Iterator[Move]:
             if _is_path(word) and word not in (".", ".."):
                 yield right_path(word, repo)
     else:
-        yield Move(MoveKind.USE, f"{new.program} instead of {old.program}")
+        # `find.` for `find .` is no other program but the same, run together with its argument.
+        apart = re.sub(r"\W", "", old.program) == re.sub(r"\W", "", new.program)
+        other = f"{new.program} apart" if apart else f"{new.program} instead of {old.program}"
+        yield Move(MoveKind.USE, other)
 
 
 def _other_packages(old: Command, new: Command) -> Iterator[Move]:
@@ -125,7 +130,7 @@ def _other_packages(old: Command, new: Command) -> Iterator[Move]:
 
 def _command(words: Sequence[str]) -> Command | None:
     settings: list[str] = []
-    rest = list(words)
+    rest = [word for word in words if word]
     if rest and rest[0] == "export":
         rest = rest[1:]
     while rest and (match := _SETTING.fullmatch(rest[0])):

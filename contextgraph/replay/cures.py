@@ -21,10 +21,6 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w+")
 _IMPORT = re.compile(r"\s*(?:from\s+(\S+)\s+)?import\s+(.+)")
 _STRING = re.compile(r"[rbfuRBFU]{0,2}(?:\"[^\"]*\"|'[^']*')")
 _COMMON = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self", "cls", "args"})
-_HEADS = frozenset(
-    {"def", "class", "if", "elif", "else", "for", "while", "try", "except", "finally", "with"}
-    | {"return", "raise", "import", "from", "assert", "async"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +44,37 @@ def cure_in(what: str, actions: Sequence[str], repo: str) -> Cure:
     """The cure that the sentence *what* and its *actions* tell, as learned in *repo*."""
     clauses = [clause.strip() for clause in _CLAUSE.findall(what)]
     edits = [match for action in actions if (match := _EDIT.match(action))]
-    moves = [move for clause in clauses for move in _moves_said(clause, edits, repo)]
+    moves = [move for clause in clauses for move in _moves_said(clause, repo)]
     if not any(clause.startswith(("changed ", "added ", "removed ")) for clause in clauses):
         return Cure(frozenset(moves))
-    removed = _identifiers(code for clause in clauses for code in _codes_removed(clause))
-    added = _identifiers([code for clause in clauses for code in _codes_added(clause)])
-    added |= _identifiers(edit[2] for edit in edits)
-    return Cure(
-        frozenset(moves),
-        adds=frozenset(added - removed),
-        drops=frozenset(removed - added),
-        files=frozenset(f"{repo}:{edit[1]}" for edit in edits),
-    )
+    removed = [code for clause in clauses for code in _codes_removed(clause)]
+    added = [code for clause in clauses for code in _codes_added(clause)]
+    adds, drops = change_in(removed, [*added, *(edit[2] for edit in edits)])
+    files = frozenset(f"{repo}:{edit[1]}" for edit in edits)
+    return Cure(frozenset(moves), adds, drops, files)
 
 
-def _moves_said(clause: str, edits: Sequence[re.Match[str]], repo: str) -> Iterator[Move]:
+def change_in(
+    removed: Iterable[str], added: Iterable[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The identifiers that a change of code adds, and those that it drops."""
+    gone, come = _identifiers(removed), _identifiers(added)
+    return frozenset(come - gone), frozenset(gone - come)
+
+
+def import_in(line: str, name: str) -> Move | None:
+    """The import of *name* that *line* is, None where it imports no such name."""
+    imported = _IMPORT.match(line)
+    if imported is None:
+        return None
+    named = (part.strip() for part in imported[2].split(","))
+    source = next((part for part in named if name in part.split()), None)
+    if source is None:
+        return None
+    return Move(MoveKind.IMPORT, f"{imported[1]}:{source}" if imported[1] else source)
+
+
+def _moves_said(clause: str, repo: str) -> Iterator[Move]:
     if _NOTHING_DONE.match(clause):
         return
     if instead := _INSTEAD.match(clause):
@@ -75,16 +87,16 @@ def _moves_said(clause: str, edits: Sequence[re.Match[str]], repo: str) -> Itera
             if line.startswith("mkdir ") and " first" in clause:
                 yield Move(MoveKind.MAKE, "the missing directory")
     else:
-        yield from _moves_of_edit(clause, edits)
+        yield from _moves_of_edit(clause)
 
 
-def _moves_of_edit(clause: str, edits: Sequence[re.Match[str]]) -> Iterator[Move]:
+def _moves_of_edit(clause: str) -> Iterator[Move]:
     if undefined := _UNDEFINED.match(clause):
         yield _of_undefined(undefined, clause)
     elif ranges := _RANGES.search(clause):
-        yield Move(MoveKind.RANGE, f"{_range_change(ranges)} {_construct(edits)}")
+        yield Move(MoveKind.RANGE, _range_change(ranges))
     elif clause.startswith("indented the same text"):
-        yield Move(MoveKind.INDENT, _construct(edits))
+        yield Move(MoveKind.INDENT, "")
     elif "another file had been open" in clause:
         yield Move(MoveKind.OTHER_FILE, "")
     elif clause.startswith(("wrote ", "sent the text again")):
@@ -96,10 +108,8 @@ def _of_undefined(undefined: re.Match[str], clause: str) -> Move:
     line = next(iter(_CODE.findall(clause[undefined.end() :])), "")
     if how == "did without":
         return Move(MoveKind.WITHOUT, name)
-    if imported := _IMPORT.match(line):
-        named = (part.strip() for part in imported[2].split(","))
-        source = next((part for part in named if name in part.split()), name)
-        return Move(MoveKind.IMPORT, f"{imported[1]}:{source}" if imported[1] else source)
+    if _IMPORT.match(line):
+        return import_in(line, name) or Move(MoveKind.IMPORT, name)
     _, _, value = line.partition("=")
     source = _IDENTIFIER.search(_STRING.sub("", value)) if value else None
     return Move(MoveKind.DEFINE, f"{name} = {source[0]}" if source else _head(line))
@@ -117,17 +127,6 @@ def _range_change(ranges: re.Match[str]) -> str:
     if old_first <= first and last <= old_last:
         return "narrowed"
     return "moved"
-
-
-def _construct(edits: Sequence[re.Match[str]]) -> str:
-    """The sort of statement that the last edit begins with."""
-    head = edits[-1][2].lstrip() if edits else ""
-    word = re.match(r"@|#|\"\"\"|'''|\w+", head)
-    if word is None:
-        return "text"
-    if word[0] in _HEADS or not word[0][0].isalnum():
-        return word[0]
-    return "assignment" if re.match(r"[\w.\[\]'\"]+\s*=[^=]", head) else "call"
 
 
 def _lines_said(clause: str) -> Iterator[Move]:

@@ -19,6 +19,7 @@ from contextgraph.replay.circles import Circles, circles_of
 from contextgraph.replay.clearance import first_match
 from contextgraph.replay.cures import Cure, cure_in
 from contextgraph.replay.moments import Memory, Moment, MomentKind, Verdict
+from contextgraph.replay.strategies import cure_of_strategy
 from contextgraph.trace import Recovery, Trace, files_changed, signature_of, states_of, trace
 from contextgraph.writing import masked, trajectory_id
 
@@ -110,8 +111,9 @@ class Judge:
                 yield Moment(*moment, {OURS: _said(context)}, has_answer=False)
                 continue
             recovery, cure = cleared[step]
-            answers = {OURS: _cures_answer(context), **self._cures(raw, after, step, hidden)}
             message = recovery.error.message
+            ours = _cures_answer(context, message, raw.repo)
+            answers = {OURS: ours, **self._cures(raw, after, step, hidden)}
             yield Moment(
                 *moment,
                 {name: _cure_verdict(answer, cure, message) for name, answer in answers.items()},
@@ -181,10 +183,10 @@ def _created(patch: str) -> set[str]:
     }
 
 
-def _cures_answer(context: MemoryContext) -> Answer[Cure]:
-    """The advice of *context* in the order in which it is shown."""
+def _cures_answer(context: MemoryContext, message: str, repo: str) -> Answer[Cure]:
+    """The advice of *context* in the order in which it is shown, for an error of *message*."""
     cures = [cure_in(s.description, s.actions, s.repo) for s in context.error_solutions]
-    cures += [cure_in(s.strategy, (), "") for s in context.suggestions]
+    cures += [cure_of_strategy(s.strategy, message, repo) for s in context.suggestions]
     scores = [s.score for s in context.error_solutions] + [s.score for s in context.suggestions]
     whys = [s.why for s in context.error_solutions] + [s.why for s in context.suggestions]
     return Answer(tuple(cures), scores[0] if scores else 0.0, _evidence(whys))
@@ -202,7 +204,7 @@ def _evidence(whys: Sequence[Why]) -> float:
 
 
 def _said(context: MemoryContext) -> Verdict:
-    answer = _cures_answer(context)
+    answer = _cures_answer(context, "", "")
     return Verdict(bool(answer.items), None, answer.score, answer.evidence)
 
 

@@ -59,7 +59,7 @@ SAME = {
         cure("used `python3 run.py` instead of `python run.py`"),
         cure("used `python3 -V` instead of `python -V`", repo=ELSEWHERE),
     ),
-    "replacing more lines of such a statement": (
+    "replacing more lines": (
         cure("sent the same text for lines 3:9 instead of 3:5", "edit a.py 3:9: def total(self):"),
         cure("sent the same text for lines 12:20 instead of 12:14", "edit b.py 12:20: def f():"),
     ),
@@ -85,10 +85,6 @@ OTHER = {
     "fewer lines rather than more": (
         cure("sent the same text for lines 3:9 instead of 3:5", "edit a.py 3:9: def total(self):"),
         cure("sent the same text for lines 3:5 instead of 3:9", "edit a.py 3:5: def total(self):"),
-    ),
-    "more lines of another sort of statement": (
-        cure("sent the same text for lines 3:9 instead of 3:5", "edit a.py 3:9: def total(self):"),
-        cure("sent the same text for lines 3:9 instead of 3:5", "edit a.py 3:9: return total"),
     ),
     "a common word of Python": (
         cure("sent the text again with `else:`, for lines 3:4 instead of 3:3"),
