@@ -60,8 +60,9 @@ def evaluate(
     """
     taught = _Teaching(memory, seed, advance)
     known = list(learn)
-    for raw in known:
-        taught.learn(raw)
+    with memory.batch():
+        for raw in known:
+            taught.learn(raw)
     runs, order = in_order(judge)
     for raw in runs:
         taught.judge(raw, frozenset(one.instance_id for one in known if is_later(one, raw)))

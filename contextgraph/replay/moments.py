@@ -1,6 +1,7 @@
 """The moments of a run at which a memory is asked, and what came of each."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -23,6 +24,9 @@ class Memory(Protocol):
 
     def learn(self, raw: RawTrajectory) -> LearnReceipt:
         """Learn one finished run."""
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Within it, what is due after learning may be put off to the end."""
 
     def query(
         self,

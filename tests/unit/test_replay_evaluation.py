@@ -1,6 +1,7 @@
 """A memory judged by recorded runs."""
 
 import json
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,6 +54,9 @@ class Asked:
 
     def learn(self, raw: RawTrajectory) -> LearnReceipt:
         return self.memory.learn(raw)
+
+    def batch(self) -> AbstractContextManager[None]:
+        return self.memory.batch()
 
     def query(self, state: State, limit: int = 5, **guard: object) -> MemoryContext:
         hidden = guard["exclude_instances"]
