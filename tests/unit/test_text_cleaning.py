@@ -1,10 +1,9 @@
 """Terminal output becomes plain text."""
 
-import time
-
 import pytest
 
 from contextgraph.text import clean, strip_fenced, words
+from tests.deadline import deadline
 
 
 @pytest.mark.parametrize(
@@ -62,10 +61,9 @@ def test_plain_text_is_returned_itself(text):
         "Aa1_",
     ],
 )
-def test_a_hostile_line_takes_linear_time(unit):
+def test_a_hostile_line_does_not_take_minutes(unit):
     text = unit * (300_000 // len(unit)) + "contextgraph-memory"
-    start = time.process_time()
-    clean(text)
-    words(text)
-    strip_fenced(text)
-    assert time.process_time() - start < 10  # linear: 0.2 s at most; quadratic: minutes
+    with deadline():
+        clean(text)
+        words(text)
+        strip_fenced(text)

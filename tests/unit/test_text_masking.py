@@ -1,11 +1,11 @@
 """Secrets are masked by kind; code, words and placeholders are not."""
 
 import json
-import time
 
 import pytest
 
 from contextgraph.text import mask_secrets
+from tests.deadline import deadline
 
 # Joined at run time: nothing in this file may look like a secret to a scanner.
 RANDOM = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0" + "xR2uL5oI8eA"
@@ -223,8 +223,6 @@ def test_masked_json_is_still_json():
         "api_key: a[a",
     ],
 )
-def test_a_hostile_line_takes_linear_time(unit):
-    text = BEGIN + unit * (300_000 // len(unit))
-    start = time.process_time()
-    mask_secrets(text)
-    assert time.process_time() - start < 10  # linear: 0.4 s at most; quadratic: minutes
+def test_a_hostile_line_does_not_take_minutes(unit):
+    with deadline():
+        mask_secrets(BEGIN + unit * (300_000 // len(unit)))
