@@ -14,7 +14,6 @@ __all__ = ["ActionKind", "ActionReading", "canonical", "read_action"]
 
 _EDIT = re.compile(r"\s*edit[ \t]+(\d{1,9}):(\d{1,9})[ \t]*(?:\n|$)")
 _EDITOR_TEXT = re.compile(r"(?:\w+ )?(view|create|str_replace|insert|undo_edit)[ \t]+(\S+)")
-_SPACES = re.compile(r"\s+")
 
 _SHELLS = frozenset(
     {"", "bash", "execute_bash", "run", "shell", "terminal", "sh", "exec", "local_shell"}
@@ -107,7 +106,7 @@ def canonical(action: Action, open_file: str | None = None) -> str:
         return f"edit {open_file or ''} {edit[1]}:{edit[2]}\n{lines}"
     if action.arguments and action.tool.lower() not in _SHELLS:
         return f"{action.tool} {json.dumps(dict(action.arguments), sort_keys=True)}"
-    return _SPACES.sub(" ", _command_line(action.tool.lower(), action)).strip()
+    return " ".join(_command_line(action.tool.lower(), action).split())
 
 
 def _is_typed(tool: str, text: str) -> bool:
@@ -116,11 +115,13 @@ def _is_typed(tool: str, text: str) -> bool:
 
 
 def _command_line(tool: str, action: Action) -> str:
+    if not action.arguments or tool not in _SHELLS:
+        return action.text
     for name in ("command", "cmd", "code"):
         value = action.arguments.get(name)
-        if isinstance(value, str) and tool in _SHELLS:
+        if isinstance(value, str):
             return value
-        if isinstance(value, list) and tool in _SHELLS:
+        if isinstance(value, list):
             return _argv_line([word for word in value if isinstance(word, str)])
     return action.text
 

@@ -127,7 +127,9 @@ def _is_stale(opened: OpenError, step: StepTrace) -> bool:
 def _same_error(one: ErrorSignature, other: ErrorSignature) -> bool:
     """True for one message; a template is shared by errors that are cleared one by one."""
     kinds = (one.family, one.error_type) == (other.family, other.error_type)
-    return kinds and steady(one.message) == steady(other.message)
+    if not kinds or one.message == other.message:
+        return kinds
+    return steady(one.message) == steady(other.message)
 
 
 def _further(before: ErrorSignature, now: ErrorSignature) -> bool:
