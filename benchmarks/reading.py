@@ -110,7 +110,7 @@ def _covers(loop: LoopInfo, span: Label) -> bool:
     """Overlap of at least half of what both cover together."""
     shared = min(loop.end, span["end_step"]) - max(loop.start, span["start_step"]) + 1
     covered = max(loop.end, span["end_step"]) - min(loop.start, span["start_step"]) + 1
-    return 2 * shared >= covered
+    return bool(2 * shared >= covered)
 
 
 def _recoveries(traces: dict[str, Trace]) -> None:
