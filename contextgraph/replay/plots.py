@@ -64,7 +64,7 @@ def _bars(axes: "Axes", measures: Measures) -> None:
             capsize=2,
         )
     axes.set_xticks([at + 0.4 - width / 2 for at in range(len(measures))], list(measures))
-    axes.tick_params(axis="x", labelsize=8)
+    axes.tick_params(axis="x", labelsize=8, labelrotation=15)
     axes.legend(fontsize=8)
 
 
