@@ -294,8 +294,8 @@ class ConsolidationStore(MethodologyStore, Protocol):
     def return_lease(self, holder: str) -> None:
         """Give the lease back; harmless where another has taken it meanwhile."""
 
-    def unconsolidated(self) -> Unconsolidated:
-        """What changed since the last consolidation; error ids ascending."""
+    def unconsolidated(self, after: int | None = None) -> Unconsolidated:
+        """What changed since the last consolidation, or revision *after*; error ids ascending."""
 
     def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
         """How the newest *runs* that met an error went with it; None where none did."""

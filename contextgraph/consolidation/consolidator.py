@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import uuid4
 
@@ -10,11 +11,14 @@ from contextgraph.consolidation.cleaning import clean_up
 from contextgraph.consolidation.merging import merge
 from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.consolidation.tallies import Work
-from contextgraph.model import ConsolidationReport, Unconsolidated
+from contextgraph.model import ConsolidationReport
 from contextgraph.ports import LearntStore, Summarizer
 
 # So many errors are written in one transaction: others who write wait no longer than for these.
 _BATCH = 32
+
+# Others may learn all the time; what comes later is for the next consolidation.
+_ROUNDS = 4
 
 Progress = Callable[[int, int], None]
 
@@ -62,28 +66,40 @@ class MemoryConsolidator:
             reason = f"another consolidation is at work, until {taken_until:%H:%M:%S} at most"
             return ConsolidationReport(False, reason, 0, (), time.perf_counter() - began)
         try:
-            todo, work = self._store.unconsolidated(), Work()
-            self._work_through(todo, work, progress or _tell_nobody)
+            work = Work()
+            self._work_through(work, progress or _tell_nobody)
         finally:
             self._store.return_lease(holder)
         seconds = time.perf_counter() - began
-        return ConsolidationReport(True, "", todo.trajectories, work.reports(), seconds)
+        return ConsolidationReport(True, "", work.trajectories, work.reports(), seconds)
 
-    def _work_through(self, todo: Unconsolidated, work: Work, progress: Progress) -> None:
-        errors = sorted({*todo.error_ids, *self._newly_credited()})
+    def _work_through(self, work: Work, progress: Progress) -> None:
+        todo = self._store.unconsolidated()
+        changed = bool(todo.trajectories or todo.error_ids)
+        todo = replace(todo, error_ids=(*{*todo.error_ids, *self._newly_credited()},))
         done: list[str] = []
-        while errors:
-            for batch in _batches(errors):
-                changes = self._abstraction.of_errors(batch, work)
-                work.merge.updated += changes.write(self._store)
-                done += batch
-                progress(len(done), max(len(done), len(errors)))
-            # What was removed may leave others behind that it had superseded.
-            errors = sorted({*self._store.unconsolidated().error_ids} - {*done})
-        merge(self._store, done, self.policy, work.merge)
-        clean_up(self._store, done, self.policy, work.clean_up)
-        if todo.trajectories or todo.error_ids:
-            self._store.mark_consolidated(todo.revision)
+        for _ in range(_ROUNDS):
+            work.trajectories += todo.trajectories
+            self._abstract(sorted(todo.error_ids), done, work, progress)
+            # What others learned meanwhile, and what removed methodologies had superseded.
+            at, todo = todo.revision, self._store.unconsolidated(todo.revision)
+            if not todo.error_ids:
+                break
+        errors = sorted({*done})
+        merge(self._store, errors, self.policy, work.merge)
+        clean_up(self._store, errors, self.policy, work.clean_up)
+        if changed:
+            self._store.mark_consolidated(at)
+
+    def _abstract(
+        self, error_ids: Sequence[str], done: list[str], work: Work, progress: Progress
+    ) -> None:
+        total = len(done) + len(error_ids)
+        for batch in _batches(error_ids):
+            changes = self._abstraction.of_errors(batch, work)
+            work.merge.updated += changes.write(self._store)
+            done += batch
+            progress(len(done), total)
 
     def _newly_credited(self) -> Iterator[str]:
         """Errors of methodologies that were shown, with another effect than is noted."""

@@ -22,8 +22,9 @@ class Tally:
 
 @dataclass(slots=True)
 class Work:
-    """The tallies of one consolidation, by step."""
+    """The tallies of one consolidation, by step, and how many trajectories were new."""
 
+    trajectories: int = 0
     abstract: Tally = field(default_factory=Tally)
     merge: Tally = field(default_factory=Tally)
     statistics: Tally = field(default_factory=Tally)

@@ -18,7 +18,7 @@ _CHANGED = """
 SELECT e.id FROM trajectory t INDEXED BY trajectory_revision
 CROSS JOIN met m ON m.trajectory = t.key CROSS JOIN error_pattern e ON e.key = m.error
 WHERE t.tenant = :tenant AND t.revision > :revision
-UNION SELECT s.error_id FROM stale s WHERE s.tenant = :tenant ORDER BY 1"""
+UNION SELECT s.error_id FROM stale s WHERE s.tenant = :tenant AND s.revision > :marked ORDER BY 1"""
 _MET = """
 SELECT t.id, t.repo, t.task_type, m.context, m.trajectory
 FROM met m JOIN trajectory t ON t.key = m.trajectory WHERE m.error = ?
@@ -39,12 +39,7 @@ _ROWS_OF_A_FRAGMENT = (("caused", "fragment"), ("touched", "fragment"), ("fragme
 
 def learned_since(connection: Connection, tenant: int) -> int:
     """How many trajectories were learned or updated since the last consolidation."""
-    found = connection.execute(
-        "SELECT count(*) FROM trajectory WHERE tenant = ? AND revision > ?",
-        (tenant, _revision(connection, tenant)),
-    )
-    count: int = found.fetchone()[0]
-    return count
+    return _count_newer(connection, tenant, _revision(connection, tenant))
 
 
 def take_lease(
@@ -72,13 +67,15 @@ def return_lease(connection: Connection, tenant: int, holder: str) -> None:
     )
 
 
-def unconsolidated(connection: Connection, tenant: int) -> Unconsolidated:
-    """What changed since the last consolidation."""
+def unconsolidated(connection: Connection, tenant: int, after: int | None) -> Unconsolidated:
+    """What changed since the last consolidation, or since revision *after*."""
     row = connection.execute("SELECT revision FROM tenant WHERE key = ?", (tenant,)).fetchone()
-    asked = {"tenant": tenant, "revision": _revision(connection, tenant)}
+    revision = _revision(connection, tenant) if after is None else after
+    marked = -1 if after is None else after
+    asked = {"tenant": tenant, "revision": revision, "marked": marked}
     return Unconsolidated(
         revision=row[0] if row else 0,
-        trajectories=learned_since(connection, tenant),
+        trajectories=_count_newer(connection, tenant, revision),
         error_ids=tuple(error for (error,) in connection.execute(_CHANGED, asked)),
     )
 
@@ -128,6 +125,14 @@ def prune_failed(connection: Connection, tenant: int, error_id: str, keep: int) 
             f"DELETE FROM {table} WHERE {column} = ?", [(key,) for key, _, _ in found]
         )
     return len(found)
+
+
+def _count_newer(connection: Connection, tenant: int, revision: int) -> int:
+    found = connection.execute(
+        "SELECT count(*) FROM trajectory WHERE tenant = ? AND revision > ?", (tenant, revision)
+    )
+    count: int = found.fetchone()[0]
+    return count
 
 
 def _revision(connection: Connection, tenant: int) -> int:

@@ -225,8 +225,7 @@ def remove_orphans(connection: Connection, tenant: int) -> int:
 def remove(connection: Connection, tenant: int, methodology_id: str) -> None:
     """Delete a methodology with its edges; those it had superseded come up again by themselves."""
     row = connection.execute(
-        "SELECT key, error_id FROM methodology WHERE tenant = ? AND id = ?",
-        (tenant, methodology_id),
+        "SELECT key FROM methodology WHERE tenant = ? AND id = ?", (tenant, methodology_id)
     ).fetchone()
     if row is None:
         return
@@ -239,7 +238,7 @@ def remove(connection: Connection, tenant: int, methodology_id: str) -> None:
         "SELECT id, error_id FROM methodology WHERE tenant = ? AND superseded_by = ?",
         (tenant, methodology_id),
     ).fetchall()
-    _mark_stale(connection, tenant, [row[1], *(error for _, error in absorbed)])
+    _mark_stale(connection, tenant, [error for _, error in absorbed])
     for other, _ in absorbed:
         remove(connection, tenant, other)
 

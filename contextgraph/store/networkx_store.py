@@ -314,9 +314,9 @@ class NetworkxStore:
         with self._writing() as (connection, tenant):
             consolidations.return_lease(connection, tenant, holder)
 
-    def unconsolidated(self) -> Unconsolidated:
+    def unconsolidated(self, after: int | None = None) -> Unconsolidated:
         with self._reading() as (connection, tenant):
-            return consolidations.unconsolidated(connection, tenant)
+            return consolidations.unconsolidated(connection, tenant, after)
 
     def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
         with self._reading() as (connection, tenant):
