@@ -1,5 +1,6 @@
 """Ways out of a loop that has an error: what cleared it."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -8,12 +9,12 @@ from contextgraph.loops.bearing import bears_on, names_of
 from contextgraph.loops.ways import Proof, WayOut, merged
 from contextgraph.model import (
     ErrorSignature,
-    ErrorSolution,
     FragmentType,
     Scope,
     ScopeLevel,
     SignatureLevel,
     State,
+    Why,
 )
 from contextgraph.trace import in_general, is_repetition, signature_of
 
@@ -21,7 +22,10 @@ from contextgraph.trace import in_general, is_repetition, signature_of
 SOLUTIONS = 24
 RUNS_EACH = 3
 REPOSITORIES = 2
+MANY_RUNS = 3
 _CANDIDATES = 64
+# The words before and after the first of several numbered remedies.
+_FIRST = re.compile(r"^\(1\) | \(2\) .*$", re.DOTALL)
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
 
@@ -29,7 +33,7 @@ Spans = Mapping[str, Sequence[tuple[int, int]]]
 def ways_past_error(
     state: State, store: EvidenceStore, adviser: Adviser, exclude_instances: frozenset[str]
 ) -> list[WayOut]:
-    """What cleared the error of *state*: this repository first, then what left a loop of it.
+    """What cleared the error of *state*: this repository first, then what many runs did.
 
     The adviser holds back what is not certain enough. What quotes code that has nothing to do
     with this loop is said without the code, where several repositories agree on it.
@@ -41,13 +45,21 @@ def ways_past_error(
     asked = State(repo=state.repo, current_error=state.current_error)
     found = adviser.retrieve(asked, SOLUTIONS, exclude_instances=exclude_instances)
     spans = _spans(signature, store, Scope(state.repo or None, exclude_instances))
-    # To try the same once more is no way out of a loop, even where it helped.
-    items = [item for item in found.error_solutions if not is_repetition(item.description)]
-    ways = [_way(item, store, spans) for item in items]
-    return sorted(
-        _bearing(ways, names_of(state.last_action, signature)),
-        key=lambda way: (not way.near, way.proof),
-    )
+    # What was abstracted from many runs is in general terms already: of it the most usual is said.
+    abstracted = [(_FIRST.sub("", one.strategy), one.why) for one in found.suggestions]
+    concrete = [(one.description, one.why) for one in found.error_solutions]
+    ways = list(_ways(abstracted, store, spans))
+    ways += _bearing(_ways(concrete, store, spans), names_of(state.last_action, signature))
+    return sorted(ways, key=_best_first)
+
+
+def _ways(told: Iterable[tuple[str, Why]], store: EvidenceStore, spans: Spans) -> Iterator[WayOut]:
+    """To try the same once more is no way out of a loop, even where it helped."""
+    return (_way(what, why, store, spans) for what, why in told if not is_repetition(what))
+
+
+def _best_first(way: WayOut) -> tuple[bool, bool, Proof]:
+    return not way.near, len(way.runs) < MANY_RUNS, way.proof
 
 
 def _bearing(ways: Iterable[WayOut], names: frozenset[str]) -> Iterator[WayOut]:
@@ -73,15 +85,15 @@ def _spans(
     return spans
 
 
-def _way(item: ErrorSolution, store: EvidenceStore, spans: Spans) -> WayOut:
-    looked_into = item.why.trajectories[:RUNS_EACH]
+def _way(what: str, why: Why, store: EvidenceStore, spans: Spans) -> WayOut:
+    looked_into = why.trajectories[:RUNS_EACH]
     left = [run for run in looked_into if _left_a_loop(run, store, spans)]
     proof = Proof.LEFT_THE_LOOP if left else Proof.CLEARED_THE_ERROR
-    runs = (store.trajectory(run) for run in left or item.why.trajectories)
+    runs = (store.trajectory(run) for run in left or why.trajectories)
     return WayOut(
-        what=item.description,
+        what=what,
         proof=proof,
-        near=item.why.scope is ScopeLevel.REPO,
+        near=why.scope is ScopeLevel.REPO,
         runs=tuple((run.instance_id, run.repo) for run in runs if run),
     )
 

@@ -76,6 +76,17 @@ def test_what_left_a_loop_comes_before_what_cleared_the_error_at_once(memory: Ag
     assert [way.rpartition(" in ")[2] for way in ways] == ["acme__shop-8)", "acme__shop-7)"]
 
 
+def test_what_many_runs_did_is_said_first_and_in_general(memory: AgentMemory) -> None:
+    for number in range(4):
+        repo = f"zoo/cage{number}"
+        learned(memory, looping_edit(times=1).edited(3, 8, "total = rate("), number, repo)
+    learned(memory, looping_edit().edited(3, 3, "total = rate()"), 9, "zoo/den")
+    memory.consolidate()
+    first, *_ = memory.loop_detector.get_escape_suggestions(live(looping_edit())[-1])
+    assert "(4 of 5 runs that got over it" in first
+    assert first.endswith("and 2 more)")
+
+
 def test_runs_of_excluded_instances_suggest_nothing(memory: AgentMemory) -> None:
     instance = learned(memory, looping_edit().edited(3, 8, "total = rate("), 7)
     excluded = frozenset({instance})

@@ -27,4 +27,5 @@ def test_only_what_says_something_without_its_code_is_general(
 def test_trying_the_same_again_is_a_repetition() -> None:
     assert is_repetition("ran the same command again; then it worked")
     assert is_repetition("repeated `ls` and it worked")
+    assert is_repetition("do the same once more: it passed the next time")
     assert not is_repetition("used `ls -a` instead of `ls`")

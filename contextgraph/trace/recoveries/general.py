@@ -5,7 +5,12 @@ import re
 from contextgraph.text import words
 
 _QUOTES = re.compile(r"`[^`]*`(?:,? ?`[^`]*`)*(?: …)?")
-_REPEATING = ("repeated ", "ran the same command again", "sent the same edit again")
+_REPEATING = (
+    "repeated ",
+    "ran the same command again",
+    "sent the same edit again",
+    "do the same once more",
+)
 _LEAST_LETTERS = 3
 
 # The words that every account of a remedy is made of. A sentence that has no other once its code
