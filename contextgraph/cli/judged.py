@@ -74,8 +74,8 @@ def _lines(spoken: Spoken) -> list[str]:
     if spoken.context is None:
         return []
     context = spoken.context
-    lines = [solution.description for solution in context.error_solutions]
-    lines += [suggestion.strategy for suggestion in context.suggestions]
+    lines = [suggestion.strategy for suggestion in context.suggestions]
+    lines += [solution.description for solution in context.error_solutions]
     lines += [f"{case.instance_id}: {case.summary}" for case in context.similar_cases]
     return lines + [warning.text for warning in context.warnings]
 

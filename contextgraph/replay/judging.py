@@ -185,10 +185,10 @@ def _created(patch: str) -> set[str]:
 
 def _cures_answer(context: MemoryContext, message: str, repo: str) -> Answer[Cure]:
     """The advice of *context* in the order in which it is shown, for an error of *message*."""
-    cures = [cure_in(s.description, s.actions, s.repo) for s in context.error_solutions]
-    cures += [cure_of_strategy(s.strategy, message, repo) for s in context.suggestions]
-    scores = [s.score for s in context.error_solutions] + [s.score for s in context.suggestions]
-    whys = [s.why for s in context.error_solutions] + [s.why for s in context.suggestions]
+    cures = [cure_of_strategy(s.strategy, message, repo) for s in context.suggestions]
+    cures += [cure_in(s.description, s.actions, s.repo) for s in context.error_solutions]
+    scores = [s.score for s in context.suggestions] + [s.score for s in context.error_solutions]
+    whys = [s.why for s in context.suggestions] + [s.why for s in context.error_solutions]
     return Answer(tuple(cures), scores[0] if scores else 0.0, _evidence(whys))
 
 
