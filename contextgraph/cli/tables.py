@@ -18,7 +18,7 @@ from contextgraph.model import (
 )
 from contextgraph.stats import MemoryStats
 
-TEXT_WIDTH = 100
+TEXT_WIDTH = 160
 NEXT_SHOWN = 3
 RARE = 0.01
 CHANGES = ("examined", "created", "updated", "removed")

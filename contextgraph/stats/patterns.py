@@ -7,6 +7,7 @@ from contextgraph.model import (
     ErrorSignature,
     ErrorTally,
     FailurePattern,
+    Methodology,
     Phase,
     RecoveryCandidate,
     Scope,
@@ -19,6 +20,7 @@ LEAST_RUNS = 3
 PATTERNS = 50
 _CONSIDERED = 300
 _RECOVERIES = 200
+_METHODOLOGIES = 32
 _NUMBER = re.compile(r"\b\d+\b")
 
 
@@ -54,9 +56,11 @@ def _phases(store: CountingStore, scope: Scope) -> Mapping[str, Phase]:
 
 
 def _prevented(tally: ErrorTally, store: CountingStore, scope: Scope) -> str:
-    """What most of the runs did that got over the error."""
+    """What most of the runs did that got over the error, as it was abstracted where it was."""
     error = tally.error
     asked = ErrorSignature(error.family, error.error_type, error.context, error.template)
+    if abstracted := [one for one in _abstracted(asked, store, scope) if not one.keyword]:
+        return max(abstracted, key=lambda one: (one.repo is not None, one.support)).strategy
     found = store.recoveries_for_error(asked, SignatureLevel.TEMPLATE, scope, _RECOVERIES)
     if not found:
         return f"nothing yet: none of {tally.runs} runs got over it"
@@ -65,6 +69,12 @@ def _prevented(tally: ErrorTally, store: CountingStore, scope: Scope) -> str:
     return (
         f"{alike[0].recovered.what} ({'1 run' if count == 1 else f'{count} runs in like manner'})"
     )
+
+
+def _abstracted(asked: ErrorSignature, store: CountingStore, scope: Scope) -> Iterable[Methodology]:
+    """Methodologies against this error that hold for any task and any message of it."""
+    found = store.methodologies_for_error(asked, scope, _METHODOLOGIES)
+    return (one for one in found if one.task_type is None and one.repo in (None, scope.repo))
 
 
 def _alike(found: Iterable[RecoveryCandidate]) -> Iterable[list[RecoveryCandidate]]:

@@ -1,5 +1,6 @@
 """Counting over a memory: mistakes, failure patterns, transitions, outcomes over time."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,6 +10,7 @@ from contextgraph.errors import StoreError
 from contextgraph.model import Outcome, Phase
 from contextgraph.stats.history import outcomes_over_time
 from tests.builders import NO_MODULE, recovering_run, run, trajectory
+from tests.sessions import Session
 
 KEY_ERROR = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nKeyError: 1\n'
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
@@ -50,6 +52,17 @@ def test_what_most_runs_did_is_named_whatever_names_they_used(memory: AgentMemor
     (pattern,) = memory.stats.get_failure_patterns()
     assert "PYTHONPATH=lib" in pattern.prevented
     assert pattern.prevented.endswith("(2 runs in like manner)")
+
+
+def test_what_was_abstracted_from_many_runs_is_what_prevented_it(memory: AgentMemory) -> None:
+    for number in range(8):
+        edit = Session("core.py").refused(3, 5, "total = rate(", why="E999 SyntaxError: bad")
+        if number < 4:
+            edit.edited(3, 8, "total = rate(")
+        memory.learn(replace(edit.raw(), instance_id=f"acme__shop-{number}"))
+    memory.consolidate()
+    (pattern,) = memory.stats.get_failure_patterns()
+    assert "(4 of 4 runs that got over it" in pattern.prevented
 
 
 def test_where_nothing_prevented_it_that_is_said(memory: AgentMemory) -> None:
