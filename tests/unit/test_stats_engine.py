@@ -59,7 +59,8 @@ def test_what_was_abstracted_from_many_runs_is_what_prevented_it(memory: AgentMe
         edit = Session("core.py").refused(3, 5, "total = rate(", why="E999 SyntaxError: bad")
         if number < 4:
             edit.edited(3, 8, "total = rate(")
-        memory.learn(replace(edit.raw(), instance_id=f"acme__shop-{number}"))
+        repo = f"zoo/cage{number}"
+        memory.learn(replace(edit.raw(), repo=repo, instance_id=f"zoo__cage{number}-1"))
     memory.consolidate()
     (pattern,) = memory.stats.get_failure_patterns()
     assert "(4 of 4 runs that got over it" in pattern.prevented
