@@ -99,7 +99,7 @@ class AgentMemory:
         self._note_exposures()
         receipt = self.writer.write(raw)
         self.embed_if_due()
-        self._routine.run_if_due()
+        self._routine.after_learning()
         return receipt
 
     def embed_if_due(self) -> bool:

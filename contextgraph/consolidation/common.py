@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from contextgraph.consolidation.move import Move
 from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.model import Clearance, CommonRemedy, Outcome
+from contextgraph.text import subject_of
 
 # The outcome of a run weights what it did, and never filters it.
 _WEIGHT = {Outcome.SOLVED: 1.0, Outcome.UNKNOWN: 0.96, Outcome.FAILED: 0.94}
@@ -25,20 +26,30 @@ class Common:
     concrete: bool = False
 
 
-def common_in(told: Told, policy: ConsolidationPolicy, *, general: bool) -> Common:
+def common_in(
+    told: Told, policy: ConsolidationPolicy, *, general: bool, narrowed: bool = False
+) -> Common:
     """What the clearances *told* with their moves have in common; empty where it is nothing much.
 
-    *general*: what was seen in one repository only does not count. *concrete* says whether the
-    first remedy is of these very names.
+    *general*: what was seen in one repository only does not count. *narrowed*: all are about one
+    thing. `Common.concrete` says whether the first remedy is of these very names.
     """
     enough = policy.share * len({clearance.trajectory_id for clearance, _ in told})
+    repositories = policy.repositories if general else 0
     left, chosen = list(told), list[tuple[Move, list[Clearance]]]()
     while len(chosen) < policy.remedies:
-        best = _best(_by_move(left), policy, enough, general=general)
-        if best is None:
+        fitting = {
+            move: clearances
+            for move, clearances in _by_move(left).items()
+            if len(clearances) >= policy.clearances
+            and len({one.trajectory_id for one in clearances}) >= max(policy.runs, enough)
+            and len({one.repo for one in clearances}) >= repositories
+            and (narrowed or _stands_alone(move, clearances))
+        }
+        if not fitting:
             break
-        chosen.append(best)
-        covered = {id(clearance) for clearance in best[1]}
+        chosen.append(_best(fitting))
+        covered = {id(clearance) for clearance in chosen[-1][1]}
         left = [item for item in left if id(item[0]) not in covered]
     covered = {id(clearance) for _, clearances in chosen for clearance in clearances}
     return Common(
@@ -56,29 +67,25 @@ def _by_move(told: Told) -> dict[Move, list[Clearance]]:
     return found
 
 
-def _best(
-    found: Mapping[Move, list[Clearance]],
-    policy: ConsolidationPolicy,
-    enough: float,
-    *,
-    general: bool,
-) -> tuple[Move, list[Clearance]] | None:
-    fitting = {
-        move: clearances
-        for move, clearances in found.items()
-        if len(clearances) >= policy.clearances
-        and len(runs := {clearance.trajectory_id for clearance in clearances}) >= policy.runs
-        and len(runs) >= enough
-        and (not general or len({c.repo for c in clearances}) >= policy.repositories)
-    }
-    if not fitting:
-        return None
+def _best(fitting: Mapping[Move, list[Clearance]]) -> tuple[Move, list[Clearance]]:
+    """The move of most runs, or a concrete one that most of these did."""
     ranked = sorted(fitting, key=lambda move: (-_weight(fitting[move]), move.level, move.text))
     best = ranked[0]
     concrete = next((move for move in ranked if move.level == 0), best)
     if _weight(fitting[concrete]) >= _CONCRETE * _weight(fitting[best]):
         best = concrete
     return best, fitting[best]
+
+
+def _stands_alone(move: Move, clearances: Sequence[Clearance]) -> bool:
+    """False for what is said of one thing, without naming it: `pip install PyYAML` for any module.
+
+    It is said where the error is narrowed to messages about that thing.
+    """
+    if move.level > 0:
+        return True
+    subjects = {subject_of(clearance.recovered.message) for clearance in clearances}
+    return len(subjects) > 1 or all(subject in move.text for subject in subjects)
 
 
 def _weight(clearances: Sequence[Clearance]) -> float:

@@ -66,7 +66,7 @@ def _in_scope(
             yield from _by_task_type(history, scope, policy)
     said = {remedy.text for remedy in whole.remedies}
     for keyword, told in _parted(scope.told, _subject):
-        found = common_in(told, policy, general=general) if keyword else Common()
+        found = common_in(told, policy, general=general, narrowed=True) if keyword else Common()
         if found.concrete and found.remedies[0].text not in said:
             yield _group(history, scope, keyword, None, found)
 

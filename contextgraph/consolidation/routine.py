@@ -1,7 +1,7 @@
 """When consolidation is started by itself, and what becomes of its failures."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from contextgraph.consolidation.consolidator import MemoryConsolidator
@@ -21,23 +21,30 @@ class Routine:
     def __init__(self, consolidator: MemoryConsolidator) -> None:
         self._consolidator = consolidator
         self._batches = 0
+        self._learned = 0
 
-    def run_if_due(self) -> ConsolidationReport | None:
+    def after_learning(self) -> ConsolidationReport | None:
         """Consolidate if it is time to; None where it is not, or where it failed."""
-        try:
-            due = self._consolidator.is_due(in_batch=self._batches > 0)
-            return self._consolidator.consolidate() if due else None
-        except ContextGraphError as error:
-            _log.warning("consolidation is put off, the runs are learned: %s", error)
-            return None
+        self._learned += 1
+        return self._run(lambda: self._consolidator.is_due(in_batch=self._batches > 0))
 
     @contextmanager
     def batch(self) -> Iterator[None]:
         """Put consolidation off while many runs are learned."""
+        before = self._learned
         self._batches += 1
         try:
             yield
         finally:
             self._batches -= 1
-        if not self._batches:  # not after an error: whoever interrupts does not want to wait
-            self.run_if_due()
+        # Not after an error: whoever interrupts does not want to wait.
+        if not self._batches:
+            many = self._learned - before >= self._consolidator.policy.every
+            self._run(lambda: many or self._consolidator.is_due())
+
+    def _run(self, is_due: Callable[[], bool]) -> ConsolidationReport | None:
+        try:
+            return self._consolidator.consolidate() if is_due() else None
+        except ContextGraphError as error:
+            _log.warning("consolidation is put off, the runs are learned: %s", error)
+            return None

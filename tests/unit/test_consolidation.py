@@ -1,0 +1,393 @@
+"""What many runs teach together: abstracted, merged, measured, cleaned up, and given as advice."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from contextgraph import AgentMemory, Outcome, State
+from contextgraph.config import Settings
+from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
+from contextgraph.errors import StoreError
+from contextgraph.llm import TemplateSummarizer
+from contextgraph.model import MethodologyStatus, ScopeLevel
+from contextgraph.wiring import build
+from tests.builders import NOON, run
+
+MISSING = """Traceback (most recent call last):
+  File "/{repo}/demo.py", line 1, in <module>
+    import {module}
+ModuleNotFoundError: No module named '{module}'
+"""
+REPOS = ("acme/shop", "bolt/bank", "core/kiln")
+
+
+def missing_module(number, module, repo="acme/shop", *, cleared=True, **fields):
+    """A run that misses *module*, and installs it where it is *cleared*."""
+    error = MISSING.format(repo=repo.partition("/")[2], module=module)
+    commands = [("ls", "demo.py", 0), ("python demo.py", error, 1)]
+    if cleared:
+        commands += [
+            (f"pip install {module}", f"Successfully installed {module}", 0),
+            ("python demo.py", "total: 12\n", 0),
+        ]
+    owner, _, name = repo.partition("/")
+    return run(commands, repo=repo, instance_id=f"{owner}__{name}-{number}", **fields)
+
+
+@pytest.fixture
+def memory():
+    with AgentMemory.of(build(Settings(":memory:"), clock=lambda: NOON)) as memory:
+        yield memory
+
+
+def asked(module, repo="acme/shop"):
+    return State(repo=repo, current_error=MISSING.format(repo="demo", module=module))
+
+
+def learn_all(memory, *runs):
+    with memory.batch():
+        return [memory.learn(one) for one in runs]
+
+
+def methodologies(memory):
+    return memory.store.methodologies_of(memory.store.methodology_ids())
+
+
+def changes(report):
+    return {step.name: step.changed for step in report.steps}
+
+
+def test_what_three_runs_did_alike_becomes_advice_that_names_what_varies(memory):
+    learn_all(
+        memory, *(missing_module(n, name) for n, name in enumerate(("attrs", "rich", "toml")))
+    )
+    memory.consolidate()
+    (known,) = methodologies(memory)
+    assert known.situation == "in acme/shop, when `ModuleNotFoundError: No module named <name>`"
+    assert known.strategy.startswith("run `pip install <the missing module>` first (3 of 3 runs")
+    assert known.support == 3
+    assert known.repo == "acme/shop"
+
+
+def test_two_runs_are_not_enough(memory):
+    learn_all(memory, missing_module(1, "attrs"), missing_module(2, "rich"))
+    memory.consolidate()
+    assert methodologies(memory) == []
+
+
+def test_three_clearances_of_one_run_are_not_enough(memory):
+    commands = [
+        part
+        for name in ("attrs", "rich", "toml")
+        for part in (
+            ("python demo.py", MISSING.format(repo="shop", module=name), 1),
+            (f"pip install {name}", "Successfully installed", 0),
+            ("python demo.py", "total: 12", 0),
+        )
+    ]
+    learn_all(memory, run(commands))
+    memory.consolidate()
+    assert methodologies(memory) == []
+
+
+def test_nothing_is_made_of_clearances_that_have_nothing_in_common(memory):
+    ways = ("pip install attrs", "export PYTHONPATH=lib", "git submodule update --init")
+    error = MISSING.format(repo="shop", module="attrs")
+    runs = [
+        run(
+            [("python demo.py", error, 1), (way, "", 0), ("python demo.py", "total: 12", 0)],
+            instance_id=f"acme__shop-{number}",
+        )
+        for number, way in enumerate(ways)
+    ]
+    learn_all(memory, *runs)
+    memory.consolidate()
+    assert methodologies(memory) == []
+
+
+def test_advice_is_general_only_when_it_worked_in_several_repositories(memory):
+    names = ("attrs", "rich", "toml")
+    learn_all(memory, *(missing_module(1, n, r) for n, r in zip(names, REPOS, strict=True)))
+    memory.consolidate()
+    (known,) = methodologies(memory)
+    assert (known.repo, known.repositories) == (None, 3)
+
+
+def test_a_message_about_one_thing_has_advice_of_its_own(memory):
+    error = MISSING.format(repo="shop", module="yaml")
+    learn_all(
+        memory,
+        *(missing_module(n, name) for n, name in enumerate(("attrs", "rich", "toml"))),
+        *(
+            run(
+                [
+                    ("python demo.py", error, 1),
+                    ("pip install PyYAML", "Successfully installed", 0),
+                    ("python demo.py", "total: 12", 0),
+                ],
+                instance_id=f"acme__shop-{number}",
+            )
+            for number in range(10, 13)
+        ),
+    )
+    memory.consolidate()
+    best, *_ = memory.query(asked("yaml")).suggestions
+    assert best.situation.endswith("`ModuleNotFoundError: No module named 'yaml'`")
+    assert best.strategy.startswith("run `pip install PyYAML` first")
+    assert all("yaml" not in one.situation for one in memory.query(asked("toml")).suggestions)
+
+
+def test_consolidating_again_right_after_changes_nothing(memory):
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(5)))
+    first = memory.consolidate()
+    before = methodologies(memory)
+    second = memory.consolidate()
+    assert first.changed > 0
+    assert set(changes(second).values()) == {0}
+    assert second.trajectories == 0
+    assert methodologies(memory) == before
+
+
+def test_the_same_runs_teach_the_same_in_any_order_and_in_any_number_of_goes(memory):
+    runs = [missing_module(n, f"mod{n}", REPOS[n % 3]) for n in range(9)]
+    learn_all(memory, *runs)
+    memory.consolidate()
+    with AgentMemory.of(build(Settings(":memory:"), clock=lambda: NOON)) as other:
+        for one in reversed(runs):
+            other.learn(one)
+            other.consolidate()
+        assert methodologies(other) == methodologies(memory)
+
+
+def test_consolidation_is_due_after_sixteen_runs(memory):
+    for number in range(15):
+        memory.learn(missing_module(number, f"mod{number}"))
+    assert methodologies(memory) == []
+    memory.learn(missing_module(15, "mod15"))
+    assert methodologies(memory) != []
+
+
+def test_a_batch_is_consolidated_at_its_end(memory):
+    with memory.batch():
+        for number in range(20):
+            memory.learn(missing_module(number, f"mod{number}"))
+    (known,) = methodologies(memory)
+    assert known.support == 20
+
+
+def test_a_failing_consolidation_leaves_the_receipt_alone(memory, monkeypatch, caplog):
+    def fail(*_):
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(memory.store, "put_methodologies", fail)
+    receipts = [memory.learn(missing_module(n, f"mod{n}")) for n in range(16)]
+    assert len({receipt.trajectory_id for receipt in receipts}) == 16
+    assert "the disk is full" in caplog.text
+    monkeypatch.undo()
+    assert memory.consolidate().changed > 0
+
+
+def test_one_consolidation_works_at_a_time(memory):
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(3)))
+    until = NOON + timedelta(minutes=1)
+    assert memory.store.take_lease("someone else", NOON, until) is None
+    report = memory.consolidate()
+    assert not report.started
+    assert "another consolidation is at work" in report.reason
+    memory.store.return_lease("someone else")
+    assert memory.consolidate().started
+
+
+def test_a_lease_that_has_expired_is_taken_over(memory):
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(3)))
+    memory.store.take_lease("died", NOON - timedelta(hours=1), NOON)
+    assert memory.consolidate().started
+
+
+def test_runs_that_never_got_over_the_error_count_against_it(memory):
+    learn_all(
+        memory,
+        *(missing_module(n, f"mod{n}") for n in range(3)),
+        missing_module(9, "other", cleared=False),
+    )
+    memory.consolidate()
+    (known,) = methodologies(memory)
+    assert known.success_rate == 0.75
+    assert known.frequency == 4
+    assert known.status is MethodologyStatus.PROBATION
+
+
+def test_what_clears_an_error_far_more_often_than_not_is_active(memory):
+    others = [
+        run(
+            [("python demo.py", MISSING.format(repo="shop", module=f"x{n}"), 1), ("ls", "", 0)],
+            instance_id=f"acme__shop-{n}",
+        )
+        for n in range(50, 53)
+    ]
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(20)), *others)
+    memory.consolidate()
+    (known,) = methodologies(memory)
+    assert known.status is MethodologyStatus.ACTIVE
+    assert known.confidence > 0
+
+
+def test_an_answer_has_methodologies_with_their_why(memory):
+    receipts = learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(4)))
+    memory.consolidate()
+    (suggestion,) = memory.query(asked("yaml")).suggestions
+    assert suggestion.scope is ScopeLevel.REPO
+    assert suggestion.why.support == 4
+    assert set(suggestion.why.trajectories) == {receipt.trajectory_id for receipt in receipts}
+    assert suggestion.why.channels[0].channel == "error"
+    text = memory.render(memory.query(asked("yaml")))
+    assert "pip install <the missing module>" in text
+    assert "on probation" in text
+
+
+def test_advice_of_a_repository_is_not_given_in_another(memory):
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(4)))
+    memory.consolidate()
+    assert memory.query(asked("yaml", "else/where")).suggestions == ()
+
+
+def test_a_judged_instance_is_not_advised_by_what_was_derived_from_it(memory):
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(4)))
+    memory.consolidate()
+    assert memory.query(asked("yaml")).suggestions
+    assert not memory.query(asked("yaml"), exclude_instances=["acme__shop-1"]).suggestions
+    assert not memory.query(asked("yaml"), as_of=NOON - timedelta(days=1)).suggestions
+
+
+def test_advice_that_was_shown_and_did_not_help_is_quarantined(memory):
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(4)))
+    memory.consolidate()
+    for _ in range(40):
+        context = memory.query(asked("yaml"))
+        memory.render(context)
+        memory.report_outcome(context.id, helped=False)
+    assert memory.query(asked("yaml")).suggestions == ()
+    memory.consolidate()
+    (known,) = methodologies(memory)
+    assert known.status is MethodologyStatus.QUARANTINED
+    assert known.support == 4
+    assert changes(memory.consolidate())["statistics"] == 0
+
+
+def test_forgetting_a_run_takes_with_it_what_was_derived_from_it(memory):
+    first, *_ = learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(3)))
+    memory.consolidate()
+    memory.forget([first.trajectory_id])
+    assert methodologies(memory) == []
+    memory.consolidate()
+    assert methodologies(memory) == []
+
+
+def test_what_enough_other_runs_teach_comes_back_after_one_was_forgotten(memory):
+    first, *_ = learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(5)))
+    memory.consolidate()
+    (before,) = methodologies(memory)
+    memory.forget([first.trajectory_id])
+    memory.consolidate()
+    (after,) = methodologies(memory)
+    assert (before.support, after.support) == (5, 4)
+    assert after.id == before.id
+
+
+def test_two_errors_that_are_cleared_alike_share_one_methodology(memory):
+    def installed_itself(number, message):
+        error = MISSING.replace("No module named '{module}'", message)
+        return run(
+            [
+                ("python demo.py", error.format(repo="shop", module=f"mod{number}"), 1),
+                ("pip install -e .", "Successfully installed shop", 0),
+                ("python demo.py", "total: 12", 0),
+            ],
+            instance_id=f"acme__shop-{number}",
+        )
+
+    one, other = "No module named '{module}'", "No module named '{module}'; 'shop' is not a package"
+    learn_all(
+        memory,
+        *(installed_itself(n, one) for n in range(5)),
+        *(installed_itself(n, other) for n in range(5, 8)),
+    )
+    report = memory.consolidate()
+    kept, gone = sorted(methodologies(memory), key=lambda m: m.status is MethodologyStatus.RETIRED)
+    assert gone.superseded_by == kept.id
+    assert kept.support > gone.support
+    assert {edge.error_id for edge in memory.store.resolved_by(kept.id)} == {
+        kept.error_id,
+        gone.error_id,
+    }
+    assert {step.name: step.removed for step in report.steps}["merge"] == 1
+    assert set(changes(memory.consolidate()).values()) == {0}
+
+
+def test_a_tombstone_keeps_a_methodology_from_coming_back(memory):
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(3)))
+    memory.consolidate()
+    (known,) = methodologies(memory)
+    gone = replace(known, status=MethodologyStatus.RETIRED)
+    memory.store.put_methodologies([gone], [], [], [])
+    memory.learn(missing_module(9, "mod9"))
+    memory.consolidate()
+    (after,) = methodologies(memory)
+    assert after.status is MethodologyStatus.RETIRED
+    assert memory.query(asked("yaml")).suggestions == ()
+
+
+def test_fragments_that_tell_the_same_have_the_newest_one_for_all(memory):
+    receipts = learn_all(memory, *(missing_module(n, "attrs") for n in range(3)))
+    memory.consolidate()
+    graph = memory.store.graph()
+    alike = [(one, other) for one, other, key in graph.edges(keys=True) if key == "SIMILAR_TO"]
+    assert len(alike) == 2
+    assert len({other for _, other in alike}) == 1
+    assert len(receipts) == len({receipt.trajectory_id for receipt in receipts})
+
+
+def test_only_the_newest_failed_attempts_are_kept():
+    parts = build(Settings(":memory:"), clock=lambda: NOON)
+    policy = ConsolidationPolicy(failed_fragments=2)
+    consolidator = MemoryConsolidator(parts.store, TemplateSummarizer(), lambda: NOON, policy)
+    for number in range(5):
+        parts.writer.write(missing_module(number, "attrs", cleared=False))
+    before = parts.store.counts().nodes["Fragment"]
+    report = consolidator.consolidate()
+    pruned = before - parts.store.counts().nodes["Fragment"]
+    assert pruned == {step.name: step.removed for step in report.steps}["clean up"] == 3
+    assert consolidator.consolidate().changed == 0
+    parts.store.close()
+
+
+def test_a_methodology_is_explained_down_to_its_runs(memory):
+    receipts = learn_all(
+        memory, *(missing_module(n, f"mod{n}", outcome=Outcome.SOLVED) for n in range(3))
+    )
+    memory.consolidate()
+    (known,) = methodologies(memory)
+    found = memory.explain(known.id)
+    derived = [edge.id for edge in found.relations if edge.type == "DERIVED_FROM"]
+    (resolves,) = [edge for edge in found.relations if edge.type == "RESOLVED_BY"]
+    assert sorted(derived) == sorted(source.fragment_id for source in known.sources)
+    assert resolves.properties["support"] == 3
+    runs = {
+        edge.id
+        for fragment in derived
+        for edge in memory.explain(fragment).relations
+        if edge.type == "HAS_FRAGMENT"
+    }
+    assert runs == {receipt.trajectory_id for receipt in receipts}
+    assert memory.explain("mth_0") is None
+
+
+def test_what_was_shown_is_explained(memory):
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(3)))
+    memory.consolidate()
+    context = memory.query(asked("yaml"))
+    memory.render(context)
+    found = memory.explain(context.id)
+    assert context.suggestions[0].id in {edge.id for edge in found.relations}
+    assert found.facts["helped"] == "not known"
