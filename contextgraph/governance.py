@@ -38,15 +38,21 @@ def wilson(successes: float, trials: float, z: float = Z) -> tuple[float, float]
     return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
-def least_lift(successes: float, trials: float, base_successes: float, base_trials: float) -> float:
+def least_lift(
+    successes: float,
+    trials: float,
+    base_successes: float,
+    base_trials: float,
+    z: float = Z,
+) -> float:
     """The lower bound of how much more often it goes well with than without, -1 to 1.
 
     Newcombe's hybrid score interval for a difference of shares (1998, method 10):
-    d - √((p₁ - l₁)² + (u₂ - p₂)²), with Wilson's l₁ and u₂ at 5 % each. Where nothing is known
-    without, that may go as well as any: l₁ - 1.
+    d - √((p₁ - l₁)² + (u₂ - p₂)²), with Wilson's l₁ and u₂. Where nothing is known without, that
+    may go as well as any: l₁ - 1.
     """
-    low, _ = wilson(successes, trials)
-    _, high = wilson(base_successes, base_trials)
+    low, _ = wilson(successes, trials, z)
+    _, high = wilson(base_successes, base_trials, z)
     if trials <= 0 or base_trials <= 0:
         return low - high
     share, base = successes / trials, base_successes / base_trials

@@ -1,0 +1,68 @@
+"""Bounds of shares and of lifts hold whatever the counts."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from contextgraph.governance import confidence, least_lift, wilson
+
+COUNTS = st.integers(0, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+
+
+@given(COUNTS)
+def test_an_interval_holds_the_share_that_was_seen(counts):
+    successes, trials = counts
+    low, high = wilson(successes, trials)
+    assert 0 <= low <= high <= 1
+    if trials:
+        assert low - 1e-9 <= successes / trials <= high + 1e-9
+
+
+@given(COUNTS)
+def test_more_of_the_same_narrows_an_interval(counts):
+    successes, trials = counts
+    low, high = wilson(successes, trials)
+    narrower_low, narrower_high = wilson(successes * 4, trials * 4)
+    assert narrower_high - narrower_low <= high - low + 1e-9
+
+
+@given(COUNTS)
+def test_a_share_and_its_complement_mirror_each_other(counts):
+    successes, trials = counts
+    low, high = wilson(successes, trials)
+    other_low, other_high = wilson(trials - successes, trials)
+    assert (low, high) == (pytest.approx(1 - other_high), pytest.approx(1 - other_low))
+
+
+@given(COUNTS, COUNTS)
+def test_the_least_lift_is_below_the_lift_that_was_seen(with_it, without):
+    lift = least_lift(*with_it, *without)
+    assert -1 - 1e-9 <= lift <= 1
+    if with_it[1] and without[1]:
+        assert lift <= with_it[0] / with_it[1] - without[0] / without[1] + 1e-9
+
+
+@given(COUNTS, COUNTS)
+def test_one_more_success_never_lowers_confidence(with_it, without):
+    successes, trials = with_it
+    assert (
+        confidence(successes + 1, trials + 1, *without)
+        >= confidence(successes, trials, *without) - 1e-9
+    )
+
+
+@given(COUNTS)
+def test_what_does_as_well_as_nothing_is_not_trusted(counts):
+    assert confidence(*counts, *counts) == 0
+
+
+def test_wilson_agrees_with_a_textbook_case():
+    # Newcombe (1998), 81 of 263, at 95 %: 0.2553 to 0.3662.
+    assert wilson(81, 263, z=1.959964) == (
+        pytest.approx(0.2553, abs=1e-4),
+        pytest.approx(0.3662, abs=1e-4),
+    )
+
+
+def test_the_lift_agrees_with_a_textbook_case():
+    # Newcombe (1998), table II, 56/70 less 48/80, method 10, at 95 %: from 0.0524.
+    assert least_lift(56, 70, 48, 80, z=1.959964) == pytest.approx(0.0524, abs=1e-4)
