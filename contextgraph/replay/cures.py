@@ -44,12 +44,13 @@ def cure_in(what: str, actions: Sequence[str], repo: str) -> Cure:
     """The cure that the sentence *what* and its *actions* tell, as learned in *repo*."""
     clauses = [clause.strip() for clause in _CLAUSE.findall(what)]
     edits = [match for action in actions if (match := _EDIT.match(action))]
+    texts = [edit[2] for edit in edits if not edit[2].startswith("(nothing")]
     moves = [move for clause in clauses for move in _moves_said(clause, repo)]
     if not any(clause.startswith(("changed ", "added ", "removed ")) for clause in clauses):
         return Cure(frozenset(moves))
     removed = [code for clause in clauses for code in _codes_removed(clause)]
     added = [code for clause in clauses for code in _codes_added(clause)]
-    adds, drops = change_in(removed, [*added, *(edit[2] for edit in edits)])
+    adds, drops = change_in(removed, [*added, *texts])
     files = frozenset(f"{repo}:{edit[1]}" for edit in edits)
     return Cure(frozenset(moves), adds, drops, files)
 

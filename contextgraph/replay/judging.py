@@ -4,7 +4,7 @@ import posixpath
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from contextgraph.model import MemoryContext, RawTrajectory, State, Why
 from contextgraph.replay.baselines import (
@@ -19,7 +19,7 @@ from contextgraph.replay.circles import Circles, circles_of
 from contextgraph.replay.clearance import first_match
 from contextgraph.replay.cures import Cure, cure_in
 from contextgraph.replay.moments import Memory, Moment, MomentKind, Verdict
-from contextgraph.replay.strategies import cure_of_strategy
+from contextgraph.replay.strategies import cures_of_strategy
 from contextgraph.trace import Recovery, Trace, files_changed, signature_of, states_of, trace
 from contextgraph.writing import masked, trajectory_id
 
@@ -185,7 +185,9 @@ def _created(patch: str) -> set[str]:
 
 def _cures_answer(context: MemoryContext, message: str, repo: str) -> Answer[Cure]:
     """The advice of *context* in the order in which it is shown, for an error of *message*."""
-    cures = [cure_of_strategy(s.strategy, message, repo) for s in context.suggestions]
+    # Each way that a suggestion offers is an advice of its own: naming many must not pay.
+    suggested = (cures_of_strategy(s.strategy, message, repo) for s in context.suggestions)
+    cures = list(chain.from_iterable(suggested))
     cures += [cure_in(s.description, s.actions, s.repo) for s in context.error_solutions]
     scores = [s.score for s in context.suggestions] + [s.score for s in context.error_solutions]
     whys = [s.why for s in context.suggestions] + [s.why for s in context.error_solutions]

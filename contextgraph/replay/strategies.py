@@ -14,6 +14,7 @@ _FIRST = re.compile(
     r"<the (?:undefined name|missing module|variable|class|argument|key|path|name)>"
 )
 _SECOND = re.compile(r"<the (?:attribute|package|other name)>")
+_NUMBERED = re.compile(r"(?:^|\s)\(\d\) ")
 _IMPORTED = re.compile(r"`(from \S+ import [^`]+|import [^`]+)`")
 _PUT_IMPORT = re.compile(r"(?:put|add) its import\b")
 _CHANGED = re.compile(r"change `([^`]*)` to `([^`]*)`|(?:also )?add `([^`]*)`(?! to)")
@@ -39,6 +40,12 @@ _SAID = {
     "look at the line numbers again": Move(MoveKind.RANGE, "moved"),
     "give the path from the root": Move(MoveKind.PATH, "made absolute"),
 }
+
+
+def cures_of_strategy(strategy: str, message: str, repo: str) -> list[Cure]:
+    """What each of the ways that *strategy* offers comes to, in their order."""
+    ways = filter(str.strip, _NUMBERED.split(strategy))
+    return [cure_of_strategy(way, message, repo) for way in ways]
 
 
 def cure_of_strategy(strategy: str, message: str, repo: str) -> Cure:

@@ -117,6 +117,14 @@ def test_another_action_or_target_is_none(name: str) -> None:
     assert matches(other, one) is None
 
 
+def test_that_lines_were_deleted_names_nothing_that_was_added() -> None:
+    deleting = cure(
+        "removed `x = old(1)` in a.py; then it worked", "edit a.py 3:3: (nothing: lines deleted)"
+    )
+
+    assert (deleting.adds, deleting.drops) == (frozenset(), frozenset({"old"}))
+
+
 @pytest.mark.parametrize(
     "what",
     [

@@ -5,7 +5,7 @@ import pytest
 from contextgraph import AgentMemory, State
 from contextgraph.replay.clearance import matches
 from contextgraph.replay.cures import cure_in
-from contextgraph.replay.strategies import cure_of_strategy
+from contextgraph.replay.strategies import cure_of_strategy, cures_of_strategy
 from tests.builders import run
 
 HERE = "acme/shop"
@@ -99,6 +99,17 @@ def test_advice_that_leaves_out_the_point_matches_nothing(strategy: str, what: s
     message = "undefined name 'Path'"
 
     assert not matches(cure_in(what, (), HERE), cure_of_strategy(strategy, message, HERE), message)
+
+
+def test_each_way_that_a_strategy_offers_is_an_advice_of_its_own() -> None:
+    strategy = "(1) run `pip install tariffs` first (20 of 67 runs). (2) add `-q` to `pytest`"
+
+    ways = cures_of_strategy(strategy, "", HERE)
+
+    assert [{str(move) for move in way.moves} for way in ways] == [
+        {"install tariffs"},
+        {"flag pytest -q"},
+    ]
 
 
 def test_a_placeholder_without_a_name_stays_one() -> None:
