@@ -40,6 +40,8 @@ def draw(statistics: "StatisticsEngine", folder: Path) -> list[Path]:
 def _frequency(frequency: Mapping[str, int]) -> "Figure":
     shown = list(frequency.items())[:TOP]
     figure, axes = _figure(8, 1.2 + 0.32 * max(4, len(shown)))
+    if not shown:
+        return _nothing_in(figure)
     bars = axes.barh([_label(name) for name, _ in shown], [count for _, count in shown])
     axes.bar_label(bars, padding=3, fontsize=8)
     axes.invert_yaxis()
@@ -56,11 +58,9 @@ def _transitions(
     names = [name for name in frequent if name in transitions][:TOP_TRANSITIONS]
     figure, axes = _figure(9.5, 7.5)
     shares = [[transitions[name].get(other, 0.0) for other in names] for name in names]
-    axes.set_title(
-        f"After an error of a row, how often one of a column comes next ({len(names)} types)"
-    )
+    axes.set_title("After an error (row), how often which error comes next (column)")
     if not names:
-        return figure
+        return _nothing_in(figure)
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     ticks, labels = range(len(names)), [_label(name) for name in names]
     axes.set_xticks(ticks, labels, rotation=40, ha="right", rotation_mode="anchor", fontsize=8)
@@ -77,6 +77,8 @@ def _transitions(
 
 def _outcomes(periods: Sequence["OutcomePeriod"]) -> "Figure":
     figure, axes = _figure(9, 4.2)
+    if not periods:
+        return _nothing_in(figure)
     places, below = range(len(periods)), [0] * len(periods)
     for outcome, colour in COLOURS.items():
         counts = [period.outcomes[outcome] for period in periods]
@@ -86,16 +88,17 @@ def _outcomes(periods: Sequence["OutcomePeriod"]) -> "Figure":
     every = max(1, -(-len(periods) // 8))
     axes.set_xticks(places[::every], _moments(periods, below)[::every], fontsize=8)
     axes.set_ylabel("runs")
+    axes.locator_params("y", integer=True)
+    axes.set_ylim(0, 1.05 * max(below))
     axes.set_title("How runs ended, oldest first")
     axes.spines[["top", "right"]].set_visible(False)
-    if periods:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return figure
 
 
 def _moments(periods: Sequence["OutcomePeriod"], runs: Sequence[int]) -> list[str]:
     """Dates; of runs that all have the same date, which of them by number."""
-    if periods and periods[0].start.date() != periods[-1].end.date():
+    if periods[0].start.date() != periods[-1].end.date():
         return [f"{period.start:%Y-%m-%d}" for period in periods]
     return [f"run {before + 1:,}" for before in accumulate(runs, initial=0)][: len(periods)]
 
@@ -112,6 +115,13 @@ def _figure(width: float, height: float) -> "tuple[Figure, Axes]":
     # A figure of its own, without pyplot, needs no display and leaves nothing open.
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
+
+
+def _nothing_in(figure: "Figure") -> "Figure":
+    """*figure* without axes, saying so."""
+    figure.clear()
+    figure.text(0.5, 0.5, "nothing to draw yet", ha="center", va="center")
+    return figure
 
 
 def _label(name: str) -> str:

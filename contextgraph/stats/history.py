@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from contextgraph.model import Outcome, Trajectory
 
 PERIODS = 24
+RUNS_A_PERIOD = 3
 # Runs that were learned in one go all have about the same time; then their order is told.
 _LEAST_SPAN = timedelta(days=2)
 
@@ -22,15 +23,18 @@ class OutcomePeriod:
 
 
 def outcomes_over_time(
-    trajectories: Iterable[Trajectory], periods: int = PERIODS
+    trajectories: Iterable[Trajectory], most: int = PERIODS
 ) -> tuple[OutcomePeriod, ...]:
-    """At most *periods* periods of equal length, those without runs left out, oldest first.
+    """At most *most* periods of equal length, those without runs left out, oldest first.
+
+    Fewer where a period would have less than three runs on average.
 
     Where all runs lie within two days, periods of equally many runs.
     """
     runs = sorted(trajectories, key=lambda run: (run.seen_at, run.id))
     if not runs:
         return ()
+    periods = max(1, min(most, len(runs) // RUNS_A_PERIOD))
     groups: dict[int, list[Trajectory]] = {}
     for position, run in enumerate(runs):
         groups.setdefault(_period(runs, position, periods), []).append(run)

@@ -55,6 +55,17 @@ def test_statistics_are_drawn_as_pictures(store: Path, tmp_path: Path) -> None:
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
 
 
+def test_a_memory_without_errors_is_drawn_too(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    runs = write_runs(tmp_path / "runs.jsonl", [run([("ls", "README.md", 0)])])
+    contextgraph("learn", runs, "--store", tmp_path / "memory.db")
+
+    result = contextgraph("stats", "--store", tmp_path / "memory.db", "--plot", tmp_path)
+
+    assert result.code == 0
+    assert (tmp_path / "error_transitions.png").exists()
+
+
 def test_without_matplotlib_one_sentence_has_the_install_line(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,20 +134,21 @@ def test_learned_runs_are_in_the_statistics_and_others_are_refused(memory: Agent
 
 
 def test_outcomes_over_days_are_told_by_equal_times() -> None:
+    days = [(0, Outcome.FAILED), (1, Outcome.FAILED), (2, Outcome.UNKNOWN), (3, Outcome.FAILED)]
+    days += [(8, Outcome.SOLVED), (9, Outcome.SOLVED)]
     runs = [
         trajectory(number, run_at=MONDAY + timedelta(days=day), outcome=outcome)
-        for number, (day, outcome) in enumerate(
-            [(0, Outcome.FAILED), (1, Outcome.FAILED), (9, Outcome.SOLVED)]
-        )
+        for number, (day, outcome) in enumerate(days)
     ]
-    early, late = outcomes_over_time(reversed(runs), periods=2)
-    assert (early.outcomes["failed"], early.outcomes["solved"]) == (2, 0)
-    assert (late.start, late.outcomes["solved"]) == (MONDAY + timedelta(days=9), 1)
+    early, late = outcomes_over_time(reversed(runs))
+    assert early.outcomes == {"solved": 0, "failed": 3, "unknown": 1}
+    assert late.outcomes == {"solved": 2, "failed": 0, "unknown": 0}
+    assert (late.start, late.end) == (runs[4].run_at, runs[5].run_at)
 
 
 def test_runs_learned_in_one_go_are_told_in_equal_numbers() -> None:
-    periods = outcomes_over_time((trajectory(number) for number in range(10)), periods=5)
-    assert [sum(period.outcomes.values()) for period in periods] == [2] * 5
+    periods = outcomes_over_time((trajectory(number) for number in range(20)), most=5)
+    assert [sum(period.outcomes.values()) for period in periods] == [4] * 5
 
 
 def test_no_runs_have_no_history() -> None:
