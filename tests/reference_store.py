@@ -79,7 +79,7 @@ class ReferenceStore:
         if bundle is None:
             return None
         fragments, outcome = len(bundle.fragments), bundle.trajectory.outcome
-        to_embed = 0 if bundle.vectors else fragments + 1
+        to_embed = 0 if (self.active or "", trajectory_id) in self.vectors else fragments + 1
         return Learned(outcome, fragments, len({e.error_id for e in bundle.caused}), to_embed)
 
     def trajectory(self, trajectory_id: str) -> Trajectory | None:
@@ -317,7 +317,7 @@ class ReferenceStore:
 
     def _put(self, bundle: Bundle) -> None:
         run = bundle.trajectory.id
-        self.bundles[run] = bundle
+        self.bundles[run] = replace(bundle, vectors=None)
         if bundle.vectors and bundle.vectors.space in self.spaces:
             self.vectors[bundle.vectors.space, run] = bundle.vectors
 
@@ -394,7 +394,8 @@ class ReferenceStore:
 
 def _cosine(one: Vector, other: Vector) -> float:
     pairs = zip(one.numbers().tolist(), other.numbers().tolist(), strict=True)
-    return round(sum(left * right for left, right in pairs), 4)
+    cosine: float = sum(left * right for left, right in pairs)
+    return round(cosine, 4)
 
 
 def _agrees(error: ErrorPattern, signature: ErrorSignature, level: SignatureLevel) -> bool:

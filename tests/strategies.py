@@ -19,11 +19,14 @@ from contextgraph.model import (
     Phase,
     RawTrajectory,
     Recovered,
+    RunVectors,
     Scope,
+    Space,
     Step,
     TaskType,
     Trajectory,
 )
+from contextgraph.vectors import Vector, dimensions_of
 
 VOCABULARY = (
     "cache",
@@ -43,6 +46,7 @@ FILE_NAMES = ("core.py", "read me.md", "naïve.py", "absent.py")
 TRAJECTORY_IDS = tuple(f"run{number}" for number in range(5))
 CONTEXT_IDS = ("seen1", "seen2", "seen3")
 FRAGMENT_IDS = tuple(f"{run}/0-{end}" for run in TRAJECTORY_IDS for end in range(3))
+SPACES = (Space("made/one@2", 3), Space("made/two@3", 0))
 _EPOCH = datetime(2026, 2, 1, tzinfo=UTC)
 _ZONES = (UTC, timezone(timedelta(hours=5, minutes=30)), timezone(timedelta(hours=-8)))
 _ERRORS = (
@@ -85,6 +89,22 @@ def phases() -> st.SearchStrategy[Phase]:
 
 
 @st.composite
+def vectors(draw: st.DrawFn, space: str) -> Vector:
+    """Few directions, so that they tie."""
+    size = dimensions_of(space)
+    numbers = st.lists(st.integers(-1, 2), min_size=size, max_size=size)
+    return Vector.of(space, draw(numbers.filter(any)))
+
+
+@st.composite
+def run_vectors(draw: st.DrawFn, fragments: int) -> RunVectors:
+    """Vectors for a run of so many *fragments*; some of its texts have none."""
+    space = draw(st.sampled_from(SPACES)).name
+    own = st.none() | vectors(space)
+    return RunVectors(space, draw(own), tuple(draw(own) for _ in range(fragments)))
+
+
+@st.composite
 def bundles(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -> Bundle:
     """All that one run teaches: fragments cover its steps, errors and recoveries lie in them."""
     trajectory = draw(_trajectories(trajectory_ids))
@@ -98,6 +118,7 @@ def bundles(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -
         caused=tuple(_caused(fragments, met)),
         recovered=recovered,
         raw=draw(_raws(trajectory)),
+        vectors=draw(st.none() | run_vectors(len(fragments))),
     )
 
 

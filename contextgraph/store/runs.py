@@ -65,7 +65,8 @@ def learned(connection: Connection, tenant: int, trajectory_id: str) -> Learned 
     count = connection.execute(
         """SELECT (SELECT count(*) FROM fragment WHERE key BETWEEN :first AND :last),
         (SELECT count(*) FROM met WHERE trajectory = :key),
-        EXISTS (SELECT 1 FROM vectors WHERE trajectory = :key)""",
+        EXISTS (SELECT 1 FROM vectors v JOIN space s ON s.key = v.space
+            WHERE v.trajectory = :key AND s.active)""",
         {"first": run.first, "last": run.last, "key": run.key},
     ).fetchone()
     return Learned(Outcome(row[1]), count[0], count[1], 0 if count[2] else count[0] + 1)
