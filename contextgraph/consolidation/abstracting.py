@@ -37,7 +37,7 @@ class Abstraction:
             if history is not None:
                 work.abstract.examined += len(history.clearances)
                 self._compare(history, changes, work)
-                changes.similar += similar_fragments(history.clearances, self.policy)
+                changes.similar += similar_fragments(error_id, history.clearances, self.policy)
         work.merge.examined += len(changes.similar)
         return changes
 

@@ -7,7 +7,7 @@ from itertools import combinations, groupby
 
 from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.consolidation.tallies import Changes, Tally, resolved_by
-from contextgraph.model import Clearance, Methodology, MethodologyStatus, SimilarTo
+from contextgraph.model import Clearance, Methodology, MethodologyStatus, SimilarTo, Source
 from contextgraph.ports import ConsolidationStore
 from contextgraph.text import words
 
@@ -62,9 +62,10 @@ def are_alike(one: Methodology, other: Methodology, policy: ConsolidationPolicy)
 
 
 def similar_fragments(
-    clearances: Iterable[Clearance], policy: ConsolidationPolicy
+    error_id: str, clearances: Iterable[Clearance], policy: ConsolidationPolicy
 ) -> Iterator[SimilarTo]:
     """Which fragments tell the same as the newest one of their repository that does."""
+    told: dict[Source, tuple[Source, float]] = {}
     heads: dict[str, list[tuple[Clearance, frozenset[str]]]] = {}
     for clearance in clearances:
         said = _said(clearance.recovered.what)
@@ -72,9 +73,11 @@ def similar_fragments(
         nearest = max(known, key=lambda head: _likeness(head[1], said), default=None)
         weight = _likeness(nearest[1], said) if nearest else 0.0
         if nearest is None or weight < policy.alike:
-            known.append((clearance, said))
-        elif nearest[0].source != clearance.source:
-            yield SimilarTo(clearance.source, nearest[0].source, round(weight, 4))
+            nearest, weight = (clearance, said), 1.0
+            known.append(nearest)
+        told[clearance.source] = (nearest[0].source, round(weight, 4))
+    for source, (head, weight) in told.items():
+        yield SimilarTo(error_id, source, head, weight)
 
 
 def _place(methodology: Methodology) -> tuple[str, str, str]:

@@ -172,8 +172,12 @@ class Methodology:
 
 @dataclass(frozen=True, slots=True)
 class SimilarTo:
-    """A fragment is like another one, its representative; *weight* is between 0 and 1."""
+    """A fragment cleared an error as another one did, its representative; *weight* is 0 to 1.
 
+    A fragment that represents itself is like none before it.
+    """
+
+    error_id: str
     fragment: Source
     representative: Source
     weight: float

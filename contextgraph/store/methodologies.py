@@ -191,14 +191,19 @@ def _put_similar(connection: Connection, tenant: int, found: Sequence[SimilarTo]
     both = {source for edge in found for source in (edge.fragment, edge.representative)}
     keys = _keys(connection, tenant, sorted(both))
     before = connection.total_changes
+    edges = [
+        (keys[edge.fragment], edge.error_id, keys[edge.representative], edge.weight)
+        for edge in found
+        if edge.fragment in keys and edge.representative in keys
+    ]
     connection.executemany(
-        "INSERT INTO similar VALUES (?1, ?2, ?3) ON CONFLICT (fragment) DO UPDATE "
-        "SET representative = ?2, weight = ?3 WHERE representative <> ?2 OR weight <> ?3",
-        [
-            (keys[edge.fragment], keys[edge.representative], edge.weight)
-            for edge in found
-            if edge.fragment in keys and edge.representative in keys
-        ],
+        "DELETE FROM similar WHERE fragment = ? AND error_id = ?",
+        [(fragment, error) for fragment, error, head, _ in edges if fragment == head],
+    )
+    connection.executemany(
+        "INSERT INTO similar VALUES (?1, ?2, ?3, ?4) ON CONFLICT (fragment, error_id) DO UPDATE "
+        "SET representative = ?3, weight = ?4 WHERE representative <> ?3 OR weight <> ?4",
+        [edge for edge in edges if edge[0] != edge[2]],
     )
     return connection.total_changes - before
 

@@ -143,7 +143,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (trajectory, fragment, methodology)) WITHOUT ROWID""",
         "CREATE INDEX derived_from_methodology ON derived_from (methodology, fragment)",
         """CREATE TABLE similar (
-            fragment INTEGER PRIMARY KEY, representative INTEGER NOT NULL, weight REAL NOT NULL)""",
+            fragment INTEGER NOT NULL, error_id TEXT NOT NULL, representative INTEGER NOT NULL,
+            weight REAL NOT NULL, PRIMARY KEY (fragment, error_id)) WITHOUT ROWID""",
         "CREATE INDEX similar_representative ON similar (representative)",
         # Errors whose runs were taken away, so that what was derived from them is looked at again.
         """CREATE TABLE stale (
