@@ -1,6 +1,5 @@
 """The façade: what an agent loop, a batch job or an entrance calls."""
 
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -12,8 +11,8 @@ from typing import Self
 
 from contextgraph.config import Settings, load_settings
 from contextgraph.consolidation import Routine
-from contextgraph.embedding import fit_due, refit
-from contextgraph.errors import ContextGraphError, DegradedError
+from contextgraph.embedding import refit_if_due
+from contextgraph.errors import DegradedError
 from contextgraph.model import (
     ConsolidationReport,
     Explanation,
@@ -30,8 +29,6 @@ from contextgraph.retrieval import MAX_TOKENS, render
 from contextgraph.stats import MemoryStats
 from contextgraph.wiring import Parts, build
 from contextgraph.writing import Inspection, inspect_run
-
-_log = logging.getLogger(__name__)
 
 
 class AgentMemory:
@@ -105,13 +102,10 @@ class AgentMemory:
     def embed_if_due(self) -> bool:
         """Fit the embedding space anew where the memory has grown enough; whether it was.
 
-        What fails here leaves the space of before, and is tried again after the next run.
+        Called after each run; what fails here is logged, leaves the space of before, and is tried
+        again after the next one.
         """
-        try:
-            return fit_due(self.store) and refit(self.store) is not None
-        except ContextGraphError as error:
-            _log.warning("the embedding space stays as it was: %s", error)
-            return False
+        return refit_if_due(self.store, self._now())
 
     def learn_many(self, raws: Iterable[RawTrajectory]) -> Iterator[LearnReceipt]:
         """Learn runs one by one, yielding a receipt as each is stored; a `batch`."""

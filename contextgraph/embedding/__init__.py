@@ -1,8 +1,18 @@
 """Embedding: texts, embedder, vectors; and the space in which a memory is searched."""
 
 from contextgraph.embedding.active import ActiveEmbedder
-from contextgraph.embedding.fitting import fit_due, refit
+from contextgraph.embedding.fitting import embed_missing, fit_due, refit, refit_if_due
 from contextgraph.embedding.runs import embed_run, embedded
 from contextgraph.embedding.tfidf import TfidfModel, fit
 
-__all__ = ["ActiveEmbedder", "TfidfModel", "embed_run", "embedded", "fit", "fit_due", "refit"]
+__all__ = [
+    "ActiveEmbedder",
+    "TfidfModel",
+    "embed_missing",
+    "embed_run",
+    "embedded",
+    "fit",
+    "fit_due",
+    "refit",
+    "refit_if_due",
+]

@@ -14,6 +14,8 @@ from contextgraph.text import words
 from contextgraph.vectors import Vector
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from contextgraph.vectors import Floats
 
 DIMENSIONS = 384
@@ -82,15 +84,13 @@ class TfidfModel:
         return cls(head["space"], _by_row(known), numbers[: len(known)], directions)
 
 
-def fit(texts: Iterable[str]) -> TfidfModel | None:
-    """A model of *texts*, the same for the same texts; None where they share too few words.
+def fit(texts: Iterable[str]) -> TfidfModel:
+    """A model of *texts*, the same for the same texts; it knows no word where they share too few.
 
     Imports scikit-learn, which takes a second.
     """
     import numpy as np
-    from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
-    from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     vectorizer = TfidfVectorizer(
         analyzer=words, sublinear_tf=True, min_df=2, max_features=MOST_WORDS, dtype=np.float32
@@ -98,28 +98,39 @@ def fit(texts: Iterable[str]) -> TfidfModel | None:
     try:
         weights = vectorizer.fit_transform(texts)
     except ValueError:  # no word is in two texts
-        return None
-    size = min(DIMENSIONS, *weights.shape)
-    if weights.shape[1] < _FEWEST_WORDS:
-        return None
+        return _model([], np.zeros(0, "<f4"), np.zeros((0, DIMENSIONS), "<f4"))
+    known = vectorizer.get_feature_names_out().tolist()
+    return _model(known, vectorizer.idf_.astype("<f4"), _directions(weights))
+
+
+def _directions(weights: "csr_array") -> "Floats":
+    """Where the words of *weights* (shape (texts, words)) point, shape (words, 384)."""
+    import numpy as np
+    from sklearn.decomposition import TruncatedSVD
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+    texts, known = weights.shape
+    directions = np.zeros((known, DIMENSIONS), dtype="<f4")
+    if known < _FEWEST_WORDS:
+        return directions
+    size = min(DIMENSIONS, texts, known)
     # With more threads than idle cores this takes ten times as long. Texts that are all the same
     # have no variance that could be explained.
     with threadpool_limits(1), np.errstate(divide="ignore", invalid="ignore"):
         reduction = TruncatedSVD(size, random_state=0).fit(weights)
     strong = reduction.singular_values_ > _LEAST_SINGULAR_VALUE * reduction.singular_values_[0]
-    directions = np.zeros((weights.shape[1], DIMENSIONS), dtype="<f4")
     directions[:, :size] = (reduction.components_ * strong[:, None]).T
-    idf, known = vectorizer.idf_.astype("<f4"), vectorizer.get_feature_names_out().tolist()
-    return TfidfModel(_space(known, idf, directions), _by_row(known), idf, directions)
+    return directions
+
+
+def _model(known: Sequence[str], idf: "Floats", directions: "Floats") -> TfidfModel:
+    """The model, its space named by a fingerprint of all that decides a vector."""
+    digest = hashlib.sha256(orjson.dumps(known))
+    for array in (idf, directions):
+        digest.update(array.tobytes())
+    space = f"{MAKER}/{digest.hexdigest()[:12]}@{DIMENSIONS}"
+    return TfidfModel(space, _by_row(known), idf, directions)
 
 
 def _by_row(known: Sequence[str]) -> dict[str, int]:
     return {word: row for row, word in enumerate(known)}
-
-
-def _space(known: Sequence[str], idf: "Floats", directions: "Floats") -> str:
-    """The name of the space: a fingerprint of all that decides a vector."""
-    digest = hashlib.sha256(orjson.dumps(known))
-    for array in (idf, directions):
-        digest.update(array.tobytes())
-    return f"{MAKER}/{digest.hexdigest()[:12]}@{DIMENSIONS}"

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from numpy.typing import NDArray
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -44,8 +44,7 @@ def reference(corpus: list[str], asked: list[str]) -> NDArray[np.float64]:
 @settings(max_examples=40, deadline=None)
 def test_it_embeds_as_scikit_learn_does(corpus: list[str], asked: list[str]) -> None:
     model = fit(corpus)
-    if model is None:
-        return
+    assume(len(model.rows) > 1)
     found = reference(corpus, asked)
     lengths, expected = np.linalg.norm(found, axis=1), normalize(found)
     for vector, like, length in zip(model.embed(asked), expected, lengths, strict=True):
@@ -59,32 +58,30 @@ def test_it_embeds_as_scikit_learn_does(corpus: list[str], asked: list[str]) -> 
 @settings(max_examples=20, deadline=None)
 def test_its_bytes_give_the_same_model(corpus: list[str], asked: list[str]) -> None:
     model = fit(corpus)
-    if model is not None:
-        again = TfidfModel.from_bytes(model.to_bytes())
-        assert again.space == model.space
-        assert again.embed(asked) == model.embed(asked)
+    again = TfidfModel.from_bytes(model.to_bytes())
+    assert again.space == model.space
+    assert again.embed(asked) == model.embed(asked)
 
 
 @given(corpus=corpora)
 @settings(max_examples=20, deadline=None)
 def test_the_same_texts_give_the_same_space(corpus: list[str]) -> None:
-    one, other = fit(corpus), fit(corpus)
-    assert (one and one.to_bytes()) == (other and other.to_bytes())
+    assert fit(corpus).to_bytes() == fit(corpus).to_bytes()
 
 
 @given(asked=texts)
 @settings(max_examples=30)
 def test_a_text_without_a_known_word_has_no_vector(asked: str) -> None:
     model = fit(["alpha beta", "alpha gamma", "beta gamma"])
-    assert model is not None
     assert model.embed([asked, "", "alpha"])[:2] == [None, None]
     assert model.embed(["alpha"]) != [None]
 
 
-def test_texts_that_share_no_word_give_no_model() -> None:
-    assert fit(["alpha", "beta"]) is None
-    assert fit([]) is None
-    assert fit(["", "the of"]) is None
+@pytest.mark.parametrize("corpus", [["alpha", "beta"], [], ["", "the of"], ["alpha", "alpha"]])
+def test_texts_that_share_too_few_words_give_a_model_that_knows_none(corpus: list[str]) -> None:
+    model = fit(corpus)
+    assert model.embed(["alpha", "beta", ""]) == [None, None, None]
+    assert TfidfModel.from_bytes(model.to_bytes()).space == model.space
 
 
 @pytest.mark.parametrize("data", [b"", b"{}\n", b'{"space": "x@384", "words": ["a"]}\n1234'])
@@ -95,7 +92,6 @@ def test_bytes_of_something_else_are_refused(data: bytes) -> None:
 
 def test_embedding_needs_no_scikit_learn() -> None:
     model = fit(["alpha beta", "alpha gamma", "beta gamma"])
-    assert model is not None
     code = (
         "import sys\nfrom contextgraph.embedding import TfidfModel\n"
         "model = TfidfModel.from_bytes(sys.stdin.buffer.read())\n"
