@@ -28,7 +28,7 @@ from contextgraph.replay import Evaluation, Moment, Walk, evaluate, evaluate_onl
 from contextgraph.retrieval import MAX_TOKENS, render
 from contextgraph.stats import MemoryStats
 from contextgraph.wiring import Parts, build
-from contextgraph.writing import Inspection, inspect_run
+from contextgraph.writing import Inspection, error_id, inspect_run
 
 
 class AgentMemory:
@@ -182,7 +182,8 @@ class AgentMemory:
             context, shown_at = self._shown.popleft()
             items = [solution.fragment_id for solution in context.error_solutions]
             items += [suggestion.id for suggestion in context.suggestions]
-            self.store.add_exposure(context.id, items, shown_at)
+            asked = error_id(context.error) if context.error else None
+            self.store.add_exposure(context.id, items, shown_at, asked)
 
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error or context comes from; None where unknown."""

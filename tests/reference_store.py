@@ -44,7 +44,8 @@ class ReferenceStore:
 
     def __init__(self) -> None:
         self.bundles: dict[str, Bundle] = {}
-        self.exposures: dict[str, tuple[set[str], bool | None]] = {}
+        self.exposures: dict[str, tuple[dict[str, float], bool | None]] = {}
+        self.asked: dict[str, str | None] = {}
         self.spaces: dict[str, tuple[Space, bytes | None]] = {}
         self.active: str | None = None
         self.vectors: dict[tuple[str, str], RunVectors] = {}
@@ -53,6 +54,7 @@ class ReferenceStore:
         known = self.bundles.get(bundle.trajectory.id)
         if known is None:
             self._put(bundle)
+            self._fold(bundle)
             return LearnStatus.CREATED
         given = bundle.trajectory
         if known.trajectory.outcome is not Outcome.UNKNOWN or given.outcome is Outcome.UNKNOWN:
@@ -106,7 +108,7 @@ class ReferenceStore:
             self._drop_vectors(trajectory_id)
             gone = {fragment.id for fragment in self.bundles.pop(trajectory_id).fragments}
             self.exposures = {
-                context: (items - gone, helped)
+                context: ({i: share for i, share in items.items() if i not in gone}, helped)
                 for context, (items, helped) in self.exposures.items()
             }
         return len(known)
@@ -295,25 +297,40 @@ class ReferenceStore:
             for before in _by_count(totals)
         }
 
-    def add_exposure(self, context_id: str, items: Sequence[str], shown_at: datetime) -> None:
-        self.exposures.setdefault(context_id, (set(items), None))
+    def add_exposure(
+        self,
+        context_id: str,
+        items: Sequence[str],
+        shown_at: datetime,
+        error_id: str | None = None,
+    ) -> None:
+        shares = {item: 1 / len(set(items)) for item in items}
+        self.exposures.setdefault(context_id, (shares, None))
+        self.asked.setdefault(context_id, error_id)
 
     def report_outcome(self, context_id: str, helped: bool) -> bool:
-        items, reported = self.exposures.get(context_id, (set[str](), True))
+        items, reported = self.exposures.get(context_id, (dict[str, float](), True))
         if reported is not None:
             return False
         self.exposures[context_id] = (items, helped)
         return True
 
-    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[int, int]]:
+    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[float, float]]:
         shown = self.exposures.values()
         return {
             item: (
-                sum(item in them and helped is True for them, helped in shown),
-                sum(item in them and helped is False for them, helped in shown),
+                round(sum(them.get(item, 0) for them, helped in shown if helped is True), 4),
+                round(sum(them.get(item, 0) for them, helped in shown if helped is False), 4),
             )
             for item in items
         }
+
+    def _fold(self, bundle: Bundle) -> None:
+        cleared = {found.error_id for found in bundle.recovered if found.verified}
+        for context in bundle.exposures:
+            asked = self.asked.get(context)
+            if asked in {error.id for error in bundle.errors}:
+                self.report_outcome(context, asked in cleared)
 
     def _put(self, bundle: Bundle) -> None:
         run = bundle.trajectory.id

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from contextgraph.model.error import SignatureLevel
+from contextgraph.model.error import ErrorSignature, SignatureLevel
 from contextgraph.model.fragment import Fragment
 from contextgraph.model.trajectory import Outcome
 
@@ -98,7 +98,8 @@ class FailureWarning:
 class MemoryContext:
     """The answer to one query, best first in every list.
 
-    *degraded* says which parts did not answer and why. *id* names this answer when its effect is
+    *error* is the error that was asked about, as it was recognised. *degraded* says which parts did
+    not answer and why. *id* names this answer when its effect is
     reported; it takes no part in equality.
     """
 
@@ -108,6 +109,7 @@ class MemoryContext:
     similar_cases: tuple[SimilarCase, ...] = ()
     warnings: tuple[FailureWarning, ...] = ()
     degraded: tuple[str, ...] = ()
+    error: ErrorSignature | None = None
 
     def __bool__(self) -> bool:
         """True where there is anything to say."""

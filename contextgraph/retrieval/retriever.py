@@ -56,6 +56,7 @@ class MemoryRetriever:
             similar_cases=cases_of(query, cases, self._gate, self._store, limit),
             warnings=warnings_for(query, self._store, self._gate, limit),
             degraded=degraded,
+            error=query.signature,
         )
 
     def by_error(self, state: State, limit: int = 5) -> MemoryContext:

@@ -7,7 +7,7 @@ from sqlite3 import Connection
 
 from contextgraph.errors import StoreError
 from contextgraph.model import Bundle, Fragment, Trajectory
-from contextgraph.store import full_text, rows, runs, spaces
+from contextgraph.store import exposures, full_text, rows, runs, spaces
 from contextgraph.store.runs import Run
 from contextgraph.store.tenants import new_revision
 
@@ -24,6 +24,7 @@ def insert(connection: Connection, tenant: int, bundle: Bundle, raw: bytes) -> N
     _insert_caused(connection, run, bundle, fragments, errors)
     _insert_recovered(connection, run, bundle, fragments, errors)
     _insert_texts(connection, run, bundle)
+    exposures.fold(connection, tenant, bundle)
     if bundle.vectors:
         spaces.insert(connection, run, bundle.vectors)
 

@@ -259,15 +259,21 @@ class NetworkxStore:
         with self._reading() as (connection, tenant):
             return tallies.errors_of_runs(connection, tenant, trajectory_ids, limit)
 
-    def add_exposure(self, context_id: str, items: Sequence[str], shown_at: datetime) -> None:
+    def add_exposure(
+        self,
+        context_id: str,
+        items: Sequence[str],
+        shown_at: datetime,
+        error_id: str | None = None,
+    ) -> None:
         with self._writing() as (connection, tenant):
-            exposures.add(connection, tenant, context_id, items, shown_at)
+            exposures.add(connection, tenant, context_id, items, shown_at, error_id)
 
     def report_outcome(self, context_id: str, helped: bool) -> bool:
         with self._writing() as (connection, tenant):
             return exposures.report(connection, tenant, context_id, helped)
 
-    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[int, int]]:
+    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[float, float]]:
         with self._reading() as (connection, tenant):
             return exposures.credit(connection, tenant, items)
 

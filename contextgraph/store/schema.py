@@ -160,10 +160,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             holder TEXT, expires_at INTEGER NOT NULL)""",
         """CREATE TABLE exposure (
             key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL,
-            context_id TEXT NOT NULL, shown_at INTEGER NOT NULL, helped INTEGER,
+            context_id TEXT NOT NULL, shown_at INTEGER NOT NULL, error_id TEXT, helped INTEGER,
             UNIQUE (tenant, context_id))""",
+        # What was shown together shares the credit.
         """CREATE TABLE exposed_item (
-            exposure INTEGER NOT NULL, item TEXT NOT NULL,
+            exposure INTEGER NOT NULL, item TEXT NOT NULL, share REAL NOT NULL,
             tenant INTEGER NOT NULL, PRIMARY KEY (exposure, item)) WITHOUT ROWID""",
         "CREATE INDEX exposed_item_of ON exposed_item (tenant, item)",
     ),

@@ -391,3 +391,34 @@ def test_what_was_shown_is_explained(memory):
     found = memory.explain(context.id)
     assert context.suggestions[0].id in {edge.id for edge in found.relations}
     assert found.facts["helped"] == "not known"
+
+
+def with_playbook(raw, text):
+    """*raw* with the advice *text* in its task, as an agent was shown it."""
+    return replace(raw, task=f"{raw.task}\n{text}")
+
+
+@pytest.mark.parametrize(("cleared", "credit"), [(True, (0.2, 0)), (False, (0, 0.2))])
+def test_a_run_that_was_shown_advice_credits_what_was_shown(memory, cleared, credit):
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(4)))
+    memory.consolidate()
+    context = memory.query(asked("yaml"))
+    shown = [*context.suggestions, *context.error_solutions]
+    text = memory.render(context)
+    memory.learn(with_playbook(missing_module(9, "yaml", cleared=cleared), text))
+    (known,) = context.suggestions
+    assert len(shown) == 5
+    assert memory.store.credit([known.id]) == {known.id: credit}
+    memory.consolidate()
+    (after,) = methodologies(memory)
+    assert (after.success_count, after.failure_count) == credit
+    assert after.support == (5 if cleared else 4)
+
+
+def test_advice_about_an_error_that_a_run_never_met_is_not_judged_by_it(memory):
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(4)))
+    context = memory.query(asked("yaml"))
+    text = memory.render(context)
+    memory.learn(with_playbook(run([("ls", "README.md", 0)]), text))
+    item = context.error_solutions[0].fragment_id
+    assert memory.store.credit([item]) == {item: (0, 0)}

@@ -115,7 +115,10 @@ def test_forgetting_takes_the_credit_of_what_is_gone(store: NetworkxStore) -> No
     store.add_exposure("seen", ["run0000/0", "run0001/0"], NOON)
     store.report_outcome("seen", True)
     store.forget(["run0000"])
-    assert store.credit(["run0000/0", "run0001/0"]) == {"run0000/0": (0, 0), "run0001/0": (1, 0)}
+    assert store.credit(["run0000/0", "run0001/0"]) == {
+        "run0000/0": (0, 0),
+        "run0001/0": (0.5, 0),
+    }
 
 
 def test_a_context_is_reported_once(store: NetworkxStore) -> None:
@@ -125,7 +128,7 @@ def test_a_context_is_reported_once(store: NetworkxStore) -> None:
     assert not store.report_outcome("seen", False)
     assert not store.report_outcome("never seen", True)
     assert store.report_outcome("seen again", False)
-    assert store.credit(["a", "b", "c"]) == {"a": (1, 0), "b": (1, 1), "c": (0, 0)}
+    assert store.credit(["a", "b", "c"]) == {"a": (0.5, 0), "b": (0.5, 1), "c": (0, 0)}
 
 
 def test_a_context_that_is_noted_stays_as_it_is(store: NetworkxStore) -> None:
