@@ -203,7 +203,10 @@ class VectorStore(Protocol):
         """The texts of runs, by id: of all, or of those that have no vectors in *space* yet."""
 
     def prepare_space(self, space: Space, model: bytes | None) -> None:
-        """Make room for vectors of *space* and keep its *model*; the active space stays."""
+        """Make room for vectors of *space* and keep its *model*; the active space stays.
+
+        Where there is room already, only `Space.runs` is taken over.
+        """
 
     def add_vectors(self, vectors: Mapping[str, RunVectors]) -> None:
         """Keep *vectors* by the id of their run.

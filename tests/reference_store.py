@@ -209,7 +209,8 @@ class ReferenceStore:
         return [self.bundles[run].texts for run in wanted[:limit]]
 
     def prepare_space(self, space: Space, model: bytes | None) -> None:
-        self.spaces.setdefault(space.name, (space, model))
+        known = self.spaces.get(space.name)
+        self.spaces[space.name] = (space, known[1] if known else model)
 
     def add_vectors(self, vectors: Mapping[str, RunVectors]) -> None:
         for found in vectors.values():

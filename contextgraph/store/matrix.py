@@ -127,7 +127,7 @@ class LoadedMatrices:
     def of(self, active: Active) -> Matrices:
         """Those of *active*; what was loaded of another space is let go."""
         matrices = self._matrices
-        if matrices is None or matrices.active != active:
+        if matrices is None or matrices.active.key != active.key:
             matrices = self._matrices = Matrices(active)
         return matrices
 

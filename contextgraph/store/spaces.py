@@ -60,14 +60,17 @@ def model(connection: Connection, tenant: int, name: str) -> bytes | None:
 
 
 def prepare(connection: Connection, tenant: int, space: Space, data: bytes | None) -> None:
-    """Make room for vectors of *space*; where there is room already it is left as it is."""
+    """Make room for vectors of *space*; where there is room already, note its runs."""
     dimensions_of(space.name)
-    cursor = connection.execute(
-        "INSERT INTO space (tenant, name, runs, active) VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING",
+    is_new = _key(connection, tenant, space.name) is None
+    connection.execute(
+        "INSERT INTO space (tenant, name, runs, active) VALUES (?, ?, ?, 0) "
+        "ON CONFLICT DO UPDATE SET runs = excluded.runs",
         (tenant, space.name, space.runs),
     )
-    if cursor.rowcount and data is not None:
-        connection.execute("INSERT INTO space_model VALUES (?, ?)", (cursor.lastrowid, data))
+    if is_new and data is not None:
+        key = _known(connection, tenant, space.name)
+        connection.execute("INSERT INTO space_model VALUES (?, ?)", (key, data))
 
 
 def switch(connection: Connection, tenant: int, name: str) -> None:

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -96,8 +97,13 @@ class Memories(RuleBasedStateMachine):
         assert self.other_process.report_outcome(context, helped) is accepted
         assert self.memory.report_outcome(context, helped) is accepted
 
-    @rule(space=st.sampled_from(SPACES), model=st.none() | st.binary(max_size=4))
-    def prepare_space(self, space: Space, model: bytes | None) -> None:
+    @rule(
+        space=st.sampled_from(SPACES),
+        runs=st.integers(0, 9),
+        model=st.none() | st.binary(max_size=4),
+    )
+    def prepare_space(self, space: Space, runs: int, model: bytes | None) -> None:
+        space = replace(space, runs=runs)
         for store in (self.reference, self.other_process, self.memory):
             store.prepare_space(space, model)
 

@@ -1,0 +1,94 @@
+"""Fitting anew, killed at any moment or done by two at once: one whole space answers."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from contextgraph.embedding import ActiveEmbedder, refit
+from contextgraph.model import Scope
+from contextgraph.store import NetworkxStore
+from tests.made_bundles import made_bundle
+
+COUNT = 40
+REFIT = """
+import sys
+from contextgraph.embedding import refit
+from contextgraph.errors import StoreError
+from contextgraph.store import NetworkxStore
+from tests.made_bundles import made_bundle
+store = NetworkxStore(sys.argv[1])
+print("ready", flush=True)
+for number in map(int, sys.argv[2:]):
+    store.add_bundle(made_bundle(number))
+    try:
+        refit(store)
+    except StoreError as error:
+        assert "another took its place" in str(error)
+"""
+
+
+def refitting(path: Path, *numbers: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", REFIT, str(path), *map(str, numbers)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def learned(path: Path, count: int = COUNT) -> NetworkxStore:
+    store = NetworkxStore(str(path))
+    for number in range(count):
+        store.add_bundle(made_bundle(number))
+    return store
+
+
+def found(store: NetworkxStore) -> list[str]:
+    """What a question finds in the space that is active: the ids of the nearest runs."""
+    embedder = ActiveEmbedder(store)()
+    assert embedder is not None
+    (asked,) = embedder.embed(["the cache of part7 fails"])
+    assert asked is not None
+    return [near.item.id for near in store.nearest_trajectories(asked, Scope(), COUNT * 2)]
+
+
+def test_killed_while_fitting_anew_the_space_of_before_answers_whole(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = learned(path)
+    refit(store)
+    chance = random.Random(3)
+    for number in range(COUNT, COUNT + 4):
+        process = refitting(path, number)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(chance.uniform(0.2, 2.5))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        assert set(found(store)) >= {made_bundle(n).trajectory.id for n in range(COUNT)}
+        assert all(check.ok for check in store.health())
+    refit(store)
+    assert set(found(store)) == set(store.trajectory_ids())
+    store.close()
+
+
+def test_two_processes_that_fit_at_once_leave_one_space(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = learned(path)
+    both = [refitting(path, *range(start, start + 4)) for start in (COUNT, COUNT + 4)]
+    seen = set()
+    while any(process.poll() is None for process in both):
+        space = store.active_space()
+        if space:
+            seen.add(space.name)
+            assert len(found(store)) >= COUNT
+        time.sleep(0.05)
+    for process in both:
+        process.communicate()
+        assert process.returncode == 0
+    assert seen
+    refit(store)
+    assert set(found(store)) == set(store.trajectory_ids())
+    assert len(store.trajectory_ids()) == COUNT + 8
+    store.close()
