@@ -48,7 +48,9 @@ def build(
         retriever=MemoryRetriever(store, embedder=embedder),
         loop_detector=LoopDetector(store, MemoryRetriever(store, {"error": CHANNELS["error"]})),
         stats=StatisticsEngine(store),
-        consolidator=MemoryConsolidator(store, TemplateSummarizer(), now, ConsolidationPolicy()),
+        consolidator=MemoryConsolidator(
+            store, TemplateSummarizer(), now, ConsolidationPolicy(), embedder
+        ),
         now=now,
         read_only=read_only,
     )

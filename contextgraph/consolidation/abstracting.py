@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from contextgraph.consolidation.grouping import groups_of
 from contextgraph.consolidation.identity import methodology_id
-from contextgraph.consolidation.merging import are_alike, similar_fragments
+from contextgraph.consolidation.likeness import Likeness
+from contextgraph.consolidation.merging import similar_fragments
 from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.consolidation.statistics import measured
 from contextgraph.consolidation.tallies import Changes, Work, resolved_by
@@ -28,6 +29,7 @@ class Abstraction:
     store: LearntStore
     summarizer: Summarizer
     policy: ConsolidationPolicy
+    likeness: Likeness
 
     def of_errors(self, error_ids: Sequence[str], work: Work) -> Changes:
         """What is new, other or gone for these errors; counted in *work*."""
@@ -81,7 +83,9 @@ class Abstraction:
         if before.superseded_by is None:
             return before
         survivors = self.store.methodologies_of([before.superseded_by])
-        if not survivors or not are_alike(now, survivors[0], self.policy):
+        if not survivors:
+            return now
+        if self.likeness.of(now.strategy, survivors[0].strategy) < self.policy.alike:
             return now
         return replace(now, status=before.status, superseded_by=before.superseded_by)
 

@@ -1,5 +1,6 @@
 """Keeping methodologies up to date with what was learned."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -8,17 +9,22 @@ from uuid import uuid4
 
 from contextgraph.consolidation.abstracting import Abstraction
 from contextgraph.consolidation.cleaning import clean_up
+from contextgraph.consolidation.likeness import Likeness
 from contextgraph.consolidation.merging import merge
 from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.consolidation.tallies import Work
+from contextgraph.embedding import embed_missing, fit_due, refit
+from contextgraph.errors import EmbeddingError
 from contextgraph.model import ConsolidationReport
-from contextgraph.ports import LearntStore, Summarizer
+from contextgraph.ports import EmbedderSource, GraphStore, Summarizer
 
 # So many errors are written in one transaction: others who write wait no longer than for these.
 _BATCH = 32
 
 # Others may learn all the time; what comes later is for the next consolidation.
 _ROUNDS = 4
+
+_log = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
 
@@ -32,14 +38,17 @@ class MemoryConsolidator:
 
     def __init__(
         self,
-        store: LearntStore,
+        store: GraphStore,
         summarizer: Summarizer,
         now: Callable[[], datetime],
         policy: ConsolidationPolicy,
+        embedder: EmbedderSource = lambda: None,
     ) -> None:
         self._store = store
         self._now = now
-        self._abstraction = Abstraction(store, summarizer, policy)
+        self._embedder = embedder
+        self._likeness = Likeness(embedder)
+        self._abstraction = Abstraction(store, summarizer, policy, self._likeness)
         self.policy = policy
 
     def is_due(self, *, in_batch: bool = False) -> bool:
@@ -67,6 +76,7 @@ class MemoryConsolidator:
             return ConsolidationReport(False, reason, 0, (), time.perf_counter() - began)
         try:
             work = Work()
+            self._embed(work)
             self._work_through(work, progress or _tell_nobody)
         finally:
             self._store.return_lease(holder)
@@ -86,7 +96,7 @@ class MemoryConsolidator:
             if not todo.error_ids:
                 break
         errors = sorted({*done})
-        merge(self._store, errors, self.policy, work.merge)
+        merge(self._store, errors, self.policy, self._likeness, work.merge)
         clean_up(self._store, errors, self.policy, work.clean_up)
         if changed:
             self._store.mark_consolidated(at)
@@ -100,6 +110,17 @@ class MemoryConsolidator:
             work.merge.updated += changes.write(self._store)
             done += batch
             progress(len(done), total)
+
+    def _embed(self, work: Work) -> None:
+        """Fit the space of the memory anew where that is due, and embed what is waiting."""
+        try:
+            if fit_due(self._store):
+                refit(self._store)
+                work.embed.updated = self._store.document_count()
+            elif embedder := self._embedder():
+                work.embed.created = embed_missing(self._store, embedder)
+        except EmbeddingError as error:
+            _log.warning("runs wait to be embedded: %s", error)
 
     def _newly_credited(self) -> Iterator[str]:
         """Errors of methodologies that were shown, with another effect than is noted."""

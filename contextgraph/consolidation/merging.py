@@ -1,21 +1,22 @@
 """Finding what says the same twice: methodologies of one scope, fragments of one repository."""
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby
 
+from contextgraph.consolidation.likeness import Likeness, dice, said
 from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.consolidation.tallies import Changes, Tally, resolved_by
 from contextgraph.model import Clearance, Methodology, MethodologyStatus, SimilarTo, Source
 from contextgraph.ports import ConsolidationStore
-from contextgraph.text import words
-
-_COUNTS = re.compile(r"\(\d+ of \d+ runs[^)]*\)|\d+")
 
 
 def merge(
-    store: ConsolidationStore, error_ids: Sequence[str], policy: ConsolidationPolicy, tally: Tally
+    store: ConsolidationStore,
+    error_ids: Sequence[str],
+    policy: ConsolidationPolicy,
+    likeness: Likeness,
+    tally: Tally,
 ) -> None:
     """Let the better supported of two methodologies alike take the other's place, with its errors.
 
@@ -29,7 +30,7 @@ def merge(
         seen.update(one.id for one in known)
         tally.examined += len(known)
         changes = Changes()
-        for stays, goes in merged_pairs(known, policy):
+        for stays, goes in merged_pairs(known, policy, likeness):
             changes.methodologies.append(
                 replace(goes, status=MethodologyStatus.RETIRED, superseded_by=stays.id)
             )
@@ -39,7 +40,7 @@ def merge(
 
 
 def merged_pairs(
-    methodologies: Sequence[Methodology], policy: ConsolidationPolicy
+    methodologies: Sequence[Methodology], policy: ConsolidationPolicy, likeness: Likeness
 ) -> Iterator[tuple[Methodology, Methodology]]:
     """(the one that stays, the one that goes) of *methodologies* of errors of one type.
 
@@ -51,14 +52,12 @@ def merged_pairs(
     for _, group in groupby(sorted(alive, key=_place), key=_place):
         ranked = sorted(group, key=lambda one: (-one.support, one.id))
         for stays, goes in combinations(ranked, 2):
-            if gone.isdisjoint((stays.id, goes.id)) and are_alike(stays, goes, policy):
+            if (
+                gone.isdisjoint((stays.id, goes.id))
+                and likeness.of(stays.strategy, goes.strategy) >= policy.alike
+            ):
                 gone.add(goes.id)
                 yield stays, goes
-
-
-def are_alike(one: Methodology, other: Methodology, policy: ConsolidationPolicy) -> bool:
-    """True where both give the same advice, whatever their counts."""
-    return _likeness(_said(one.strategy), _said(other.strategy)) >= policy.alike
 
 
 def similar_fragments(
@@ -68,12 +67,12 @@ def similar_fragments(
     told: dict[Source, tuple[Source, float]] = {}
     heads: dict[str, list[tuple[Clearance, frozenset[str]]]] = {}
     for clearance in clearances:
-        said = _said(clearance.recovered.what)
+        told_words = said(clearance.recovered.what)
         known = heads.setdefault(clearance.repo, [])
-        nearest = max(known, key=lambda head: _likeness(head[1], said), default=None)
-        weight = _likeness(nearest[1], said) if nearest else 0.0
+        nearest = max(known, key=lambda head: dice(head[1], told_words), default=None)
+        weight = dice(nearest[1], told_words) if nearest else 0.0
         if nearest is None or weight < policy.alike:
-            nearest, weight = (clearance, said), 1.0
+            nearest, weight = (clearance, told_words), 1.0
             known.append(nearest)
         told[clearance.source] = (nearest[0].source, round(weight, 4))
     for source, (head, weight) in told.items():
@@ -82,13 +81,3 @@ def similar_fragments(
 
 def _place(methodology: Methodology) -> tuple[str, str, str]:
     return methodology.repo or "", methodology.keyword, methodology.task_type or ""
-
-
-def _said(text: str) -> frozenset[str]:
-    return frozenset(words(_COUNTS.sub("", text)))
-
-
-def _likeness(one: Collection[str], other: Collection[str]) -> float:
-    """Dice's coefficient of two sets of words, 0 to 1."""
-    shared = sum(word in other for word in one)
-    return 2 * shared / (len(one) + len(other)) if one and other else 0.0

@@ -25,6 +25,7 @@ class Work:
     """The tallies of one consolidation, by step, and how many trajectories were new."""
 
     trajectories: int = 0
+    embed: Tally = field(default_factory=Tally)
     abstract: Tally = field(default_factory=Tally)
     merge: Tally = field(default_factory=Tally)
     statistics: Tally = field(default_factory=Tally)
@@ -33,6 +34,7 @@ class Work:
     def reports(self) -> tuple[StepReport, ...]:
         """The steps in their order."""
         return (
+            self.embed.report("embed"),
             self.abstract.report("abstract"),
             self.merge.report("merge"),
             self.statistics.report("statistics"),

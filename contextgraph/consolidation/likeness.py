@@ -1,0 +1,44 @@
+"""How much two texts say the same."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from contextgraph.errors import EmbeddingError
+from contextgraph.ports import EmbedderSource
+from contextgraph.text import words
+from contextgraph.vectors import cosines
+
+_COUNTS = re.compile(r"\(\d+ of \d+ runs[^)]*\)|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """Compares advice, whatever its counts: by words, and by vectors where there is a space."""
+
+    embedder: EmbedderSource
+
+    def of(self, one: str, other: str) -> float:
+        """How alike two texts are, 0 to 1: the greater of Dice's coefficient and the cosine."""
+        return max(dice(said(one), said(other)), self._cosine(one, other))
+
+    def _cosine(self, one: str, other: str) -> float:
+        embedder = self.embedder()
+        if embedder is None:
+            return 0.0
+        try:
+            first, second = embedder.embed([_COUNTS.sub("", one), _COUNTS.sub("", other)])
+        except EmbeddingError:  # the words decide alone; the next consolidation looks again
+            return 0.0
+        return cosines(first, [second])[0] if first and second else 0.0
+
+
+def said(text: str) -> frozenset[str]:
+    """The words of *text* without its counts."""
+    return frozenset(words(_COUNTS.sub("", text)))
+
+
+def dice(one: Collection[str], other: Collection[str]) -> float:
+    """Dice's coefficient of two sets of words, 0 to 1."""
+    shared = sum(word in other for word in one)
+    return 2 * shared / (len(one) + len(other)) if one and other else 0.0
