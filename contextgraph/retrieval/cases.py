@@ -50,7 +50,9 @@ def cases_of(
 
 def _admits(gate: Gate, query: Query, hit: CaseHit) -> bool:
     scope = scope_level(hit.trajectory.repo, query.state.repo)
-    return gate.admits_case(hit.task_overlap, scope, same_file=bool(hit.fragments))
+    return gate.admits_case(
+        hit.task_overlap, scope, same_file=bool(hit.fragments), similarity=hit.similarity
+    )
 
 
 def _case(

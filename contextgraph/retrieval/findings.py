@@ -96,13 +96,16 @@ def ranked_cases(query: Query, found: Iterable[Trajectory]) -> tuple[CaseHit, ..
     return best_first([case_hit(query, trajectory) for trajectory in unique.values()])
 
 
-def case_hit(query: Query, trajectory: Trajectory) -> CaseHit:
-    """How well *trajectory* fits *query*: the words of its task, then repository and type."""
-    alike = overlap(query.weights, trajectory.task)
+def case_hit(query: Query, trajectory: Trajectory, similarity: float = 0.0) -> CaseHit:
+    """How well *trajectory* fits *query*: how much alike the tasks are, then repository and type.
+
+    *similarity* is the cosine of the vectors, where a channel compares them.
+    """
+    shared = overlap(query.weights, trajectory.task)
     near = scope_level(trajectory.repo, query.state.repo) is ScopeLevel.REPO
-    evidence = (1 - _SAME_REPO - _SAME_TYPE) * alike + _SAME_REPO * near
+    evidence = (1 - _SAME_REPO - _SAME_TYPE) * max(shared, similarity) + _SAME_REPO * near
     evidence += _SAME_TYPE * (trajectory.task_type is query.task_type)
-    return CaseHit(trajectory, evidence, alike)
+    return CaseHit(trajectory, evidence, shared, similarity=similarity)
 
 
 def best_first(hits: Sequence[CaseHit]) -> tuple[CaseHit, ...]:

@@ -13,7 +13,7 @@ WEIGHTS: Mapping[str, float] = {
     "task": 0.6,
     "state": 0.5,
     "lexical": 0.8,
-    "semantic": 0.8,
+    "semantic": 1.0,
 }
 
 # How much of the final score is decided by what: agreement of channels, then evidence, then age.

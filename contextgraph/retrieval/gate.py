@@ -17,6 +17,7 @@ class Gate:
     recovery: float = 0.5
     case_in_repo: float = 0.06
     case_elsewhere: float = 0.20
+    similar_in_repo: float = 0.30
     repositories_elsewhere: int = 2
     runs_for_warning: int = 3
     runs_for_methodology: int = 3
@@ -39,9 +40,14 @@ class Gate:
             return False
         return scope is ScopeLevel.REPO or on_topic or repositories >= self.repositories_elsewhere
 
-    def admits_case(self, task_overlap: float, scope: ScopeLevel, *, same_file: bool) -> bool:
-        """Whether a past run may be shown whose task is so much alike, or that was at this file."""
-        if same_file and scope is ScopeLevel.REPO:
+    def admits_case(
+        self, task_overlap: float, scope: ScopeLevel, *, same_file: bool, similarity: float = 0.0
+    ) -> bool:
+        """Whether a past run may be shown whose task is so much alike, or that was at this file.
+
+        *similarity* is the cosine of the vectors, where they were compared.
+        """
+        if scope is ScopeLevel.REPO and (same_file or similarity >= self.similar_in_repo):
             return True
         least = self.case_in_repo if scope is ScopeLevel.REPO else self.case_elsewhere
         return task_overlap >= least

@@ -1,11 +1,10 @@
 """The semantic channel: what lies near in the embedding space of the memory."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from contextgraph.errors import SpaceMismatchError
-from contextgraph.model import Near, RecoveryCandidate, Trajectory
+from contextgraph.model import Near, RecoveryCandidate
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import Embedder, RetrievalStore
 from contextgraph.retrieval.findings import (
@@ -42,7 +41,7 @@ def _found(query: Query, store: RetrievalStore) -> Findings:
     recoveries: Sequence[RecoveryHit] = ()
     if task:
         runs = store.nearest_trajectories(task, query.scope, OVERFETCH)
-        cases = [_case(query, run, alike) for run, alike in _by_cosine(task, runs)]
+        cases = [case_hit(query, run, alike) for run, alike in _by_cosine(task, runs)]
     if moment:
         near = store.nearest_recoveries(moment, query.scope, OVERFETCH)
         recoveries = _recoveries(query, _by_cosine(moment, near))
@@ -63,10 +62,6 @@ def _by_cosine(asked: Vector, near: Sequence[Near[Item]]) -> list[tuple[Item, fl
     alike = cosines(asked, [one.vector for one in near])
     pairs = zip((one.item for one in near), alike, strict=True)
     return sorted(pairs, key=lambda pair: -pair[1])
-
-
-def _case(query: Query, run: Trajectory, alike: float) -> CaseHit:
-    return replace(case_hit(query, run), similarity=alike)
 
 
 def _recoveries(query: Query, near: Sequence[tuple[RecoveryCandidate, float]]) -> list[RecoveryHit]:
