@@ -3,6 +3,7 @@
 import json
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import orjson
@@ -28,7 +29,9 @@ from contextgraph.replay import (
     split,
 )
 from contextgraph.replay.judging import METHODS, OURS
-from tests.builders import recovering_run, run
+from contextgraph.trace import trace
+from tests.builders import NOON, recovering_run, run
+from tests.sessions import Session
 
 PATCH = """diff --git a/lib/tariffs.py b/lib/tariffs.py
 --- a/lib/tariffs.py
@@ -51,8 +54,10 @@ class Asked:
     def __init__(self) -> None:
         self.memory = AgentMemory.open(":memory:")
         self.questions: list[tuple[State, frozenset[str]]] = []
+        self.done: list[tuple[str, str | None]] = []
 
     def learn(self, raw: RawTrajectory) -> LearnReceipt:
+        self.done.append(("learned", raw.instance_id))
         return self.memory.learn(raw)
 
     def batch(self) -> AbstractContextManager[None]:
@@ -62,6 +67,7 @@ class Asked:
         hidden = guard["exclude_instances"]
         assert isinstance(hidden, frozenset)
         self.questions.append((state, hidden))
+        self.done.append(("asked", state.instance_id))
         return self.memory.query(state, limit, **guard)  # type: ignore[arg-type]
 
 
@@ -136,6 +142,42 @@ def test_online_each_run_is_judged_before_it_is_learned() -> None:
     assert (first.instance_id, second.instance_id) == ("acme__shop-1", "acme__shop-2")
     assert (first.verdicts[OURS].rank, second.verdicts[OURS].rank) == (None, 1)
     assert (found.mode, found.order) == (Mode.ONLINE, RunOrder.INSTANCE_NUMBER)
+
+
+def test_online_a_run_is_not_learned_before_it_was_judged() -> None:
+    memory = Asked()
+
+    evaluate_online(memory, [recovering_run(1), recovering_run(2)])
+
+    assert list(dict.fromkeys(memory.done)) == [
+        ("asked", "acme__shop-1"),
+        ("learned", "acme__shop-1"),
+        ("asked", "acme__shop-2"),
+        ("learned", "acme__shop-2"),
+    ]
+
+
+def test_runs_that_started_later_are_not_seen_in_any_repository() -> None:
+    later = recovering_run(
+        1, repo="bob/pump", instance_id="bob__pump-1", started_at=NOON + timedelta(hours=1)
+    )
+
+    found = at_error(judged(later, by=recovering_run(2, started_at=NOON)))
+
+    assert not any(verdict.answered for verdict in found.verdicts.values())
+
+
+def test_an_error_that_only_gave_way_to_another_is_not_judged() -> None:
+    session = Session("core.py")
+    session.failed("python run.py", "TypeError: bad total", file="core.py")
+    session.edited(3, 3, "total = net(tax)")
+    session.failed("python run.py", "KeyError: 'rate'", file="other.py")
+    (recovery,) = trace(session.raw()).recoveries
+
+    moments = judged(by=session.raw()).moments
+
+    assert not recovery.verified
+    assert not any(one.has_answer for one in moments if one.kind is MomentKind.ERROR)
 
 
 def test_files_that_the_run_made_or_the_task_names_need_not_be_found() -> None:
