@@ -22,7 +22,8 @@ def consolidate(as_json: AsJson = False, store: Store = None, tenant: Tenant = N
     """
     from contextgraph.cli.progress import Progress
 
-    open_memory(store, tenant, read_only=True).close()
+    with open_memory(store, tenant, read_only=True) as existing:
+        existing.store.document_count()  # raises where there is no memory: none is created here
     with open_memory(store, tenant) as memory, Progress(lambda: 1) as progress:
         report = memory.consolidate(lambda done, total: progress.count(done))
     if as_json:

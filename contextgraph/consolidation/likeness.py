@@ -19,7 +19,14 @@ class Likeness:
     embedder: EmbedderSource
 
     def of(self, one: str, other: str) -> float:
-        """How alike two texts are, 0 to 1: the greater of Dice's coefficient and the cosine."""
+        """How alike two strategies are, 0 to 1, as a whole and in what they say first.
+
+        Of each the greater of Dice's coefficient and the cosine, of both the lesser: the same
+        remedies in another order are other advice.
+        """
+        return min(self._likeness(one, other), self._likeness(_first(one), _first(other)))
+
+    def _likeness(self, one: str, other: str) -> float:
         return max(dice(said(one), said(other)), self._cosine(one, other))
 
     def _cosine(self, one: str, other: str) -> float:
@@ -31,6 +38,11 @@ class Likeness:
         except EmbeddingError:  # the words decide alone; the next consolidation looks again
             return 0.0
         return cosines(first, [second])[0] if first and second else 0.0
+
+
+def _first(strategy: str) -> str:
+    """The first remedy of a strategy that numbers them."""
+    return strategy.partition(" (2) ")[0].removeprefix("(1) ")
 
 
 def said(text: str) -> frozenset[str]:

@@ -1,0 +1,96 @@
+"""``contextgraph consolidate`` and ``explain``."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.command_line import contextgraph, write_runs
+from tests.builders import NO_MODULE, run
+
+
+def installing_run(number: int):
+    error = NO_MODULE.replace("tariffs", f"mod{number}")
+    return run(
+        [
+            ("python reproduce.py", error, 1),
+            (f"pip install mod{number}", "Successfully installed", 0),
+            ("python reproduce.py", "total: 12\n", 0),
+        ],
+        instance_id=f"acme__shop-{number}",
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A memory of four runs that is not consolidated yet."""
+    path = write_runs(tmp_path / "runs.jsonl", map(installing_run, range(4)))
+    assert contextgraph("learn", path, "--store", tmp_path / "memory.db").code == 0
+    return tmp_path / "memory.db"
+
+
+def test_consolidating_reports_each_step(store: Path) -> None:
+    (report,) = contextgraph("consolidate", "--store", store, "--json").records
+
+    assert report["started"]
+    assert report["trajectories"] == 4
+    steps = {step["name"]: step["created"] for step in report["steps"]}
+    assert list(steps) == ["embed", "abstract", "merge", "statistics", "clean up"]
+    assert steps["abstract"] == 1
+
+
+def test_a_second_consolidation_says_that_nothing_changed(store: Path) -> None:
+    contextgraph("consolidate", "--store", store)
+
+    assert "nothing changed" in contextgraph("consolidate", "--store", store).out
+
+
+def test_two_processes_do_not_consolidate_at_once(store: Path) -> None:
+    code = (
+        "import sys, datetime; from contextgraph import AgentMemory\n"
+        "with AgentMemory.open(sys.argv[1]) as memory:\n"
+        "    now = datetime.datetime.now(datetime.UTC)\n"
+        "    memory.store.take_lease('other', now, now + datetime.timedelta(minutes=1))\n"
+    )
+    subprocess.run([sys.executable, "-c", code, store], check=True, env=os.environ)
+
+    result = contextgraph("consolidate", "--store", store, "--json")
+
+    assert result.code == 0
+    assert not result.records[0]["started"]
+    assert "another consolidation is at work" in result.records[0]["reason"]
+
+
+def test_consolidating_creates_no_memory(tmp_path: Path) -> None:
+    result = contextgraph("consolidate", "--store", tmp_path / "none.db")
+
+    assert result.code == 1
+    assert "no memory at" in result.err
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_what_an_answer_suggests_can_be_explained(store: Path) -> None:
+    contextgraph("consolidate", "--store", store)
+    asked = ("query", "--repo", "acme/shop", "--error", NO_MODULE, "--store", store, "--json")
+    (answer,) = contextgraph(*asked).records
+    (suggestion,) = answer["suggestions"]
+
+    (found,) = contextgraph("explain", suggestion["id"], "--store", store, "--json").records
+    shown = contextgraph("explain", suggestion["id"], "--store", store).out
+
+    assert "pip install <the missing module>" in answer["text"]
+    assert found["facts"]["support"] == suggestion["why"]["support"] == 4
+    assert sum(edge["type"] == "DERIVED_FROM" for edge in found["relations"]) == 4
+    assert "RESOLVED_BY" in shown
+    for run_id in suggestion["why"]["trajectories"]:
+        (told,) = contextgraph("explain", run_id, "--store", store, "--json").records
+        assert told["label"] == "Trajectory"
+
+
+def test_an_unknown_id_cannot_be_explained(store: Path) -> None:
+    result = contextgraph("explain", "mth_0", "--store", store)
+
+    assert result.code == 1
+    assert "nothing has the id mth_0" in result.err
