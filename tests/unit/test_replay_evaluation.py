@@ -55,6 +55,7 @@ class Asked:
         self.memory = AgentMemory.open(":memory:")
         self.questions: list[tuple[State, frozenset[str]]] = []
         self.done: list[tuple[str, str | None]] = []
+        self.times: set[object] = set()
 
     def learn(self, raw: RawTrajectory) -> LearnReceipt:
         self.done.append(("learned", raw.instance_id))
@@ -68,6 +69,7 @@ class Asked:
         assert isinstance(hidden, frozenset)
         self.questions.append((state, hidden))
         self.done.append(("asked", state.instance_id))
+        self.times.add(guard["as_of"])
         return self.memory.query(state, limit, **guard)  # type: ignore[arg-type]
 
 
@@ -165,6 +167,27 @@ def test_runs_that_started_later_are_not_seen_in_any_repository() -> None:
     found = at_error(judged(later, by=recovering_run(2, started_at=NOON)))
 
     assert not any(verdict.answered for verdict in found.verdicts.values())
+
+
+def test_the_memory_is_asked_as_of_the_start_of_the_run() -> None:
+    memory = Asked()
+
+    evaluate(memory, [], [recovering_run(1, started_at=NOON)])
+
+    assert memory.times == {NOON}
+
+
+def test_an_error_that_was_avoided_is_not_judged() -> None:
+    session = Session("core.py")
+    session.failed("python core.py", "KeyError: 'rate'", file="core.py")
+    session.edited(3, 5, "try:", "    total()", "except KeyError: pass")
+    session.worked("python core.py")
+    (recovery,) = trace(session.raw()).recoveries
+
+    moments = judged(by=session.raw()).moments
+
+    assert recovery.workaround
+    assert not any(one.has_answer for one in moments if one.kind is MomentKind.ERROR)
 
 
 def test_an_error_that_only_gave_way_to_another_is_not_judged() -> None:
