@@ -21,6 +21,7 @@ class Gate:
     repositories_elsewhere: int = 2
     runs_for_warning: int = 3
     runs_for_methodology: int = 3
+    success_for_methodology: float = 0.25
 
     def admits_recovery(
         self,
@@ -56,14 +57,18 @@ class Gate:
         """Whether a methodology may be shown: never one that harmed.
 
         One that is active may; while on probation, one for all repositories and all messages needs
-        more runs than one for this repository or for what this message is about.
+        more runs than one for this repository or for what this message is about, and a better
+        success rate than chance gives.
         """
         if methodology.status in (MethodologyStatus.QUARANTINED, MethodologyStatus.RETIRED):
             return False
         if methodology.status is MethodologyStatus.ACTIVE:
             return True
         narrow = methodology.keyword or methodology.repo is not None
-        return bool(narrow) or methodology.support >= self.runs_for_methodology
+        if narrow:
+            return True
+        often = methodology.success_rate >= self.success_for_methodology
+        return often and methodology.support >= self.runs_for_methodology
 
 
 CONSERVATIVE = Gate()

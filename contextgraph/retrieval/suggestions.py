@@ -77,8 +77,9 @@ def _evidence(methodology: Methodology) -> float:
 
 
 def _advice(methodology: Methodology) -> str:
-    """What makes two advices the same: their words, whatever the counts."""
-    return " ".join(words(_NUMBER.sub("", methodology.strategy)))
+    """What makes two advices the same: the words of what they say first, whatever the counts."""
+    first = methodology.strategy.partition(" (2) ")[0].removeprefix("(1) ")
+    return " ".join(words(_NUMBER.sub("", first)))
 
 
 def _suggestion(hit: MethodologyHit, rank: ChannelRank, trusted: float) -> Suggestion:

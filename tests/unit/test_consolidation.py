@@ -422,3 +422,23 @@ def test_advice_about_an_error_that_a_run_never_met_is_not_judged_by_it(memory):
     memory.learn(with_playbook(run([("ls", "README.md", 0)]), text))
     item = context.error_solutions[0].fragment_id
     assert memory.store.credit([item]) == {item: (0, 0)}
+
+
+def test_general_advice_that_rarely_led_anywhere_is_kept_back(memory):
+    learn_all(
+        memory,
+        *(missing_module(n, f"mod{n}", REPOS[n % 3]) for n in range(3)),
+        *(missing_module(n, f"mod{n}", REPOS[n % 3], cleared=False) for n in range(10, 22)),
+    )
+    memory.consolidate()
+    (known,) = methodologies(memory)
+    assert known.success_rate == 0.2
+    assert memory.query(asked("yaml")).suggestions == ()
+
+
+def test_advice_of_the_repository_stands_for_the_same_in_general(memory):
+    learn_all(memory, *(missing_module(n, f"mod{n}", REPOS[n % 2]) for n in range(8)))
+    memory.consolidate()
+    assert len(methodologies(memory)) == 3
+    (suggestion,) = memory.query(asked("yaml")).suggestions
+    assert suggestion.scope is ScopeLevel.REPO
