@@ -8,7 +8,6 @@ from contextgraph.model import Near, RecoveryCandidate
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import Embedder, RetrievalStore
 from contextgraph.retrieval.findings import (
-    OVERFETCH,
     CaseHit,
     Findings,
     RecoveryHit,
@@ -17,6 +16,9 @@ from contextgraph.retrieval.findings import (
 )
 from contextgraph.retrieval.query import Query
 from contextgraph.vectors import Vector, cosines
+
+# Nothing is over-fetched: the store ranks by what is the score here too.
+NEAREST = 20
 
 Item = TypeVar("Item")
 
@@ -40,10 +42,10 @@ def _found(query: Query, store: RetrievalStore) -> Findings:
     cases: Sequence[CaseHit] = ()
     recoveries: Sequence[RecoveryHit] = ()
     if task:
-        runs = store.nearest_trajectories(task, query.scope, OVERFETCH)
+        runs = store.nearest_trajectories(task, query.scope, NEAREST)
         cases = [case_hit(query, run, alike) for run, alike in _by_cosine(task, runs)]
     if moment:
-        near = store.nearest_recoveries(moment, query.scope, OVERFETCH)
+        near = store.nearest_recoveries(moment, query.scope, NEAREST)
         recoveries = _recoveries(query, _by_cosine(moment, near))
     return Findings(tuple(recoveries), tuple(cases))
 
