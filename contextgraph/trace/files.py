@@ -8,11 +8,13 @@ _NO_FILE = "/dev/null"
 
 
 def files_changed(patch: str) -> tuple[str, ...]:
-    """Repository-relative paths of the files that the unified diff *patch* changes, in order.
+    """Repository-relative paths of the files that the unified diff *patch* changes.
 
-    A deleted file counts, a renamed one by its new name.
+    In the order of the patch, files that it makes after those that were there: agents leave
+    scripts of their own behind. A deleted file counts, a renamed one by its new name.
     """
     found: dict[str, None] = {}
+    made: set[str] = set()
     old = ""
     in_hunk = 0, 0
     for line in patch.splitlines():
@@ -25,9 +27,12 @@ def files_changed(patch: str) -> tuple[str, ...]:
         elif line.startswith("+++ "):
             new = _path(line)
             found[new if new != _NO_FILE else old] = None
+            if old == _NO_FILE:
+                made.add(new)
         elif line.startswith("@@ "):
             in_hunk = _lines_of(line)
-    return tuple(path for path in found if path and path != _NO_FILE)
+    changed = [path for path in found if path and path != _NO_FILE]
+    return tuple(sorted(changed, key=made.__contains__))
 
 
 def _path(line: str) -> str:

@@ -131,8 +131,16 @@ def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
 
 
 def _edited(steps: Sequence[StepTrace]) -> tuple[str, ...]:
-    accepted = (step for step in steps if step.reading.kind in _CHANGES and not step.error)
-    return tuple(dict.fromkeys(target for step in accepted for target in step.reading.targets))
+    """The files that edits changed, those that the run itself made after the others."""
+    accepted = [step for step in steps if step.reading.kind in _CHANGES and not step.error]
+    made = {
+        target
+        for step in accepted
+        if step.reading.kind is ActionKind.CREATE
+        for target in step.reading.targets
+    }
+    targets = dict.fromkeys(target for step in accepted for target in step.reading.targets)
+    return tuple(sorted(targets, key=made.__contains__))
 
 
 def _pattern(identity: str, error: ErrorSignature) -> ErrorPattern:
