@@ -34,7 +34,6 @@ from contextgraph.model import (
     Scope,
     SignatureLevel,
     SimilarTo,
-    Source,
     Space,
     Summary,
     TaskType,
@@ -291,9 +290,6 @@ class MethodologyStore(Protocol):
 
     def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
         """The errors that a methodology resolves, by their ids."""
-
-    def representatives(self, fragments: Sequence[Source]) -> Mapping[str, str]:
-        """Fragment id -> the id of the one that stands for all like it; others are left out."""
 
 
 class ConsolidationStore(MethodologyStore, Protocol):

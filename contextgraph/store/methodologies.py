@@ -107,20 +107,6 @@ def resolved_by(connection: Connection, tenant: int, methodology_id: str) -> lis
     return [ResolvedBy(*row) for row in found]
 
 
-def representatives(
-    connection: Connection, tenant: int, fragments: Sequence[Source]
-) -> dict[str, str]:
-    """Fragment id -> the id of the fragment that stands for all like it."""
-    keys = _keys(connection, tenant, fragments)
-    found = connection.execute(
-        "SELECT s.fragment, r.id FROM json_each(?) AS asked "
-        "JOIN similar s ON s.fragment = asked.value JOIN fragment r ON r.key = s.representative",
-        (str(list(keys.values())),),
-    )
-    by_key = dict(found.fetchall())
-    return {source.fragment_id: by_key[key] for source, key in keys.items() if key in by_key}
-
-
 def shown(connection: Connection, tenant: int) -> list[str]:
     """Ids of those of which it was reported whether they helped."""
     found = connection.execute(

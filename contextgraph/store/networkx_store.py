@@ -33,7 +33,6 @@ from contextgraph.model import (
     Scope,
     SignatureLevel,
     SimilarTo,
-    Source,
     Space,
     TaskType,
     Trajectory,
@@ -303,10 +302,6 @@ class NetworkxStore:
     def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
         with self._reading() as (connection, tenant):
             return abstracted.resolved_by(connection, tenant, methodology_id)
-
-    def representatives(self, fragments: Sequence[Source]) -> Mapping[str, str]:
-        with self._reading() as (connection, tenant):
-            return abstracted.representatives(connection, tenant, fragments)
 
     def learned_since_consolidation(self) -> int:
         with self._reading() as (connection, tenant):
