@@ -37,26 +37,25 @@ def groups_of(history: ErrorHistory, policy: ConsolidationPolicy) -> tuple[Metho
         if clearance.recovered.verified and not clearance.recovered.workaround
     ]
     return tuple(
-        group for scope in _scopes(history, told) for group in _in_scope(history, scope, policy)
+        group
+        for scope in _scopes(history, told, policy)
+        for group in _in_scope(history, scope, policy)
     )
 
 
-def _scopes(history: ErrorHistory, told: Told) -> Iterator[_Scope]:
-    repos = dict.fromkeys(clearance.repo for clearance, _ in told)
-    for repo in sorted(repo for repo in repos if repo):
-        yield _Scope(
-            repo,
-            tuple(meeting for meeting in history.meetings if meeting.repo == repo),
-            [item for item in told if item[0].repo == repo],
-        )
-    yield _Scope(None, history.meetings, told)
+def _scopes(history: ErrorHistory, told: Told, policy: ConsolidationPolicy) -> Iterator[_Scope]:
+    """The repositories that have enough clearances, then all together."""
+    for repo, part in _parted(told, lambda clearance: clearance.repo):
+        if repo and len(part) >= policy.clearances:
+            meetings = tuple(meeting for meeting in history.meetings if meeting.repo == repo)
+            yield _Scope(repo, meetings, part)
+    if len(told) >= policy.clearances:
+        yield _Scope(None, history.meetings, told)
 
 
 def _in_scope(
     history: ErrorHistory, scope: _Scope, policy: ConsolidationPolicy
 ) -> Iterator[MethodologyGroup]:
-    if len(scope.told) < policy.clearances:
-        return
     general = scope.repo is None
     whole = common_in(scope.told, policy, general=general)
     if _says_something(history.error.template):
@@ -66,7 +65,9 @@ def _in_scope(
             yield from _by_task_type(history, scope, policy)
     said = {remedy.text for remedy in whole.remedies}
     for keyword, told in _parted(scope.told, _subject):
-        found = common_in(told, policy, general=general, narrowed=True) if keyword else Common()
+        if not keyword or len(told) < policy.clearances:
+            continue
+        found = common_in(told, policy, general=general, narrowed=True)
         if found.concrete and found.remedies[0].text not in said:
             yield _group(history, scope, keyword, None, found)
 

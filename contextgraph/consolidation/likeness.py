@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from contextgraph.errors import EmbeddingError
 from contextgraph.ports import EmbedderSource
@@ -45,6 +46,7 @@ def _first(strategy: str) -> str:
     return strategy.partition(" (2) ")[0].removeprefix("(1) ")
 
 
+@lru_cache(8192)
 def said(text: str) -> frozenset[str]:
     """The words of *text* without its counts."""
     return frozenset(words(_COUNTS.sub("", text)))

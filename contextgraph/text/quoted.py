@@ -1,6 +1,7 @@
 """The names that an error message is about."""
 
 import re
+from functools import lru_cache
 
 _READ = 600
 _NAME = re.compile(
@@ -18,6 +19,7 @@ def quoted_names(message: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+@lru_cache(8192)
 def subject_of(message: str) -> str:
     """What *message* is about among others of its template: its names, empty where it has none."""
     return ", ".join(quoted_names(message)[:2])
