@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import orjson
@@ -44,23 +44,30 @@ class TfidfModel:
 
     def embed(self, texts: Sequence[str]) -> list[Vector | None]:
         """A vector for each text, None for one without a word that the model knows."""
-        return [self._vector(text) for text in texts]
+        counted = [self._counted(text) for text in texts]
+        found = iter(self._vectors([counts for counts in counted if counts]))
+        return [next(found) if counts else None for counts in counted]
 
-    def _vector(self, text: str) -> Vector | None:
+    def _counted(self, text: str) -> Counter[int]:
+        """The rows of the known words in *text*, and how often each occurs."""
+        return Counter(row for row in map(self.rows.get, words(text)) if row is not None)
+
+    def _vectors(self, counted: Sequence[Counter[int]]) -> list[Vector | None]:
         import numpy as np
 
-        counts = Counter(map(self.rows.get, words(text)))
-        counts.pop(None, 0)
-        if not counts:
-            return None
-        rows = np.fromiter(counts, dtype=np.intp, count=len(counts))
-        weights = self.idf[rows] * np.array([1 + log(n) for n in counts.values()], dtype=np.float32)
+        if not counted:
+            return []
+        rows = np.fromiter(chain.from_iterable(counted), dtype=np.intp)
+        counts = np.fromiter(chain.from_iterable(c.values() for c in counted), dtype=np.float32)
+        starts = np.cumsum([0, *map(len, counted[:-1])])
+        weights = self.idf[rows] * (1 + np.log(counts))
         # No matrix product, for the reason that `contextgraph.vectors.products` has none.
-        weighted = self.directions[rows] * (weights / np.linalg.norm(weights))[:, None]
-        numbers = weighted.sum(axis=0)
-        if np.linalg.norm(numbers) < _LEAST_LENGTH:
-            return None
-        return Vector.of(self.space, numbers)
+        sums = np.add.reduceat(self.directions[rows] * weights[:, None], starts, axis=0)
+        lengths = np.sqrt(np.vecdot(sums, sums))
+        strong = lengths > _LEAST_LENGTH * np.sqrt(np.add.reduceat(weights * weights, starts))
+        units = sums / np.where(strong, lengths, 1)[:, None]
+        pairs = zip(units, strong.tolist(), strict=True)
+        return [Vector(self.space, unit.tobytes()) if sure else None for unit, sure in pairs]
 
     def to_bytes(self) -> bytes:
         """The model to store: a line of JSON with the words by row, then *idf*, *directions*."""

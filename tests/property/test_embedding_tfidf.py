@@ -23,6 +23,7 @@ WORDS = (
 )  # fmt: skip
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 corpora = st.lists(texts, min_size=3, max_size=20)
+MODEL = fit([" ".join(WORDS[start : start + 5]) for start in range(10)])
 
 
 def reference(corpus: list[str], asked: list[str]) -> NDArray[np.float64]:
@@ -61,6 +62,12 @@ def test_its_bytes_give_the_same_model(corpus: list[str], asked: list[str]) -> N
     again = TfidfModel.from_bytes(model.to_bytes())
     assert again.space == model.space
     assert again.embed(asked) == model.embed(asked)
+
+
+@given(asked=st.lists(texts, max_size=6))
+@settings(max_examples=40)
+def test_a_text_has_the_same_vector_in_any_batch(asked: list[str]) -> None:
+    assert MODEL.embed(asked) == [MODEL.embed([text])[0] for text in asked]
 
 
 @given(corpus=corpora)
