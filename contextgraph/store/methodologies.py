@@ -152,8 +152,11 @@ def _put(connection: Connection, tenant: int, methodology: Methodology) -> None:
     ).fetchone()[0]
     connection.execute("DELETE FROM derived_from WHERE methodology = ?", (key,))
     connection.executemany(
-        f"INSERT INTO derived_from VALUES (? >> {RUN_BITS}, ?, ?)",
-        [(f, f, key) for f in _keys(connection, tenant, methodology.sources).values()],
+        f"INSERT INTO derived_from VALUES (?1 >> {RUN_BITS}, ?1, ?2, ?3, ?4)",
+        [
+            (fragment, key, source.trajectory_id, source.fragment_id)
+            for source, fragment in _keys(connection, tenant, methodology.sources).items()
+        ],
     )
 
 
@@ -294,10 +297,8 @@ def _values(connection: Connection, query: str, asked: object) -> list[Methodolo
 
 def _sources(connection: Connection, keys: Sequence[int]) -> dict[int, tuple[Source, ...]]:
     found: dict[int, list[Source]] = {}
-    query = """SELECT d.methodology, t.id, f.id FROM json_each(?) AS asked
-        CROSS JOIN derived_from d ON d.methodology = asked.value
-        CROSS JOIN fragment f ON f.key = d.fragment
-        CROSS JOIN trajectory t ON t.key = d.trajectory"""
+    query = """SELECT d.methodology, d.trajectory_id, d.fragment_id FROM json_each(?) AS asked
+        CROSS JOIN derived_from d ON d.methodology = asked.value"""
     for key, run, fragment in connection.execute(query, (str(list(keys)),)):
         found.setdefault(key, []).append(Source(run, fragment))
     return {key: tuple(sorted(sources)) for key, sources in found.items()}

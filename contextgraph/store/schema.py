@@ -140,8 +140,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX resolved_by_methodology ON resolved_by (tenant, methodology_id)",
         """CREATE TABLE derived_from (
             trajectory INTEGER NOT NULL, fragment INTEGER NOT NULL, methodology INTEGER NOT NULL,
+            trajectory_id TEXT NOT NULL, fragment_id TEXT NOT NULL,
             PRIMARY KEY (trajectory, fragment, methodology)) WITHOUT ROWID""",
-        "CREATE INDEX derived_from_methodology ON derived_from (methodology, fragment)",
+        """CREATE INDEX derived_from_methodology
+            ON derived_from (methodology, trajectory_id, fragment_id)""",
         """CREATE TABLE similar (
             fragment INTEGER NOT NULL, error_id TEXT NOT NULL, representative INTEGER NOT NULL,
             weight REAL NOT NULL, PRIMARY KEY (fragment, error_id)) WITHOUT ROWID""",
