@@ -14,7 +14,7 @@ from contextgraph.ports import Embedder, GraphStore, VectorStore
 # Real runs have about eight fragments: some hundred texts.
 FIRST_RUNS = 16
 # Ids are fingerprints, so those that come first are a random sample, always the same.
-MOST_RUNS = 4_000
+MOST_RUNS = 1_000
 _RUNS_AT_ONCE = 256
 # Fitting and embedding 100,000 fragments takes about half a minute.
 _LEASE = timedelta(minutes=10)

@@ -22,6 +22,8 @@ DIMENSIONS = 384
 # 7,500 words by 384 float32 are 11.5 MB, stored with the memory and loaded by who asks it.
 MOST_WORDS = 7_500
 MAKER = "tfidf"
+# Of the variance that five explain, two explain 99 %, in half the time.
+ITERATIONS = 2
 
 # Directions in which the texts fitted on hardly differ are noise.
 _LEAST_SINGULAR_VALUE = 1e-3
@@ -124,7 +126,7 @@ def _directions(weights: "csr_array") -> "Floats":
     # With more threads than idle cores this takes ten times as long. Texts that are all the same
     # have no variance that could be explained.
     with threadpool_limits(1), np.errstate(divide="ignore", invalid="ignore"):
-        reduction = TruncatedSVD(size, random_state=0).fit(weights)
+        reduction = TruncatedSVD(size, n_iter=ITERATIONS, random_state=0).fit(weights)
     strong = reduction.singular_values_ > _LEAST_SINGULAR_VALUE * reduction.singular_values_[0]
     directions[:, :size] = (reduction.components_ * strong[:, None]).T
     return directions

@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
 from contextgraph.embedding import TfidfModel, fit
-from contextgraph.embedding.tfidf import DIMENSIONS, MOST_WORDS
+from contextgraph.embedding.tfidf import DIMENSIONS, ITERATIONS, MOST_WORDS
 from contextgraph.errors import EmbeddingError
 from contextgraph.text import words
 
@@ -33,7 +33,9 @@ def reference(corpus: list[str], asked: list[str]) -> NDArray[np.float64]:
     )
     weights = vectorizer.fit_transform(corpus)
     with threadpool_limits(1), np.errstate(divide="ignore", invalid="ignore"):
-        reduction = TruncatedSVD(min(DIMENSIONS, *weights.shape), random_state=0).fit(weights)
+        reduction = TruncatedSVD(
+            min(DIMENSIONS, *weights.shape), n_iter=ITERATIONS, random_state=0
+        ).fit(weights)
     weak = reduction.singular_values_ <= 1e-3 * reduction.singular_values_[0]
     reduction.components_[weak] = 0
     found = np.zeros((len(asked), DIMENSIONS))
