@@ -105,3 +105,9 @@ def test_a_case_of_another_repository_must_be_more_alike(scope, least):
 def test_a_case_at_the_same_file_is_admitted_in_its_repository_only():
     assert CONSERVATIVE.admits_case(0, ScopeLevel.REPO, same_file=True)
     assert not CONSERVATIVE.admits_case(0, ScopeLevel.GENERAL, same_file=True)
+
+
+def test_a_case_near_in_meaning_is_admitted_in_its_repository_only():
+    assert CONSERVATIVE.admits_case(0, ScopeLevel.REPO, same_file=False, similarity=0.3)
+    assert not CONSERVATIVE.admits_case(0, ScopeLevel.REPO, same_file=False, similarity=0.29)
+    assert not CONSERVATIVE.admits_case(0, ScopeLevel.GENERAL, same_file=False, similarity=0.9)
