@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from contextgraph.embedding import ActiveEmbedder, refit
+from contextgraph.errors import SpaceMismatchError
 from contextgraph.model import Scope
 from contextgraph.store import NetworkxStore
 from tests.made_bundles import made_bundle
@@ -45,7 +46,17 @@ def learned(path: Path, count: int = COUNT) -> NetworkxStore:
 
 
 def found(store: NetworkxStore) -> list[str]:
-    """What a question finds in the space that is active: the ids of the nearest runs."""
+    """What a question finds in the space that is active: the ids of the nearest runs.
+
+    Asked again when the memory was switched over in between, as the channel does.
+    """
+    try:
+        return nearest(store)
+    except SpaceMismatchError:
+        return nearest(store)
+
+
+def nearest(store: NetworkxStore) -> list[str]:
     embedder = ActiveEmbedder(store)()
     assert embedder is not None
     (asked,) = embedder.embed(["the cache of part7 fails"])
@@ -78,7 +89,7 @@ def test_two_processes_that_fit_at_once_leave_one_space(tmp_path: Path) -> None:
     store = learned(path)
     both = [refitting(path, *range(start, start + 4)) for start in (COUNT, COUNT + 4)]
     seen = set()
-    while any(process.poll() is None for process in both):
+    while None in [process.poll() for process in both]:
         space = store.active_space()
         if space:
             seen.add(space.name)
@@ -86,7 +97,7 @@ def test_two_processes_that_fit_at_once_leave_one_space(tmp_path: Path) -> None:
         time.sleep(0.05)
     for process in both:
         process.communicate()
-        assert process.returncode == 0
+    assert [process.returncode for process in both] == [0, 0]
     assert seen
     refit(store)
     assert set(found(store)) == set(store.trajectory_ids())
