@@ -7,11 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from contextgraph.config import Settings, load_settings
 from contextgraph.consolidation import Routine
-from contextgraph.embedding import refit_if_due
 from contextgraph.errors import DegradedError
 from contextgraph.model import (
     ConsolidationReport,
@@ -24,11 +23,14 @@ from contextgraph.model import (
     State,
 )
 from contextgraph.ports import GraphStore
-from contextgraph.replay import Evaluation, Moment, Walk, evaluate, evaluate_online, judge_related
 from contextgraph.retrieval import MAX_TOKENS, render
 from contextgraph.stats import MemoryStats
 from contextgraph.wiring import Parts, build
 from contextgraph.writing import Inspection, error_id, inspect_run
+
+# Judging is rare, and a quarter of the time that it takes to import a memory.
+if TYPE_CHECKING:
+    from contextgraph.replay import Evaluation, Moment, Walk
 
 
 class AgentMemory:
@@ -95,17 +97,8 @@ class AgentMemory:
         """
         self._note_exposures()
         receipt = self.writer.write(raw)
-        self.embed_if_due()
         self._routine.after_learning()
         return receipt
-
-    def embed_if_due(self) -> bool:
-        """Fit the embedding space anew where the memory has grown enough; whether it was.
-
-        Called after each run; what fails here is logged, leaves the space of before, and is tried
-        again after the next one.
-        """
-        return refit_if_due(self.store, self._now())
 
     def learn_many(self, raws: Iterable[RawTrajectory]) -> Iterator[LearnReceipt]:
         """Learn runs one by one, yielding a receipt as each is stored; a `batch`."""
@@ -113,7 +106,7 @@ class AgentMemory:
             yield from map(self.learn, raws)
 
     def batch(self) -> AbstractContextManager[None]:
-        """Within it, consolidation is put off until the memory has doubled, and to the end."""
+        """Within it, consolidation and fitting the embedding space are put off to the end."""
         return self._routine.batch()
 
     def consolidate(
@@ -190,8 +183,10 @@ class AgentMemory:
         self._note_exposures()
         return self.store.explain(node_id)
 
-    def replay(self, runs: Iterable[RawTrajectory]) -> Walk:
+    def replay(self, runs: Iterable[RawTrajectory]) -> "Walk":
         """*runs* as if live: what would be said at each moment; each is learned after it."""
+        from contextgraph.replay import Walk
+
         return Walk(self, self.loop_detector, runs)
 
     def evaluate(
@@ -201,11 +196,13 @@ class AgentMemory:
         *,
         seed: int = 0,
         advance: Callable[[], None] = lambda: None,
-    ) -> Evaluation:
+    ) -> "Evaluation":
         """How this memory, which should be empty, does on *judge* after it has learned *learn*.
 
         *advance* is called after each run.
         """
+        from contextgraph.replay import evaluate
+
         return evaluate(self, learn, judge, seed=seed, advance=advance)
 
     def evaluate_online(
@@ -214,12 +211,16 @@ class AgentMemory:
         *,
         seed: int = 0,
         advance: Callable[[], None] = lambda: None,
-    ) -> Evaluation:
+    ) -> "Evaluation":
         """How this memory, which should be empty, does on each of *runs*, then learned."""
+        from contextgraph.replay import evaluate_online
+
         return evaluate_online(self, runs, seed=seed, advance=advance)
 
-    def evaluate_related(self, folder: Path, *, seed: int = 0) -> tuple[Moment, ...]:
+    def evaluate_related(self, folder: Path, *, seed: int = 0) -> "tuple[Moment, ...]":
         """How this memory, which should be empty, finds past tasks that people linked."""
+        from contextgraph.replay import judge_related
+
         return judge_related(self, folder, seed)
 
     @staticmethod

@@ -51,16 +51,12 @@ class MemoryConsolidator:
         self._abstraction = Abstraction(store, summarizer, policy, self._likeness)
         self.policy = policy
 
-    def is_due(self, *, in_batch: bool = False) -> bool:
+    def is_due(self) -> bool:
         """True where as many trajectories were learned since the last time as make it due.
 
-        That is stored with the memory, so that processes share it. *in_batch*: only where most
-        of the memory is new.
+        That is stored with the memory, so that processes share it.
         """
-        learned = self._store.learned_since_consolidation()
-        if learned < self.policy.every:
-            return False
-        return not in_batch or learned >= self.policy.batch_share * self._store.document_count()
+        return self._store.learned_since_consolidation() >= self.policy.every
 
     def consolidate(self, progress: Progress | None = None) -> ConsolidationReport:
         """Bring the methodologies up to date; says so where another process is at it.

@@ -8,16 +8,15 @@ from datetime import timedelta
 class ConsolidationPolicy:
     """The tunable numbers.
 
-    *every* learned trajectories it is due; in a batch also only after *batch_share* of what is
-    known, so that the cost stays linear. *window* is how many of the newest runs that met an error
-    count as evidence. A remedy needs *clearances* from *runs*, the general scope *repositories*,
-    and must be what at least *share* of the runs did that got over the error. *failed_fragments* of
-    each error are kept, the newest. A methodology of confidence below *least_confidence* from fewer
-    than *least_sources* goes after *probation_chances* of having been shown.
+    *every* learned trajectories it is due. *window* is how many of the newest runs that met an
+    error count as evidence. A remedy needs *clearances* from *runs*, the general scope
+    *repositories*, and must be what at least *share* of the runs did that got over the error.
+    *failed_fragments* of each error are kept, the newest. A methodology of confidence below
+    *least_confidence* from fewer than *least_sources* goes after *probation_chances* of having
+    been shown.
     """
 
     every: int = 16
-    batch_share: float = 0.5
     window: int = 400
     clearances: int = 3
     runs: int = 2

@@ -14,8 +14,8 @@ _log = logging.getLogger(__name__)
 class Routine:
     """Consolidates after what was learned, when it is due; never raises, and says when it failed.
 
-    In a batch it is put off until the memory has doubled, and to the end: to consolidate a growing
-    memory every 16 runs would take longer than to learn them.
+    In a batch it is put off to the end: to consolidate a growing memory every 16 runs would take
+    longer than to learn them.
     """
 
     def __init__(self, consolidator: MemoryConsolidator) -> None:
@@ -26,7 +26,7 @@ class Routine:
     def after_learning(self) -> ConsolidationReport | None:
         """Consolidate if it is time to; None where it is not, or where it failed."""
         self._learned += 1
-        return self._run(lambda: self._consolidator.is_due(in_batch=self._batches > 0))
+        return None if self._batches else self._run(self._consolidator.is_due)
 
     @contextmanager
     def batch(self) -> Iterator[None]:

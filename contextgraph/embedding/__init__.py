@@ -1,7 +1,7 @@
 """Embedding: texts, embedder, vectors; and the space in which a memory is searched."""
 
 from contextgraph.embedding.active import ActiveEmbedder
-from contextgraph.embedding.fitting import embed_missing, fit_due, refit, refit_if_due
+from contextgraph.embedding.fitting import embed_missing, fit_due, refit
 from contextgraph.embedding.runs import embed_run, embedded
 from contextgraph.embedding.tfidf import TfidfModel, fit
 
@@ -14,5 +14,4 @@ __all__ = [
     "fit",
     "fit_due",
     "refit",
-    "refit_if_due",
 ]

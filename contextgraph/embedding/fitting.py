@@ -1,13 +1,9 @@
 """When a memory's own TF-IDF space is due, and how it takes the place of the one before."""
 
-import logging
-from datetime import datetime, timedelta
 from itertools import chain
-from uuid import uuid4
 
 from contextgraph.embedding.runs import embed_run
 from contextgraph.embedding.tfidf import MAKER, fit
-from contextgraph.errors import ContextGraphError
 from contextgraph.model import RunTexts, Space
 from contextgraph.ports import Embedder, GraphStore, VectorStore
 
@@ -16,10 +12,6 @@ FIRST_RUNS = 16
 # Ids are fingerprints, so those that come first are a random sample, always the same.
 MOST_RUNS = 1_000
 _RUNS_AT_ONCE = 256
-# Fitting and embedding 100,000 fragments takes about half a minute.
-_LEASE = timedelta(minutes=10)
-
-_log = logging.getLogger(__name__)
 
 
 def fit_due(store: GraphStore) -> bool:
@@ -34,27 +26,6 @@ def fit_due(store: GraphStore) -> bool:
     if active is None:
         return True
     return active.name.startswith(f"{MAKER}/") and runs >= 2 * active.runs
-
-
-def refit_if_due(store: GraphStore, now: datetime) -> bool:
-    """`refit` where that is due and nobody else is at work on the memory; whether it was done.
-
-    What fails leaves the space of before, and is tried again when this is next called.
-    """
-    try:
-        if not fit_due(store):
-            return False
-        holder = f"fit {uuid4().hex}"
-        if store.take_lease(holder, now, now + _LEASE):
-            return False
-        try:
-            refit(store)
-            return True
-        finally:
-            store.return_lease(holder)
-    except ContextGraphError as error:
-        _log.warning("the embedding space stays as it was: %s", error)
-        return False
 
 
 def refit(store: GraphStore) -> str:

@@ -44,9 +44,9 @@ def inspect_run(raw: RawTrajectory) -> Inspection:
     return Inspection(read, fragments_of(read, trajectory_id(raw)))
 
 
-def bundle_of(raw: RawTrajectory, learned_at: datetime, known_as: str | None = None) -> Bundle:
-    """All that *raw* teaches; *known_as* is its id where it was learned before (and masked)."""
-    identity = known_as or trajectory_id(raw)
+def bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None = None) -> Bundle:
+    """All that *raw* teaches; *identity* is its id where that is known, as of a masked run."""
+    identity = identity or trajectory_id(raw)
     clean, exposures = masked(raw)
     read = trace(clean)
     fragments = fragments_of(read, identity)

@@ -37,7 +37,7 @@ class MemoryWriter:
                 known.error_patterns,
                 known.to_embed,
             )
-        bundle = self._embedded(bundle_of(raw, self._now()))
+        bundle = self._embedded(bundle_of(raw, self._now(), identity))
         return _receipt(bundle, self._store.add_bundle(bundle))
 
     def rewrite(self, identity: str) -> LearnReceipt | None:
@@ -48,7 +48,7 @@ class MemoryWriter:
         )
         if before is None or raw is None:
             return None
-        bundle = renewed(bundle_of(raw, self._now(), known_as=identity), before)
+        bundle = renewed(bundle_of(raw, self._now(), identity), before)
         bundle = self._embedded(bundle)
         self._store.replace_bundle(bundle)
         return _receipt(bundle, LearnStatus.UPDATED)

@@ -70,7 +70,7 @@ def test_a_run_keeps_its_id_whatever_a_reader_or_a_judge_adds(raw, outcome, text
 @given(RUNS)
 def test_learning_from_the_stored_run_gives_the_same_bundle(raw):
     bundle = bundle_of(raw, NOON)
-    assert bundle_of(bundle.raw, NOON, known_as=bundle.trajectory.id) == bundle
+    assert bundle_of(bundle.raw, NOON, identity=bundle.trajectory.id) == bundle
 
 
 @given(st.text(max_size=200))

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State
-from contextgraph.embedding import embed_missing, embedded, fit_due, refit, refit_if_due
+from contextgraph.embedding import embed_missing, embedded, fit_due, refit
 from contextgraph.embedding.active import ActiveEmbedder
 from contextgraph.embedding.fitting import FIRST_RUNS
 from contextgraph.errors import EmbeddingError, SpaceMismatchError, StoreError
@@ -81,14 +81,6 @@ def test_a_space_that_was_not_fitted_on_the_memory_stays(memory: AgentMemory) ->
     memory.store.switch_space("openai/small@2")
     assert learn(memory, range(FIRST_RUNS + 1)) == [1] * (FIRST_RUNS + 1)
     assert not fit_due(memory.store)
-
-
-def test_whoever_holds_the_lease_works_alone(memory: AgentMemory) -> None:
-    memory.store.take_lease("another", NOW, NOW + timedelta(minutes=1))
-    for number in range(FIRST_RUNS):
-        memory.writer.write(issue(number))
-    assert not refit_if_due(memory.store, NOW)
-    assert refit_if_due(memory.store, NOW + timedelta(minutes=2))
 
 
 def test_meaning_finds_a_task_that_shares_few_words(memory: AgentMemory) -> None:

@@ -91,7 +91,7 @@ def test_an_id_does_not_depend_on_what_is_masked():
     other = run([("deploy", "using <secret:aws-access-key>", 0)])
     assert trajectory_id(one) != trajectory_id(other)
     stored = bundle_of(one, NOON)
-    again = bundle_of(stored.raw, NOON, known_as=stored.trajectory.id)
+    again = bundle_of(stored.raw, NOON, identity=stored.trajectory.id)
     assert again.trajectory.id == stored.trajectory.id
 
 
