@@ -25,6 +25,7 @@ def rows(
         with AgentMemory.open(str(path)) as memory:
             for bundle in bundles(found, size):
                 memory.store.add_bundle(bundle)
+            memory.consolidate()
             floor = _lookup_floor(path)
             scoped = _states(found, seed, "acme/shop0")
             yield from _measured(memory, scoped, f"query in scope, {size:,} fragments", floor, size)
@@ -39,7 +40,7 @@ def _measured(
 ) -> Iterator[Row]:
     memory.query(states[0])
     taken = latencies([partial(memory.query, state) for state in states])
-    name = "one lookup by index"
+    name = "reading one run by its id"
     for share in (0.5, 0.95):
         value = percentile(taken, share)
         budget = "10 ms" if share > 0.9 and size == 100_000 else ""
@@ -58,7 +59,7 @@ def _states(found: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]
 
 def _lookup_floor(path: Path) -> float:
     connection = sqlite3.connect(path)
-    ids = [row[0] for row in connection.execute("SELECT id FROM fragment LIMIT 200")]
+    ids = [row[0] for row in connection.execute("SELECT id FROM trajectory LIMIT 200")]
     calls: list[Callable[[], object]] = [partial(_lookup, connection, identity) for identity in ids]
     middle = percentile(latencies(calls), 0.5)
     connection.close()
@@ -67,7 +68,7 @@ def _lookup_floor(path: Path) -> float:
 
 def _lookup(connection: sqlite3.Connection, identity: str) -> object:
     return connection.execute(
-        "SELECT * FROM fragment WHERE tenant = 1 AND id = ?", (identity,)
+        "SELECT * FROM trajectory WHERE tenant = 1 AND id = ?", (identity,)
     ).fetchone()
 
 

@@ -46,10 +46,9 @@ def by_task(query: Query, store: RetrievalStore) -> Findings:
     """Past runs of the same repository, those of the same type of task first."""
     if not query.state.repo or not query.task_words:
         return Findings()
-    found = [
-        *store.trajectories_for_task(query.task_type, query.scope, OVERFETCH),
-        *store.trajectories_for_task(None, query.scope, OVERFETCH),
-    ]
+    found = store.trajectories_for_task(query.task_type, query.scope, OVERFETCH)
+    if len(found) < ENOUGH:
+        found = [*found, *store.trajectories_for_task(None, query.scope, OVERFETCH)]
     return Findings(cases=ranked_cases(query, found))
 
 

@@ -46,12 +46,10 @@ def overlap(asked: Mapping[str, float], text: str) -> float:
         return 0.0
     counted = word_counts(text)
     norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
-    found = sum(
-        weight * counted[word] * (_K1 + 1) / (counted[word] + norm)
-        for word, weight in asked.items()
-        if word in counted
-    )
-    return found / most
+    # In a fixed order: floating-point sums depend on it.
+    shared = sorted(asked.keys() & counted.keys())
+    found = sum(asked[word] * counted[word] / (counted[word] + norm) for word in shared)
+    return found * (_K1 + 1) / most
 
 
 @lru_cache(_REMEMBERED_TEXTS)
