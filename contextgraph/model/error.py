@@ -1,6 +1,6 @@
 """Errors: what one observation shows, and the pattern that many share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -17,6 +17,10 @@ class Family(StrEnum):
     TIMEOUT = "timeout"
     ENVIRONMENT = "environment"
     BUILD = "build"
+
+
+# Where an exception shows does not change what it is: a test runner reports those of the program.
+EXCEPTIONS = frozenset({Family.PYTHON_EXCEPTION, Family.TEST_FAILURE, Family.SYNTAX_ERROR})
 
 
 class SignatureLevel(StrEnum):
@@ -43,12 +47,20 @@ class ErrorSignature:
     keywords: tuple[str, ...] = ()
     location: str | None = None
 
+    def variants(self) -> tuple["ErrorSignature", ...]:
+        """This signature, then the same exception as the other families of exceptions show it."""
+        others = sorted(EXCEPTIONS - {self.family}) if self.family in EXCEPTIONS else ()
+        return (self, *(replace(self, family=family) for family in others))
+
     def agreement(self, other: "ErrorSignature") -> SignatureLevel | None:
-        """The most exact level at which both agree; None where even the families differ."""
-        if self.family is not other.family:
-            return None
+        """The most exact level at which both agree; None where even the families differ.
+
+        One exception, shown by itself and reported by a test runner, agrees all the same.
+        """
         if self.error_type != other.error_type:
-            return SignatureLevel.FAMILY
+            return SignatureLevel.FAMILY if self.family is other.family else None
+        if self.family is not other.family and not {self.family, other.family} <= EXCEPTIONS:
+            return None
         if self.template != other.template:
             return SignatureLevel.TYPE
         same_place = self.location is not None and self.location == other.location

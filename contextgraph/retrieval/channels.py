@@ -34,9 +34,9 @@ def by_error(query: Query, store: RetrievalStore) -> Findings:
     if signature is None:
         return Findings()
     found: list[RecoveryCandidate] = []
-    for scope, level in product(query.scopes, _LEVELS):
+    for scope, level, variant in product(query.scopes, _LEVELS, signature.variants()):
         if len(found) < ENOUGH:
-            found += store.recoveries_for_error(signature, level, scope, OVERFETCH)
+            found += store.recoveries_for_error(variant, level, scope, OVERFETCH)
     return Findings(
         recoveries=ranked_recoveries(query, found), methodologies=methodologies_for(query, store)
     )

@@ -36,7 +36,11 @@ def methodologies_for(query: Query, store: RetrievalStore) -> tuple[MethodologyH
     signature = query.signature
     if signature is None:
         return ()
-    found = store.methodologies_for_error(signature, query.scope, _MOST)
+    asked = (
+        store.methodologies_for_error(variant, query.scope, _MOST)
+        for variant in signature.variants()
+    )
+    found = next(filter(None, asked), ())
     hits = [MethodologyHit(one, _evidence(one)) for one in found if _fits(one, query, signature)]
     return tuple(sorted(hits, key=lambda hit: (-hit.evidence, hit.methodology.id)))
 

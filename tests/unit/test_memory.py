@@ -42,6 +42,28 @@ def test_what_cleared_an_error_in_one_run_is_said_to_the_next(memory):
     assert solution.why.trajectories == (solution.trajectory_id,)
 
 
+def test_an_exception_that_a_test_runner_reported_helps_where_it_is_shown_by_itself(memory):
+    report = (
+        f"E\n{'=' * 70}\nERROR: test_total (unittest.loader._FailedTest.test_total)\n{'-' * 70}\n"
+    )
+    report += f"ImportError: Failed to import test module: test_total\n{NO_MODULE}\n\n{'-' * 70}\n"
+    report += "Ran 1 test in 0.000s\n\nFAILED (errors=1)\n"
+    memory.learn(
+        run(
+            [
+                ("python -m unittest", report, 1),
+                (
+                    "PYTHONPATH=lib python -m unittest",
+                    f"{'-' * 70}\nRan 1 test in 0.001s\n\nOK\n",
+                    0,
+                ),
+            ]
+        )
+    )
+    (solution,) = memory.query(STATE).error_solutions
+    assert "PYTHONPATH=lib" in solution.description
+
+
 def test_learning_twice_changes_nothing(memory):
     first = memory.learn(recovering_run())
     before = memory.query(STATE)

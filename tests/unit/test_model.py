@@ -55,3 +55,15 @@ def test_errors_agree_up_to_the_level_at_which_they_differ(other, level):
 def test_two_errors_without_a_place_do_not_share_one():
     nowhere = signature(location=None)
     assert nowhere.agreement(nowhere) is SignatureLevel.TEMPLATE
+
+
+def test_an_exception_is_the_same_whether_a_test_runner_reports_it_or_not():
+    shown = signature(family=Family.PYTHON_EXCEPTION, error_type="KeyError")
+    reported = signature(family=Family.TEST_FAILURE, error_type="KeyError", location="t.py:9")
+    assert shown.agreement(reported) is SignatureLevel.TEMPLATE
+    assert {variant.family for variant in shown.variants()} == {
+        Family.PYTHON_EXCEPTION,
+        Family.TEST_FAILURE,
+        Family.SYNTAX_ERROR,
+    }
+    assert signature(family=Family.SHELL).variants() == (signature(family=Family.SHELL),)
