@@ -1,5 +1,6 @@
 """Evidence, 0 to 1, computed from stored text alone: every store gives the same."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
@@ -17,6 +18,7 @@ from contextgraph.text import words
 # The head of an issue says what it is about; logs and code follow.
 TASK_CHARS = 2_000
 _REMEMBERED_TEXTS = 4_096
+_NUMBER = re.compile(r"\b\d+\b")
 
 # BM25 (Robertson & Zaragoza 2009) with the usual constants; the reference length stands for the
 # average document, which a growing memory would have to recompute.
@@ -56,6 +58,12 @@ def overlap(asked: Mapping[str, float], text: str) -> float:
 def word_counts(text: str) -> Counter[str]:
     """The words in the head of *text* with their counts, in order; not to be changed."""
     return Counter(words(text[:TASK_CHARS]))
+
+
+@lru_cache(_REMEMBERED_TEXTS)
+def gist(advice: str) -> str:
+    """What makes two advices the same: their words, whatever line numbers and counts they name."""
+    return " ".join(words(_NUMBER.sub("", advice)))
 
 
 def likeness(one: Collection[str], other: Iterable[str]) -> float:

@@ -1,10 +1,8 @@
 """From the recoveries that channels found to the solutions that are shown."""
 
-import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
 from itertools import chain
 
 from contextgraph.governance import quarantined, trust
@@ -14,11 +12,9 @@ from contextgraph.retrieval.findings import RecoveryHit
 from contextgraph.retrieval.fuse import final_score, fuse, newest_first
 from contextgraph.retrieval.gate import Gate
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.score import scope_level
-from contextgraph.text import words
+from contextgraph.retrieval.score import gist, scope_level
 
 NAMED_RUNS = 10
-_NUMBER = re.compile(r"\b\d+\b")
 
 Rankings = Mapping[str, Sequence[RecoveryHit]]
 
@@ -31,7 +27,7 @@ def solutions_of(
     The same advice from several runs is one solution, supported by all of them.
     """
     ranked = {
-        name: [(_advice(hit.candidate.recovered.what), hit) for hit in hits]
+        name: [(gist(hit.candidate.recovered.what), hit) for hit in hits]
         for name, hits in found.items()
     }
     groups: dict[str, list[RecoveryHit]] = {}
@@ -70,12 +66,6 @@ def _one_of_each(
         if advice in admitted:
             best.setdefault(advice, hit.evidence)
     return list(best.items())
-
-
-@lru_cache(4096)
-def _advice(what: str) -> str:
-    """What makes two advices the same: their words, whatever the line numbers."""
-    return " ".join(words(_NUMBER.sub("", what)))
 
 
 def _solution(

@@ -1,6 +1,5 @@
 """From methodologies that resolve the error to the suggestions that are shown."""
 
-import re
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
@@ -19,11 +18,11 @@ from contextgraph.ports import ExposureStore, RetrievalStore
 from contextgraph.retrieval.findings import MethodologyHit
 from contextgraph.retrieval.gate import Gate
 from contextgraph.retrieval.query import Query
-from contextgraph.text import subject_of, words
+from contextgraph.retrieval.score import gist
+from contextgraph.text import subject_of
 
 _MOST = 64
 _NAMED_RUNS = 10
-_NUMBER = re.compile(r"\d+")
 
 # What a methodology is about: of this very message, of this repository, of the error in general.
 _OF_MESSAGE_HERE, _OF_MESSAGE, _OF_REPO, _GENERAL = 0.95, 0.85, 0.75, 0.6
@@ -81,9 +80,9 @@ def _evidence(methodology: Methodology) -> float:
 
 
 def _advice(methodology: Methodology) -> str:
-    """What makes two advices the same: the words of what they say first, whatever the counts."""
+    """What makes two methodologies the same advice: the gist of their first remedy."""
     first = methodology.strategy.partition(" (2) ")[0].removeprefix("(1) ")
-    return " ".join(words(_NUMBER.sub("", first)))
+    return gist(first)
 
 
 def _suggestion(hit: MethodologyHit, rank: ChannelRank, trusted: float) -> Suggestion:
