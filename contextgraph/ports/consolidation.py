@@ -1,0 +1,99 @@
+"""Keeping methodologies, and saying what has yet to be consolidated."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from contextgraph.model import (
+    ErrorHistory,
+    Methodology,
+    MethodologyGroup,
+    ResolvedBy,
+    SimilarTo,
+    Summary,
+    Unconsolidated,
+)
+from contextgraph.ports.exposures import ExposureStore
+from contextgraph.ports.retrieval import RetrievalStore
+
+
+class Summarizer(Protocol):
+    """Puts into words what clearances of one kind of error have in common."""
+
+    def summarise(self, group: MethodologyGroup) -> Summary:
+        """When *group* applies and what to do.
+
+        One that depends on a model that may fail falls back to a template, and says so in
+        `Summary.made_by`.
+        """
+
+
+class MethodologyStore(Protocol):
+    """Keeps methodologies; those that are retired are tombstones, and never found for an error."""
+
+    def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
+        """Those of these ids, by id."""
+
+    def methodology_ids(self) -> Sequence[str]:
+        """All ids, ascending, tombstones as well."""
+
+    def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
+        """The errors that a methodology resolves, by their ids."""
+
+
+class ConsolidationStore(MethodologyStore, Protocol):
+    """Says what has yet to be consolidated, and lets one work at a time."""
+
+    def learned_since_consolidation(self) -> int:
+        """How many trajectories were learned or updated since the last consolidation."""
+
+    def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
+        """Take the lease; where another *holder* has one that has not expired, when that does."""
+
+    def return_lease(self, holder: str) -> None:
+        """Give the lease back; harmless where another has taken it meanwhile."""
+
+    def unconsolidated(self, after: int | None = None) -> Unconsolidated:
+        """What changed since the last consolidation, or revision *after*; error ids ascending."""
+
+    def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
+        """How the newest *runs* that met an error went with it; None where none did."""
+
+    def methodologies_of_error(self, error_id: str) -> Sequence[Methodology]:
+        """Those abstracted from an error, by id, tombstones as well."""
+
+    def methodologies_of_type(self, error_id: str) -> Sequence[Methodology]:
+        """Those of all errors of the family and type of this one, by id, tombstones as well."""
+
+    def put_methodologies(
+        self,
+        methodologies: Sequence[Methodology],
+        removed: Sequence[str],
+        resolved: Sequence[ResolvedBy],
+        similar: Sequence[SimilarTo],
+    ) -> int:
+        """Write all of it in one transaction; how many fragments were found alike.
+
+        *resolved* take the place of edges between the same two; retired methodologies keep none.
+        Those that a removed methodology had superseded go as well, and their
+        errors count as changed.
+        """
+
+    def prune_failed_fragments(self, error_ids: Sequence[str], keep: int) -> int:
+        """Delete failed attempts at each of these errors beyond the newest *keep*; how many.
+
+        None that cleared an error goes.
+        """
+
+    def remove_orphans(self) -> int:
+        """Delete methodologies that no fragment supports, tombstones excepted; how many."""
+
+    def shown_methodologies(self) -> Sequence[str]:
+        """Ids of methodologies of which it was reported whether they helped, ascending."""
+
+    def mark_consolidated(self, revision: int) -> None:
+        """Note that what changed up to *revision* is consolidated."""
+
+
+class LearntStore(ConsolidationStore, ExposureStore, RetrievalStore, Protocol):
+    """What consolidation needs of a store."""

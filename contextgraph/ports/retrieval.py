@@ -1,0 +1,101 @@
+"""Proposing candidates for the channels."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from contextgraph.model import (
+    ErrorSignature,
+    ErrorTally,
+    FragmentCandidate,
+    Methodology,
+    Near,
+    Phase,
+    RecoveryCandidate,
+    Scope,
+    SignatureLevel,
+    TaskType,
+    Trajectory,
+)
+from contextgraph.vectors import Vector
+
+
+class RetrievalStore(Protocol):
+    """Proposes candidates for the channels.
+
+    Of *words*, the eight rarest known ones count (ties by the word). The relevance of a text is the
+    sum of what those it has are worth: 1 + round(1000 ln((1 + N) / n)), where n of all N texts of
+    its kind have the word.
+    """
+
+    def recoveries_for_error(
+        self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        """Recoveries whose error agrees with *signature* at least at *level* (not PLACE).
+
+        Verified ones first, then the newest run (`Trajectory.seen_at`), then by fragment id,
+        error id, error step.
+        """
+
+    def recoveries_for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        """Recoveries whose error message or description has any of *words*, most relevant first."""
+
+    def trajectories_for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        """Runs of this type of task (None: of any), solved ones first, then the newest."""
+
+    def trajectories_for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        """Runs whose task or summary has any of *words*, most relevant first."""
+
+    def fragments_for_state(
+        self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
+    ) -> Sequence[FragmentCandidate]:
+        """Fragments of this phase (None: any) that touch a file of this name, newest run first.
+
+        *file_name* is the last part of a path, as agents name one file in several ways; a fragment
+        touches its `files` and its `open_file`. None: any fragment.
+        """
+
+    def nearest_trajectories(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[Trajectory]]:
+        """Runs by the cosine of their vector with *vector*, highest first.
+
+        Cosines that are the same when rounded to four decimals tie. Raises `SpaceMismatchError`
+        where *vector* is not of the active space.
+        """
+
+    def nearest_fragments(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[FragmentCandidate]]:
+        """Fragments, in the same order."""
+
+    def nearest_recoveries(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[RecoveryCandidate]]:
+        """The recoveries of the *limit* nearest fragments, those of one by error id and step."""
+
+    def methodologies_for_error(
+        self, signature: ErrorSignature, scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        """Those that resolve the error of this template, of the repository of *scope* or general.
+
+        Those of a repository first, then by support, highest first. None that was derived from a
+        run that *scope* hides.
+        """
+
+    def document_count(self) -> int:
+        """How many trajectories there are: the N to `word_frequencies`."""
+
+    def word_frequencies(self, words: Sequence[str]) -> Mapping[str, int]:
+        """In how many trajectories (task or summary) each word occurs; 0 for unknown ones."""
+
+    def common_errors(self, phase: Phase | None, scope: Scope, limit: int) -> Sequence[ErrorTally]:
+        """Errors met in fragments of *phase* (None: any), those of most runs first."""
+
+    def error_tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
+        """How the error of this template went within *scope*; None where it was never met."""
