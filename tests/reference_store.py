@@ -202,10 +202,11 @@ class ReferenceStore:
     def space_model(self, space: str) -> bytes | None:
         return self.spaces[space][1] if space in self.spaces else None
 
-    def texts_to_embed(self, limit: int, space: str | None = None) -> Sequence[RunTexts]:
-        if space is not None:
-            self._known(space)
-        wanted = [run for run in sorted(self.bundles) if (space, run) not in self.vectors]
+    def texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Sequence[RunTexts]:
+        later = [run for run in sorted(self.bundles) if run > after]
+        wanted = [run for run in later if (space, run) not in self.vectors]
         return [self.bundles[run].texts for run in wanted[:limit]]
 
     def prepare_space(self, space: Space, model: bytes | None) -> None:

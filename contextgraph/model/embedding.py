@@ -24,13 +24,15 @@ class NodeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """An embedding space of a memory, and how many of its *runs* it was fitted on.
+    """An embedding space of a memory, and how many of its *runs* it was fitted or calibrated on.
 
-    *runs* is 0 for a space that is the same for every memory.
+    *runs* is 0 while it was not. *alike* is the cosine from which the tasks of two runs of one
+    repository are alike; None while that is not known.
     """
 
     name: str
     runs: int
+    alike: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,18 @@ class VectorStore(Protocol):
     def space_model(self, space: str) -> bytes | None:
         """What was stored with the space of this name."""
 
-    def texts_to_embed(self, limit: int, space: str | None = None) -> Sequence[RunTexts]:
-        """The texts of runs, by id: of all, or of those that have no vectors in *space* yet."""
+    def texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Sequence[RunTexts]:
+        """The texts of runs, by id: of all, or of those that have no vectors in *space* yet.
+
+        Only of ids greater than *after*. Where no room was made for *space*, no run has any.
+        """
 
     def prepare_space(self, space: Space, model: bytes | None) -> None:
         """Make room for vectors of *space* and keep its *model*; the active space stays.
 
-        Where there is room already, only `Space.runs` is taken over.
+        Where there is room already, only `Space.runs` and `Space.alike` are taken over.
         """
 
     def add_vectors(self, vectors: Mapping[str, RunVectors]) -> None:

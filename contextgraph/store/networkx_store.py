@@ -205,9 +205,11 @@ class NetworkxStore:
         with self._reading() as (connection, tenant):
             return spaces.model(connection, tenant, space)
 
-    def texts_to_embed(self, limit: int, space: str | None = None) -> Sequence[RunTexts]:
+    def texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Sequence[RunTexts]:
         with self._reading() as (connection, tenant):
-            return spaces.texts_to_embed(connection, tenant, limit, space)
+            return spaces.texts_to_embed(connection, tenant, limit, space, after)
 
     def prepare_space(self, space: Space, model: bytes | None) -> None:
         with self._writing() as (connection, tenant):

@@ -170,6 +170,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             tenant INTEGER NOT NULL, PRIMARY KEY (exposure, item)) WITHOUT ROWID""",
         "CREATE INDEX exposed_item_of ON exposed_item (tenant, item)",
     ),
+    # From which cosine two tasks are alike, where that was found out.
+    ("ALTER TABLE space ADD COLUMN alike REAL",),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20

@@ -33,9 +33,9 @@ class Active:
 def active(connection: Connection, tenant: int) -> Active | None:
     """The active space."""
     row = connection.execute(
-        "SELECT key, name, runs FROM space WHERE tenant = ? AND active", (tenant,)
+        "SELECT key, name, runs, alike FROM space WHERE tenant = ? AND active", (tenant,)
     ).fetchone()
-    return None if row is None else Active(row[0], Space(row[1], row[2]))
+    return None if row is None else Active(row[0], Space(*row[1:]))
 
 
 def active_for(connection: Connection, tenant: int, vector: Vector) -> Active:
@@ -60,13 +60,13 @@ def model(connection: Connection, tenant: int, name: str) -> bytes | None:
 
 
 def prepare(connection: Connection, tenant: int, space: Space, data: bytes | None) -> None:
-    """Make room for vectors of *space*; where there is room already, note its runs."""
+    """Make room for vectors of *space*; where there is room already, note how it was fitted."""
     dimensions_of(space.name)
     is_new = _key(connection, tenant, space.name) is None
     connection.execute(
-        "INSERT INTO space (tenant, name, runs, active) VALUES (?, ?, ?, 0) "
-        "ON CONFLICT DO UPDATE SET runs = excluded.runs",
-        (tenant, space.name, space.runs),
+        "INSERT INTO space (tenant, name, runs, alike, active) VALUES (?, ?, ?, ?, 0) "
+        "ON CONFLICT DO UPDATE SET runs = excluded.runs, alike = excluded.alike",
+        (tenant, space.name, space.runs, space.alike),
     )
     if is_new and data is not None:
         key = _known(connection, tenant, space.name)
@@ -103,15 +103,16 @@ def insert(connection: Connection, run: Run, vectors: RunVectors) -> None:
 
 
 def texts_to_embed(
-    connection: Connection, tenant: int, limit: int, name: str | None
+    connection: Connection, tenant: int, limit: int, name: str | None, after: str
 ) -> list[RunTexts]:
     """The texts of runs by id, of those without vectors in the space *name* where one is given."""
-    asked = {"tenant": tenant, "limit": max(0, limit)}
-    if name is not None:
-        asked["space"] = _known(connection, tenant, name)
+    asked: dict[str, str | int] = {"tenant": tenant, "limit": max(0, limit), "after": after}
+    space = None if name is None else _key(connection, tenant, name)
+    if space is not None:
+        asked["space"] = space
     found = connection.execute(
-        f"SELECT t.id, t.key FROM trajectory t WHERE t.tenant = :tenant "
-        f"{'' if name is None else _NOT_EMBEDDED} ORDER BY t.id LIMIT :limit",
+        f"SELECT t.id, t.key FROM trajectory t WHERE t.tenant = :tenant AND t.id > :after "
+        f"{'' if space is None else _NOT_EMBEDDED} ORDER BY t.id LIMIT :limit",
         asked,
     ).fetchall()
     return [_texts(connection, tenant, *row) for row in found]

@@ -100,10 +100,13 @@ class Memories(RuleBasedStateMachine):
     @rule(
         space=st.sampled_from(SPACES),
         runs=st.integers(0, 9),
+        alike=st.none() | st.floats(0, 1),
         model=st.none() | st.binary(max_size=4),
     )
-    def prepare_space(self, space: Space, runs: int, model: bytes | None) -> None:
-        space = replace(space, runs=runs)
+    def prepare_space(
+        self, space: Space, runs: int, alike: float | None, model: bytes | None
+    ) -> None:
+        space = replace(space, runs=runs, alike=alike)
         for store in (self.reference, self.other_process, self.memory):
             store.prepare_space(space, model)
 
@@ -133,10 +136,10 @@ class Memories(RuleBasedStateMachine):
         self.agree(lambda store: store.nearest_fragments(asked, scope, limit))
         self.agree(lambda store: store.nearest_recoveries(asked, scope, limit))
 
-    @rule(limit=limits)
-    def ask_for_texts(self, limit: int) -> None:
-        for space in (None, *self.reference.spaces):
-            self.agree(lambda store, space=space: store.texts_to_embed(limit, space))
+    @rule(limit=limits, after=st.sampled_from(("", *TRAJECTORY_IDS)))
+    def ask_for_texts(self, limit: int, after: str) -> None:
+        for space in (None, *(space.name for space in SPACES)):
+            self.agree(lambda store, space=space: store.texts_to_embed(limit, space, after))
 
     @rule(scope=scopes(), limit=limits)
     def ask_for_errors(self, scope: Scope, limit: int) -> None:
