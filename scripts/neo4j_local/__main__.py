@@ -1,0 +1,119 @@
+"""scripts/neo4j: real Neo4j servers on this machine, loopback only."""
+
+import argparse
+import json
+import re
+import sys
+import time
+
+from scripts.neo4j_local.life import running, start, stop
+from scripts.neo4j_local.record import Server, all_records
+from scripts.neo4j_local.release import DEFAULT, PINNED, UnavailableError, release
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def main() -> int:
+    """Do what the arguments say; 1 where no server can be had, or there is none to stop."""
+    arguments = _parser().parse_args()
+    try:
+        done: int = arguments.run(arguments)
+    except UnavailableError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return done
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/neo4j", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="start|stop|status")
+    starting = commands.add_parser("start", help="start one, wait until it answers, print where")
+    starting.set_defaults(run=_start)
+    starting.add_argument("--version", default=DEFAULT, help=f"{', '.join(PINNED)}, or a full one")
+    starting.add_argument("--heap", default="512m", help="memory of the server (512m)")
+    starting.add_argument("--browser", action="store_true", help="serve Neo4j Browser (5.26)")
+    starting.add_argument("--owner", type=int, default=0, help="a process: of no use after its end")
+    stopping = commands.add_parser("stop", help="stop it and delete its data")
+    stopping.set_defaults(run=_stop)
+    stopping.add_argument("--keep", action="store_true", help="keep data, ports and password")
+    stopping.add_argument("--all", action="store_true", help="stop all")
+    for command in (starting, stopping):
+        command.add_argument("--name", type=_name, default="default", help="for several at once")
+    telling = commands.add_parser("status", help="what runs now")
+    telling.set_defaults(run=_status)
+    for command in (starting, telling):
+        command.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _name(text: str) -> str:
+    if not NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r}: letters, digits, '.', '_' and '-' only")
+    return text
+
+
+def _start(arguments: argparse.Namespace) -> int:
+    began = time.monotonic()
+    server = start(
+        release(arguments.version),
+        arguments.name,
+        browser=arguments.browser,
+        heap=arguments.heap,
+        owner=arguments.owner,
+    )
+    took = time.monotonic() - began
+    print(f"neo4j {server.version} answers, after {took:.1f} s", file=sys.stderr)
+    print(json.dumps(_told(server)) if arguments.json else _settings(server))
+    return 0
+
+
+def _stop(arguments: argparse.Namespace) -> int:
+    found = [server for server in all_records() if arguments.all or server.name == arguments.name]
+    for server in found:
+        stop(server, keep=arguments.keep)
+    if not found and not arguments.all:
+        print(f"there is no server called {arguments.name}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    found = running()
+    if arguments.json:
+        print(json.dumps([_told(server) for server in found]))
+        return 0
+    for server in found:
+        print(f"{server.name}: neo4j {server.version} at {server.uri}")
+    if not found:
+        print("no server runs")
+    return 0
+
+
+def _told(server: Server) -> dict[str, str | int]:
+    """The JSON object of *server*."""
+    return {
+        "name": server.name,
+        "version": server.version,
+        "uri": server.uri,
+        "user": server.user,
+        "password": server.password,
+        "http": server.http,
+        "pid": server.pid,
+        "container": server.container,
+    }
+
+
+def _settings(server: Server) -> str:
+    """Lines for ``eval``."""
+    settings = {
+        "NEO4J_URI": server.uri,
+        "NEO4J_USERNAME": server.user,
+        "NEO4J_PASSWORD": server.password,
+    }
+    if server.http:
+        settings["NEO4J_HTTP"] = server.http
+    return "\n".join(f"export {name}={value}" for name, value in settings.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""`scripts/neo4j`: the servers that tests and developers get."""
+
+import json
+import os
+import subprocess
+from typing import LiteralString
+
+import pytest
+from neo4j import GraphDatabase
+from neo4j.exceptions import AuthError
+
+from tests.server import ENVIRONMENT, SCRIPT, Neo4jServer
+
+
+def script(*arguments: str, **changed: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [SCRIPT, *arguments], env=ENVIRONMENT | changed, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_server_answers_and_wants_its_password(neo4j: Neo4jServer) -> None:
+    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+        driver.execute_query("CREATE (:Probe)", database_="neo4j")
+        assert not neo4j.is_empty()
+    with (
+        GraphDatabase.driver(neo4j.uri, auth=("neo4j", "guessed")) as driver,
+        pytest.raises(AuthError),
+    ):
+        driver.verify_connectivity()
+
+
+def test_each_test_gets_an_empty_database(neo4j: Neo4jServer) -> None:
+    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+        driver.execute_query("CREATE CONSTRAINT one FOR (n:Probe) REQUIRE n.id IS UNIQUE")
+        driver.execute_query("CREATE (:Probe {id: 1})")
+        neo4j.empty()
+        left = driver.execute_query("SHOW INDEXES YIELD type WHERE type <> 'LOOKUP'").records
+        assert left == []
+    assert neo4j.is_empty()
+
+
+def test_a_server_keeps_its_data_and_goes_with_its_owner(neo4j_server: Neo4jServer) -> None:
+    """Beside the server of the session: several run at once, each with a name."""
+    name = f"kept-{os.getpid()}"
+    owner = subprocess.Popen(["sleep", "600"])
+    start = ("start", "--json", "--name", name, "--owner", str(owner.pid))
+    try:
+        first = json.loads(script(*start).stdout)
+        query(first, "CREATE (:Probe {id: 7})")
+        assert script("stop", "--name", name, "--keep").returncode == 0
+        assert name not in script("status").stdout
+        again = json.loads(script(*start).stdout)
+        assert (again["uri"], again["password"]) == (first["uri"], first["password"])
+        assert query(first, "MATCH (n:Probe) RETURN n.id AS id") == [{"id": 7}]
+        assert f"{name}: neo4j {again['version']} at {first['uri']}" in script("status").stdout
+    finally:
+        owner.kill()
+        owner.wait()
+    assert name not in script("status").stdout
+    assert script("stop", "--name", name).returncode == 1
+
+
+def query(server: dict[str, str], text: LiteralString) -> list[dict[str, object]]:
+    with GraphDatabase.driver(server["uri"], auth=(server["user"], server["password"])) as driver:
+        return [record.data() for record in driver.execute_query(text).records]
+
+
+def test_what_is_missing_is_said_in_one_line() -> None:
+    said = script("start", "--version", "5.27")
+    assert said.returncode == 1
+    assert said.stderr == "neo4j 5.27: not a version; known: 5.26, 2026.09, or a full one\n"
