@@ -18,15 +18,19 @@ from contextgraph.model import (
     Learned,
     LearnStatus,
     MemoryCounts,
+    Methodology,
     Near,
     Outcome,
     Phase,
     RawTrajectory,
+    Recovered,
     RecoveryCandidate,
+    ResolvedBy,
     RunTexts,
     RunVectors,
     Scope,
     SignatureLevel,
+    SimilarTo,
     Space,
     TaskType,
     Trajectory,
@@ -48,6 +52,7 @@ class ReferenceStore:
         self.asked: dict[str, str | None] = {}
         self.spaces: dict[str, tuple[Space, bytes | None]] = {}
         self.active: str | None = None
+        self.alike: dict[tuple[str, str], str] = {}
         self.vectors: dict[tuple[str, str], RunVectors] = {}
 
     def add_bundle(self, bundle: Bundle) -> LearnStatus:
@@ -74,6 +79,7 @@ class ReferenceStore:
             learned_at=known.learned_at,
         )
         self._drop_vectors(known.id)
+        self._part({fragment.id for fragment in self.bundles[known.id].fragments})
         self._put(replace(bundle, trajectory=trajectory))
 
     def learned(self, trajectory_id: str) -> Learned | None:
@@ -98,15 +104,16 @@ class ReferenceStore:
         run = bundle.trajectory
         return replace(bundle.raw, outcome=run.outcome, exit_status=run.exit_status)
 
-    def fragments_of(self, trajectory_id: str) -> Sequence[Fragment]:
-        bundle = self.bundles.get(trajectory_id)
-        return list(bundle.fragments) if bundle else []
+    def fragments_of(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
+        asked = {run: self.bundles.get(run) for run in trajectory_ids}
+        return {run: list(bundle.fragments) if bundle else [] for run, bundle in asked.items()}
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         known = set(trajectory_ids) & self.bundles.keys()
         for trajectory_id in known:
             self._drop_vectors(trajectory_id)
             gone = {fragment.id for fragment in self.bundles.pop(trajectory_id).fragments}
+            self._part(gone)
             self.exposures = {
                 context: ({i: share for i, share in items.items() if i not in gone}, helped)
                 for context, (items, helped) in self.exposures.items()
@@ -136,6 +143,44 @@ class ReferenceStore:
         relevance = _relevance(words, everywhere)
         found = [c for c in self._recoveries(scope) if relevance(text(c))]
         return sorted(found, key=lambda c: (-relevance(text(c)), _recovery_id(c)))[:limit]
+
+    def representatives_of(
+        self, recoveries: Sequence[RecoveryCandidate], scope: Scope
+    ) -> Sequence[RecoveryCandidate]:
+        within = sorted(self._recoveries(scope), key=_recovery_id)
+        return [
+            next(
+                (
+                    other
+                    for other in within
+                    if other.error.id == one.error.id
+                    and other.recovered.fragment_id == self.alike.get(_place(one.recovered))
+                ),
+                one,
+            )
+            for one in recoveries
+        ]
+
+    def put_methodologies(
+        self,
+        methodologies: Sequence[Methodology],
+        removed: Sequence[str],
+        resolved: Sequence[ResolvedBy],
+        similar: Sequence[SimilarTo],
+    ) -> int:
+        """Likeness alone: what consolidation makes of it is tested with consolidation."""
+        assert not any((methodologies, removed, resolved))
+        known = dict(self.alike)
+        there = self._fragment_ids()
+        edges = [
+            ((edge.fragment.fragment_id, edge.error_id), edge.representative.fragment_id)
+            for edge in similar
+            if {edge.fragment.fragment_id, edge.representative.fragment_id} <= there
+        ]
+        for place in [place for place, representative in edges if place[0] == representative]:
+            self.alike.pop(place, None)
+        self.alike |= {place: other for place, other in edges if place[0] != other}
+        return len(known.items() ^ self.alike.items())
 
     def trajectories_for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int
@@ -340,6 +385,16 @@ class ReferenceStore:
         if bundle.vectors and bundle.vectors.space in self.spaces:
             self.vectors[bundle.vectors.space, run] = bundle.vectors
 
+    def _fragment_ids(self) -> set[str]:
+        return {fragment.id for bundle in self.bundles.values() for fragment in bundle.fragments}
+
+    def _part(self, gone: set[str]) -> None:
+        self.alike = {
+            (fragment, error): representative
+            for (fragment, error), representative in self.alike.items()
+            if gone.isdisjoint((fragment, representative))
+        }
+
     def _drop_vectors(self, run: str) -> None:
         self.vectors = {key: found for key, found in self.vectors.items() if key[1] != run}
 
@@ -439,6 +494,10 @@ def _text(run: Trajectory) -> str:
 def _file_names(fragment: Fragment) -> set[str]:
     paths = (*fragment.files, fragment.open_file or "")
     return {path.split("/")[-1] for path in paths} - {""}
+
+
+def _place(recovered: Recovered) -> tuple[str, str]:
+    return recovered.fragment_id, recovered.error_id
 
 
 def _recovery_id(candidate: RecoveryCandidate) -> tuple[str, str, int]:

@@ -10,7 +10,7 @@ from contextgraph.ports import EmbedderSource
 from contextgraph.text import words
 from contextgraph.vectors import cosines
 
-_COUNTS = re.compile(r"\(\d+ of \d+ runs[^)]*\)|\d+")
+_COUNTS = re.compile(r"\(\d+ of \d+ runs[^)]*\)|\b\d+\b")
 
 
 @dataclass(frozen=True, slots=True)

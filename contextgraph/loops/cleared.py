@@ -1,7 +1,7 @@
 """Ways out of a loop that has an error: what cleared it."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from contextgraph.loops.adviser import Adviser, EvidenceStore
@@ -9,6 +9,7 @@ from contextgraph.loops.bearing import bears_on, names_of
 from contextgraph.loops.ways import Proof, WayOut, merged
 from contextgraph.model import (
     ErrorSignature,
+    Fragment,
     FragmentType,
     Scope,
     ScopeLevel,
@@ -18,7 +19,7 @@ from contextgraph.model import (
 )
 from contextgraph.trace import in_general, is_repetition, signature_of
 
-# Solutions looked at, and runs looked into: each run is two questions to the store.
+# Solutions looked at, and runs looked into.
 SOLUTIONS = 24
 RUNS_EACH = 3
 REPOSITORIES = 2
@@ -55,7 +56,11 @@ def ways_past_error(
 
 def _ways(told: Iterable[tuple[str, Why]], store: EvidenceStore, spans: Spans) -> Iterator[WayOut]:
     """To try the same once more is no way out of a loop, even where it helped."""
-    return (_way(what, why, store, spans) for what, why in told if not is_repetition(what))
+    other = [(what, why) for what, why in told if not is_repetition(what)]
+    named = {run for _, why in other for run in why.trajectories[:RUNS_EACH]}
+    fragments = store.fragments_of(named & spans.keys())
+    looping = {run for run, its in fragments.items() if _left_a_loop(its, spans[run])}
+    return (_way(what, why, store, looping) for what, why in other)
 
 
 def _best_first(way: WayOut) -> tuple[bool, bool, Proof]:
@@ -85,9 +90,9 @@ def _spans(
     return spans
 
 
-def _way(what: str, why: Why, store: EvidenceStore, spans: Spans) -> WayOut:
-    looked_into = why.trajectories[:RUNS_EACH]
-    left = [run for run in looked_into if _left_a_loop(run, store, spans)]
+def _way(what: str, why: Why, store: EvidenceStore, looping: Container[str]) -> WayOut:
+    """*looping*: the runs that left a loop."""
+    left = [run for run in why.trajectories[:RUNS_EACH] if run in looping]
     proof = Proof.LEFT_THE_LOOP if left else Proof.CLEARED_THE_ERROR
     runs = (store.trajectory(run) for run in left or why.trajectories)
     return WayOut(
@@ -98,12 +103,12 @@ def _way(what: str, why: Why, store: EvidenceStore, spans: Spans) -> WayOut:
     )
 
 
-def _left_a_loop(run: str, store: EvidenceStore, spans: Spans) -> bool:
-    """True where the *run* went round in circles on its way from the error to its clearance."""
+def _left_a_loop(run: Sequence[Fragment], spans: Sequence[tuple[int, int]]) -> bool:
+    """True where a *run* went round in circles on its way from the error to its clearance."""
     return any(
         fragment.fragment_type is FragmentType.LOOP
         and start <= fragment.end
         and fragment.start < cleared
-        for start, cleared in spans.get(run, ())
-        for fragment in store.fragments_of(run)
+        for start, cleared in spans
+        for fragment in run
     )

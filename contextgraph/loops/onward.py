@@ -1,5 +1,6 @@
 """Ways out of a loop without an error: how others went on from the same spot."""
 
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from contextgraph.loops.adviser import EvidenceStore
@@ -23,10 +24,11 @@ def ways_onward(
         for found in store.fragments_for_state(None, file, scope, _CANDIDATES)
         if _repeats(found.fragment, verb)
     ]
+    runs = store.fragments_of(found.trajectory.id for found in loops)
     return merged(
         WayOut(what, Proof.LEFT_THE_LOOP, True, ((found.trajectory.instance_id, state.repo),))
         for found in loops
-        if (what := _next(found.fragment, store)) is not None
+        if (what := _next(found.fragment, runs[found.trajectory.id])) is not None
     )
 
 
@@ -37,10 +39,9 @@ def _repeats(fragment: Fragment, verb: str) -> bool:
     )
 
 
-def _next(loop: Fragment, store: EvidenceStore) -> str | None:
-    """What the run of *loop* did right after it, where that came to something."""
-    after = [f for f in store.fragments_of(loop.trajectory_id) if f.order == loop.order + 1]
-    for fragment in after:
+def _next(loop: Fragment, run: Sequence[Fragment]) -> str | None:
+    """What the run of *loop*, these fragments, did right after it, where that came to something."""
+    for fragment in (f for f in run if f.order == loop.order + 1):
         went_on = fragment.end - fragment.start + 1 >= _LEAST_STEPS
         if went_on and fragment.outcome is not FragmentOutcome.FAILED:
             return fragment.description

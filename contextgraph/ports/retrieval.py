@@ -1,6 +1,7 @@
 """Proposing candidates for the channels."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from contextgraph.model import (
@@ -27,6 +28,13 @@ class RetrievalStore(Protocol):
     its kind have the word.
     """
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Within it this thread sees one state of the memory, whatever is written meanwhile.
+
+        Nothing is to be written within it; taking one within another is harmless. A store that
+        cannot hold on to a state shows each question the newest one.
+        """
+
     def recoveries_for_error(
         self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
     ) -> Sequence[RecoveryCandidate]:
@@ -40,6 +48,15 @@ class RetrievalStore(Protocol):
         self, words: Sequence[str], scope: Scope, limit: int
     ) -> Sequence[RecoveryCandidate]:
         """Recoveries whose error message or description has any of *words*, most relevant first."""
+
+    def representatives_of(
+        self, recoveries: Sequence[RecoveryCandidate], scope: Scope
+    ) -> Sequence[RecoveryCandidate]:
+        """For each of *recoveries* the one that stands for it, itself where none within *scope* is.
+
+        That is the recovery of the same error in the fragment that its own is `SIMILAR_TO`; of
+        several the first by error step.
+        """
 
     def trajectories_for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int

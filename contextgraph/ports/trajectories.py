@@ -1,6 +1,6 @@
 """Keeping what was learned."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from contextgraph.model import Bundle, Fragment, Learned, LearnStatus, RawTrajectory, Trajectory
@@ -39,8 +39,8 @@ class TrajectoryStore(Protocol):
     def raw_trajectory(self, trajectory_id: str) -> RawTrajectory | None:
         """The masked run as it was learned, with the outcome known by now."""
 
-    def fragments_of(self, trajectory_id: str) -> Sequence[Fragment]:
-        """The fragments of one run, in order."""
+    def fragments_of(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
+        """Run id -> its fragments, in order; none for unknown ones."""
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         """Remove these runs with all that only they support; how many were known.

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from contextgraph.model import ChannelRank, FragmentType, SimilarCase, Why
+from contextgraph.model import ChannelRank, Fragment, FragmentType, SimilarCase, Why
 from contextgraph.ports import TrajectoryStore
 from contextgraph.retrieval.findings import CaseHit
 from contextgraph.retrieval.fuse import final_score, fuse
@@ -45,7 +45,7 @@ def cases_of(
         _case(query, by_run[run], score, ranks, newest) for run, (score, ranks) in fused.items()
     ]
     best = sorted(cases, key=lambda case: (-case.score, case.trajectory_id))[:limit]
-    return tuple(_with_fragments(case, store) for case in best)
+    return _with_fragments(best, store)
 
 
 def _admits(gate: Gate, query: Query, hit: CaseHit) -> bool:
@@ -82,9 +82,18 @@ def _case(
     )
 
 
-def _with_fragments(case: SimilarCase, store: TrajectoryStore) -> SimilarCase:
-    if case.fragments:
-        return case
-    fragments = store.fragments_of(case.trajectory_id)
+def _with_fragments(
+    cases: Sequence[SimilarCase], store: TrajectoryStore
+) -> tuple[SimilarCase, ...]:
+    found = store.fragments_of(case.trajectory_id for case in cases if not case.fragments)
+    return tuple(
+        replace(case, fragments=_most_telling(found[case.trajectory_id]))
+        if case.trajectory_id in found
+        else case
+        for case in cases
+    )
+
+
+def _most_telling(fragments: Sequence[Fragment]) -> tuple[Fragment, ...]:
     telling = sorted(fragments, key=lambda f: (_TELLING.index(f.fragment_type), f.order))
-    return replace(case, fragments=tuple(telling[:FRAGMENTS_SHOWN]))
+    return tuple(telling[:FRAGMENTS_SHOWN])

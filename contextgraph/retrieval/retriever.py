@@ -44,6 +44,16 @@ class MemoryRetriever:
 
         Raises `StoreError` where the store itself does not answer.
         """
+        with self._store.snapshot():
+            return self._context(state, limit, exclude_instances, as_of)
+
+    def _context(
+        self,
+        state: State,
+        limit: int,
+        exclude_instances: frozenset[str],
+        as_of: datetime | None,
+    ) -> MemoryContext:
         query = query_of(state, self._store, exclude_instances, as_of, self._embedder)
         found, degraded = self._ask(query)
         recoveries = {name: findings.recoveries for name, findings in found.items()}

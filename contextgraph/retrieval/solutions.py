@@ -1,13 +1,22 @@
 """From the recoveries that channels found to the solutions that are shown."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
+from typing import Protocol
 
 from contextgraph.governance import quarantined, trust
-from contextgraph.model import ChannelRank, ErrorSolution, Why
-from contextgraph.ports import ExposureStore
+from contextgraph.model import (
+    ChannelRank,
+    ErrorSolution,
+    Recovered,
+    RecoveryCandidate,
+    SignatureLevel,
+    Trajectory,
+    Why,
+)
+from contextgraph.ports import ExposureStore, RetrievalStore
 from contextgraph.retrieval.findings import RecoveryHit
 from contextgraph.retrieval.fuse import final_score, fuse, newest_first
 from contextgraph.retrieval.gate import Gate
@@ -15,16 +24,34 @@ from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import gist, scope_level
 
 NAMED_RUNS = 10
+# So many for each that is shown are asked what stands for them: some turn out to be the same.
+_ASKED_FOR_ONE = 4
 
 Rankings = Mapping[str, Sequence[RecoveryHit]]
 
 
+class SolutionStore(RetrievalStore, ExposureStore, Protocol):
+    """Knows what stands for a recovery, and what came of showing it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """One advice: the recovery that tells it, and the *runs* in which it was seen to work."""
+
+    by: RecoveryCandidate
+    level: SignatureLevel
+    score: float
+    ranks: tuple[ChannelRank, ...]
+    runs: tuple[Trajectory, ...]
+
+
 def solutions_of(
-    query: Query, found: Rankings, gate: Gate, store: ExposureStore, limit: int
+    query: Query, found: Rankings, gate: Gate, store: SolutionStore, limit: int
 ) -> tuple[ErrorSolution, ...]:
     """What the gate admits of *found* (by channel), best first, at most *limit*.
 
-    The same advice from several runs is one solution, supported by all of them.
+    The same advice from several runs is one solution, supported by all of them. Of fragments alike
+    the one that stands for them is shown.
     """
     ranked = {
         name: [(gist(hit.candidate.recovered.what), hit) for hit in hits]
@@ -36,10 +63,11 @@ def solutions_of(
     admitted = {advice: hits for advice, hits in groups.items() if _admits(gate, query, hits)}
     newest = max((_seen_at(hit) for hits in admitted.values() for hit in hits), default=None)
     fused = fuse({name: _one_of_each(hits, admitted) for name, hits in ranked.items()})
-    solutions = [
-        _solution(query, admitted[advice], score, ranks, newest)
-        for advice, (score, ranks) in fused.items()
+    told = [
+        _told(admitted[advice], score, ranks, newest) for advice, (score, ranks) in fused.items()
     ]
+    best = sorted(told, key=_best_told_first)[: _ASKED_FOR_ONE * limit]
+    solutions = [_solution(query, one) for one in _represented(query, best, store)]
     return tuple(sorted(_weighed(solutions, store), key=_best_first)[:limit])
 
 
@@ -68,33 +96,58 @@ def _one_of_each(
     return list(best.items())
 
 
-def _solution(
-    query: Query,
+def _told(
     hits: Sequence[RecoveryHit],
     fused: float,
     ranks: tuple[ChannelRank, ...],
     newest: datetime | None,
-) -> ErrorSolution:
+) -> _Told:
     best = _best(hits)
-    trajectory, recovered = best.candidate.trajectory, best.candidate.recovered
-    runs = newest_first(hit.candidate.trajectory for hit in hits)
+    return _Told(
+        by=best.candidate,
+        level=best.level,
+        score=final_score(fused, best.evidence, _seen_at(best), newest),
+        ranks=ranks,
+        runs=tuple(hit.candidate.trajectory for hit in hits),
+    )
+
+
+def _represented(query: Query, told: Sequence[_Told], store: RetrievalStore) -> Iterable[_Told]:
+    """*told*, best first, by what stands for each; those that share it are one."""
+    heads = store.representatives_of([one.by for one in told], query.scopes[-1])
+    shown: dict[str, _Told] = {}
+    for one, head in zip(told, heads, strict=True):
+        by = head if _as_certain(head.recovered, one.by.recovered) else one.by
+        advice = gist(by.recovered.what)
+        first = shown.setdefault(advice, replace(one, by=by))
+        shown[advice] = replace(first, runs=(*first.runs, *one.runs, by.trajectory))
+    return shown.values()
+
+
+def _as_certain(one: Recovered, other: Recovered) -> bool:
+    return one.verified >= other.verified and one.workaround <= other.workaround
+
+
+def _solution(query: Query, told: _Told) -> ErrorSolution:
+    trajectory, recovered = told.by.trajectory, told.by.recovered
+    runs = newest_first(told.runs)
     return ErrorSolution(
         fragment_id=recovered.fragment_id,
         trajectory_id=trajectory.id,
         instance_id=trajectory.instance_id,
         repo=trajectory.repo,
-        error_type=best.candidate.error.error_type,
-        signature_level=best.level,
+        error_type=told.by.error.error_type,
+        signature_level=told.level,
         actions=recovered.actions,
         description=recovered.what,
         workaround=recovered.workaround,
-        score=final_score(fused, best.evidence, trajectory.seen_at, newest),
+        score=told.score,
         why=Why(
-            channels=ranks,
+            channels=told.ranks,
             scope=scope_level(trajectory.repo, query.state.repo),
             support=len(runs),
             trajectories=runs[:NAMED_RUNS],
-            signature_level=best.level,
+            signature_level=told.level,
         ),
     )
 
@@ -111,6 +164,10 @@ def _weighed(solutions: Sequence[ErrorSolution], store: ExposureStore) -> list[E
 
 def _seen_at(hit: RecoveryHit) -> datetime:
     return hit.candidate.trajectory.seen_at
+
+
+def _best_told_first(told: _Told) -> tuple[float, str]:
+    return -told.score, told.by.recovered.fragment_id
 
 
 def _best_first(solution: ErrorSolution) -> tuple[float, str]:

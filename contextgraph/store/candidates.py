@@ -15,6 +15,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store import full_text, rows
+from contextgraph.store.schema import RUN_BITS
 from contextgraph.store.scoping import Scoped
 
 _LEVELS = {
@@ -54,6 +55,16 @@ WHERE {scope} ORDER BY found.weight DESC, t.id LIMIT :limit"""
 _RECOVERIES_OF = """
 SELECT r.fragment, r.key FROM recovered r CROSS JOIN error_pattern e ON e.key = r.error
 WHERE r.fragment IN (SELECT value FROM json_each(?)) ORDER BY e.id, r.error_step"""
+# Fragments have no index by id: their run has one, and their keys are in its range.
+_REPRESENTATIVES = f"""
+SELECT asked.key, r.key FROM json_each(:asked) AS asked
+CROSS JOIN trajectory t ON t.tenant = :tenant AND t.id = asked.value ->> 0
+CROSS JOIN fragment f ON f.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1
+    AND f.id = asked.value ->> 1
+CROSS JOIN similar s ON s.fragment = f.key AND s.error_id = asked.value ->> 2
+CROSS JOIN error_pattern e ON e.tenant = :tenant AND e.id = s.error_id
+CROSS JOIN recovered r ON r.fragment = s.representative AND r.error = e.key AND {{scope}}
+ORDER BY asked.key, r.error_step DESC"""
 _FRAGMENTS_FOR_FILE = """
 SELECT f.key FROM touched s INDEXED BY touched_newest CROSS JOIN fragment f ON f.key = s.fragment
 WHERE s.file_name = :file_name {phase} AND {scope}
@@ -94,6 +105,19 @@ def recoveries_for_text(
     match, asked = full_text.match("recovered", scope.tenant, scope.place, weights)
     query = _RECOVERIES_FOR_TEXT.format(match=match, scope=scope.where("r"))
     return _recoveries(connection, _keys(connection, query, scope, limit, asked))
+
+
+def representatives(
+    connection: Connection, scope: Scoped, recoveries: Sequence[RecoveryCandidate]
+) -> list[RecoveryCandidate]:
+    """What stands for each of *recoveries*, itself where nothing in *scope* does."""
+    asked = [(one.trajectory.id, one.recovered.fragment_id, one.error.id) for one in recoveries]
+    query = _REPRESENTATIVES.format(scope=scope.where("r"))
+    rows_of = connection.execute(query, {**scope.parameters, "asked": rows.text_of(asked)})
+    # Of several of one fragment the last row, that of the first step, stays.
+    keys: dict[int, int] = dict(rows_of.fetchall())
+    found = dict(zip(keys, _recoveries(connection, list(keys.values())), strict=True))
+    return [found.get(number, one) for number, one in enumerate(recoveries)]
 
 
 def trajectories_for_task(

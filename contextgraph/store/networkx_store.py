@@ -6,8 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from sqlite3 import Connection
+from threading import local
 from typing import TYPE_CHECKING
 
+from contextgraph.errors import StoreError
 from contextgraph.model import (
     Bundle,
     ErrorHistory,
@@ -63,6 +65,12 @@ if TYPE_CHECKING:
     from contextgraph.store.projection import Graph
 
 
+class _Held(local):
+    """The state of the memory that a thread holds on to: a connection, and the tenant's number."""
+
+    seen: tuple[Connection, int] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class _Derived:
     """What this process has worked out from the file and can work out again."""
@@ -72,6 +80,7 @@ class _Derived:
     recovered_words: WordCounts = field(default_factory=lambda: WordCounts("recovered"))
     matrices: LoadedMatrices = field(default_factory=LoadedMatrices)
     projection: Projection = field(default_factory=Projection)
+    held: _Held = field(default_factory=_Held)
 
 
 class NetworkxStore:
@@ -123,9 +132,9 @@ class NetworkxStore:
         with self._reading() as (connection, tenant):
             return runs.raw(connection, tenant, trajectory_id)
 
-    def fragments_of(self, trajectory_id: str) -> Sequence[Fragment]:
+    def fragments_of(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
         with self._reading() as (connection, tenant):
-            return runs.fragments(connection, tenant, trajectory_id)
+            return runs.fragments(connection, tenant, trajectory_ids)
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         with self._writing() as (connection, tenant):
@@ -136,6 +145,16 @@ class NetworkxStore:
 
     def close(self) -> None:
         self._connections.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self._reading() as seen:
+            held, before = self._derived.held, self._derived.held.seen
+            held.seen = seen
+            try:
+                yield
+            finally:
+                held.seen = before
 
     def recoveries_for_error(
         self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
@@ -155,6 +174,13 @@ class NetworkxStore:
             weights = self._derived.recovered_words.weights(connection, tenant, words)
             within = scoped(connection, tenant, scope)
             return candidates.recoveries_for_text(connection, within, weights, limit)
+
+    def representatives_of(
+        self, recoveries: Sequence[RecoveryCandidate], scope: Scope
+    ) -> Sequence[RecoveryCandidate]:
+        with self._reading() as (connection, tenant):
+            within = scoped(connection, tenant, scope)
+            return candidates.representatives(connection, within, recoveries)
 
     def trajectories_for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int
@@ -391,11 +417,17 @@ class NetworkxStore:
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[Connection, int]]:
+        held = self._derived.held.seen
+        if held is not None:
+            yield held
+            return
         with self._connections.reading() as connection:
             yield connection, tenant_key(connection, self.tenant)
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[Connection, int]]:
+        if self._derived.held.seen is not None:
+            raise StoreError("nothing can be written within a snapshot; write when it has ended")
         with self._connections.writing() as connection:
             yield connection, new_tenant_key(connection, self.tenant)
 

@@ -16,6 +16,12 @@ _ROWS_OF_A_RUN = (
     ("touched", "fragment"),
     ("fragment", "key"),
 )
+_READ = ", ".join(f"f.{column}" for column in rows.FRAGMENT.split(", "))
+_FRAGMENTS_OF = f"""
+SELECT t.id, {_READ} FROM json_each(:asked) AS asked
+CROSS JOIN trajectory t ON t.tenant = :tenant AND t.id = asked.value
+CROSS JOIN fragment f ON f.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1
+ORDER BY asked.key, f.position, f.id"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +115,15 @@ def raw(connection: Connection, tenant: int, trajectory_id: str) -> RawTrajector
     return replace(unpacked(row[0]), outcome=Outcome(row[1]), exit_status=row[2])
 
 
-def fragments(connection: Connection, tenant: int, trajectory_id: str) -> list[Fragment]:
-    """The fragments of the run of this id, in order."""
-    key = key_of(connection, tenant, trajectory_id)
-    if key is None:
-        return []
-    found = _fragment_rows(connection, rows.FRAGMENT, key)
-    return [rows.fragment_of(row, trajectory_id) for row in found]
+def fragments(
+    connection: Connection, tenant: int, trajectory_ids: Iterable[str]
+) -> dict[str, list[Fragment]]:
+    """Run id -> its fragments, in order; none for unknown ones."""
+    found: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
+    asked = {"tenant": tenant, "asked": rows.text_of(found)}
+    for run, *row in connection.execute(_FRAGMENTS_OF, asked):
+        found[run].append(rows.fragment_of(tuple(row), run))
+    return found
 
 
 def forget(connection: Connection, tenant: int, trajectory_ids: Iterable[str]) -> int:

@@ -125,7 +125,8 @@ def _texts(connection: Connection, tenant: int, trajectory_id: str, key: int) ->
     messages: defaultdict[str, list[str]] = defaultdict(list)
     for fragment, message in connection.execute(_MESSAGES, (run.first, run.last)):
         messages[fragment].append(message)
-    return run_texts(trajectory, runs.fragments(connection, tenant, trajectory_id), messages)
+    fragments = runs.fragments(connection, tenant, [trajectory_id])[trajectory_id]
+    return run_texts(trajectory, fragments, messages)
 
 
 def _known(connection: Connection, tenant: int, name: str) -> int:

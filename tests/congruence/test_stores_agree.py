@@ -7,7 +7,16 @@ from itertools import product
 
 from hypothesis import given, settings, strategies as st
 
-from contextgraph.model import Bundle, Phase, Scope, SignatureLevel, TaskType
+from contextgraph.model import (
+    Bundle,
+    Phase,
+    RecoveryCandidate,
+    Scope,
+    SignatureLevel,
+    SimilarTo,
+    Source,
+    TaskType,
+)
 from contextgraph.ports import GraphStore
 from contextgraph.store import NetworkxStore
 from tests.reference_store import ReferenceStore
@@ -131,7 +140,8 @@ def test_what_is_kept(memory: list[Bundle]) -> None:
             assert store.trajectory(run) == reference.trajectory(run)
             assert store.raw_trajectory(run) == reference.raw_trajectory(run)
             assert store.learned(run) == reference.learned(run)
-            assert store.fragments_of(run) == reference.fragments_of(run)
+        named = (*RUNS, "absent")
+        assert store.fragments_of(named) == reference.fragments_of(named)
 
 
 @given(memory=memories)
@@ -155,3 +165,28 @@ def test_exposures(memory: list[Bundle], reported: list[tuple[str, bool]]) -> No
             expected = reference.report_outcome(context_id, helped)
             assert store.report_outcome(context_id, helped) is expected
         assert store.credit(FRAGMENT_IDS) == reference.credit(FRAGMENT_IDS)
+
+
+@given(memory=memories, scope=scopes(), data=st.data())
+@settings(max_examples=25)
+def test_representatives_of(memory: list[Bundle], scope: Scope, data: st.DataObject) -> None:
+    with learned(memory) as (reference, store):
+        recoveries = [
+            found
+            for asked in SIGNATURES
+            for found in store.recoveries_for_error(asked, SignatureLevel.TEMPLATE, Scope(), 50)
+        ]
+        if not recoveries:
+            return
+        alike = data.draw(st.lists(st.tuples(*[st.sampled_from(recoveries)] * 2), max_size=8))
+        similar = [
+            SimilarTo(one.error.id, _source(one), _source(other), 1.0) for one, other in alike
+        ]
+        for known in (reference, store):
+            known.put_methodologies((), (), (), similar)
+        expected = reference.representatives_of(recoveries, scope)
+        assert store.representatives_of(recoveries, scope) == expected
+
+
+def _source(candidate: RecoveryCandidate) -> Source:
+    return Source(candidate.trajectory.id, candidate.recovered.fragment_id)

@@ -40,7 +40,7 @@ def content(store: NetworkxStore) -> list[object]:
         store.counts(),
         [store.trajectory(run) for run in runs],
         [store.raw_trajectory(run) for run in runs],
-        [store.fragments_of(run) for run in runs],
+        store.fragments_of(runs),
         store.error_tally(SIGNATURE, Scope()),
         store.error_transitions(),
         store.trajectories_for_text(["cache"], Scope(), 1000),

@@ -198,7 +198,7 @@ class Memories(RuleBasedStateMachine):
             self.agree(lambda store, run=run: store.trajectory(run))
             self.agree(lambda store, run=run: store.raw_trajectory(run))
             self.agree(lambda store, run=run: store.learned(run))
-            self.agree(lambda store, run=run: store.fragments_of(run))
+        self.agree(lambda store: store.fragments_of(TRAJECTORY_IDS))
 
 
 TestMemories = Memories.TestCase

@@ -10,7 +10,7 @@ from contextgraph.config import Settings
 from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
 from contextgraph.errors import StoreError
 from contextgraph.llm import TemplateSummarizer
-from contextgraph.model import MethodologyStatus, ScopeLevel
+from contextgraph.model import MethodologyStatus, Scope, ScopeLevel, SimilarTo, Source
 from contextgraph.wiring import build
 from tests.builders import NOON, run
 
@@ -346,6 +346,30 @@ def test_fragments_that_tell_the_same_have_the_newest_one_for_all(memory):
     assert len(alike) == 2
     assert len({other for _, other in alike}) == 1
     assert len(receipts) == len({receipt.trajectory_id for receipt in receipts})
+
+
+def test_of_fragments_alike_the_one_that_stands_for_them_is_shown(memory):
+    learn_all(memory, missing_module(1, "attrs"), missing_module(2, "rich"))
+    one, other = memory.query(asked("attrs")).error_solutions
+    error_id = memory.store.common_errors(None, Scope(), 1)[0].error.id
+    first, second = (Source(shown.trajectory_id, shown.fragment_id) for shown in (one, other))
+    memory.store.put_methodologies([], [], [], [SimilarTo(error_id, first, second, 0.95)])
+    (solution,) = memory.query(asked("attrs")).error_solutions
+    assert solution.fragment_id == other.fragment_id
+    assert solution.description == other.description
+    assert {*solution.why.trajectories} == {one.trajectory_id, other.trajectory_id}
+    assert solution.why.support == 2
+
+
+def test_what_stands_for_a_fragment_is_not_shown_to_its_own_instance(memory):
+    learn_all(memory, *(missing_module(n, "attrs") for n in range(3)))
+    memory.consolidate()
+    (solution,) = memory.query(asked("attrs")).error_solutions
+    hidden = [solution.instance_id]
+    (other,) = memory.query(asked("attrs"), exclude_instances=hidden).error_solutions
+    assert other.instance_id != solution.instance_id
+    assert solution.trajectory_id not in other.why.trajectories
+    assert (solution.why.support, other.why.support) == (3, 2)
 
 
 def test_only_the_newest_failed_attempts_are_kept():

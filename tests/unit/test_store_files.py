@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.model import Scope
+from contextgraph.model import LearnStatus, Scope
 from contextgraph.store import NetworkxStore, connections, schema
 from contextgraph.store.failures import store_errors
 from tests.made_bundles import SIGNATURE, made_bundle
@@ -243,6 +244,35 @@ def test_a_closed_store_says_so(path: Path, use: Callable[[NetworkxStore], objec
     store.close()
     with pytest.raises(StoreError, match="is closed"):
         use(store)
+
+
+def test_within_a_snapshot_one_state_is_seen(learned: Path) -> None:
+    store, other = NetworkxStore(str(learned)), NetworkxStore(str(learned))
+    before = store.trajectory_ids()
+    with store.snapshot(), store.snapshot():
+        assert store.trajectory_ids() == before
+        other.add_bundle(made_bundle(99))
+        assert store.trajectory_ids() == before
+        assert store.document_count() == len(before)
+    assert len(store.trajectory_ids()) == len(before) + 1
+
+
+def test_a_snapshot_is_that_of_one_thread(learned: Path) -> None:
+    store = NetworkxStore(str(learned))
+    before = store.document_count()
+    with store.snapshot(), ThreadPoolExecutor(1) as other:
+        assert store.document_count() == before
+        other.submit(store.add_bundle, made_bundle(99)).result()
+        assert other.submit(store.document_count).result() == before + 1
+        assert store.document_count() == before
+
+
+@pytest.mark.parametrize("address", ["memory.db", ":memory:"])
+def test_nothing_is_written_within_a_snapshot(tmp_path: Path, address: str) -> None:
+    store = NetworkxStore(address if address == ":memory:" else str(tmp_path / address))
+    with store.snapshot(), pytest.raises(StoreError, match="within a snapshot"):
+        store.add_bundle(made_bundle(1))
+    assert store.add_bundle(made_bundle(1)) is LearnStatus.CREATED
 
 
 def test_closing_leaves_one_file(learned: Path) -> None:
