@@ -77,7 +77,7 @@ class LoopTracker:
     def _key(self, spot: Predicament, at: int) -> str:
         """What two equal attempts share; of refused edits the series they belong to."""
         if spot.kind not in _WRITING:
-            return f"{spot.goal if spot.error else spot.attempt}|{spot.outcome}"
+            return f"{spot.goal if spot.wanting else spot.attempt}|{spot.outcome}"
         if spot.error is None:
             self._refused = tuple(one for one in self._refused if not one.is_solved_by(spot))
             return f"{spot.attempt}|{spot.outcome}"
@@ -92,10 +92,10 @@ class LoopTracker:
         chain = self._chains.get(key)
         goes_on = chain is not None and self._goes_on(chain, spot, at)
         known = self._news.seen_from(spot)
-        self._news.note(spot, at, is_new=chain is None)
+        self._news.note(spot, at)
         if chain is None or not goes_on:
             chain = _Chain(spot, at)
-        elif chain.count == 2 and chain.varied and self._news.tries[spot.goal] == chain.tries + 1:
+        elif chain.count == 2 and chain.varied and self._is_next_try(spot, chain):
             chain.start, chain.varied = chain.last, False
         else:
             chain.varied = chain.count == 1 and known > chain.news
@@ -105,19 +105,24 @@ class LoopTracker:
         chain.tries = self._news.tries[spot.goal]
         return chain
 
+    def _is_next_try(self, spot: Predicament, chain: "_Chain") -> bool:
+        """True where nothing else was tried for the goal since; refused edits are one series."""
+        refused = spot.error is not None and spot.kind in _WRITING
+        return not refused and self._news.tries[spot.goal] == chain.tries + 1
+
     def _goes_on(self, chain: "_Chain", spot: Predicament, at: int) -> bool:
         """True where nothing new lies between the chain's last attempt and this one."""
-        if at - chain.last > (_GAP_OF_ERRORS if spot.error else _GAP):
+        if at - chain.last > (_GAP_OF_ERRORS if spot.wanting else _GAP):
             return False
         if spot.error is not None and spot.kind in _WRITING:
             return True
         news = self._news.seen_from(spot) - chain.news
-        if spot.error is None:
+        if not spot.wanting:
             # The other steps of a cycle are new in its first round.
             return chain.count == 1 or news == 0
-        if self._news.reached.get(spot.goal, -1) > chain.last:
+        if spot.error is not None and self._news.reached.get(spot.goal, -1) > chain.last:
             return False
-        if chain.count == 1 and _is_first_after_fix(chain.first, spot):
+        if chain.count < self._repetitions and _is_first_after_fix(chain.first, spot):
             return False
         # A second outcome is news, unless it turns out that the two alternate, or that the agent
         # falls back into a loop it has been in before.
@@ -133,9 +138,7 @@ class LoopTracker:
         if self._open is None or chain.start > self._open.end:
             if self._open is not None:
                 self._closed.append(self._open.info())
-            self._open = _Circle(chain.start, at)
-        floor = self._closed[-1].end + 1 if self._closed else 0
-        self._open.start = max(min(self._open.start, chain.start), floor)
+            self._open = _Circle(self._closed[-1].end + 1 if self._closed else 0, at)
         self._open.end = at
         self._open.members[key] = chain
 
@@ -203,30 +206,47 @@ class _News:
     outcomes: Counter[str] = field(default_factory=Counter)
     tries: Counter[str] = field(default_factory=Counter)
     reached: dict[str, int] = field(default_factory=dict)
+    known: dict[str, None] = field(default_factory=dict)
 
-    def note(self, spot: Predicament, at: int, *, is_new: bool) -> None:
+    def note(self, spot: Predicament, at: int) -> None:
         self.tries[spot.goal] += 1
         if spot.error is None:
             self.reached[spot.goal] = at
-        if is_new:
+        if self._is_new(spot):
             self.steps += 1
             self.work += spot.kind not in _LOOKING
             self.outcomes[spot.goal] += 1
 
+    def _is_new(self, spot: Predicament) -> bool:
+        what = f"{spot.goal if spot.wanting else spot.attempt}|{spot.outcome}"
+        was_known = what in self.known
+        self.known.pop(what, None)
+        self.known[what] = None
+        if len(self.known) > _REMEMBERED:
+            del self.known[next(iter(self.known))]
+        return not was_known
+
     def seen_from(self, spot: Predicament) -> int:
         """The news that count for an attempt like *spot*."""
-        if spot.error is not None:
+        if spot.wanting:
             return self.outcomes[spot.goal]
         return self.steps if spot.kind in _LOOKING else self.work
 
 
 @dataclass(slots=True)
 class _Circle:
-    """A loop that may still grow."""
+    """A loop that may still grow; what lies before *floor* belongs to others."""
 
-    start: int
+    floor: int
     end: int
     members: dict[str, _Chain] = field(default_factory=dict)
+
+    @property
+    def start(self) -> int:
+        """Where the repeated attempts start; views that go with them may be older."""
+        chains = self.members.values()
+        attempts = [chain.start for chain in chains if chain.first.kind not in _LOOKING]
+        return max(self.floor, min(attempts or (chain.start for chain in chains)))
 
     def info(self) -> LoopInfo:
         chains = sorted(self.members.values(), key=lambda chain: (-chain.count, chain.start))
@@ -254,7 +274,7 @@ def _kind(spots: Sequence[Predicament]) -> LoopKind:
 
 def _is_first_after_fix(before: Predicament, now: Predicament) -> bool:
     """True for the first run after the first fix: what ran before it reproduced the error."""
-    return now.kind in _RUNNING and before.phase in _BEFORE_FIXES and now.phase not in _BEFORE_FIXES
+    return before.phase in _BEFORE_FIXES and now.phase is Phase.TESTING
 
 
 def _near(one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:

@@ -17,8 +17,14 @@ _VOLATILE = re.compile(
 )
 _COMPARED = 4_000
 _JUST_FAILED = frozenset({"error", "failed", "failure", "fail", "exception"})
-_RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
+_PROGRAMS = frozenset({ActionKind.RUN, ActionKind.TEST})
+_RUNNING = _PROGRAMS | {ActionKind.OTHER}
 _STEADY = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
+# What a program says when nothing is wrong.
+_CONTENT = re.compile(
+    r"\b(?:passed|ok)\b|\bno (?:\w+ )?(?:issues|errors|problems)\b", re.IGNORECASE
+)
+_SILENCE = "Your command ran successfully and did not produce any output."
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +33,14 @@ class Predicament:
 
     *goal* is what stays the same while an agent tries in several ways: the command, or the file
     that is edited. *attempt* is the exact action, *outcome* the error or a digest of the answer.
+    *wanting*: an error came of it, or a run whose answer does not say that all is well.
     """
 
     kind: ActionKind
     goal: str
     attempt: str
     outcome: str
+    wanting: bool = False
     error: ErrorSignature | None = None
     span: tuple[int, int] | None = None
     text: str = ""
@@ -60,6 +68,7 @@ def predicament_of(step: StepTrace) -> Predicament:
         goal=f"{reading.kind}:{goal}",
         attempt=_digest(attempt),
         outcome=_outcome(step),
+        wanting=error is not None or (reading.kind in _RUNNING and _is_wanting(step)),
         error=error,
         span=reading.span,
         text=_digest(_squeezed(new_lines(step))) if writes else "",
@@ -139,6 +148,15 @@ def _outcome(step: StepTrace) -> str:
     if len(shown) > _COMPARED:
         shown = f"{shown[: _COMPARED // 2]}{shown[-_COMPARED // 2 :]}{len(shown)}"
     return _digest(shown if step.reading.kind in _STEADY else steady(shown))
+
+
+def _is_wanting(step: StepTrace) -> bool:
+    """True where an answer without an error leaves open whether all is well."""
+    shown = step.step.observation
+    if shown is None or _CONTENT.search(shown[-_COMPARED:]):
+        return False
+    # Programs are run to see what they say; `cd` and its like say nothing by nature.
+    return step.reading.kind in _PROGRAMS or shown.strip() not in ("", _SILENCE)
 
 
 def _digest(text: str) -> str:

@@ -12,7 +12,8 @@ from contextgraph.trace.actions.paths import repository_path
 
 __all__ = ["ActionKind", "ActionReading", "canonical", "read_action"]
 
-_EDIT = re.compile(r"\s*edit[ \t]+(\d{1,9}):(\d{1,9})[ \t]*(?:\n|$)")
+# Agents that use another tool by habit name the file, too; the edit is meant all the same.
+_EDIT = re.compile(r"\s*edit[ \t]+(?:(?P<file>\S+)[ \t]+)?(\d{1,9}):(\d{1,9})[ \t]*(?:\n|$)")
 _EDITOR_TEXT = re.compile(r"(?:\w+ )?(view|create|str_replace|insert|undo_edit)[ \t]+(\S+)")
 
 _SHELLS = frozenset(
@@ -103,7 +104,7 @@ def canonical(action: Action, open_file: str | None = None) -> str:
     if edit := _EDIT.match(action.text):
         content = action.text[edit.end() :].rstrip().removesuffix("end_of_edit").rstrip()
         lines = "\n".join(line.rstrip() for line in content.split("\n"))
-        return f"edit {open_file or ''} {edit[1]}:{edit[2]}\n{lines}"
+        return f"edit {edit['file'] or open_file or ''} {edit[2]}:{edit[3]}\n{lines}"
     if action.arguments and action.tool.lower() not in _SHELLS:
         return f"{action.tool} {json.dumps(dict(action.arguments), sort_keys=True)}"
     return " ".join(_command_line(action.tool.lower(), action).split())
@@ -134,9 +135,10 @@ def _argv_line(argv: list[str]) -> str:
 
 
 def _window_edit(edit: re.Match[str], cwd: str | None, open_file: str | None) -> ActionReading:
-    targets = (repository_path(open_file, cwd),) if open_file else ()
-    command = f"edit {edit[1]}:{edit[2]}"
-    span = (int(edit[1]), int(edit[2]))
+    file = edit["file"] or open_file
+    targets = (repository_path(file, cwd),) if file else ()
+    command = f"edit {edit[2]}:{edit[3]}"
+    span = (int(edit[2]), int(edit[3]))
     return ActionReading(ActionKind.EDIT, "edit", targets, command, targets, span)
 
 
