@@ -15,11 +15,11 @@ class Session:
         if open_file:
             self.open(open_file)
 
-    def do(self, text: str, observation: str | None = "") -> "Session":
+    def do(self, text: str, observation: str | None = "", thought: str = "") -> "Session":
         index = len(self.steps)
         action = Action(text.split(maxsplit=1)[0], text)
         shown = f"{HOME}/{self.open_file}" if self.open_file else None
-        step = Step(index, "", action, observation, cwd=HOME, open_file=shown)
+        step = Step(index, thought, action, observation, cwd=HOME, open_file=shown)
         self.steps.append(step)
         return self
 

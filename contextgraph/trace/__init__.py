@@ -5,7 +5,7 @@ from contextgraph.trace.actions.reading import ActionReading, canonical, read_ac
 from contextgraph.trace.errors.signature import recognise, signature_of
 from contextgraph.trace.files import files_changed
 from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
-from contextgraph.trace.phase import PhaseTracker, phases_of
+from contextgraph.trace.phase import PhaseTracker
 from contextgraph.trace.predicament import is_same_predicament
 from contextgraph.trace.recoveries.general import in_general, is_repetition
 from contextgraph.trace.recoveries.recovery import Recovery, recoveries_of
@@ -29,7 +29,6 @@ __all__ = [
     "is_same_predicament",
     "loop_in",
     "loops_of",
-    "phases_of",
     "read_action",
     "read_steps",
     "recognise",

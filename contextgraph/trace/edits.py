@@ -1,17 +1,15 @@
 """What an edit puts where, and what it replaces."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from contextgraph.trace.actions.kinds import ActionKind
+from contextgraph.trace.actions.reading import NEW_TEXT, new_text
 from contextgraph.trace.steps import StepTrace
 
-_NEW_TEXT = ("new_str", "new_string", "file_text", "content", "new_text", "text")
 _OLD_TEXT = ("old_str", "old_string", "old_text")
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
 _VIEWS_BACK = 12
 _FILE_COMMANDS = frozenset({"mkdir", "touch", "cp", "mv", "ln", "install"})
 
@@ -39,7 +37,7 @@ def is_edit(step: StepTrace) -> bool:
 
 def is_tool_edit(step: StepTrace) -> bool:
     """True for an edit by an editing tool, whose text is known, rather than by a shell line."""
-    named = any(name in step.step.action.arguments for name in _NEW_TEXT)
+    named = any(name in step.step.action.arguments for name in NEW_TEXT)
     return is_edit(step) and (named or step.reading.span is not None)
 
 
@@ -51,15 +49,7 @@ def edited_file(step: StepTrace) -> str:
 
 def new_lines(step: StepTrace) -> tuple[str, ...]:
     """The text that an edit puts in, without line ends; empty for `sed` and its like."""
-    if arguments := step.step.action.arguments:
-        for name in _NEW_TEXT:
-            if isinstance(value := arguments.get(name), str):
-                return tuple(value.splitlines())
-    text = step.step.action.text
-    if step.reading.span is not None:
-        body = text.partition("\n")[2].rstrip().removesuffix("end_of_edit")
-        return tuple(body.rstrip("\n").splitlines())
-    return _heredoc(text)
+    return new_text(step.step.action, step.reading)
 
 
 def change_of(steps: Sequence[StepTrace], at: int) -> Change:
@@ -105,14 +95,6 @@ def likeness(one: Sequence[str], other: Sequence[str]) -> float:
 
 def _bare(line: str) -> str:
     return line.strip()
-
-
-def _heredoc(text: str) -> tuple[str, ...]:
-    opening = _HEREDOC.search(text)
-    if opening is None:
-        return ()
-    body = text[opening.end() :].split(f"\n{opening[2]}", 1)[0]
-    return tuple(body.splitlines())
 
 
 def _old_lines(steps: Sequence[StepTrace], at: int) -> tuple[str, ...]:

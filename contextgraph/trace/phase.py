@@ -1,11 +1,12 @@
 """What the agent is about, step by step."""
 
+import posixpath
 import re
 from collections.abc import Iterable
 
-from contextgraph.model import Phase
+from contextgraph.model import ErrorSignature, Phase, Step
 from contextgraph.trace.actions.kinds import ActionKind
-from contextgraph.trace.actions.reading import ActionReading
+from contextgraph.trace.actions.reading import ActionReading, new_text
 
 _SCRIPT = re.compile(
     r"(?:^|[/_-])(?:reproduc\w*|repro\d*|test|tests|check|debug|demo|example|verify|try|simulat\w*"
@@ -18,6 +19,14 @@ _ORIENTATION = re.compile(
 )
 _ASKS_VERSION = re.compile(r"--version\b|\bpip3? (?:list|show|freeze)\b|\b__version__\b| -V$")
 _TEST_DIRECTORY = re.compile(r"(?:^|/)tests?/")
+# What is said of a new file that belongs to the project, and of one that only tries something.
+_MAKES = re.compile(r"implement|functionality|\b(?:add|define|write) the\b", re.IGNORECASE)
+_TRIES = re.compile(
+    r"script|reproduc|replicat|simulat|\btest|verif|check|exampl|sample|snippet|mock|dummy|paste",
+    re.IGNORECASE,
+)
+_CLEANS_UP = re.compile(r"no longer|clean\w* up|submit", re.IGNORECASE)
+_TELLING_CHARS = 8
 _RUNS = frozenset({ActionKind.RUN, ActionKind.TEST, ActionKind.INSTALL, ActionKind.OTHER})
 _QUIET = frozenset({"", "cd", "echo", "export", "pushd", "true", "sleep", "history", "type"})
 
@@ -28,50 +37,68 @@ class PhaseTracker:
     def __init__(self) -> None:
         self._source_edited = False
         self._scripts: set[str] = set()
+        self._lines: dict[str, bool] = {}
         self._last = Phase.UNDERSTANDING
 
-    def push(self, reading: ActionReading) -> Phase:
-        """The phase of the next step."""
-        self._last = self._phase(reading)
+    def push(self, step: Step, reading: ActionReading, error: ErrorSignature | None) -> Phase:
+        """The phase of the next step, which does what *reading* says and met *error*."""
+        edits_source = self._edits_source(step, reading)
+        self._last = self._phase(step, reading, edits_source=edits_source)
+        if error is None:
+            # What was refused leaves the project as it is, and may have been meant for elsewhere.
+            self._source_edited = self._source_edited or edits_source
+            self._lines.update(dict.fromkeys(_telling(step, reading), not edits_source))
         return self._last
 
-    def _phase(self, reading: ActionReading) -> Phase:
+    def _phase(self, step: Step, reading: ActionReading, *, edits_source: bool) -> Phase:
         kind = reading.kind
         if kind is ActionKind.SUBMIT:
             return Phase.SUBMITTING
         if kind is ActionKind.THINK or (kind is ActionKind.OTHER and reading.verb in _QUIET):
             return self._last
         if kind in _RUNS:
-            self._note_changes(reading)
             return Phase.UNDERSTANDING if _asks(reading) else self._trying()
         if kind in (ActionKind.EDIT, ActionKind.CREATE):
-            return self._writing(reading)
+            return Phase.FIXING if edits_source else self._trying()
         if kind is ActionKind.DELETE or kind is ActionKind.VCS:
-            return self._tidying(reading)
+            return self._tidying(step, reading)
         return self._looking(reading)
 
     def _trying(self) -> Phase:
         return Phase.TESTING if self._source_edited else Phase.REPRODUCING
 
-    def _writing(self, reading: ActionReading) -> Phase:
-        return Phase.FIXING if self._note_changes(reading) else self._trying()
-
-    def _note_changes(self, reading: ActionReading) -> bool:
+    def _edits_source(self, step: Step, reading: ActionReading) -> bool:
         """Whether the step changes the project's own files rather than scripts of the agent."""
-        created = reading.kind is ActionKind.CREATE
-        for path in reading.changed:
-            script_name = _SCRIPT.search(path.lower()) is not None
-            by_agent = created or not _TEST_DIRECTORY.search(path)
-            at_top = created and "/" not in path and reading.verb == "create"
-            if path in self._scripts or (script_name and by_agent) or at_top:
-                self._scripts.add(path)
-            else:
-                self._source_edited = True
-                return True
-        return False
+        if reading.kind is ActionKind.DELETE or not reading.changed:
+            return False
+        scripts = [path for path in reading.changed if self._is_script(path, step, reading)]
+        self._scripts.update(scripts)
+        in_source = len(scripts) < len(reading.changed)
+        said = f"{step.thought} {step.action.text.splitlines()[:1]}"
+        if _names(said, reading.changed) and not (in_source and _names(said, self._scripts)):
+            return in_source
+        return self._is_of_source(_telling(step, reading), default=in_source)
 
-    def _tidying(self, reading: ActionReading) -> Phase:
-        if self._source_edited:
+    def _is_script(self, path: str, step: Step, reading: ActionReading) -> bool:
+        created = reading.kind is ActionKind.CREATE
+        if path in self._scripts:
+            return True
+        if _SCRIPT.search(path.lower()) and (created or not _TEST_DIRECTORY.search(path)):
+            return True
+        if not created or "/" in path or reading.verb != "create":
+            return False
+        return _TRIES.search(step.thought) is not None or not _MAKES.search(step.thought)
+
+    def _is_of_source(self, lines: list[str], *, default: bool) -> bool:
+        """Whose text it is: agents forget which file is open, not what they are writing."""
+        known = [self._lines[line] for line in lines if line in self._lines]
+        if 2 * len(known) < len(lines) or len(set(known)) != 1:
+            return default
+        self._lines.update(dict.fromkeys(lines, known[0]))
+        return not known[0]
+
+    def _tidying(self, step: Step, reading: ActionReading) -> Phase:
+        if self._source_edited or _CLEANS_UP.search(step.thought):
             return Phase.SUBMITTING
         return Phase.UNDERSTANDING if reading.kind is ActionKind.VCS else Phase.REPRODUCING
 
@@ -85,10 +112,14 @@ class PhaseTracker:
         return Phase.LOCATING
 
 
-def phases_of(readings: Iterable[ActionReading]) -> tuple[Phase, ...]:
-    """The phase of every step of a run."""
-    tracker = PhaseTracker()
-    return tuple(tracker.push(reading) for reading in readings)
+def _names(said: str, paths: Iterable[str]) -> bool:
+    return any(posixpath.basename(path) in said for path in paths)
+
+
+def _telling(step: Step, reading: ActionReading) -> list[str]:
+    """The lines of an edit by which its text is known again."""
+    lines = (line.strip() for line in new_text(step.action, reading))
+    return [line for line in lines if len(line) >= _TELLING_CHARS]
 
 
 def _asks(reading: ActionReading) -> bool:

@@ -43,5 +43,5 @@ def read_steps(raw: RawTrajectory) -> Iterator[StepTrace]:
             is_error=step.is_error,
             reading=reading,
         )
-        yield StepTrace(step, reading, phases.push(reading), error)
+        yield StepTrace(step, reading, phases.push(step, reading, error), error)
         cwd, open_file = step.cwd or cwd, step.open_file

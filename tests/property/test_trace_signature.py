@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.model import Action
+from contextgraph.model import Action, Step
 from contextgraph.trace.actions.reading import canonical, read_action
 from contextgraph.trace.errors.keywords import keywords_of
 from contextgraph.trace.errors.signature import recognise, signature_of
@@ -58,7 +58,8 @@ def test_any_text_can_be_read_and_always_reads_the_same(command, observation, ex
     assert first == recognise(action, observation, exit_code=exit_code)
     assert signature_of(observation) == signature_of(observation)
     assert canonical(action) == canonical(action)
-    assert PhaseTracker().push(read_action(action, "/a", "/a/b.py")) is not None
+    reading = read_action(action, "/a", "/a/b.py")
+    assert PhaseTracker().push(Step(0, observation, action, None), reading, None) is not None
     assert task_type_of(observation) == task_type_of(observation)
 
 

@@ -115,6 +115,47 @@ def test_tests_that_pass_after_each_of_several_fixes_are_no_loop() -> None:
     assert loops_of(session.read()) == ()
 
 
+def test_an_answer_that_stays_the_same_after_every_fix_is_a_loop() -> None:
+    session = Session("core.py")
+    for number in range(3):
+        session.edited(number, number, f"x = {number}").worked("python core.py", "total: 12")
+    found = the_loop(session)
+    assert (found.kind, found.start, found.end) == (LoopKind.REPEAT_NO_ERROR, 2, 6)
+
+
+def test_a_script_that_stays_silent_is_a_loop_and_a_directory_left_again_is_none() -> None:
+    silent, moving = Session("core.py"), Session("core.py")
+    for number in range(3):
+        silent.edited(number, number, f"x = {number}").worked("python core.py", "")
+        moving.edited(number, number, f"x = {number}").worked("cd /shop", "")
+    assert the_loop(silent).repetitions == 3
+    assert loops_of(moving.read()) == ()
+
+
+def test_a_cycle_with_a_refused_and_an_accepted_edit_is_a_loop() -> None:
+    session = Session("core.py")
+    for _ in range(3):
+        session.refused(4, 4, "print(numpy)", why="F821 undefined name 'numpy'")
+        session.edited(4, 4, "print(np)").worked("pylint core.py", "rated 10.00/10")
+    assert (the_loop(session).end, the_loop(session).repetitions) == (9, 3)
+
+
+def test_a_file_that_an_edit_names_is_the_one_that_counts() -> None:
+    session = Session("core.py")
+    for number, file in enumerate(("cart.py", "cart.py", "core.py")):
+        told = "Usage: edit <start_line>:<end_line>"
+        session.do(f"edit {file} 5:5\nx = {number}\nend_of_edit", told)
+    assert loops_of(session.read()) == ()
+
+
+def test_a_loop_starts_at_its_first_attempt_not_at_a_view_before() -> None:
+    session = Session()
+    for _ in range(4):
+        session.open("core.py", "x = 0").open("cart.py", "y = 0")
+        session.refused(8, 9, "    x = 1", why=INDENT)
+    assert the_loop(session).start == 2
+
+
 def test_a_loop_that_lasts_is_called_stuck() -> None:
     session = Session("core.py")
     for _ in range(STUCK_AFTER):

@@ -1,30 +1,30 @@
 """What the agent is about."""
 
-from contextgraph.model import Action, Phase
-from contextgraph.trace.actions.reading import read_action
-from contextgraph.trace.phase import PhaseTracker, phases_of
+from contextgraph.model import Phase
+from tests.sessions import Session, window
+
+INDENT = "E999 IndentationError: unexpected indent"
 
 
-def phases(*steps: tuple[str, str | None]) -> tuple[Phase, ...]:
-    return phases_of(read_action(Action("bash", text), "/bakery", file) for text, file in steps)
+def phases(session: Session) -> tuple[Phase, ...]:
+    return tuple(step.phase for step in session.read())
 
 
-def test_a_run_goes_from_looking_around_to_handing_in():
-    script, source = "/bakery/reproduce.py", "/bakery/oven/dough.py"
+def script() -> Session:
+    """A run that wrote a script and then opened a file of the project."""
+    session = Session().do("create reproduce.py", window("reproduce.py", ()))
+    session.open_file = "reproduce.py"
+    return session.edited(1, 1, "from oven import bake", "print(bake(3))").open("oven/dough.py")
 
-    assert phases(
-        ("ls -F", None),
-        ("create reproduce.py", None),
-        ("edit 1:1\nimport oven\nend_of_edit", script),
-        ("python reproduce.py", script),
-        ('search_dir "rise"', script),
-        ("open oven/dough.py", script),
-        ("edit 3:4\n    return 2\nend_of_edit", source),
-        ("python reproduce.py", source),
-        ("open reproduce.py", source),
-        ("rm reproduce.py", source),
-        ("submit", source),
-    ) == (
+
+def test_a_run_goes_from_looking_around_to_handing_in() -> None:
+    session = Session().do("ls -F").do("create reproduce.py", window("reproduce.py", ()))
+    session.open_file = "reproduce.py"
+    session.edited(1, 1, "import oven").worked("python reproduce.py", "12")
+    session.do('search_dir "rise"', "Found 1 matches").open("oven/dough.py")
+    session.edited(3, 4, "    return 2").worked("python reproduce.py", "2")
+    session.open("reproduce.py").do("rm reproduce.py").do("submit", None)
+    assert phases(session) == (
         Phase.UNDERSTANDING,
         Phase.REPRODUCING,
         Phase.REPRODUCING,
@@ -39,29 +39,42 @@ def test_a_run_goes_from_looking_around_to_handing_in():
     )
 
 
-def test_edits_of_the_projects_own_tests_are_fixes():
-    assert phases(("edit 1:1\nx\nend_of_edit", "/bakery/tests/test_dough.py")) == (Phase.FIXING,)
+def test_edits_of_the_projects_own_tests_are_fixes() -> None:
+    assert phases(Session("tests/test_dough.py").edited(1, 1, "x"))[-1] is Phase.FIXING
 
 
-def test_a_new_module_of_the_project_is_a_fix():
-    assert phases(("cat > oven/steam.py <<'E'\nx = 1\nE", None)) == (Phase.FIXING,)
+def test_a_new_module_of_the_project_is_a_fix() -> None:
+    assert phases(Session().do("cat > oven/steam.py <<'E'\nx = 1\nE")) == (Phase.FIXING,)
 
 
-def test_installs_before_the_first_fix_belong_to_reproducing():
-    assert phases(("pip install flour", None)) == (Phase.REPRODUCING,)
+def test_a_new_file_at_the_top_is_what_the_agent_says_it_is() -> None:
+    made = "create steam.py", window("steam.py", ())
+    asked_for = Session().do(*made, thought="Let's create it to implement the steam oven.")
+    tried = Session().do(*made, thought="Let's create a script to see how much steam there is.")
+    assert phases(asked_for) == (Phase.FIXING,)
+    assert phases(tried) == (Phase.REPRODUCING,)
 
 
-def test_reading_what_the_project_says_of_itself_is_understanding():
-    assert phases(("open README.md", None), ("cat setup.py", None), ("git log -3", None)) == (
-        (Phase.UNDERSTANDING,) * 3
-    )
+def test_installs_before_the_first_fix_belong_to_reproducing() -> None:
+    assert phases(Session().do("pip install flour")) == (Phase.REPRODUCING,)
 
 
-def test_a_tracker_says_live_what_a_replay_says_afterwards():
-    readings = [
-        read_action(Action("bash", text), None, "/bakery/a.py")
-        for text in ("ls", "edit 1:1\nx\nend_of_edit", "pytest", "cd /", "submit")
-    ]
-    tracker = PhaseTracker()
+def test_a_run_after_a_refused_edit_alone_still_reproduces() -> None:
+    session = script().refused(3, 4, "    return 2", why=INDENT).worked("python reproduce.py", "12")
+    assert phases(session)[-2:] == (Phase.FIXING, Phase.REPRODUCING)
 
-    assert tuple(tracker.push(reading) for reading in readings) == phases_of(readings)
+
+def test_text_of_a_script_sent_to_another_open_file_is_still_of_the_script() -> None:
+    session = script().refused(1, 2, "from oven import bake", "print(bake(4))", why=INDENT)
+    assert phases(session)[-1] is Phase.REPRODUCING
+
+
+def test_clearing_up_is_part_of_handing_in_though_nothing_was_fixed() -> None:
+    session = script().do("rm reproduce.py", thought="The script is no longer needed.")
+    assert phases(session)[-1] is Phase.SUBMITTING
+    assert phases(script().do("rm reproduce.py"))[-1] is Phase.REPRODUCING
+
+
+def test_reading_what_the_project_says_of_itself_is_understanding() -> None:
+    session = Session().do("open README.md").do("cat setup.py").do("git log -3")
+    assert phases(session) == (Phase.UNDERSTANDING,) * 3

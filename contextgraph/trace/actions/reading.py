@@ -10,7 +10,7 @@ from contextgraph.trace.actions.commands import CommandReading, read_command_lin
 from contextgraph.trace.actions.kinds import CHANGING, ActionKind
 from contextgraph.trace.actions.paths import repository_path
 
-__all__ = ["ActionKind", "ActionReading", "canonical", "read_action"]
+__all__ = ["ActionKind", "ActionReading", "canonical", "new_text", "read_action"]
 
 # Agents that use another tool by habit name the file, too; the edit is meant all the same.
 _EDIT = re.compile(r"\s*edit[ \t]+(?:(?P<file>\S+)[ \t]+)?(\d{1,9}):(\d{1,9})[ \t]*(?:\n|$)")
@@ -62,6 +62,8 @@ _TOOL_KINDS = {
     "finish": ActionKind.SUBMIT,
     "submit": ActionKind.SUBMIT,
 }
+NEW_TEXT = ("new_str", "new_string", "file_text", "content", "new_text", "text")
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
 _PATH_ARGUMENTS = ("file_path", "path", "filename", "file", "notebook_path", "target_file")
 
 
@@ -108,6 +110,20 @@ def canonical(action: Action, open_file: str | None = None) -> str:
     if action.arguments and action.tool.lower() not in _SHELLS:
         return f"{action.tool} {json.dumps(dict(action.arguments), sort_keys=True)}"
     return " ".join(_command_line(action.tool.lower(), action).split())
+
+
+def new_text(action: Action, reading: ActionReading) -> tuple[str, ...]:
+    """The lines that an edit puts in, without line ends; none for `sed` and its like."""
+    for name in NEW_TEXT:
+        if isinstance(value := action.arguments.get(name), str):
+            return tuple(value.splitlines())
+    if reading.span is not None:
+        body = action.text.partition("\n")[2].rstrip().removesuffix("end_of_edit")
+        return tuple(body.rstrip("\n").splitlines())
+    if opening := _HEREDOC.search(action.text):
+        body = action.text[opening.end() :].split(f"\n{opening[2]}", 1)[0]
+        return tuple(body.splitlines())
+    return ()
 
 
 def _is_typed(tool: str, text: str) -> bool:
