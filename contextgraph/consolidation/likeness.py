@@ -35,9 +35,10 @@ class Likeness:
         if embedder is None:
             return 0.0
         try:
-            first, second = embedder.embed([_COUNTS.sub("", one), _COUNTS.sub("", other)])
+            found = embedder.embed([_COUNTS.sub("", one), _COUNTS.sub("", other)])
         except EmbeddingError:  # the words decide alone; the next consolidation looks again
             return 0.0
+        first, second = found.vectors
         return cosines(first, [second])[0] if first and second else 0.0
 
 

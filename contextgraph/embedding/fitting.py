@@ -2,9 +2,9 @@
 
 from itertools import chain
 
-from contextgraph.embedding.runs import embed_run
+from contextgraph.embedding.runs import embed_runs, texts_of
 from contextgraph.embedding.tfidf import MAKER, fit
-from contextgraph.model import RunTexts, Space
+from contextgraph.model import Space
 from contextgraph.ports import Embedder, GraphStore, VectorStore
 
 # Real runs have about eight fragments: some hundred texts.
@@ -35,7 +35,7 @@ def refit(store: GraphStore) -> str:
     what is interrupted leaves that as it was. Raises `StoreError` where another process was faster.
     """
     runs = store.document_count()
-    model = fit(chain.from_iterable(map(_texts, store.texts_to_embed(MOST_RUNS))))
+    model = fit(chain.from_iterable(map(texts_of, store.texts_to_embed(MOST_RUNS))))
     store.prepare_space(Space(model.space, runs), model.to_bytes())
     embed_missing(store, model)
     store.switch_space(model.space)
@@ -48,10 +48,7 @@ def embed_missing(store: VectorStore, embedder: Embedder) -> int:
     """Embed the runs that have no vectors in the space of *embedder* yet; how many there were."""
     count = 0
     while found := store.texts_to_embed(_RUNS_AT_ONCE, embedder.space):
-        store.add_vectors({texts.trajectory_id: embed_run(texts, embedder) for texts in found})
+        vectors, _ = embed_runs(found, embedder)
+        store.add_vectors(vectors)
         count += len(found)
     return count
-
-
-def _texts(run: RunTexts) -> tuple[str, ...]:
-    return run.trajectory, *run.fragments

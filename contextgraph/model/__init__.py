@@ -1,6 +1,6 @@
 """The nouns of the memory, as frozen values."""
 
-from contextgraph.model.bundle import Bundle
+from contextgraph.model.bundle import Bundle, EmbeddedBundle
 from contextgraph.model.candidate import (
     ErrorTally,
     FragmentCandidate,
@@ -18,6 +18,7 @@ from contextgraph.model.context import (
     Why,
 )
 from contextgraph.model.embedding import (
+    Embeddings,
     Near,
     NodeKind,
     RunTexts,
@@ -73,6 +74,7 @@ from contextgraph.model.trajectory import (
     instance_id_in,
     repo_of,
 )
+from contextgraph.model.usage import Usage
 
 __all__ = [
     "Action",
@@ -82,6 +84,8 @@ __all__ = [
     "Clearance",
     "CommonRemedy",
     "ConsolidationReport",
+    "EmbeddedBundle",
+    "Embeddings",
     "ErrorHistory",
     "ErrorPattern",
     "ErrorSignature",
@@ -136,6 +140,7 @@ __all__ = [
     "TaskType",
     "Trajectory",
     "Unconsolidated",
+    "Usage",
     "Why",
     "instance_id_in",
     "repo_of",

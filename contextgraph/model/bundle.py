@@ -6,6 +6,7 @@ from contextgraph.model.embedding import RunTexts, RunVectors, run_texts
 from contextgraph.model.error import ErrorPattern
 from contextgraph.model.fragment import CausedError, Fragment, Recovered
 from contextgraph.model.trajectory import RawTrajectory, Trajectory
+from contextgraph.model.usage import NO_USAGE, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +35,12 @@ class Bundle:
         for caused in sorted(self.caused, key=lambda caused: caused.error_id):
             met.setdefault(caused.fragment_id, []).append(messages[caused.error_id])
         return run_texts(self.trajectory, self.fragments, met)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedBundle:
+    """A bundle with its vectors, what they took, and the *failure* where there are none for one."""
+
+    bundle: Bundle
+    usage: Usage = NO_USAGE
+    failure: str = ""

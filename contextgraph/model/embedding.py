@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from contextgraph.model.fragment import Fragment
 from contextgraph.model.trajectory import Trajectory
+from contextgraph.model.usage import NO_USAGE, Usage
 from contextgraph.vectors import Vector
 
 # The head of an issue says what it is about; logs and code follow.
@@ -33,6 +34,14 @@ class Space:
     name: str
     runs: int
     alike: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """A vector for each of some texts, None for one that says nothing, and what they took."""
+
+    vectors: tuple[Vector | None, ...]
+    usage: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)

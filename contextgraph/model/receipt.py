@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from contextgraph.model.trajectory import Outcome
+from contextgraph.model.usage import NO_USAGE, Usage
 
 
 class LearnStatus(StrEnum):
@@ -20,7 +21,8 @@ class LearnReceipt:
     """A run is safely stored.
 
     *fragments* and *error_patterns* count what it consists of; *to_embed* counts the nodes of it
-    that have no vector yet.
+    that have no vector yet, for the reason in *not_embedded* where it is a failure. *usage* is what
+    its vectors took.
     """
 
     trajectory_id: str
@@ -28,6 +30,8 @@ class LearnReceipt:
     fragments: int
     error_patterns: int
     to_embed: int
+    not_embedded: str = ""
+    usage: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)

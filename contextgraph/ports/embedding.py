@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from contextgraph.vectors import Vector
+from contextgraph.model import Embeddings
 
 
 class Embedder(Protocol):
@@ -13,8 +13,12 @@ class Embedder(Protocol):
     def space(self) -> str:
         """The name of the space, ``maker/model@dimensions``."""
 
-    def embed(self, texts: Sequence[str]) -> Sequence[Vector | None]:
-        """A vector for each text, None for a text that says nothing to this embedder.
+    @property
+    def alike(self) -> float | None:
+        """The cosine from which tasks of one repository are alike; None while that is not known."""
+
+    def embed(self, texts: Sequence[str]) -> Embeddings:
+        """A vector for each text, in their order.
 
         Raises `EmbeddingError` when texts cannot be embedded now.
         """

@@ -14,6 +14,7 @@ from contextgraph.retrieval.findings import (
     case_hit,
     recovery_hit,
 )
+from contextgraph.retrieval.gate import CONSERVATIVE
 from contextgraph.retrieval.query import Query
 from contextgraph.vectors import Vector, cosines
 
@@ -43,11 +44,27 @@ def _found(query: Query, store: RetrievalStore) -> Findings:
     recoveries: Sequence[RecoveryHit] = ()
     if task:
         runs = store.nearest_trajectories(task, query.scope, NEAREST)
-        cases = [case_hit(query, run, alike) for run, alike in _by_cosine(task, runs)]
+        cases = [
+            case_hit(query, run, on_the_scale(cosine, embedder.alike))
+            for run, cosine in _by_cosine(task, runs)
+        ]
     if moment:
         near = store.nearest_recoveries(moment, query.scope, NEAREST)
         recoveries = _recoveries(query, _by_cosine(moment, near))
     return Findings(tuple(recoveries), tuple(cases))
+
+
+def on_the_scale(cosine: float, alike: float | None) -> float:
+    """*cosine*, stretched so that *alike*, the bound of its space, lies at that of the gate.
+
+    0 in a space whose bound is not known: likeness alone then admits nothing.
+    """
+    if alike is None:
+        return 0.0
+    bound = CONSERVATIVE.similar_in_repo
+    if cosine <= alike:
+        return bound * max(cosine, 0.0) / alike
+    return bound + (1 - bound) * (cosine - alike) / (1 - alike)
 
 
 def _embedded(query: Query, embedder: Embedder) -> Sequence[Vector | None]:
@@ -55,7 +72,7 @@ def _embedded(query: Query, embedder: Embedder) -> Sequence[Vector | None]:
     task = query.state.task_description[:TASK_CHARS] if query.task_words else ""
     error = query.signature.message if query.signature else ""
     texts = [text for text in (task, error) if text]
-    vectors = iter(embedder.embed(texts) if texts else ())
+    vectors = iter(embedder.embed(texts).vectors if texts else ())
     return [next(vectors) if text else None for text in (task, error)]
 
 

@@ -3,7 +3,15 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from contextgraph.model import Bundle, Learned, LearnReceipt, LearnStatus, Outcome, RawTrajectory
+from contextgraph.model import (
+    Bundle,
+    EmbeddedBundle,
+    Learned,
+    LearnReceipt,
+    LearnStatus,
+    Outcome,
+    RawTrajectory,
+)
 from contextgraph.ports import TrajectoryStore
 from contextgraph.writing.bundle import bundle_of, renewed
 from contextgraph.writing.identity import trajectory_id
@@ -16,7 +24,7 @@ class MemoryWriter:
         self,
         store: TrajectoryStore,
         now: Callable[[], datetime],
-        embedded: Callable[[Bundle], Bundle] = lambda bundle: bundle,
+        embedded: Callable[[Bundle], EmbeddedBundle] = EmbeddedBundle,
     ) -> None:
         self._store = store
         self._now = now
@@ -37,8 +45,8 @@ class MemoryWriter:
                 known.error_patterns,
                 known.to_embed,
             )
-        bundle = self._embedded(bundle_of(raw, self._now(), identity))
-        return _receipt(bundle, self._store.add_bundle(bundle))
+        made = self._embedded(bundle_of(raw, self._now(), identity))
+        return _receipt(made, self._store.add_bundle(made.bundle))
 
     def rewrite(self, identity: str) -> LearnReceipt | None:
         """Read the stored run of this id again; None where there is none."""
@@ -48,10 +56,9 @@ class MemoryWriter:
         )
         if before is None or raw is None:
             return None
-        bundle = renewed(bundle_of(raw, self._now(), identity), before)
-        bundle = self._embedded(bundle)
-        self._store.replace_bundle(bundle)
-        return _receipt(bundle, LearnStatus.UPDATED)
+        made = self._embedded(renewed(bundle_of(raw, self._now(), identity), before))
+        self._store.replace_bundle(made.bundle)
+        return _receipt(made, LearnStatus.UPDATED)
 
     def rewrite_all(self) -> Iterator[LearnReceipt]:
         """Read all stored runs again, each in a transaction of its own."""
@@ -65,11 +72,14 @@ def _tells_more(raw: RawTrajectory, known: Learned) -> bool:
     return known.outcome is Outcome.UNKNOWN and raw.outcome is not Outcome.UNKNOWN
 
 
-def _receipt(bundle: Bundle, status: LearnStatus) -> LearnReceipt:
+def _receipt(made: EmbeddedBundle, status: LearnStatus) -> LearnReceipt:
+    bundle = made.bundle
     return LearnReceipt(
         trajectory_id=bundle.trajectory.id,
         status=status,
         fragments=len(bundle.fragments),
         error_patterns=len(bundle.errors),
         to_embed=0 if bundle.vectors else len(bundle.fragments) + 1,
+        not_embedded=made.failure,
+        usage=made.usage,
     )

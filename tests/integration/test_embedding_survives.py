@@ -59,7 +59,7 @@ def found(store: NetworkxStore) -> list[str]:
 def nearest(store: NetworkxStore) -> list[str]:
     embedder = ActiveEmbedder(store)()
     assert embedder is not None
-    (asked,) = embedder.embed(["the cache of part7 fails"])
+    (asked,) = embedder.embed(["the cache of part7 fails"]).vectors
     assert asked is not None
     return [near.item.id for near in store.nearest_trajectories(asked, Scope(), COUNT * 2)]
 

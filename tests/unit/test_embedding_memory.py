@@ -11,7 +11,7 @@ from contextgraph.embedding import embed_missing, embedded, fit_due, refit
 from contextgraph.embedding.active import ActiveEmbedder
 from contextgraph.embedding.fitting import FIRST_RUNS
 from contextgraph.errors import EmbeddingError, SpaceMismatchError, StoreError
-from contextgraph.model import Scope, Space
+from contextgraph.model import Embeddings, Scope, Space
 from contextgraph.retrieval import MemoryRetriever
 from contextgraph.vectors import Vector
 from contextgraph.writing import MemoryWriter
@@ -103,8 +103,9 @@ class Failing:
     """An embedder that is never reached."""
 
     space = "made/far@2"
+    alike = None
 
-    def embed(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+    def embed(self, texts: Sequence[str]) -> Embeddings:
         raise EmbeddingError("made/far@2 does not answer")
 
 
