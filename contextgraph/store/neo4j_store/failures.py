@@ -1,0 +1,108 @@
+"""What the driver reports, as errors of this package."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from contextgraph.errors import SchemaError, StoreError, StoreUnavailableError
+
+if TYPE_CHECKING:
+    from neo4j.exceptions import Neo4jError
+
+# By the server's code, most telling first; each ends in what to do.
+_CODES = (
+    (
+        "Neo.ClientError.Security.AuthenticationRateLimit",
+        StoreUnavailableError,
+        "refuses to log in after too many wrong passwords; wait a minute",
+    ),
+    (
+        "Neo.ClientError.Security.Forbidden",
+        StoreError,
+        "does not allow this user to do that; grant the rights or name another user",
+    ),
+    (
+        "Neo.ClientError.Security.",
+        StoreUnavailableError,
+        "refuses the user or the password; check both",
+    ),
+    (
+        "Neo.ClientError.Database.DatabaseNotFound",
+        StoreUnavailableError,
+        "has no such database; name one that exists at the end of the address, as in /neo4j",
+    ),
+    (
+        "Neo.ClientError.Schema.ConstraintValidationFailed",
+        StoreError,
+        "holds something else under an id that was to be written",
+    ),
+    (
+        "Neo.ClientError.Schema.",
+        SchemaError,
+        "has another schema than this version needs; run contextgraph migrate",
+    ),
+    (
+        "Neo.ClientError.Procedure.ProcedureNotFound",
+        SchemaError,
+        "lacks a procedure that this version needs; run Neo4j 5.26 or later",
+    ),
+    (
+        "Neo.ClientError.Transaction.TransactionTimedOut",
+        StoreUnavailableError,
+        "did not finish in time; try again, or look for what holds it up with SHOW TRANSACTIONS",
+    ),
+    (
+        "Neo.TransientError.General.MemoryPoolOutOfMemoryError",
+        StoreUnavailableError,
+        "has too little memory for this; write fewer runs at once or give it more",
+    ),
+)
+_DRIVER = (
+    (
+        "ConnectionAcquisitionTimeoutError",
+        "has all its connections in use; use fewer threads or wait",
+    ),
+    ("IncompleteCommit", "was lost while it committed; whether it did is not known; try again"),
+    ("RoutingServiceUnavailable", "answered, but routes nowhere; try bolt:// instead of neo4j://"),
+    ("ServiceUnavailable", "cannot be reached; check the address and that the server runs"),
+    ("SessionExpired", "was lost meanwhile; try again"),
+    ("ConnectionPoolError", "could not give a connection; try again"),
+)
+
+
+@contextmanager
+def store_errors(name: str) -> Iterator[None]:
+    """Everything that the driver or the encoding of a value raises, as a `StoreError` about *name*.
+
+    `StoreUnavailableError` where trying again, or another address, user or database, may help.
+    """
+    from neo4j.exceptions import DriverError, Neo4jError
+
+    try:
+        yield
+    except Neo4jError as error:
+        raise _refused(name, error) from error
+    except DriverError as error:
+        raise _failed(name, error) from error
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise StoreError(f"{name} cannot hold a value: {error}") from error
+    except OSError as error:
+        raise StoreUnavailableError(f"{name} cannot be reached: {error}") from error
+
+
+def _refused(name: str, error: "Neo4jError") -> StoreError:
+    code, message = error.code or "", error.message or str(error)
+    for start, kind, said in _CODES:
+        if code.startswith(start):
+            return kind(f"{name} {said} ({message})")
+    if error.is_retryable():
+        return StoreUnavailableError(f"{name} could not do it now; try again ({message})")
+    return StoreError(f"{name} could not do what was asked ({code}: {message})")
+
+
+def _failed(name: str, error: Exception) -> StoreError:
+    classes = {kind.__name__ for kind in type(error).__mro__}
+    for kind, said in _DRIVER:
+        if kind in classes:
+            return StoreUnavailableError(f"{name} {said} ({error})")
+    return StoreError(f"{name} could not be used: {error}")

@@ -1,0 +1,111 @@
+"""Runs in the graph: found by their id, read back, taken away."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from contextgraph.model import Fragment, Learned, Outcome, RawTrajectory, Trajectory
+from contextgraph.store.neo4j_store import rows
+from contextgraph.store.neo4j_store.connection import Transaction
+from contextgraph.store.neo4j_store.rows import Row
+from contextgraph.store.raw import unpacked
+
+
+def begin_change(transaction: Transaction) -> int:
+    """Let no other process change the memory until this transaction ends; the revision so far."""
+    row = transaction.row("begin_change")
+    assert row is not None  # the query merges what it returns
+    revision: int = row["revision"]
+    return revision
+
+
+def note_change(
+    transaction: Transaction,
+    *,
+    revisions: int,
+    removals: int = 0,
+    trajectories: int = 0,
+    recoveries: int = 0,
+) -> None:
+    """Count a change, and what it adds (negative: takes away)."""
+    transaction.rows(
+        "note_change",
+        revisions=revisions,
+        removals=removals,
+        trajectories=trajectories,
+        recoveries=recoveries,
+    )
+
+
+def learned(transaction: Transaction, trajectory_id: str) -> Learned | None:
+    """What is held of the run of this id."""
+    row = transaction.row("learned", id=trajectory_id)
+    if row is None:
+        return None
+    fragments: int = row["fragments"]
+    to_embed = 0 if row["embedded"] else fragments + 1
+    return Learned(Outcome(row["outcome"]), fragments, row["errors"], to_embed)
+
+
+def trajectory(transaction: Transaction, trajectory_id: str) -> Trajectory | None:
+    """The run of this id."""
+    row = transaction.row("trajectory", id=trajectory_id)
+    return None if row is None else rows.trajectory_of(row["trajectory"])
+
+
+def trajectory_ids(transaction: Transaction) -> list[str]:
+    """The ids of all runs, ascending."""
+    return [row["id"] for row in transaction.rows("trajectory_ids")]
+
+
+def raw_trajectory(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:
+    """The run as it was learned, with the outcome and exit status known by now."""
+    row = transaction.row("raw_trajectory", id=trajectory_id)
+    if row is None:
+        return None
+    raw = unpacked(row["data"])
+    return replace(raw, outcome=Outcome(row["outcome"]), exit_status=row["exit_status"])
+
+
+def fragments_of(
+    transaction: Transaction, trajectory_ids: Iterable[str]
+) -> dict[str, list[Fragment]]:
+    """Run id -> its fragments, in order."""
+    found: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
+    for row in transaction.rows("fragments_of", ids=list(found)):
+        fragment = rows.fragment_of(row["fragment"], row["id"], row["order"])
+        found[row["id"]].append(fragment)
+    return found
+
+
+def forget(transaction: Transaction, trajectory_ids: Iterable[str]) -> int:
+    """Remove these runs with what only they support; how many were known."""
+    begin_change(transaction)
+    removed = remove(transaction, sorted(set(trajectory_ids)))
+    if removed:
+        tidy(transaction, removed)
+        note_change(
+            transaction,
+            revisions=1,
+            removals=1,
+            trajectories=-len(removed),
+            recoveries=-sum(row["recoveries"] for row in removed),
+        )
+    return len(removed)
+
+
+def remove(transaction: Transaction, trajectory_ids: Sequence[str]) -> list[Row]:
+    """Delete the nodes of these runs; what there was of each that is known."""
+    found = transaction.rows("parts_of", ids=trajectory_ids)
+    fragments = [fragment for row in found for fragment in row["fragments"]]
+    transaction.rows("remove_fragments", ids=sorted(fragments))
+    transaction.rows("remove_trajectories", ids=[row["id"] for row in found])
+    return found
+
+
+def tidy(transaction: Transaction, removed: Sequence[Row]) -> None:
+    """Delete what only runs that were *removed* supported; tell errors in words of those left."""
+    errors = sorted({error for row in removed for error in row["errors"]})
+    transaction.rows("remove_unmet_errors", ids=errors)
+    transaction.rows("tell_errors_anew", ids=errors)
+    files = sorted({(row["repo"], name) for row in removed for name in row["files"]})
+    transaction.write("remove_untouched_files", [{"repo": r, "name": n} for r, n in files])

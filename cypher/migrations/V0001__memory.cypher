@@ -1,0 +1,83 @@
+// Constraints, range and full-text indexes of a memory. Vector indexes are made with their space.
+// Community edition: uniqueness only. Everything is kept apart by tenant.
+
+CREATE CONSTRAINT memory_tenant IF NOT EXISTS
+FOR (n:Memory) REQUIRE n.tenant IS UNIQUE;
+
+CREATE CONSTRAINT trajectory_id IF NOT EXISTS
+FOR (n:Trajectory) REQUIRE (n.tenant, n.id) IS UNIQUE;
+
+CREATE CONSTRAINT raw_run_id IF NOT EXISTS
+FOR (n:RawRun) REQUIRE (n.tenant, n.id) IS UNIQUE;
+
+CREATE CONSTRAINT fragment_id IF NOT EXISTS
+FOR (n:Fragment) REQUIRE (n.tenant, n.id) IS UNIQUE;
+
+CREATE CONSTRAINT error_pattern_id IF NOT EXISTS
+FOR (n:ErrorPattern) REQUIRE (n.tenant, n.id) IS UNIQUE;
+
+// Templates may be longer than an index can hold: their fingerprint is unique.
+CREATE CONSTRAINT error_pattern_fingerprint IF NOT EXISTS
+FOR (n:ErrorPattern) REQUIRE (n.tenant, n.fingerprint) IS UNIQUE;
+
+CREATE CONSTRAINT file_name IF NOT EXISTS
+FOR (n:File) REQUIRE (n.tenant, n.repo, n.name) IS UNIQUE;
+
+CREATE CONSTRAINT methodology_id IF NOT EXISTS
+FOR (n:Methodology) REQUIRE (n.tenant, n.id) IS UNIQUE;
+
+CREATE CONSTRAINT space_name IF NOT EXISTS
+FOR (n:Space) REQUIRE (n.tenant, n.name) IS UNIQUE;
+
+// Runs: what consolidation has yet to look at, and the order of `trajectories_for_task`.
+CREATE RANGE INDEX trajectory_revision IF NOT EXISTS
+FOR (n:Trajectory) ON (n.tenant, n.revision);
+
+CREATE RANGE INDEX trajectory_ranked IF NOT EXISTS
+FOR (n:Trajectory) ON (n.tenant, n.solved, n.seen_at);
+
+CREATE RANGE INDEX trajectory_ranked_in_repo IF NOT EXISTS
+FOR (n:Trajectory) ON (n.tenant, n.repo, n.solved, n.seen_at);
+
+CREATE RANGE INDEX fragment_newest IF NOT EXISTS
+FOR (n:Fragment) ON (n.tenant, n.phase, n.seen_at);
+
+CREATE RANGE INDEX fragment_newest_in_repo IF NOT EXISTS
+FOR (n:Fragment) ON (n.tenant, n.repo, n.phase, n.seen_at);
+
+CREATE RANGE INDEX file_everywhere IF NOT EXISTS
+FOR (n:File) ON (n.tenant, n.name);
+
+// Recoveries: one index for each level of agreement, by repository and over all of them.
+CREATE RANGE INDEX recovered_template IF NOT EXISTS
+FOR ()-[r:RECOVERED]-() ON (r.tenant, r.fingerprint, r.verified, r.seen_at);
+
+CREATE RANGE INDEX recovered_template_in_repo IF NOT EXISTS
+FOR ()-[r:RECOVERED]-() ON (r.tenant, r.repo, r.fingerprint, r.verified, r.seen_at);
+
+CREATE RANGE INDEX recovered_type IF NOT EXISTS
+FOR ()-[r:RECOVERED]-() ON (r.tenant, r.family, r.error_type, r.verified, r.seen_at);
+
+CREATE RANGE INDEX recovered_type_in_repo IF NOT EXISTS
+FOR ()-[r:RECOVERED]-() ON (r.tenant, r.repo, r.family, r.error_type, r.verified, r.seen_at);
+
+CREATE RANGE INDEX recovered_family IF NOT EXISTS
+FOR ()-[r:RECOVERED]-() ON (r.tenant, r.family, r.verified, r.seen_at);
+
+CREATE RANGE INDEX recovered_family_in_repo IF NOT EXISTS
+FOR ()-[r:RECOVERED]-() ON (r.tenant, r.repo, r.family, r.verified, r.seen_at);
+
+CREATE RANGE INDEX met_in_repo IF NOT EXISTS
+FOR ()-[r:MET]-() ON (r.tenant, r.repo);
+
+CREATE RANGE INDEX caused_in_repo IF NOT EXISTS
+FOR ()-[r:CAUSED_ERROR]-() ON (r.tenant, r.repo, r.phase);
+
+// Words as this product splits them, by whitespace; the first two say whose they are.
+CREATE FULLTEXT INDEX trajectory_words IF NOT EXISTS
+FOR (n:Trajectory) ON EACH [n.words]
+OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}};
+
+CREATE FULLTEXT INDEX recovered_words IF NOT EXISTS
+FOR ()-[r:RECOVERED]-() ON EACH [r.words]
+OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}};

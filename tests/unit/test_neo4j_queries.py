@@ -1,0 +1,38 @@
+"""The queries of the folder ``cypher``: named once, used, and each within one tenant."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import contextgraph
+from contextgraph.store.neo4j_store.queries import cypher_folder, queries, statements
+
+STORE = Path(contextgraph.__file__).parent / "store" / "neo4j_store"
+# About the server, not about a memory on it.
+WITHOUT_TENANT = {"await_indexes", "schema_is_there", "server"}
+
+
+def names_in_the_code() -> set[str]:
+    text = "\n".join(path.read_text() for path in STORE.rglob("*.py"))
+    return set(re.findall(r'"([a-z_]+)"', text))
+
+
+@pytest.mark.parametrize("name", queries())
+def test_every_query_is_used(name: str) -> None:
+    assert name in names_in_the_code()
+
+
+@pytest.mark.parametrize("name", queries().keys() - WITHOUT_TENANT)
+def test_every_query_names_the_tenant(name: str) -> None:
+    assert "$tenant" in queries()[name]
+
+
+@pytest.mark.parametrize("path", sorted(cypher_folder().rglob("*.cypher")), ids=lambda p: p.name)
+def test_every_statement_is_literal(path: Path) -> None:
+    assert not re.search(r"%s|\{\}|\$\(", path.read_text())
+
+
+def test_statements_of_a_migration_end_at_semicolons() -> None:
+    text = "// about\nCREATE (a)\n  // why\n  SET a.x = ';';\n\nCREATE (b);\n"
+    assert statements(text) == ["CREATE (a)\n  SET a.x = ';'", "CREATE (b)"]
