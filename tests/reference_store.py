@@ -48,6 +48,8 @@ class ReferenceStore:
 
     def __init__(self) -> None:
         self.bundles: dict[str, Bundle] = {}
+        # At how many steps each run met each error: that stays when fragments are pruned.
+        self.met: dict[str, Counter[str]] = {}
         self.exposures: dict[str, tuple[dict[str, float], bool | None]] = {}
         self.asked: dict[str, str | None] = {}
         self.spaces: dict[str, tuple[Space, bytes | None]] = {}
@@ -88,7 +90,7 @@ class ReferenceStore:
             return None
         fragments, outcome = len(bundle.fragments), bundle.trajectory.outcome
         to_embed = 0 if (self.active or "", trajectory_id) in self.vectors else fragments + 1
-        return Learned(outcome, fragments, len({e.error_id for e in bundle.caused}), to_embed)
+        return Learned(outcome, fragments, len(bundle.errors), to_embed)
 
     def trajectory(self, trajectory_id: str) -> Trajectory | None:
         bundle = self.bundles.get(trajectory_id)
@@ -126,7 +128,7 @@ class ReferenceStore:
         found = [
             candidate
             for candidate in self._recoveries(scope)
-            if _agrees(candidate.error, signature, level)
+            if agrees(candidate.error, signature, level)
         ]
         found.sort(key=_recovery_id)
         found.sort(key=lambda candidate: candidate.trajectory.seen_at, reverse=True)
@@ -229,7 +231,7 @@ class ReferenceStore:
     def error_tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
         for bundle in self.bundles.values():
             for error in bundle.errors:
-                if _agrees(error, signature, SignatureLevel.TEMPLATE):
+                if agrees(error, signature, SignatureLevel.TEMPLATE):
                     return self._tally(error.id, None, self._within(scope))
         return None
 
@@ -382,6 +384,9 @@ class ReferenceStore:
     def _put(self, bundle: Bundle) -> None:
         run = bundle.trajectory.id
         self.bundles[run] = replace(bundle, vectors=None)
+        self.met[run] = Counter()
+        for caused in bundle.caused:
+            self.met[run][caused.error_id] += len(caused.steps)
         if bundle.vectors and bundle.vectors.space in self.spaces:
             self.vectors[bundle.vectors.space, run] = bundle.vectors
 
@@ -445,8 +450,10 @@ class ReferenceStore:
         for bundle in bundles:
             run = bundle.trajectory
             phases = {fragment.id: fragment.phase for fragment in bundle.fragments}
+            if phase is None and error_id in self.met[run.id]:
+                steps[run.id], seen[run.id] = self.met[run.id][error_id], run.seen_at
             for caused in bundle.caused:
-                if caused.error_id == error_id and phase in {None, phases[caused.fragment_id]}:
+                if caused.error_id == error_id and phases[caused.fragment_id] is phase:
                     steps[run.id] = steps.get(run.id, 0) + len(caused.steps)
                     seen[run.id] = run.seen_at
             if any(recovered.error_id == error_id for recovered in bundle.recovered):
@@ -472,7 +479,7 @@ def _cosine(one: Vector, other: Vector) -> float:
     return round(cosine, 4)
 
 
-def _agrees(error: ErrorPattern, signature: ErrorSignature, level: SignatureLevel) -> bool:
+def agrees(error: ErrorPattern, signature: ErrorSignature, level: SignatureLevel) -> bool:
     pattern = ErrorSignature(error.family, error.error_type, "", error.template)
     agreement = pattern.agreement(signature)
     return agreement in _LEVELS and _LEVELS.index(agreement) <= _LEVELS.index(level)

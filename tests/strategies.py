@@ -1,5 +1,6 @@
 """Generated values that hang together as those of real runs do; small, so that they collide."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 
@@ -15,12 +16,17 @@ from contextgraph.model import (
     Fragment,
     FragmentOutcome,
     FragmentType,
+    Methodology,
+    MethodologyStatus,
     Outcome,
     Phase,
     RawTrajectory,
     Recovered,
+    ResolvedBy,
     RunVectors,
     Scope,
+    SimilarTo,
+    Source,
     Space,
     Step,
     TaskType,
@@ -44,8 +50,10 @@ INSTANCES = ("", "ada__engine-1", "ada__engine-2", "bob__pump-7")
 PATHS = ("src/core.py", "core.py", "src/deep/core.py", "docs/read me.md", "naïve.py")
 FILE_NAMES = ("core.py", "read me.md", "naïve.py", "absent.py")
 TRAJECTORY_IDS = tuple(f"run{number}" for number in range(5))
-CONTEXT_IDS = ("seen1", "seen2", "seen3")
+CONTEXT_IDS = ("ctx_1", "ctx_2", "ctx_3")
 FRAGMENT_IDS = tuple(f"{run}/0-{end}" for run in TRAJECTORY_IDS for end in range(3))
+METHODOLOGY_IDS = ("advice0", "advice1", "advice2", "advice3")
+ITEM_IDS = (*FRAGMENT_IDS, *METHODOLOGY_IDS, "unheard of")
 SPACES = (Space("made/one@2", 3), Space("made/two@3", 0))
 _EPOCH = datetime(2026, 2, 1, tzinfo=UTC)
 _ZONES = (UTC, timezone(timedelta(hours=5, minutes=30)), timezone(timedelta(hours=-8)))
@@ -55,6 +63,7 @@ _ERRORS = (
     (Family.PYTHON_EXCEPTION, "KeyError", "<name>"),
     (Family.SHELL, "CommandNotFound", "<name>: not found"),
 )
+ERROR_IDS = tuple(f"error{number}" for number in range(len(_ERRORS)))
 SIGNATURES = tuple(
     ErrorSignature(family, error_type, "as shown", template)
     for family, error_type, template in _ERRORS
@@ -104,6 +113,79 @@ def run_vectors(draw: st.DrawFn, fragments: int) -> RunVectors:
     return RunVectors(space, draw(own), tuple(draw(own) for _ in range(fragments)))
 
 
+@dataclass(frozen=True, slots=True)
+class Abstracted:
+    """What one call of `put_methodologies` writes."""
+
+    methodologies: tuple[Methodology, ...]
+    removed: tuple[str, ...]
+    resolved: tuple[ResolvedBy, ...]
+    similar: tuple[SimilarTo, ...]
+
+
+def sources(trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -> st.SearchStrategy[Source]:
+    """Fragments of these runs, few of which exist."""
+    runs = st.sampled_from(trajectory_ids)
+    spans = st.sampled_from(("0-0", "0-1", "0-2", "0-5", "1-2", "2-2"))
+    return st.builds(lambda run, span: Source(run, f"{run}/{span}"), runs, spans)
+
+
+@st.composite
+def abstracted(
+    draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS
+) -> Abstracted:
+    """Methodologies with edges, some of them to what is not there."""
+    ids = draw(st.lists(st.sampled_from(METHODOLOGY_IDS), max_size=3, unique=True))
+    edges = st.builds(
+        ResolvedBy,
+        st.sampled_from((*ERROR_IDS, "error none met")),
+        st.sampled_from(METHODOLOGY_IDS),
+        _shares(),
+        _shares(),
+        st.integers(1, 3),
+    )
+    own = sources(trajectory_ids)
+    alike = st.builds(SimilarTo, st.sampled_from(ERROR_IDS), own, own, _shares())
+    return Abstracted(
+        tuple(draw(_methodologies(one, ids, own)) for one in ids),
+        tuple(draw(st.lists(st.sampled_from(METHODOLOGY_IDS), max_size=1))),
+        tuple(draw(st.lists(edges, max_size=4, unique_by=lambda e: (e.error_id, e.methodology_id)))),
+        tuple(draw(st.lists(alike, max_size=4, unique_by=lambda e: (e.error_id, e.fragment)))),
+    )
+
+
+def _shares() -> st.SearchStrategy[float]:
+    return st.sampled_from((0.0, 0.25, 1 / 3, 1.0))
+
+
+@st.composite
+def _methodologies(
+    draw: st.DrawFn, own_id: str, ids: list[str], own: st.SearchStrategy[Source]
+) -> Methodology:
+    return Methodology(
+        id=own_id,
+        error_id=draw(st.sampled_from(ERROR_IDS)),
+        keyword=draw(st.sampled_from(("", "cache"))),
+        task_type=draw(st.none() | st.just(TaskType.BUG_FIX)),
+        repo=draw(st.none() | st.sampled_from(REPOSITORIES[1:])),
+        situation=draw(texts()),
+        strategy=draw(texts()),
+        made_by="template/1",
+        status=draw(st.sampled_from(MethodologyStatus)),
+        confidence=draw(_shares()),
+        support=draw(st.integers(1, 3)),
+        repositories=draw(st.integers(1, 2)),
+        success_rate=draw(_shares()),
+        avg_steps=draw(_shares()),
+        frequency=draw(st.integers(3, 5)),
+        success_count=draw(_shares()),
+        failure_count=draw(_shares()),
+        last_used=draw(st.none() | times()),
+        sources=tuple(sorted(draw(st.sets(own, max_size=4)))),
+        superseded_by=draw(st.none() | st.sampled_from([one for one in ids if one > own_id] or [None])),
+    )
+
+
 @st.composite
 def bundles(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -> Bundle:
     """All that one run teaches: fragments cover its steps, errors and recoveries lie in them."""
@@ -118,6 +200,7 @@ def bundles(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -
         caused=tuple(_caused(fragments, met)),
         recovered=recovered,
         raw=draw(_raws(trajectory)),
+        exposures=draw(st.just(()) | st.lists(st.sampled_from(CONTEXT_IDS), max_size=2).map(tuple)),
         vectors=draw(st.none() | run_vectors(len(fragments))),
     )
 

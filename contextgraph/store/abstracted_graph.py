@@ -19,7 +19,7 @@ JOIN fragment f ON f.key = d.fragment WHERE m.tenant = ?"""
 _SUPERSEDED = """
 SELECT superseded_by, id FROM methodology WHERE tenant = ? AND superseded_by IS NOT NULL"""
 _SIMILAR = """
-SELECT f.id, r.id, s.weight FROM similar s JOIN fragment f ON f.key = s.fragment
+SELECT f.id, r.id, s.error_id, s.weight FROM similar s JOIN fragment f ON f.key = s.fragment
 JOIN fragment r ON r.key = s.representative WHERE f.tenant = ?"""
 
 
@@ -28,7 +28,7 @@ def forget_abstracted(graph: "Graph", connection: Connection, asked: dict[str, i
     graph.remove_nodes_from(
         [node for node, data in graph.nodes(data=True) if data["label"] == LABEL]
     )
-    alike = [edge for edge in graph.edges(keys=True) if edge[2] == "SIMILAR_TO"]
+    alike = [edge for edge in graph.edges(keys=True) if edge[2].startswith("SIMILAR_TO")]
     graph.remove_edges_from(alike)
     pruned = connection.execute(
         "SELECT fragment_id FROM pruned WHERE tenant = :tenant AND revision > :revision", asked
@@ -48,6 +48,10 @@ def add_abstracted(graph: "Graph", connection: Connection, tenant: int) -> None:
     for node, fragment in connection.execute(_DERIVED, (tenant,)):
         graph.add_edge(node, fragment, key="DERIVED_FROM")
     for node, before in connection.execute(_SUPERSEDED, (tenant,)):
-        graph.add_edge(node, before, key="SUPERSEDES")
-    for fragment, representative, weight in connection.execute(_SIMILAR, (tenant,)):
-        graph.add_edge(fragment, representative, key="SIMILAR_TO", weight=weight)
+        if node in graph:
+            graph.add_edge(node, before, key="SUPERSEDES")
+    for fragment, representative, error, weight in connection.execute(_SIMILAR, (tenant,)):
+        # Two may be alike in how they cleared each of several errors.
+        graph.add_edge(
+            fragment, representative, key=f"SIMILAR_TO {error}", error_id=error, weight=weight
+        )

@@ -34,7 +34,13 @@ WHERE c.error = ? AND f.fragment_type = 'failed_attempt'
 AND NOT EXISTS (SELECT 1 FROM recovered r WHERE r.fragment = f.key)
 ORDER BY f.seen_at DESC, f.id LIMIT -1 OFFSET ?"""
 
-_ROWS_OF_A_FRAGMENT = (("caused", "fragment"), ("touched", "fragment"), ("fragment", "key"))
+_ROWS_OF_A_FRAGMENT = (
+    "DELETE FROM caused WHERE fragment = :fragment",
+    "DELETE FROM touched WHERE fragment = :fragment",
+    "DELETE FROM derived_from WHERE trajectory = :run AND fragment = :fragment",
+    "DELETE FROM similar WHERE fragment = :fragment OR representative = :fragment",
+    "DELETE FROM fragment WHERE key = :fragment",
+)
 
 
 def learned_since(connection: Connection, tenant: int) -> int:
@@ -82,7 +88,11 @@ def unconsolidated(connection: Connection, tenant: int, after: int | None) -> Un
 
 def mark(connection: Connection, tenant: int, revision: int) -> None:
     """Note that what changed up to *revision* is consolidated."""
-    connection.execute("UPDATE consolidation SET revision = ? WHERE tenant = ?", (revision, tenant))
+    connection.execute(
+        "INSERT INTO consolidation (tenant, revision, holder, expires_at) VALUES (?1, ?2, NULL, 0) "
+        "ON CONFLICT (tenant) DO UPDATE SET revision = ?2",
+        (tenant, revision),
+    )
     connection.execute("DELETE FROM stale WHERE tenant = ? AND revision <= ?", (tenant, revision))
 
 
@@ -120,9 +130,9 @@ def prune_failed(connection: Connection, tenant: int, error_id: str, keep: int) 
         connection.executemany(
             "DELETE FROM vectors WHERE trajectory = ?", [(run,) for _, _, run in found]
         )
-    for table, column in _ROWS_OF_A_FRAGMENT:
+    for statement in _ROWS_OF_A_FRAGMENT:
         connection.executemany(
-            f"DELETE FROM {table} WHERE {column} = ?", [(key,) for key, _, _ in found]
+            statement, [{"fragment": key, "run": run} for key, _, run in found]
         )
     return len(found)
 

@@ -73,7 +73,13 @@ def _of_context(
 def _relations(graph: "Graph", node: str) -> tuple[Relation, ...]:
     if node not in graph:
         return ()
-    return tuple(sorted(_edges(graph, node), key=lambda edge: (edge.type, edge.outgoing, edge.id)))
+    return tuple(sorted(_edges(graph, node), key=_place))
+
+
+def _place(edge: Relation) -> tuple[str, bool, str, str]:
+    """Edges to one node differ in their properties."""
+    told = repr(sorted(edge.properties.items()))
+    return edge.type, edge.outgoing, edge.id, told
 
 
 def _edges(graph: "Graph", node: str) -> Iterator[Relation]:

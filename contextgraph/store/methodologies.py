@@ -161,13 +161,15 @@ def _put(connection: Connection, tenant: int, methodology: Methodology) -> None:
 
 
 def _put_resolved(connection: Connection, tenant: int, given: Changes) -> None:
-    """Write the edges to methodologies; a tombstone keeps none."""
+    """Write the edges between what is there; a tombstone keeps none."""
     connection.executemany(
         "DELETE FROM resolved_by WHERE tenant = ? AND methodology_id = ?",
         [(tenant, one.id) for one in given.methodologies if one.status in _GONE],
     )
     connection.executemany(
-        "INSERT OR REPLACE INTO resolved_by VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO resolved_by SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE "
+        "EXISTS (SELECT 1 FROM error_pattern WHERE tenant = ?1 AND id = ?2) "
+        "AND EXISTS (SELECT 1 FROM methodology WHERE tenant = ?1 AND id = ?3)",
         [
             (tenant, e.error_id, e.methodology_id, e.success_rate, e.avg_steps, e.support)
             for e in given.resolved
@@ -211,6 +213,8 @@ def remove_orphans(connection: Connection, tenant: int) -> int:
         "AND NOT EXISTS (SELECT 1 FROM derived_from WHERE methodology = m.key)",
         (tenant, MethodologyStatus.RETIRED.value),
     ).fetchall()
+    if found:
+        new_revision(connection, tenant)
     for (methodology_id,) in found:
         remove(connection, tenant, methodology_id)
     return len(found)

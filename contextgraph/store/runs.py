@@ -156,11 +156,15 @@ def remove(connection: Connection, tenant: int, revision: int, key: int) -> None
     for table in ("met", "raw", "vectors"):
         connection.execute(f"DELETE FROM {table} WHERE trajectory = ?", (key,))
     connection.execute("DELETE FROM trajectory WHERE key = ?", (key,))
-    connection.executemany(
-        "DELETE FROM error_pattern WHERE key = ?1 AND NOT EXISTS "
-        "(SELECT 1 FROM met WHERE error = ?1)",
-        errors,
-    )
+    for (error,) in errors:
+        gone = connection.execute(
+            "DELETE FROM error_pattern WHERE key = ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM met WHERE error = ?1) RETURNING id",
+            (error,),
+        ).fetchall()
+        connection.executemany(
+            f"DELETE FROM resolved_by WHERE tenant = {tenant:d} AND error_id = ?", gone
+        )
     connection.execute("INSERT INTO removal VALUES (?, ?, ?)", (key, tenant, revision))
 
 

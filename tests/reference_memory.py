@@ -1,0 +1,407 @@
+"""What consolidation reads and writes, and explanations, in plain Python: twin of the stores."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from contextgraph.model import (
+    Bundle,
+    Clearance,
+    ErrorHistory,
+    ErrorSignature,
+    Explanation,
+    Fragment,
+    FragmentType,
+    Json,
+    LearnStatus,
+    Meeting,
+    Methodology,
+    MethodologyStatus,
+    Relation,
+    ResolvedBy,
+    Scope,
+    SignatureLevel,
+    SimilarTo,
+    Source,
+    Unconsolidated,
+)
+from tests.reference_store import ReferenceStore, agrees
+
+RETIRED = MethodologyStatus.RETIRED
+
+
+class ReferenceMemory(ReferenceStore):
+    """A `ReferenceStore` that remembers when what changed, and what was abstracted from it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.revision = 0
+        self.consolidated = 0
+        self.changed: dict[str, int] = {}
+        self.stale: dict[str, int] = {}
+        self.lease: tuple[str | None, datetime] = (None, datetime.min.replace(tzinfo=UTC))
+        self.methodologies: dict[str, Methodology] = {}
+        self.resolved: dict[tuple[str, str], ResolvedBy] = {}
+        self.similar: dict[tuple[Source, str], SimilarTo] = {}
+        self.shown_at: dict[str, datetime] = {}
+
+    def add_bundle(self, bundle: Bundle) -> LearnStatus:
+        status = super().add_bundle(bundle)
+        if status is not LearnStatus.UNCHANGED:
+            self.revision += 1
+            self.changed[bundle.trajectory.id] = self.revision
+        return status
+
+    def replace_bundle(self, bundle: Bundle) -> None:
+        if bundle.trajectory.id in self.bundles:
+            self.revision += 1
+            self._take_away({bundle.trajectory.id})
+        super().replace_bundle(bundle)
+        self.revision += 1
+        self.changed[bundle.trajectory.id] = self.revision
+
+    def forget(self, trajectory_ids: Iterable[str]) -> int:
+        known = {*trajectory_ids} & self.bundles.keys()
+        self.revision += bool(known)
+        self._take_away(known)
+        return super().forget(known)
+
+    def _take_away(self, runs: set[str]) -> None:
+        """What was derived from *runs*, and edges of errors that no other run has met."""
+        gone = [bundle for run, bundle in self.bundles.items() if run in runs]
+        stay = [bundle for run, bundle in self.bundles.items() if run not in runs]
+        met = {error.id for bundle in gone for error in bundle.errors}
+        self.stale.update(dict.fromkeys(met, self.revision))
+        for known in list(self.methodologies.values()):
+            if any(source.trajectory_id in runs for source in known.sources):
+                self._remove(known.id)
+        self._unlink({fragment.id for bundle in gone for fragment in bundle.fragments})
+        met -= {error.id for bundle in stay for error in bundle.errors}
+        self._drop_edges(lambda edge: edge.error_id in met)
+
+    def learned_since_consolidation(self) -> int:
+        return self._newer(self.consolidated)
+
+    def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
+        held_by, expires_at = self.lease
+        if held_by not in {None, holder} and expires_at > now:
+            return expires_at
+        self.lease = (holder, until)
+        return None
+
+    def return_lease(self, holder: str) -> None:
+        if self.lease[0] == holder:
+            self.lease = (None, self.lease[1])
+
+    def unconsolidated(self, after: int | None = None) -> Unconsolidated:
+        revision, marked = (self.consolidated, -1) if after is None else (after, after)
+        met = {
+            error.id
+            for run, bundle in self.bundles.items()
+            for error in bundle.errors
+            if self.changed[run] > revision
+        }
+        stale = {error for error, since in self.stale.items() if since > marked}
+        return Unconsolidated(self.revision, self._newer(revision), tuple(sorted(met | stale)))
+
+    def mark_consolidated(self, revision: int) -> None:
+        self.consolidated = revision
+        self.stale = {error: since for error, since in self.stale.items() if since > revision}
+
+    def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
+        met = [b for b in self.bundles.values() if any(e.id == error_id for e in b.errors)]
+        if not met:
+            return None
+        met.sort(key=lambda bundle: bundle.trajectory.id)
+        met.sort(key=lambda bundle: bundle.trajectory.seen_at, reverse=True)
+        return ErrorHistory(
+            error=self._pattern(error_id),
+            meetings=tuple(_meeting(bundle, error_id) for bundle in met[:runs]),
+            clearances=tuple(c for bundle in met[:runs] for c in _clearances(bundle, error_id)),
+        )
+
+    def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
+        return self._where(lambda one: one.id in ids)
+
+    def methodology_ids(self) -> Sequence[str]:
+        return sorted(self.methodologies)
+
+    def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
+        edges = (edge for edge in self.resolved.values() if edge.methodology_id == methodology_id)
+        return sorted(edges, key=lambda edge: edge.error_id)
+
+    def methodologies_of_error(self, error_id: str) -> Sequence[Methodology]:
+        return self._where(lambda one: one.error_id == error_id)
+
+    def methodologies_of_type(self, error_id: str) -> Sequence[Methodology]:
+        errors = {error.id: error for b in self.bundles.values() for error in b.errors}
+        asked = errors.get(error_id)
+        return self._where(
+            lambda one: (
+                asked is not None
+                and one.error_id in errors
+                and errors[one.error_id].family is asked.family
+                and errors[one.error_id].error_type == asked.error_type
+            )
+        )
+
+    def methodologies_for_error(
+        self, signature: ErrorSignature, scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        template = SignatureLevel.TEMPLATE
+        asked = {
+            error.id
+            for bundle in self.bundles.values()
+            for error in bundle.errors
+            if agrees(error, signature, template) and error.family is signature.family
+        }
+        resolving = {edge.methodology_id for edge in self.resolved.values()
+                     if edge.error_id in asked}  # fmt: skip
+        anywhere = replace(scope, repo=None)
+        seen = {bundle.trajectory.id for bundle in self._within(anywhere)}
+        found = [
+            one
+            for one in self.methodologies.values()
+            if one.id in resolving
+            and one.status is not RETIRED
+            and (scope.repo is None or one.repo in {None, scope.repo})
+            and {source.trajectory_id for source in one.sources} <= seen
+        ]
+        return sorted(found, key=lambda one: (one.repo is None, -one.support, one.id))[:limit]
+
+    def put_methodologies(
+        self,
+        methodologies: Sequence[Methodology],
+        removed: Sequence[str],
+        resolved: Sequence[ResolvedBy],
+        similar: Sequence[SimilarTo],
+    ) -> int:
+        self.revision += 1
+        for methodology_id in removed:
+            self._remove(methodology_id)
+        there = self._sources()
+        for one in methodologies:
+            sources = tuple(sorted({*one.sources} & there))
+            self.methodologies[one.id] = replace(one, sources=sources)
+        retired = {one.id for one in methodologies if one.status is RETIRED}
+        self._drop_edges(lambda edge: edge.methodology_id in retired)
+        errors = {error.id for bundle in self.bundles.values() for error in bundle.errors}
+        for edge in resolved:
+            if edge.error_id in errors and edge.methodology_id in self.methodologies:
+                self.resolved[edge.error_id, edge.methodology_id] = edge
+        known = [edge for edge in similar if {edge.fragment, edge.representative} <= there]
+        return self._put_similar(known)
+
+    def _put_similar(self, similar: Sequence[SimilarTo]) -> int:
+        before = dict(self.similar)
+        changed = 0
+        for edge in similar:
+            if edge.fragment == edge.representative:
+                changed += self.similar.pop((edge.fragment, edge.error_id), None) is not None
+        for edge in similar:
+            if edge.fragment != edge.representative:
+                self.similar[edge.fragment, edge.error_id] = edge
+                changed += before.get((edge.fragment, edge.error_id)) != edge
+        return changed
+
+    def prune_failed_fragments(self, error_ids: Sequence[str], keep: int) -> int:
+        return sum(self._prune(error_id, keep) for error_id in error_ids)
+
+    def _prune(self, error_id: str, keep: int) -> int:
+        failed = [
+            (bundle.trajectory, fragment)
+            for bundle in self.bundles.values()
+            for fragment in bundle.fragments
+            if _failed_at(bundle, fragment, error_id)
+        ]
+        failed.sort(key=lambda found: found[1].id)
+        failed.sort(key=lambda found: found[0].seen_at, reverse=True)
+        self.revision += len(failed) > keep
+        for run, fragment in failed[keep:]:
+            self._drop_vectors(run.id)
+            self._unlink({fragment.id})
+            bundle = self.bundles[run.id]
+            self.bundles[run.id] = replace(
+                bundle,
+                fragments=tuple(one for one in bundle.fragments if one is not fragment),
+                caused=tuple(one for one in bundle.caused if one.fragment_id != fragment.id),
+            )
+        return len(failed[keep:])
+
+    def remove_orphans(self) -> int:
+        found = self._where(lambda one: not one.sources and one.status is not RETIRED)
+        self.revision += bool(found)
+        for one in found:
+            self._remove(one.id)
+        return len(found)
+
+    def shown_methodologies(self) -> Sequence[str]:
+        reported = [items for items, helped in self.exposures.values() if helped is not None]
+        return sorted({item for items in reported for item in items if item in self.methodologies})
+
+    def add_exposure(
+        self,
+        context_id: str,
+        items: Sequence[str],
+        shown_at: datetime,
+        error_id: str | None = None,
+    ) -> None:
+        super().add_exposure(context_id, items, shown_at, error_id)
+        self.shown_at.setdefault(context_id, shown_at)
+
+    def explain(self, node_id: str) -> Explanation | None:
+        if node_id in self.exposures:
+            return self._explain_context(node_id)
+        nodes = self._nodes()
+        if node_id not in nodes:
+            return None
+        label, name, facts = nodes[node_id]
+        known = {key: value for key, value in facts.items() if value is not None}
+        out = [(edge[0], edge[2], edge[3], True) for edge in self._edges() if edge[1] == node_id]
+        into = [(edge[0], edge[1], edge[3], False) for edge in self._edges() if edge[2] == node_id]
+        relations = [
+            Relation(kind, outgoing, other, *nodes[other][:2], properties)
+            for kind, other, properties, outgoing in [*out, *into]
+        ]
+        return Explanation(node_id, label, name, known, tuple(sorted(relations, key=_place)))
+
+    def _explain_context(self, context: str) -> Explanation:
+        items, helped = self.exposures[context]
+        said = {None: "not known", True: "yes", False: "no"}[helped]
+        facts: dict[str, Json] = {"shown_at": _time(self.shown_at[context]), "helped": said}
+        nodes = self._nodes()
+        shown = tuple(
+            Relation("SHOWN", True, item, *nodes.get(item, ("gone", item, {}))[:2])
+            for item in sorted(items)
+        )
+        return Explanation(context, "Context", f"context {context}", facts, shown)
+
+    def _nodes(self) -> dict[str, tuple[str, str, dict[str, Json]]]:
+        nodes: dict[str, tuple[str, str, dict[str, Json]]] = {}
+        for bundle in self.bundles.values():
+            run = bundle.trajectory
+            nodes[run.id] = ("Trajectory", run.name, {
+                "instance_id": run.instance_id, "repo": run.repo, "task_type": run.task_type.value,
+                "outcome": run.outcome.value, "exit_status": run.exit_status,
+                "total_steps": run.total_steps, "summary": run.summary, "agent": run.agent,
+                "model": run.model, "source": run.source, "seen_at": _time(run.seen_at),
+            })  # fmt: skip
+            for part in bundle.fragments:
+                nodes[part.id] = ("Fragment", part.name, {
+                    "first_step": part.start, "last_step": part.end,
+                    "fragment_type": part.fragment_type.value, "phase": part.phase.value,
+                    "outcome": part.outcome.value, "description": part.description,
+                    "repo": part.repo, "open_file": part.open_file,
+                })  # fmt: skip
+            for error in bundle.errors:
+                met = [b for b in self.bundles.values() if error.id in self.met[b.trajectory.id]]
+                cleared = [b for b in met if any(r.error_id == error.id for r in b.recovered)]
+                nodes[error.id] = ("ErrorPattern", error.name, {
+                    "family": error.family.value, "error_type": error.error_type,
+                    "template": error.template, "runs": len(met), "cleared_runs": len(cleared),
+                })  # fmt: skip
+        for one in self.methodologies.values():
+            nodes[one.id] = ("Methodology", one.name, {
+                "situation": one.situation, "strategy": one.strategy, "repo": one.repo,
+                "keyword": one.keyword, "task_type": one.task_type and one.task_type.value,
+                "status": one.status.value, "confidence": one.confidence, "support": one.support,
+                "repositories": one.repositories, "frequency": one.frequency,
+                "success_rate": one.success_rate, "avg_steps": one.avg_steps,
+                "shown_and_helped": one.success_count, "shown_and_did_not": one.failure_count,
+                "made_by": one.made_by, "superseded_by": one.superseded_by,
+            })  # fmt: skip
+        return nodes
+
+    def _edges(self) -> Iterator[tuple[str, str, str, dict[str, Json]]]:
+        for run, bundle in self.bundles.items():
+            for part in bundle.fragments:
+                yield "HAS_FRAGMENT", run, part.id, {"order": part.order}
+            for met in bundle.caused:
+                yield "CAUSED_ERROR", met.fragment_id, met.error_id, {"steps": [*met.steps]}
+            for one in bundle.recovered:
+                yield "RECOVERED", one.fragment_id, one.error_id, {
+                    "error_step": one.error_step,
+                    "cleared_step": one.cleared_step,
+                    "verified": one.verified,
+                }
+        for edge in self.resolved.values():
+            yield "RESOLVED_BY", edge.error_id, edge.methodology_id, {
+                "success_rate": edge.success_rate,
+                "avg_steps": edge.avg_steps,
+                "support": edge.support,
+            }
+        for known in self.methodologies.values():
+            for source in known.sources:
+                yield "DERIVED_FROM", known.id, source.fragment_id, {}
+            if known.superseded_by in self.methodologies:
+                yield "SUPERSEDES", known.superseded_by, known.id, {}
+        for alike in self.similar.values():
+            yield "SIMILAR_TO", alike.fragment.fragment_id, alike.representative.fragment_id, {
+                "error_id": alike.error_id,
+                "weight": alike.weight,
+            }
+
+    def _newer(self, revision: int) -> int:
+        return sum(self.changed[run] > revision for run in self.bundles)
+
+    def _where(self, holds) -> list[Methodology]:
+        found = (one for one in self.methodologies.values() if holds(one))
+        return sorted(found, key=lambda one: one.id)
+
+    def _sources(self) -> set[Source]:
+        return {
+            Source(run, fragment.id)
+            for run, bundle in self.bundles.items()
+            for fragment in bundle.fragments
+        }
+
+    def _remove(self, methodology_id: str) -> None:
+        if self.methodologies.pop(methodology_id, None) is None:
+            return
+        self._drop_edges(lambda edge: edge.methodology_id == methodology_id)
+        for other in self._where(lambda one: one.superseded_by == methodology_id):
+            self.stale[other.error_id] = self.revision
+            self._remove(other.id)
+
+    def _drop_edges(self, goes) -> None:
+        self.resolved = {key: edge for key, edge in self.resolved.items() if not goes(edge)}
+
+    def _unlink(self, fragments: set[str]) -> None:
+        """Let edges to fragments go that go themselves."""
+        self.similar = {
+            key: edge
+            for key, edge in self.similar.items()
+            if fragments.isdisjoint((edge.fragment.fragment_id, edge.representative.fragment_id))
+        }
+        for known in self.methodologies.values():
+            left = tuple(s for s in known.sources if s.fragment_id not in fragments)
+            self.methodologies[known.id] = replace(known, sources=left)
+
+
+def _failed_at(bundle: Bundle, fragment: Fragment, error_id: str) -> bool:
+    return (
+        fragment.fragment_type is FragmentType.FAILED_ATTEMPT
+        and any(c.fragment_id == fragment.id and c.error_id == error_id for c in bundle.caused)
+        and not any(one.fragment_id == fragment.id for one in bundle.recovered)
+    )
+
+
+def _meeting(bundle: Bundle, error_id: str) -> Meeting:
+    run = bundle.trajectory
+    told = next(error.context for error in bundle.errors if error.id == error_id)
+    return Meeting(run.id, run.repo, run.task_type, told)
+
+
+def _clearances(bundle: Bundle, error_id: str) -> Iterator[Clearance]:
+    run = bundle.trajectory
+    found = (one for one in bundle.recovered if one.error_id == error_id)
+    for one in sorted(found, key=lambda one: (one.error_step, one.fragment_id)):
+        yield Clearance(one, run.id, run.repo, run.task_type, run.outcome, run.seen_at)
+
+
+def _place(relation: Relation) -> tuple[str, bool, str, str]:
+    return relation.type, relation.outgoing, relation.id, repr(sorted(relation.properties.items()))
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
