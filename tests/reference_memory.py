@@ -17,6 +17,7 @@ from contextgraph.model import (
     Meeting,
     Methodology,
     MethodologyStatus,
+    RecoveryCandidate,
     Relation,
     ResolvedBy,
     Scope,
@@ -25,7 +26,7 @@ from contextgraph.model import (
     Source,
     Unconsolidated,
 )
-from tests.reference_store import ReferenceStore, agrees
+from tests.reference_store import ReferenceStore, agrees, recovery_id
 
 RETIRED = MethodologyStatus.RETIRED
 
@@ -72,9 +73,8 @@ class ReferenceMemory(ReferenceStore):
         stay = [bundle for run, bundle in self.bundles.items() if run not in runs]
         met = {error.id for bundle in gone for error in bundle.errors}
         self.stale.update(dict.fromkeys(met, self.revision))
-        for known in list(self.methodologies.values()):
-            if any(source.trajectory_id in runs for source in known.sources):
-                self._remove(known.id)
+        derived = self._where(lambda one: any(s.trajectory_id in runs for s in one.sources))
+        self._remove(one.id for one in derived)
         self._unlink({fragment.id for bundle in gone for fragment in bundle.fragments})
         met -= {error.id for bundle in stay for error in bundle.errors}
         self._drop_edges(lambda edge: edge.error_id in met)
@@ -169,6 +169,24 @@ class ReferenceMemory(ReferenceStore):
         ]
         return sorted(found, key=lambda one: (one.repo is None, -one.support, one.id))[:limit]
 
+    def representatives_of(
+        self, recoveries: Sequence[RecoveryCandidate], scope: Scope
+    ) -> Sequence[RecoveryCandidate]:
+        within = sorted(self._recoveries(scope), key=recovery_id)
+        return [
+            next((other for other in within if self._represents(other, one)), one)
+            for one in recoveries
+        ]
+
+    def _represents(self, other: RecoveryCandidate, one: RecoveryCandidate) -> bool:
+        source = Source(one.trajectory.id, one.recovered.fragment_id)
+        edge = self.similar.get((source, one.error.id))
+        return (
+            edge is not None
+            and other.error.id == one.error.id
+            and other.recovered.fragment_id == edge.representative.fragment_id
+        )
+
     def put_methodologies(
         self,
         methodologies: Sequence[Methodology],
@@ -177,8 +195,7 @@ class ReferenceMemory(ReferenceStore):
         similar: Sequence[SimilarTo],
     ) -> int:
         self.revision += 1
-        for methodology_id in removed:
-            self._remove(methodology_id)
+        self._remove(removed)
         there = self._sources()
         for one in methodologies:
             sources = tuple(sorted({*one.sources} & there))
@@ -231,8 +248,7 @@ class ReferenceMemory(ReferenceStore):
     def remove_orphans(self) -> int:
         found = self._where(lambda one: not one.sources and one.status is not RETIRED)
         self.revision += bool(found)
-        for one in found:
-            self._remove(one.id)
+        self._remove(one.id for one in found)
         return len(found)
 
     def shown_methodologies(self) -> Sequence[str]:
@@ -319,27 +335,42 @@ class ReferenceMemory(ReferenceStore):
             for met in bundle.caused:
                 yield "CAUSED_ERROR", met.fragment_id, met.error_id, {"steps": [*met.steps]}
             for one in bundle.recovered:
-                yield "RECOVERED", one.fragment_id, one.error_id, {
-                    "error_step": one.error_step,
-                    "cleared_step": one.cleared_step,
-                    "verified": one.verified,
-                }
+                yield (
+                    "RECOVERED",
+                    one.fragment_id,
+                    one.error_id,
+                    {
+                        "error_step": one.error_step,
+                        "cleared_step": one.cleared_step,
+                        "verified": one.verified,
+                    },
+                )
         for edge in self.resolved.values():
-            yield "RESOLVED_BY", edge.error_id, edge.methodology_id, {
-                "success_rate": edge.success_rate,
-                "avg_steps": edge.avg_steps,
-                "support": edge.support,
-            }
+            yield (
+                "RESOLVED_BY",
+                edge.error_id,
+                edge.methodology_id,
+                {
+                    "success_rate": edge.success_rate,
+                    "avg_steps": edge.avg_steps,
+                    "support": edge.support,
+                },
+            )
         for known in self.methodologies.values():
             for source in known.sources:
                 yield "DERIVED_FROM", known.id, source.fragment_id, {}
             if known.superseded_by in self.methodologies:
                 yield "SUPERSEDES", known.superseded_by, known.id, {}
         for alike in self.similar.values():
-            yield "SIMILAR_TO", alike.fragment.fragment_id, alike.representative.fragment_id, {
-                "error_id": alike.error_id,
-                "weight": alike.weight,
-            }
+            yield (
+                "SIMILAR_TO",
+                alike.fragment.fragment_id,
+                alike.representative.fragment_id,
+                {
+                    "error_id": alike.error_id,
+                    "weight": alike.weight,
+                },
+            )
 
     def _newer(self, revision: int) -> int:
         return sum(self.changed[run] > revision for run in self.bundles)
@@ -355,13 +386,17 @@ class ReferenceMemory(ReferenceStore):
             for fragment in bundle.fragments
         }
 
-    def _remove(self, methodology_id: str) -> None:
-        if self.methodologies.pop(methodology_id, None) is None:
-            return
-        self._drop_edges(lambda edge: edge.methodology_id == methodology_id)
-        for other in self._where(lambda one: one.superseded_by == methodology_id):
-            self.stale[other.error_id] = self.revision
-            self._remove(other.id)
+    def _remove(self, ids: Iterable[str]) -> None:
+        gone = {*ids} & self.methodologies.keys()
+        while (
+            superseded := {m.id for m in self.methodologies.values() if m.superseded_by in gone}
+            - gone
+        ):
+            gone |= superseded
+        for one in [self.methodologies.pop(methodology_id) for methodology_id in gone]:
+            if one.superseded_by in gone:
+                self.stale[one.error_id] = self.revision
+        self._drop_edges(lambda edge: edge.methodology_id in gone)
 
     def _drop_edges(self, goes) -> None:
         self.resolved = {key: edge for key, edge in self.resolved.items() if not goes(edge)}

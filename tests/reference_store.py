@@ -18,19 +18,15 @@ from contextgraph.model import (
     Learned,
     LearnStatus,
     MemoryCounts,
-    Methodology,
     Near,
     Outcome,
     Phase,
     RawTrajectory,
-    Recovered,
     RecoveryCandidate,
-    ResolvedBy,
     RunTexts,
     RunVectors,
     Scope,
     SignatureLevel,
-    SimilarTo,
     Space,
     TaskType,
     Trajectory,
@@ -54,7 +50,6 @@ class ReferenceStore:
         self.asked: dict[str, str | None] = {}
         self.spaces: dict[str, tuple[Space, bytes | None]] = {}
         self.active: str | None = None
-        self.alike: dict[tuple[str, str], str] = {}
         self.vectors: dict[tuple[str, str], RunVectors] = {}
 
     def add_bundle(self, bundle: Bundle) -> LearnStatus:
@@ -81,7 +76,6 @@ class ReferenceStore:
             learned_at=known.learned_at,
         )
         self._drop_vectors(known.id)
-        self._part({fragment.id for fragment in self.bundles[known.id].fragments})
         self._put(replace(bundle, trajectory=trajectory))
 
     def learned(self, trajectory_id: str) -> Learned | None:
@@ -115,7 +109,6 @@ class ReferenceStore:
         for trajectory_id in known:
             self._drop_vectors(trajectory_id)
             gone = {fragment.id for fragment in self.bundles.pop(trajectory_id).fragments}
-            self._part(gone)
             self.exposures = {
                 context: ({i: share for i, share in items.items() if i not in gone}, helped)
                 for context, (items, helped) in self.exposures.items()
@@ -130,7 +123,7 @@ class ReferenceStore:
             for candidate in self._recoveries(scope)
             if agrees(candidate.error, signature, level)
         ]
-        found.sort(key=_recovery_id)
+        found.sort(key=recovery_id)
         found.sort(key=lambda candidate: candidate.trajectory.seen_at, reverse=True)
         found.sort(key=lambda candidate: not candidate.recovered.verified)
         return found[:limit]
@@ -144,45 +137,7 @@ class ReferenceStore:
         everywhere = [text(candidate) for candidate in self._recoveries(Scope())]
         relevance = _relevance(words, everywhere)
         found = [c for c in self._recoveries(scope) if relevance(text(c))]
-        return sorted(found, key=lambda c: (-relevance(text(c)), _recovery_id(c)))[:limit]
-
-    def representatives_of(
-        self, recoveries: Sequence[RecoveryCandidate], scope: Scope
-    ) -> Sequence[RecoveryCandidate]:
-        within = sorted(self._recoveries(scope), key=_recovery_id)
-        return [
-            next(
-                (
-                    other
-                    for other in within
-                    if other.error.id == one.error.id
-                    and other.recovered.fragment_id == self.alike.get(_place(one.recovered))
-                ),
-                one,
-            )
-            for one in recoveries
-        ]
-
-    def put_methodologies(
-        self,
-        methodologies: Sequence[Methodology],
-        removed: Sequence[str],
-        resolved: Sequence[ResolvedBy],
-        similar: Sequence[SimilarTo],
-    ) -> int:
-        """Likeness alone: what consolidation makes of it is tested with consolidation."""
-        assert not any((methodologies, removed, resolved))
-        known = dict(self.alike)
-        there = self._fragment_ids()
-        edges = [
-            ((edge.fragment.fragment_id, edge.error_id), edge.representative.fragment_id)
-            for edge in similar
-            if {edge.fragment.fragment_id, edge.representative.fragment_id} <= there
-        ]
-        for place in [place for place, representative in edges if place[0] == representative]:
-            self.alike.pop(place, None)
-        self.alike |= {place: other for place, other in edges if place[0] != other}
-        return len(known.items() ^ self.alike.items())
+        return sorted(found, key=lambda c: (-relevance(text(c)), recovery_id(c)))[:limit]
 
     def trajectories_for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int
@@ -299,7 +254,7 @@ class ReferenceStore:
     def nearest_recoveries(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[RecoveryCandidate]]:
-        recoveries = sorted(self._recoveries(scope), key=_recovery_id)
+        recoveries = sorted(self._recoveries(scope), key=recovery_id)
         return [
             Near(candidate, near.vector)
             for near in self.nearest_fragments(vector, scope, limit)
@@ -389,16 +344,6 @@ class ReferenceStore:
             self.met[run][caused.error_id] += len(caused.steps)
         if bundle.vectors and bundle.vectors.space in self.spaces:
             self.vectors[bundle.vectors.space, run] = bundle.vectors
-
-    def _fragment_ids(self) -> set[str]:
-        return {fragment.id for bundle in self.bundles.values() for fragment in bundle.fragments}
-
-    def _part(self, gone: set[str]) -> None:
-        self.alike = {
-            (fragment, error): representative
-            for (fragment, error), representative in self.alike.items()
-            if gone.isdisjoint((fragment, representative))
-        }
 
     def _drop_vectors(self, run: str) -> None:
         self.vectors = {key: found for key, found in self.vectors.items() if key[1] != run}
@@ -503,11 +448,7 @@ def _file_names(fragment: Fragment) -> set[str]:
     return {path.split("/")[-1] for path in paths} - {""}
 
 
-def _place(recovered: Recovered) -> tuple[str, str]:
-    return recovered.fragment_id, recovered.error_id
-
-
-def _recovery_id(candidate: RecoveryCandidate) -> tuple[str, str, int]:
+def recovery_id(candidate: RecoveryCandidate) -> tuple[str, str, int]:
     recovered = candidate.recovered
     return recovered.fragment_id, recovered.error_id, recovered.error_step
 

@@ -131,9 +131,7 @@ def sources(trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -> st.SearchStrate
 
 
 @st.composite
-def abstracted(
-    draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS
-) -> Abstracted:
+def abstracted(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -> Abstracted:
     """Methodologies with edges, some of them to what is not there."""
     ids = draw(st.lists(st.sampled_from(METHODOLOGY_IDS), max_size=3, unique=True))
     edges = st.builds(
@@ -149,7 +147,9 @@ def abstracted(
     return Abstracted(
         tuple(draw(_methodologies(one, ids, own)) for one in ids),
         tuple(draw(st.lists(st.sampled_from(METHODOLOGY_IDS), max_size=1))),
-        tuple(draw(st.lists(edges, max_size=4, unique_by=lambda e: (e.error_id, e.methodology_id)))),
+        tuple(
+            draw(st.lists(edges, max_size=4, unique_by=lambda e: (e.error_id, e.methodology_id)))
+        ),
         tuple(draw(st.lists(alike, max_size=4, unique_by=lambda e: (e.error_id, e.fragment)))),
     )
 
@@ -182,7 +182,7 @@ def _methodologies(
         failure_count=draw(_shares()),
         last_used=draw(st.none() | times()),
         sources=tuple(sorted(draw(st.sets(own, max_size=4)))),
-        superseded_by=draw(st.none() | st.sampled_from([one for one in ids if one > own_id] or [None])),
+        superseded_by=draw(st.sampled_from((None, *(one for one in ids if one > own_id)))),
     )
 
 

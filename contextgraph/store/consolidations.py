@@ -131,9 +131,7 @@ def prune_failed(connection: Connection, tenant: int, error_id: str, keep: int) 
             "DELETE FROM vectors WHERE trajectory = ?", [(run,) for _, _, run in found]
         )
     for statement in _ROWS_OF_A_FRAGMENT:
-        connection.executemany(
-            statement, [{"fragment": key, "run": run} for key, _, run in found]
-        )
+        connection.executemany(statement, [{"fragment": key, "run": run} for key, _, run in found])
     return len(found)
 
 

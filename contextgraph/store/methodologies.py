@@ -44,6 +44,12 @@ JOIN error_pattern e ON e.tenant = asked.tenant AND e.family = asked.family
     AND e.error_type = asked.error_type
 JOIN methodology m ON m.tenant = e.tenant AND m.error_id = e.id
 WHERE asked.tenant = ? AND asked.id = ? ORDER BY m.id"""
+_WITH_SUPERSEDED = """
+WITH RECURSIVE gone (id) AS (
+    SELECT value FROM json_each(?2)
+    UNION SELECT m.id FROM gone JOIN methodology m ON m.tenant = ?1 AND m.superseded_by = gone.id)
+SELECT m.key, m.id, m.error_id, m.superseded_by
+FROM gone JOIN methodology m ON m.tenant = ?1 AND m.id = gone.id"""
 _GONE = frozenset({MethodologyStatus.RETIRED})
 
 # Fragments have no index by id: their run has one, and their keys are in its range.
@@ -132,8 +138,7 @@ class Changes:
 def put_all(connection: Connection, tenant: int, given: Changes) -> int:
     """Write *given*; how many fragments were found alike."""
     new_revision(connection, tenant)
-    for methodology_id in given.removed:
-        remove(connection, tenant, methodology_id)
+    remove(connection, tenant, given.removed)
     for methodology in given.methodologies:
         _put(connection, tenant, methodology)
     _put_resolved(connection, tenant, given)
@@ -215,49 +220,47 @@ def remove_orphans(connection: Connection, tenant: int) -> int:
     ).fetchall()
     if found:
         new_revision(connection, tenant)
-    for (methodology_id,) in found:
-        remove(connection, tenant, methodology_id)
+        remove(connection, tenant, [row[0] for row in found])
     return len(found)
 
 
-def remove(connection: Connection, tenant: int, methodology_id: str) -> None:
-    """Delete a methodology with its edges; those it had superseded come up again by themselves."""
-    row = connection.execute(
-        "SELECT key FROM methodology WHERE tenant = ? AND id = ?", (tenant, methodology_id)
-    ).fetchone()
-    if row is None:
-        return
-    connection.execute("DELETE FROM derived_from WHERE methodology = ?", (row[0],))
-    connection.execute("DELETE FROM methodology WHERE key = ?", (row[0],))
-    connection.execute(
-        "DELETE FROM resolved_by WHERE tenant = ? AND methodology_id = ?", (tenant, methodology_id)
+def remove(connection: Connection, tenant: int, ids: Sequence[str]) -> None:
+    """Delete methodologies with their edges, and all that they had superseded.
+
+    The errors of these are looked at again.
+    """
+    asked = (tenant, orjson.dumps(list(ids)).decode())
+    gone = connection.execute(_WITH_SUPERSEDED, asked).fetchall()
+    ids_gone = {one for _, one, _, _ in gone}
+    _mark_stale(connection, tenant, [error for _, _, error, by in gone if by in ids_gone])
+    for table, column in (("derived_from", "methodology"), ("methodology", "key")):
+        connection.executemany(
+            f"DELETE FROM {table} WHERE {column} = ?", [(key,) for key, _, _, _ in gone]
+        )
+    connection.executemany(
+        "DELETE FROM resolved_by WHERE tenant = ? AND methodology_id = ?",
+        [(tenant, one) for _, one, _, _ in gone],
     )
-    absorbed = connection.execute(
-        "SELECT id, error_id FROM methodology WHERE tenant = ? AND superseded_by = ?",
-        (tenant, methodology_id),
-    ).fetchall()
-    _mark_stale(connection, tenant, [error for _, error in absorbed])
-    for other, _ in absorbed:
-        remove(connection, tenant, other)
 
 
-def remove_of_run(connection: Connection, tenant: int, key: int, first: int, last: int) -> None:
-    """Delete what was derived from the run of this *key*; its errors are looked at again."""
+def remove_of_runs(connection: Connection, tenant: int, keys: Sequence[int]) -> None:
+    """Delete what was derived from the runs of these *keys*; their errors are looked at again."""
+    asked = (str(list(keys)),)
     errors = connection.execute(
-        "SELECT e.id FROM met m JOIN error_pattern e ON e.key = m.error WHERE m.trajectory = ?",
-        (key,),
+        "SELECT DISTINCT e.id FROM json_each(?) AS asked JOIN met m ON m.trajectory = asked.value "
+        "JOIN error_pattern e ON e.key = m.error",
+        asked,
     ).fetchall()
     _mark_stale(connection, tenant, [row[0] for row in errors])
     derived = connection.execute(
-        "SELECT DISTINCT m.id FROM derived_from d JOIN methodology m ON m.key = d.methodology "
-        "WHERE d.trajectory = ?",
-        (key,),
+        "SELECT DISTINCT m.id FROM json_each(?) AS asked JOIN derived_from d "
+        "ON d.trajectory = asked.value JOIN methodology m ON m.key = d.methodology",
+        asked,
     ).fetchall()
-    for (methodology_id,) in derived:
-        remove(connection, tenant, methodology_id)
-    connection.execute(
+    remove(connection, tenant, [row[0] for row in derived])
+    connection.executemany(
         "DELETE FROM similar WHERE fragment BETWEEN ?1 AND ?2 OR representative BETWEEN ?1 AND ?2",
-        (first, last),
+        [(key << RUN_BITS, ((key + 1) << RUN_BITS) - 1) for key in keys],
     )
 
 

@@ -1,6 +1,6 @@
 """One run in the tables: found by its id, read back, taken away."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from sqlite3 import Connection
 
@@ -135,37 +135,47 @@ def forget(connection: Connection, tenant: int, trajectory_ids: Iterable[str]) -
         for key in known:
             items = [row[0] for row in _fragment_rows(connection, "id", key)]
             exposures.remove(connection, tenant, items)
-            remove(connection, tenant, revision, key)
+        remove(connection, tenant, revision, known)
         remove_unused_places(connection, tenant)
         for table in ("trajectory", "recovered"):
             full_text.compact(connection, table)
     return len(known)
 
 
-def remove(connection: Connection, tenant: int, revision: int, key: int) -> None:
-    """Delete all rows of the run with this *key*, and errors that only it had met."""
-    run = Run(tenant, 0, key, 0)
-    methodologies.remove_of_run(connection, tenant, key, run.first, run.last)
-    errors = connection.execute("SELECT error FROM met WHERE trajectory = ?", (key,)).fetchall()
+def remove(connection: Connection, tenant: int, revision: int, keys: Sequence[int]) -> None:
+    """Delete all rows of the runs with these *keys*, and errors that only they had met."""
+    methodologies.remove_of_runs(connection, tenant, keys)
+    for key in keys:
+        _remove(connection, Run(tenant, 0, key, 0))
+        connection.execute("INSERT INTO removal VALUES (?, ?, ?)", (key, tenant, revision))
+
+
+def _remove(connection: Connection, run: Run) -> None:
+    errors = connection.execute("SELECT error FROM met WHERE trajectory = ?", (run.key,)).fetchall()
     full_text.remove_text(connection, "recovered", run.first, run.last)
-    full_text.remove_text(connection, "trajectory", key, key)
+    full_text.remove_text(connection, "trajectory", run.key, run.key)
     for table, column in _ROWS_OF_A_RUN:
         connection.execute(
             f"DELETE FROM {table} WHERE {column} BETWEEN ? AND ?", (run.first, run.last)
         )
     for table in ("met", "raw", "vectors"):
-        connection.execute(f"DELETE FROM {table} WHERE trajectory = ?", (key,))
-    connection.execute("DELETE FROM trajectory WHERE key = ?", (key,))
+        connection.execute(f"DELETE FROM {table} WHERE trajectory = ?", (run.key,))
+    connection.execute("DELETE FROM trajectory WHERE key = ?", (run.key,))
     for (error,) in errors:
-        gone = connection.execute(
-            "DELETE FROM error_pattern WHERE key = ?1 AND NOT EXISTS "
-            "(SELECT 1 FROM met WHERE error = ?1) RETURNING id",
-            (error,),
-        ).fetchall()
-        connection.executemany(
-            f"DELETE FROM resolved_by WHERE tenant = {tenant:d} AND error_id = ?", gone
+        _remove_unmet(connection, run.tenant, error)
+
+
+def _remove_unmet(connection: Connection, tenant: int, error: int) -> None:
+    """Delete an error that no run has met any more, with its edges."""
+    gone = connection.execute(
+        "DELETE FROM error_pattern WHERE key = ?1 AND NOT EXISTS "
+        "(SELECT 1 FROM met WHERE error = ?1) RETURNING id",
+        (error,),
+    ).fetchone()
+    if gone:
+        connection.execute(
+            "DELETE FROM resolved_by WHERE tenant = ? AND error_id = ?", (tenant, gone[0])
         )
-    connection.execute("INSERT INTO removal VALUES (?, ?, ?)", (key, tenant, revision))
 
 
 def remove_unused_places(connection: Connection, tenant: int) -> None:

@@ -1,0 +1,176 @@
+"""What consolidation asks and writes is the same, whichever store it works on."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from contextgraph.model import Bundle
+from tests.congruence.pairs import RUNS, congruent, memories
+from tests.strategies import CONTEXT_IDS, ERROR_IDS, METHODOLOGY_IDS, Abstracted, abstracted
+from tests.twins import Twins
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+given_ones = abstracted(RUNS[:4])
+moments = st.integers(0, 9).map(lambda minutes: NOW + timedelta(minutes=minutes))
+
+
+def put(twins: Twins, given: Abstracted) -> None:
+    twins.write(
+        "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
+    )
+
+
+def compare_all(twins: Twins) -> None:
+    """Ask for all that is known of methodologies."""
+    twins.ask("methodology_ids")
+    twins.ask("methodologies_of", METHODOLOGY_IDS)
+    twins.ask("unconsolidated")
+    for methodology in METHODOLOGY_IDS:
+        twins.ask("resolved_by", methodology)
+
+
+@congruent(memory=memories, given=given_ones)
+def test_methodologies_of(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+    twins.learn(memory)
+    put(twins, given)
+    for ids in (METHODOLOGY_IDS, METHODOLOGY_IDS[1::-1], ("absent",), ()):
+        twins.ask("methodologies_of", ids)
+
+
+@congruent(memory=memories, given=given_ones)
+def test_methodology_ids(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+    twins.ask("methodology_ids")
+    twins.learn(memory)
+    put(twins, given)
+    twins.ask("methodology_ids")
+
+
+@congruent(memory=memories, given=st.lists(given_ones, min_size=1, max_size=3))
+def test_resolved_by(twins: Twins, memory: list[Bundle], given: list[Abstracted]) -> None:
+    twins.learn(memory)
+    for one in given:
+        put(twins, one)
+    for methodology in (*METHODOLOGY_IDS, "absent"):
+        twins.ask("resolved_by", methodology)
+
+
+@congruent(memory=memories, given=given_ones)
+def test_methodologies_of_error(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+    twins.learn(memory)
+    put(twins, given)
+    for error in (*ERROR_IDS, "absent"):
+        twins.ask("methodologies_of_error", error)
+
+
+@congruent(memory=memories, given=given_ones)
+def test_methodologies_of_type(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+    twins.learn(memory)
+    put(twins, given)
+    for error in (*ERROR_IDS, "absent"):
+        twins.ask("methodologies_of_type", error)
+
+
+@congruent(memory=memories, given=st.lists(given_ones, min_size=2, max_size=4))
+def test_put_methodologies(twins: Twins, memory: list[Bundle], given: list[Abstracted]) -> None:
+    twins.learn(memory)
+    for one in given:
+        put(twins, one)
+        put(twins, one)
+    compare_all(twins)
+    twins.write("forget", [memory[0].trajectory.id])
+    compare_all(twins)
+    twins.write("replace_bundle", memory[-1])
+    compare_all(twins)
+
+
+@congruent(memory=memories, given=given_ones, keep=st.integers(0, 2))
+def test_prune_failed_fragments(
+    twins: Twins, memory: list[Bundle], given: Abstracted, keep: int
+) -> None:
+    twins.learn(memory)
+    put(twins, given)
+    twins.write("prune_failed_fragments", ERROR_IDS, keep)
+    compare_all(twins)
+    twins.ask("counts")
+    twins.ask("fragments_of", RUNS)
+    for run in RUNS:
+        twins.ask("learned", run)
+
+
+@congruent(memory=memories, given=given_ones)
+def test_remove_orphans(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+    twins.learn(memory)
+    put(twins, given)
+    twins.write("remove_orphans")
+    compare_all(twins)
+
+
+@congruent(
+    given=given_ones,
+    items=st.lists(st.lists(st.sampled_from(METHODOLOGY_IDS), max_size=3), max_size=3),
+)
+def test_shown_methodologies(twins: Twins, given: Abstracted, items: list[list[str]]) -> None:
+    put(twins, given)
+    for context, some in zip(CONTEXT_IDS, items, strict=False):
+        twins.write("add_exposure", context, some, NOW)
+    twins.ask("shown_methodologies")
+    twins.write("report_outcome", CONTEXT_IDS[0], True)
+    twins.write("report_outcome", CONTEXT_IDS[1], False)
+    twins.ask("shown_methodologies")
+
+
+@congruent(memory=memories)
+def test_learned_since_consolidation(twins: Twins, memory: list[Bundle]) -> None:
+    twins.learn(memory[1:])
+    twins.ask("learned_since_consolidation")
+    twins.mark_consolidated()
+    twins.ask("learned_since_consolidation")
+    twins.write("add_bundle", memory[0])
+    twins.ask("learned_since_consolidation")
+
+
+@congruent(memory=memories)
+def test_unconsolidated(twins: Twins, memory: list[Bundle]) -> None:
+    twins.learn(memory[1:])
+    twins.ask("unconsolidated")
+    twins.ask("unconsolidated", 0)
+    twins.mark_consolidated()
+    twins.write("add_bundle", memory[0])
+    twins.write("forget", [memory[-1].trajectory.id])
+    twins.ask("unconsolidated")
+
+
+@congruent(memory=memories)
+def test_mark_consolidated(twins: Twins, memory: list[Bundle]) -> None:
+    twins.mark_consolidated()
+    twins.learn(memory)
+    twins.write("forget", [memory[0].trajectory.id])
+    twins.ask("unconsolidated")
+    twins.mark_consolidated()
+    twins.ask("unconsolidated")
+
+
+@congruent(memory=memories, runs=st.sampled_from((400, 2, 1, 0)))
+def test_error_history(twins: Twins, memory: list[Bundle], runs: int) -> None:
+    twins.learn(memory)
+    for error in (*ERROR_IDS, "absent"):
+        twins.ask("error_history", error, runs)
+
+
+taken = st.lists(st.tuples(st.sampled_from("ab"), moments, moments), min_size=2, max_size=5)
+
+
+@congruent(leases=taken)
+def test_take_lease(twins: Twins, leases: list[tuple[str, datetime, datetime]]) -> None:
+    for holder, now, until in leases:
+        twins.write("take_lease", holder, now, until)
+
+
+@congruent(leases=taken, returned=st.sampled_from("ab"))
+def test_return_lease(
+    twins: Twins, leases: list[tuple[str, datetime, datetime]], returned: str
+) -> None:
+    for holder, now, until in leases:
+        twins.write("take_lease", holder, now, until)
+        twins.write("return_lease", returned)

@@ -1,0 +1,205 @@
+"""Random sequences of all that can be done to a memory, as a hypothesis state machine."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from contextgraph.model import Bundle, Phase, RunVectors, Scope, SignatureLevel, Space, TaskType
+from tests.strategies import (
+    CONTEXT_IDS,
+    ERROR_IDS,
+    FILE_NAMES,
+    ITEM_IDS,
+    METHODOLOGY_IDS,
+    SIGNATURES,
+    SPACES,
+    TRAJECTORY_IDS,
+    WORDS,
+    Abstracted,
+    abstracted,
+    bundles,
+    run_vectors,
+    scopes,
+    vectors,
+)
+from tests.twins import Twins
+
+LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE, SignatureLevel.FAMILY)
+NODE_IDS = (*TRAJECTORY_IDS[:2], *ITEM_IDS, *ERROR_IDS, *CONTEXT_IDS)
+SHOWN_AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+word_lists = st.lists(st.sampled_from(WORDS), max_size=12)
+limits = st.sampled_from((50, 2, 1, 0))
+
+
+class Memories(RuleBasedStateMachine):
+    """Whatever is done to stores that hold the same, they answer the same."""
+
+    def __init__(self, twins: Twins) -> None:
+        super().__init__()
+        self.twins = twins
+
+    def teardown(self) -> None:
+        self.twins.close()
+
+    @initialize(many=st.lists(bundles(), min_size=2, max_size=6))
+    def begin(self, many: list[Bundle]) -> None:
+        for bundle in many:
+            self.add(bundle)
+
+    @rule(bundle=bundles())
+    def add(self, bundle: Bundle) -> None:
+        self.twins.write("add_bundle", bundle)
+
+    @rule(bundle=bundles())
+    def replace(self, bundle: Bundle) -> None:
+        self.twins.write("replace_bundle", bundle)
+
+    @rule(ids=st.lists(st.sampled_from(TRAJECTORY_IDS), max_size=3))
+    def forget(self, ids: list[str]) -> None:
+        self.twins.write("forget", ids)
+
+    @rule(
+        context=st.sampled_from(CONTEXT_IDS),
+        items=st.lists(st.sampled_from(ITEM_IDS), max_size=4),
+        error=st.none() | st.sampled_from(ERROR_IDS),
+    )
+    def expose(self, context: str, items: list[str], error: str | None) -> None:
+        self.twins.write("add_exposure", context, items, SHOWN_AT, error)
+
+    @rule(context=st.sampled_from((*CONTEXT_IDS, "never shown")), helped=st.booleans())
+    def report(self, context: str, helped: bool) -> None:
+        self.twins.write("report_outcome", context, helped)
+
+    @rule(
+        space=st.sampled_from(SPACES),
+        runs=st.integers(0, 9),
+        alike=st.none() | st.floats(0, 1),
+        model=st.none() | st.binary(max_size=4),
+    )
+    def prepare_space(
+        self, space: Space, runs: int, alike: float | None, model: bytes | None
+    ) -> None:
+        self.twins.write("prepare_space", replace(space, runs=runs, alike=alike), model)
+
+    @rule(run=st.sampled_from(TRAJECTORY_IDS), found=st.integers(0, 3).flatmap(run_vectors))
+    def add_vectors(self, run: str, found: RunVectors) -> None:
+        self.twins.write("add_vectors", {run: found})
+
+    @rule(space=st.sampled_from(SPACES))
+    def switch_space(self, space: Space) -> None:
+        self.twins.write("switch_space", space.name)
+
+    @rule(given=abstracted())
+    def put_methodologies(self, given: Abstracted) -> None:
+        self.twins.write(
+            "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
+        )
+
+    @rule(errors=st.lists(st.sampled_from(ERROR_IDS), max_size=2, unique=True))
+    def prune(self, errors: list[str]) -> None:
+        self.twins.write("prune_failed_fragments", errors, 1)
+
+    @rule()
+    def remove_orphans(self) -> None:
+        self.twins.write("remove_orphans")
+
+    @rule()
+    def mark_consolidated(self) -> None:
+        self.twins.mark_consolidated()
+
+    @rule(holder=st.sampled_from("ab"), begun=st.integers(0, 9), minutes=st.integers(0, 5))
+    def take_lease(self, holder: str, begun: int, minutes: int) -> None:
+        now = SHOWN_AT + timedelta(minutes=begun)
+        self.twins.write("take_lease", holder, now, now + timedelta(minutes=minutes))
+
+    @rule(holder=st.sampled_from("ab"))
+    def return_lease(self, holder: str) -> None:
+        self.twins.write("return_lease", holder)
+
+    @rule(data=st.data(), scope=scopes(), limit=limits)
+    def ask_for_what_is_near(self, data: st.DataObject, scope: Scope, limit: int) -> None:
+        active = self.twins.reference.active_space()
+        if active is None:
+            return
+        asked = data.draw(vectors(active.name))
+        self.twins.ask("nearest_trajectories", asked, scope, limit)
+        self.twins.ask("nearest_fragments", asked, scope, limit)
+        self.twins.ask("nearest_recoveries", asked, scope, limit)
+
+    @rule(limit=limits, after=st.sampled_from(("", *TRAJECTORY_IDS)))
+    def ask_for_texts(self, limit: int, after: str) -> None:
+        for space in (None, *(space.name for space in SPACES)):
+            self.twins.ask("texts_to_embed", limit, space, after)
+
+    @rule(scope=scopes(), limit=limits)
+    def ask_for_errors(self, scope: Scope, limit: int) -> None:
+        for signature in SIGNATURES:
+            self.twins.ask("error_tally", signature, scope)
+            self.twins.ask("methodologies_for_error", signature, scope, limit)
+            for level in LEVELS:
+                self.twins.ask("recoveries_for_error", signature, level, scope, limit)
+            found = self.twins.reference.recoveries_for_error(signature, LEVELS[1], Scope(), 50)
+            self.twins.ask("representatives_of", found, scope)
+
+    @rule(words=word_lists, scope=scopes(), limit=limits)
+    def ask_for_words(self, words: list[str], scope: Scope, limit: int) -> None:
+        self.twins.ask("word_frequencies", words)
+        self.twins.ask("recoveries_for_text", words, scope, limit)
+        self.twins.ask("trajectories_for_text", words, scope, limit)
+
+    @rule(scope=scopes(), limit=limits)
+    def ask_for_tasks(self, scope: Scope, limit: int) -> None:
+        for kind in (None, TaskType.BUG_FIX, TaskType.FEATURE, TaskType.DOCS):
+            self.twins.ask("trajectories_for_task", kind, scope, limit)
+
+    @rule(scope=scopes(), limit=limits)
+    def ask_for_states(self, scope: Scope, limit: int) -> None:
+        for phase in (None, Phase.FIXING, Phase.TESTING, Phase.SUBMITTING):
+            self.twins.ask("common_errors", phase, scope, limit)
+            for name in (None, *FILE_NAMES):
+                self.twins.ask("fragments_for_state", phase, name, scope, limit)
+
+    @rule(runs=st.sampled_from((400, 2, 1)))
+    def ask_for_histories(self, runs: int) -> None:
+        for error in ERROR_IDS:
+            self.twins.ask("error_history", error, runs)
+            self.twins.ask("methodologies_of_error", error)
+            self.twins.ask("methodologies_of_type", error)
+
+    @rule(nodes=st.lists(st.sampled_from(NODE_IDS), min_size=3, max_size=6))
+    def ask_for_explanations(self, nodes: Sequence[str]) -> None:
+        for node in nodes:
+            self.twins.ask("explain", node)
+
+    @invariant()
+    def they_hold_the_same(self) -> None:
+        for operation in (
+            "counts",
+            "document_count",
+            "trajectory_ids",
+            "error_frequency",
+            "error_transitions",
+            "active_space",
+            "learned_since_consolidation",
+            "unconsolidated",
+            "methodology_ids",
+            "shown_methodologies",
+        ):
+            self.twins.ask(operation)
+        self.twins.ask("credit", ITEM_IDS)
+        self.twins.ask("methodologies_of", METHODOLOGY_IDS)
+        self.twins.ask("fragments_of", TRAJECTORY_IDS)
+
+    @invariant()
+    def they_hold_the_same_of_each(self) -> None:
+        for space in SPACES:
+            self.twins.ask("space_model", space.name)
+        for methodology in METHODOLOGY_IDS:
+            self.twins.ask("resolved_by", methodology)
+        for run in TRAJECTORY_IDS:
+            for operation in ("trajectory", "raw_trajectory", "learned"):
+                self.twins.ask(operation, run)
