@@ -396,7 +396,7 @@ FAILURES = [
     ),
     ("javac Bread.java", JAVAC, BUILD, "javac: expected", "Bread.java:1"),
     ("cargo build", RUSTC, BUILD, "rustc: E0308", "src/main.rs:1"),
-    ("go build ./...", GO_BUILD, BUILD, "go: build failed", "main.go:3"),
+    ("go build ./...", GO_BUILD, BUILD, "go: declared and not used", "main.go:3"),
     ("tsc", TSC, BUILD, "tsc: TS2322", "src/oven.ts:3"),
     ("node bake.js", NODE, EXCEPTION, "TypeError", "/bakery/bake.js:1"),
     ("java Oven", JAVA, EXCEPTION, "NullPointerException", "Oven.java:1"),

@@ -1,129 +1,128 @@
-"""Complaints of compilers and build tools, and uncaught exceptions of other languages."""
+"""Complaints of compilers, linkers and checkers of source code."""
 
 import re
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import Finding, line_at
-from contextgraph.trace.errors.foreign_reports import rust_panic
-from contextgraph.trace.errors.tracebacks import bare_class
+from contextgraph.trace.errors.build_tools import build_tool_failure
+from contextgraph.trace.errors.finding import Finding
+from contextgraph.trace.errors.printed import PRINTED
+from contextgraph.trace.errors.reasons import reason_of
 
 _RUSTC = re.compile(r"^error(?:\[(E\d{4})\])?: ([^\n]*)\n[ \t]*--> ([^\s:]+:\d+)", re.MULTILINE)
 _TSC = re.compile(
-    r"^([^\s(:]+)(?:\((\d+),\d+\): |:(\d+):\d+ - )error (TS\d+): ([^\n]*)", re.MULTILINE
+    r"^(?:([^\s(:]+)(?:\((\d+),\d+\): |:(\d+):\d+ - ))?error (TS\d+): ([^\n]*)", re.MULTILINE
 )
-_GCC = re.compile(r"^([^\s:]+):(\d+):(?:\d+:)? (?:fatal )?error: ([^\n]*)", re.MULTILINE)
+# Gradle writes what javac says behind the name of its task.
+_GCC = re.compile(
+    r"^(?::\w+(?=/))?([^\s:]+):(\d+):(?:\d+:)? (?:fatal )?error: ([^\n]*)", re.MULTILINE
+)
+# A compiler that could not start on a file: no place in it is to blame.
+_DRIVER = re.compile(
+    r"^(?:\S*/)?(cc1(?:plus)?|gcc|g\+\+|clang(?:\+\+)?|cc|c\+\+)(?:-\d+)?: (?:fatal )?error: "
+    r"([^\n]*)",
+    re.MULTILINE,
+)
+_JAVAC = re.compile(
+    r"^error: (file not found|invalid [\w ]+|class file [\w ]+)[^\n]*", re.MULTILINE
+)
+_SYMBOL = re.compile(r"(?:\n(?! *symbol:)[^\n]*){0,3}\n *symbol: +(\w+) ([\w.$]+)")
+_CODE = re.compile(r"\s\[([a-z-]+)\]$")
 _LINKER = re.compile(
-    r"^(?:[^\n]{0,300}: )?(undefined reference to [^\n]*|ld: [^\n]*|collect2: error[^\n]*)",
+    r"^(?:[^\n]{0,300}: )?(undefined reference to [^\n]*|multiple definition of [^\n]*"
+    r"|cannot find -l[^\n]*|ld: [^\n]*|collect2: error[^\n]*)",
     re.MULTILINE,
 )
-_GO = re.compile(r"^(?:\./)?([^\s:]+\.go):(\d+)(?::\d+)?: ([^\n]*)", re.MULTILINE)
-_GO_OTHER = re.compile(
-    r"^(?:go: [^\n]*\b(?:cannot|not found)\b|package \S+ is not in|[^\n]{0,200}no required module)"
-    r"[^\n]*",
-    re.MULTILINE,
-)
+_GO = re.compile(r"^(?:vet: )?(?:\./)?([^\s:]+\.go):(\d+):\d+: ([^\n]*)", re.MULTILINE)
+_GO_UNDER_NAME = re.compile(r"^# \S+[^\n]*\n(?:\./)?([^\s:]+\.go):(\d+): ([^\n]*)", re.MULTILINE)
 _MAVEN = re.compile(r"^\[ERROR\] ([^\s:\[]+\.(?:java|kt)):\[(\d+),\d+\] ([^\n]*)", re.MULTILINE)
-_MAKE = re.compile(r"^\S*make(?:\[\d+\])?: \*\*\* ([^\n]*)", re.MULTILINE)
-_CMAKE = re.compile(r"^CMake Error(?: at ([^\s:]+:\d+))?[^\n]*(?:\n+ *([^\n]*))?", re.MULTILINE)
-_QUOTED = re.compile(r"['‘`\"“][^'’`\"”\n]*['’`\"”]|\d+")
-_NODE = re.compile(
-    r"^(?:Uncaught )?((?:\w+)?(?:Error|Exception))(?: \[(\w+)\])?: ([^\n]*)"
-    r"(?:\n(?!    at )[^\n]*){0,12}\n    at ",
-    re.MULTILINE,
+_ESLINT = re.compile(
+    r"^[ \t]+(\d+):\d+[ \t]+error[ \t]+([^\n]*?)(?:[ \t]{2,}([\w@/-]+))?$", re.MULTILINE
 )
-_NODE_PLACE = re.compile(r"^(\S+\.(?:[cm]?[jt]sx?)):(\d+)$", re.MULTILINE)
-_NODE_FRAME = re.compile(
-    r"^    at (?:[^\n(]{0,200}\()?((?!node:)[^\s():]{1,300}:\d+)", re.MULTILINE
-)
-_JAVA = re.compile(
-    r"^(?:Exception in thread \"[^\"\n]*\"|Caused by:) ([\w.$]+)(?:: ([^\n]*))?", re.MULTILINE
-)
-_JAVA_PLACE = re.compile(r"^[ \t]+at [^\n(]{1,300}\((\w+\.(?:java|kt|scala):\d+)\)", re.MULTILINE)
-_GO_PANIC = re.compile(r"^panic: ([^\n]*)", re.MULTILINE)
-_GO_FRAME = re.compile(r"^\t(\S+\.go:\d+)", re.MULTILINE)
+_TOO_MANY = re.compile(r"^ESLint found too many warnings[^\n]*", re.MULTILINE)
+_ESLINT_FILE = re.compile(r"^\S[^\n]*\.\w{1,6}$", re.MULTILINE)
 
 
 def build_failure(text: str) -> Finding | None:
-    """The first complaint of a compiler or build tool."""
-    if "error" in text or "rror:" in text or "ERROR]" in text:
-        return _compiler(text) or _build_tool(text)
-    if ".go:" in text and (match := _GO.search(text)) and "\n# " in f"\n{text}":
-        return _build("go: build failed", match[3], f"{match[1]}:{match[2]}")
-    return _build_tool(text)
-
-
-def foreign_exception(text: str) -> Finding | None:
-    """An exception that ended a program in JavaScript, Java, Rust or Go."""
-    if "\n    at " in text and (found := _node(text)):
-        return found
-    if ("Exception in thread" in text or "Caused by:" in text) and (match := _JAVA.search(text)):
-        place = _JAVA_PLACE.search(text, match.end())
-        name = bare_class(match[1].replace("$", "."))
-        return _exception(name, match[2] or "", place[1] if place else None)
-    if panic := rust_panic(text):
-        return _exception("panic", *panic)
-    if "panic: " in text and (match := _GO_PANIC.search(text)):
-        place = _GO_FRAME.search(text, match.end())
-        return _exception("panic", match[1], place[1] if place else None)
-    return None
+    """The first complaint of a compiler, checker or build tool."""
+    if "Oops! Something went wrong! :(" in text:
+        return _eslint_itself(text)
+    said = _compiler(text) if "rror" in text or "ERROR]" in text else _linker(text)
+    return said or _go(text) or build_tool_failure(text)
 
 
 def _compiler(text: str) -> Finding | None:
     if "-->" in text and (match := _RUSTC.search(text)):
-        return _build(f"rustc: {match[1] or _reason(match[2])}", match[2], match[3])
+        return _build(f"rustc: {match[1] or reason_of(match[2])}", match[2], match[3])
     if "error TS" in text and (match := _TSC.search(text)):
-        return _build(f"tsc: {match[4]}", match[5], f"{match[1]}:{match[2] or match[3]}")
+        place = f"{match[1]}:{match[2] or match[3]}" if match[1] else None
+        return _build(f"tsc: {match[4]}", match[5], place)
     if "[ERROR] " in text and (match := _MAVEN.search(text)):
-        return _build(f"javac: {_reason(match[3])}", match[3], f"{match[1]}:{match[2]}")
-    if "error: " in text and (match := _GCC.search(text)):
-        tool = "javac" if match[1].endswith(".java") else "gcc"
-        return _build(f"{tool}: {_reason(match[3])}", match[3], f"{match[1]}:{match[2]}")
-    if "undefined reference" in text or "ld: " in text or "collect2: " in text:
-        match = _LINKER.search(text)
-        return _build(f"ld: {_reason(match[1])}", match[1]) if match else None
+        return _javac(match)
+    if "error: " in text and (found := _like_gcc(text)):
+        return found
+    if "✖ " in text and (found := _eslint(text)):
+        return found
+    return _linker(text)
+
+
+def _like_gcc(text: str) -> Finding | None:
+    """What compilers complain of in the manner of gcc."""
+    if match := _GCC.search(text):
+        if match[1].endswith(".java"):
+            return _javac(match)
+        code = _CODE.search(match[3]) if match[1].endswith((".py", ".pyi")) else None
+        error_type = f"mypy: {code[1]}" if code else f"gcc: {reason_of(match[3])}"
+        return _build(error_type, match[3], f"{match[1]}:{match[2]}")
+    if (match := _DRIVER.search(text)) and "linker command failed" not in text:
+        return _build(f"gcc: {reason_of(match[2])}", match[2])
+    if match := _JAVAC.search(text):
+        return _build(f"javac: {match[1]}", match.group())
     return None
 
 
-def _build_tool(text: str) -> Finding | None:
-    if ".go:" in text and "\n# " in f"\n{text}" and (match := _GO.search(text)):
-        return _build("go: build failed", match[3], f"{match[1]}:{match[2]}")
-    if "CMake Error" in text and (match := _CMAKE.search(text)):
-        return _build("cmake: error", match[2] or match.group(), match[1])
-    if ": *** " in text and (match := _MAKE.search(text)):
-        return _build(f"make: {_make_reason(match[1])}", match[1])
-    if "Could not compile" in text or "could not compile" in text:
-        return _build("build failed", line_at(text, text.lower().find("could not compile")))
-    if "module" in text or "package " in text:
-        match = _GO_OTHER.search(text)
-        return _build("go: module not found", match.group()) if match else None
-    return None
+def _javac(match: re.Match[str]) -> Finding:
+    """A complaint of javac, with the symbol that it names on a line of its own."""
+    message = match[3].strip()
+    if message == "cannot find symbol" and (symbol := _SYMBOL.match(match.string, match.end())):
+        message = f"{message}: {symbol[1]} '{symbol[2]}'"
+    return _build(f"javac: {reason_of(match[3])}", message, f"{match[1]}:{match[2]}")
+
+
+def _linker(text: str) -> Finding | None:
+    if not any(said in text for said in ("undefined ref", "multiple def", "ld: ", "collect2: ")):
+        return None
+    match = _LINKER.search(text)
+    return _build(f"ld: {reason_of(match[1])}", match[1]) if match else None
+
+
+def _eslint(text: str) -> Finding | None:
+    if not (match := _ESLINT.search(text)):
+        many = _TOO_MANY.search(text)
+        return _build("eslint: too many warnings", many.group()) if many else None
+    files = _ESLINT_FILE.findall(text[max(0, match.start() - 20_000) : match.start()])
+    place = f"{files[-1]}:{match[1]}" if files else None
+    rule = match[3] or reason_of(match[2])
+    return _build(f"eslint: {rule}", match[2], place)
+
+
+def _eslint_itself(text: str) -> Finding:
+    start = text.find("Oops! Something went wrong!")
+    said = [line for line in text[start : start + 2000].splitlines()[1:] if line.strip()]
+    message = next((line for line in said if not line.startswith("ESLint: ")), "")
+    return Finding(Family.PYTHON_EXCEPTION, PRINTED, message)
+
+
+def _go(text: str) -> Finding | None:
+    if ".go:" not in text:
+        return None
+    match = _GO.search(text) or _GO_UNDER_NAME.search(text)
+    if match is None:
+        return None
+    where = f"{match[1]}:{match[2]}"
+    if match[3].startswith(("no required module", "package ", "cannot find package")):
+        return _build("go: module not found", match[3], where)
+    return _build(f"go: {reason_of(match[3])}", match[3], where)
 
 
 def _build(error_type: str, message: str, location: str | None = None) -> Finding:
     return Finding(Family.BUILD, error_type, message, location)
-
-
-def _exception(error_type: str, message: str, location: str | None) -> Finding:
-    return Finding(Family.PYTHON_EXCEPTION, error_type, message, location)
-
-
-def _reason(message: str) -> str:
-    """The complaint without the names in it, at most six words."""
-    bare = _QUOTED.sub("", message).split(";", 1)[0]
-    return " ".join(bare.split()[:6]).rstrip(":, ") or "error"
-
-
-def _make_reason(message: str) -> str:
-    if message.startswith("No rule"):
-        return "No rule to make target"
-    return "recipe failed" if "Error" in message else _reason(message)
-
-
-def _node(text: str) -> Finding | None:
-    match = _NODE.search(text)
-    if match is None:
-        return None
-    frame = _NODE_FRAME.search(text, match.start())
-    place = _NODE_PLACE.search(text)
-    location = frame[1] if frame else f"{place[1]}:{place[2]}" if place else None
-    return _exception(match[1], match[3], location)

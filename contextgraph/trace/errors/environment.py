@@ -41,7 +41,7 @@ _CONDA = re.compile(
     r"UnsatisfiableError|CondaHTTPError|EnvironmentNameNotFound):([^\n]*)",
     re.MULTILINE,
 )
-_NPM = re.compile(r"^npm (?:ERR!|error) code (\w+)", re.MULTILINE)
+_NPM = re.compile(r"^npm (?:ERR!|error) (?:code (\w+)|(Missing script)[^\n]*)", re.MULTILINE)
 _NETWORK = re.compile(
     r"^(?:fatal|ssh): ([^\n]*(?:Could not resolve host|unable to access|Connection refused|"
     r"Could not read from remote|could not read Username|Connection timed out)[^\n]*)",
@@ -115,7 +115,9 @@ def _other_installer(text: str) -> Finding | None:
             reason = " ".join(_DETAIL.sub("", complaint[1]).split()[:4])
             return Finding(Family.ENVIRONMENT, f"apt: {reason}", complaint[1])
     if "npm " in text and (match := _NPM.search(text)):
-        return Finding(Family.ENVIRONMENT, f"npm: {match[1]}", line_at(text, match.start()))
+        return Finding(
+            Family.ENVIRONMENT, f"npm: {match[1] or match[2]}", line_at(text, match.start())
+        )
     if "Error:" in text and (match := _CONDA.search(text)):
         return Finding(Family.ENVIRONMENT, f"conda: {match[1]}", match[2])
     return None

@@ -1,37 +1,23 @@
-"""Test reports of other languages: JavaScript, Go, Rust, Java."""
+"""Test reports of other languages: Go, Rust, Java, C++; and where a report says all is well."""
 
 import re
 from collections.abc import Callable
 
 from contextgraph.model import Family
+from contextgraph.trace.errors.crashes import go_panic, rust_panic
 from contextgraph.trace.errors.finding import Finding, line_at
+from contextgraph.trace.errors.javascript_reports import javascript_failure, tap_failure
 
-_JEST_TOTAL = re.compile(
-    r"^[ \t]*(?:Tests|Test Suites|Test Files):?\s+[^\n]*?\b[1-9]\d* failed", re.MULTILINE
-)
-_JEST_NAME = re.compile(r"^ {2}● ([^\n]*)$", re.MULTILINE)
-_VITEST_FAIL = re.compile(r"^ ?(?:FAIL|×|❯) {1,3}\S[^\n]*$", re.MULTILINE)
-_JS_RAISED = re.compile(r"^\s{0,6}((?:\w+)?(?:Error|Exception)): ([^\n]*)", re.MULTILINE)
-_JS_EXPECT = re.compile(r"^[ \t]+(expect\([^\n]*)", re.MULTILINE)
-_JS_PLACE = re.compile(
-    r"^[ \t]+(?:at [^\n(]{0,200}\(|at |❯ )((?!node:|internal/)[^\s():]{1,300}:\d+)[\d:)]*[^\n]*$",
-    re.MULTILINE,
-)
-_TAP = re.compile(r"^not ok \d+(?: - )?([^\n]*)", re.MULTILINE)
-_TAP_PLACE = re.compile(r"^[ \t]+location: '([^'\n]+?:\d+)(?::\d+)?'", re.MULTILINE)
 _GTEST = re.compile(r"^\[ {2}FAILED {2}\] ([^\n]*)", re.MULTILINE)
 _GTEST_PLACE = re.compile(r"^([^\s:]{1,300}:\d+): Failure\n([^\n]*)", re.MULTILINE)
-_MOCHA = re.compile(r"^[ \t]+[1-9]\d* failing$", re.MULTILINE)
-_GO_FAIL = re.compile(r"^[ \t]*--- FAIL: (\S+)", re.MULTILINE)
+_CTEST = re.compile(r"^The following tests FAILED:\n[ \t]*\d+ - (\S+) \(([^)\n]*)\)", re.MULTILINE)
+_GO_FAIL = re.compile(r"^([ \t]*)--- FAIL: (\S+)", re.MULTILINE)
 _GO_PLACE = re.compile(r"^[ \t]+(\S+_test\.go:\d+): ?([^\n]*)", re.MULTILINE)
-_GO_PANIC = re.compile(r"^panic: ([^\n]*)", re.MULTILINE)
+_GO_NEXT = re.compile(r"^(?:--- |=== RUN|FAIL|ok)", re.MULTILINE)
+_TESTIFY = re.compile(r"^[ \t]+Error:[ \t]+([^\n]*)", re.MULTILINE)
 _GO_PACKAGE = re.compile(r"^FAIL\t\S+", re.MULTILINE)
 _RUST_FAILED = re.compile(r"^test result: FAILED|^error: test failed", re.MULTILINE)
-_RUST_PANIC = re.compile(
-    r"^thread '[^'\n]*'(?: \(\d+\))? panicked at "
-    r"(?:'([^\n]*)', )?([^\s:]+:\d+)(?::\d+)?:?\n?([^\n]*)",
-    re.MULTILINE,
-)
+_RUST_SAID = re.compile(r"^---- (\S+)[^\n]* stdout ----\n([^\n]+)", re.MULTILINE)
 _MAVEN = re.compile(
     r"^(?:\[ERROR\] +)?Tests run: \d+, Failures: (\d+), Errors: (\d+)", re.MULTILINE
 )
@@ -43,6 +29,13 @@ _GRADLE = re.compile(
 _JAVA_RAISED = re.compile(
     r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Failure))\b:? ?([^\n]*)", re.MULTILINE
 )
+_PASSED = re.compile(
+    r"^(?:Tests: +[^\n]*\d+ passed[^\n]*|[ \t]+Tests  +\d+ passed[^\n]*|test result: ok\.[^\n]*"
+    r"|\[INFO\] BUILD SUCCESS|BUILD SUCCESSFUL in [^\n]*|100% tests passed[^\n]*|ok {2}\t[^\n]*"
+    r"|PASS|[ \t]+\d+ passing(?: \([^\n]*)?|[#ℹ] fail 0)$",
+    re.MULTILINE,
+)
+_SIGNS = (" passed", "test result: ok", "BUILD SUCCESS", "ok  \t", "PASS", " passing", " fail 0")
 
 
 def foreign_failure(text: str) -> Finding | None:
@@ -53,38 +46,25 @@ def foreign_failure(text: str) -> Finding | None:
     return None
 
 
-def rust_panic(text: str) -> tuple[str, str] | None:
-    """Message and place of the first panic of a Rust program."""
-    if "panicked at" not in text or not (match := _RUST_PANIC.search(text)):
-        return None
-    return match[1] or match[3], match[2]
+def after_passed_tests(text: str) -> str:
+    """What stands behind the last report of a runner of another language that all went well.
+
+    What tests print, and the exceptions that they expect, stand before it.
+    """
+    if not any(sign in text for sign in _SIGNS):
+        return text
+    end = 0
+    for match in _PASSED.finditer(text):
+        end = match.end()
+    return text[end:]
 
 
 def _failure(error_type: str, message: str, location: str | None = None) -> Finding:
     return Finding(Family.TEST_FAILURE, error_type, message.strip(), location)
 
 
-def _javascript(text: str) -> Finding | None:
-    if not _JEST_TOTAL.search(text) and not _MOCHA.search(text):
-        return None
-    first = _JEST_NAME.search(text) or _VITEST_FAIL.search(text) or _MOCHA.search(text)
-    start = first.end() if first else 0
-    raised = _JS_RAISED.search(text, start)
-    expected = _JS_EXPECT.search(text, start)
-    place = _JS_PLACE.search(text, start)
-    location = place[1] if place else None
-    if raised and (not expected or raised.start() < expected.start()):
-        return _failure(raised[1], raised[2], location)
-    if expected:
-        return _failure("AssertionError", expected[1], location)
-    return _failure("test failure", first.group() if first else "", location)
-
-
-def _tap(text: str) -> Finding | None:
-    if not (failed := _TAP.search(text)):
-        return None
-    place = _TAP_PLACE.search(text, failed.end())
-    return _failure("test failure", failed[1], place[1] if place else None)
+def _in_a_test(crash: Finding) -> Finding:
+    return _failure(crash.error_type, crash.message, crash.location)
 
 
 def _gtest(text: str) -> Finding | None:
@@ -96,22 +76,55 @@ def _gtest(text: str) -> Finding | None:
     return _failure("test failure", failed[1])
 
 
+def _ctest(text: str) -> Finding | None:
+    failed = _CTEST.search(text)
+    return _failure(f"ctest: {failed[2]}", failed[1]) if failed else None
+
+
 def _go(text: str) -> Finding | None:
     failed = _GO_FAIL.search(text)
-    panic = _GO_PANIC.search(text)
-    if panic and (failed or _GO_PACKAGE.search(text)):
-        return _failure("panic", panic[1])
+    if (failed or _GO_PACKAGE.search(text)) and (panic := go_panic(text)):
+        return _in_a_test(panic)
     if failed is None:
         return None
-    place = _GO_PLACE.search(text, failed.end())
-    return _failure("test failure", place[2] if place else failed[1], place[1] if place else None)
+    name, end = _deepest(text, failed)
+    border = _GO_NEXT.search(text, end)
+    place = _GO_PLACE.search(text, end, border.start() if border else len(text))
+    place = place or _told_before(text, name, failed.start())
+    if place is None:
+        return _failure("test failure", name)
+    said = place[2] or _testify(text, place.end())
+    return _failure("test failure", said, place[1])
+
+
+def _deepest(text: str, failed: re.Match[str]) -> tuple[str, int]:
+    """The subtest that the first failed test failed for, and where its line ends."""
+    name, end = failed[2], failed.end()
+    for match in _GO_FAIL.finditer(text, end):
+        if not match[2].startswith(f"{name}/"):
+            break
+        name, end = match[2], match.end()
+    return name, end
+
+
+def _told_before(text: str, name: str, before: int) -> re.Match[str] | None:
+    """What a test said while it ran, where that is told as it happens."""
+    start = text.find(f"=== RUN   {name}\n")
+    return _GO_PLACE.search(text, start, before) if start >= 0 else None
+
+
+def _testify(text: str, position: int) -> str:
+    said = _TESTIFY.search(text, position, position + 2000)
+    return said[1] if said else ""
 
 
 def _rust(text: str) -> Finding | None:
     if not _RUST_FAILED.search(text):
         return None
     if panic := rust_panic(text):
-        return _failure("panic", *panic)
+        return _in_a_test(panic)
+    if said := _RUST_SAID.search(text):
+        return _failure("test failure", said[2])
     return _failure("test failure", line_at(text, text.find("FAILED")))
 
 
@@ -134,9 +147,13 @@ def _gradle(text: str) -> Finding | None:
 
 
 _REPORTS: tuple[tuple[str, Callable[[str], Finding | None]], ...] = (
-    (" fail", _javascript),
+    (" fail", javascript_failure),
+    ("Failed tests:", javascript_failure),
+    ("Unhandled Errors", javascript_failure),
+    ("exiting with code 1", javascript_failure),
     ("[  FAILED  ]", _gtest),
-    ("not ok ", _tap),
+    ("The following tests FAILED", _ctest),
+    ("not ok ", tap_failure),
     ("FAIL", _go),
     ("panic: ", _go),
     ("test result: FAILED", _rust),

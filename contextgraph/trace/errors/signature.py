@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextgraph.model import Action, ErrorSignature, Family
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import ActionReading, read_action
-from contextgraph.trace.errors.builds import build_failure, foreign_exception
+from contextgraph.trace.errors.builds import build_failure
+from contextgraph.trace.errors.crashes import foreign_crash
 from contextgraph.trace.errors.environment import (
     installer_failure,
     known_installer_failure,
@@ -14,7 +15,7 @@ from contextgraph.trace.errors.environment import (
     timeout,
 )
 from contextgraph.trace.errors.finding import Finding, plain, signed
-from contextgraph.trace.errors.foreign_reports import foreign_failure
+from contextgraph.trace.errors.foreign_reports import after_passed_tests, foreign_failure
 from contextgraph.trace.errors.printed import printed_error, usage_error
 from contextgraph.trace.errors.pytest_reports import conftest_failure, pytest_failure, pytest_ran
 from contextgraph.trace.errors.rejected_edits import refused_edit
@@ -42,7 +43,7 @@ _PROGRAMS: tuple[Evidence, ...] = (
     network_failure,
     tox_failure,
     build_failure,
-    foreign_exception,
+    foreign_crash,
     usage_error,
     shell_message,
     git_message,
@@ -81,8 +82,8 @@ def recognise(
 def signature_of(text: str) -> ErrorSignature | None:
     """The failure that a bare error *text* tells of: a traceback, a line, a whole observation."""
     text = plain(text)
-    everything = (*_ANSWERS, *_TESTS, *_CRASHES, *_PROGRAMS)
-    return next((signed(found) for look in everything if (found := look(text))), None)
+    found = _first((*_ANSWERS, *_TESTS), text) or _of_what_follows(text)
+    return signed(found) if found else None
 
 
 def _found(text: str, reading: ActionReading) -> Finding | None:
@@ -119,15 +120,18 @@ def _of_program(text: str, reading: ActionReading) -> Finding | None:
         return found
     if reading.kind is ActionKind.VCS:
         return network_failure(text) or shell_message(text) or message_of_git(text)
-    for look in _TESTS:
-        if found := look(text):
-            return found
-    if pytest_ran(text) or unittest_ran(text):
-        return None
-    for look in (*_CRASHES, *_PROGRAMS):
-        if found := look(text):
-            return found
-    return None
+    if found := _first(_TESTS, text):
+        return found
+    return None if pytest_ran(text) or unittest_ran(text) else _of_what_follows(text)
+
+
+def _of_what_follows(text: str) -> Finding | None:
+    """A crash or complaint that no report of passed tests accounts for."""
+    return _first((*_CRASHES, *_PROGRAMS), after_passed_tests(text))
+
+
+def _first(evidence: tuple[Evidence, ...], text: str) -> Finding | None:
+    return next((found for look in evidence if (found := look(text))), None)
 
 
 def _says_failed(
