@@ -14,6 +14,7 @@ from tests.strategies import (
     FILE_NAMES,
     ITEM_IDS,
     METHODOLOGY_IDS,
+    REPOSITORIES,
     SIGNATURES,
     SPACES,
     TRAJECTORY_IDS,
@@ -89,6 +90,16 @@ class Memories(RuleBasedStateMachine):
     def add_vectors(self, run: str, found: RunVectors) -> None:
         self.twins.write("add_vectors", {run: found})
 
+    @rule(
+        space=st.sampled_from(SPACES),
+        ids=st.sets(st.sampled_from(METHODOLOGY_IDS)),
+        data=st.data(),
+    )
+    def add_methodology_vectors(self, space: Space, ids: set[str], data: st.DataObject) -> None:
+        own = st.none() | vectors(space.name)
+        found = {methodology: data.draw(own) for methodology in sorted(ids)}
+        self.twins.write("add_methodology_vectors", space.name, found)
+
     @rule(space=st.sampled_from(SPACES))
     def switch_space(self, space: Space) -> None:
         self.twins.write("switch_space", space.name)
@@ -129,11 +140,13 @@ class Memories(RuleBasedStateMachine):
         self.twins.ask("nearest_trajectories", asked, scope, limit)
         self.twins.ask("nearest_fragments", asked, scope, limit)
         self.twins.ask("nearest_recoveries", asked, scope, limit)
+        self.twins.ask("nearest_methodologies", asked, scope, limit)
 
     @rule(limit=limits, after=st.sampled_from(("", *TRAJECTORY_IDS)))
     def ask_for_texts(self, limit: int, after: str) -> None:
         for space in (None, *(space.name for space in SPACES)):
             self.twins.ask("texts_to_embed", limit, space, after)
+            self.twins.ask("methodologies_to_embed", limit, space)
 
     @rule(scope=scopes(), limit=limits)
     def ask_for_errors(self, scope: Scope, limit: int) -> None:
@@ -155,6 +168,7 @@ class Memories(RuleBasedStateMachine):
     def ask_for_tasks(self, scope: Scope, limit: int) -> None:
         for kind in (None, TaskType.BUG_FIX, TaskType.FEATURE, TaskType.DOCS):
             self.twins.ask("trajectories_for_task", kind, scope, limit)
+            self.twins.ask("methodologies_for_task", kind, scope, limit)
 
     @rule(scope=scopes(), limit=limits)
     def ask_for_states(self, scope: Scope, limit: int) -> None:
@@ -169,6 +183,9 @@ class Memories(RuleBasedStateMachine):
             self.twins.ask("error_history", error, runs)
             self.twins.ask("methodologies_of_error", error)
             self.twins.ask("methodologies_of_type", error)
+        for repo in REPOSITORIES:
+            self.twins.ask("repo_history", repo, runs)
+            self.twins.ask("methodologies_of_repo", repo)
 
     @rule(nodes=st.lists(st.sampled_from(NODE_IDS), min_size=3, max_size=6))
     def ask_for_explanations(self, nodes: Sequence[str]) -> None:

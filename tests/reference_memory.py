@@ -1,6 +1,6 @@
 """What consolidation reads and writes, and explanations, in plain Python: twin of the stores."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -11,22 +11,30 @@ from contextgraph.model import (
     ErrorSignature,
     Explanation,
     Fragment,
+    FragmentOutcome,
     FragmentType,
     Json,
     LearnStatus,
     Meeting,
+    MemoryCounts,
     Methodology,
     MethodologyStatus,
+    Near,
+    PastRun,
     RecoveryCandidate,
     Relation,
+    RepoHistory,
     ResolvedBy,
     Scope,
     SignatureLevel,
     SimilarTo,
     Source,
+    TaskType,
     Unconsolidated,
+    methodology_text,
 )
-from tests.reference_store import ReferenceStore, agrees, recovery_id
+from contextgraph.vectors import Vector
+from tests.reference_store import ReferenceStore, agrees, cosine, recovery_id
 
 RETIRED = MethodologyStatus.RETIRED
 
@@ -45,6 +53,8 @@ class ReferenceMemory(ReferenceStore):
         self.resolved: dict[tuple[str, str], ResolvedBy] = {}
         self.similar: dict[tuple[Source, str], SimilarTo] = {}
         self.shown_at: dict[str, datetime] = {}
+        self.stale_repos: dict[str, int] = {}
+        self.vectors_of_advice: dict[tuple[str, str], Vector | None] = {}
 
     def add_bundle(self, bundle: Bundle) -> LearnStatus:
         status = super().add_bundle(bundle)
@@ -73,6 +83,7 @@ class ReferenceMemory(ReferenceStore):
         stay = [bundle for run, bundle in self.bundles.items() if run not in runs]
         met = {error.id for bundle in gone for error in bundle.errors}
         self.stale.update(dict.fromkeys(met, self.revision))
+        self.stale_repos.update({bundle.trajectory.repo: self.revision for bundle in gone})
         derived = self._where(lambda one: any(s.trajectory_id in runs for s in one.sources))
         self._remove(one.id for one in derived)
         self._unlink({fragment.id for bundle in gone for fragment in bundle.fragments})
@@ -102,23 +113,39 @@ class ReferenceMemory(ReferenceStore):
             if self.changed[run] > revision
         }
         stale = {error for error, since in self.stale.items() if since > marked}
-        return Unconsolidated(self.revision, self._newer(revision), tuple(sorted(met | stale)))
+        repos = {
+            bundle.trajectory.repo
+            for run, bundle in self.bundles.items()
+            if self.changed[run] > revision
+        }
+        repos |= {repo for repo, since in self.stale_repos.items() if since > marked}
+        return Unconsolidated(
+            self.revision,
+            self._newer(revision),
+            tuple(sorted(met | stale)),
+            tuple(sorted(repos - {""})),
+        )
 
     def mark_consolidated(self, revision: int) -> None:
         self.consolidated = revision
         self.stale = {error: since for error, since in self.stale.items() if since > revision}
+        self.stale_repos = {r: since for r, since in self.stale_repos.items() if since > revision}
 
     def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
         met = [b for b in self.bundles.values() if any(e.id == error_id for e in b.errors)]
         if not met:
             return None
-        met.sort(key=lambda bundle: bundle.trajectory.id)
-        met.sort(key=lambda bundle: bundle.trajectory.seen_at, reverse=True)
+        newest = _newest(met)[:runs]
         return ErrorHistory(
             error=self._pattern(error_id),
-            meetings=tuple(_meeting(bundle, error_id) for bundle in met[:runs]),
-            clearances=tuple(c for bundle in met[:runs] for c in _clearances(bundle, error_id)),
+            meetings=tuple(_meeting(bundle, error_id) for bundle in newest),
+            clearances=tuple(c for bundle in newest for c in _clearances(bundle, error_id)),
         )
+
+    def repo_history(self, repo: str, runs: int) -> RepoHistory | None:
+        newest = _newest([b for b in self.bundles.values() if b.trajectory.repo == repo])[:runs]
+        past = tuple(PastRun(bundle.trajectory, _completed(bundle)) for bundle in newest)
+        return RepoHistory(repo, past) if past else None
 
     def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
         return self._where(lambda one: one.id in ids)
@@ -132,6 +159,9 @@ class ReferenceMemory(ReferenceStore):
 
     def methodologies_of_error(self, error_id: str) -> Sequence[Methodology]:
         return self._where(lambda one: one.error_id == error_id)
+
+    def methodologies_of_repo(self, repo: str) -> Sequence[Methodology]:
+        return self._where(lambda one: one.error_id == "" and one.repo == repo)
 
     def methodologies_of_type(self, error_id: str) -> Sequence[Methodology]:
         errors = {error.id: error for b in self.bundles.values() for error in b.errors}
@@ -157,17 +187,60 @@ class ReferenceMemory(ReferenceStore):
         }
         resolving = {edge.methodology_id for edge in self.resolved.values()
                      if edge.error_id in asked}  # fmt: skip
-        anywhere = replace(scope, repo=None)
-        seen = {bundle.trajectory.id for bundle in self._within(anywhere)}
+        return _ranked(one for one in self._seen(scope) if one.id in resolving)[:limit]
+
+    def methodologies_for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
         found = [
             one
-            for one in self.methodologies.values()
-            if one.id in resolving
-            and one.status is not RETIRED
-            and (scope.repo is None or one.repo in {None, scope.repo})
-            and {source.trajectory_id for source in one.sources} <= seen
+            for one in self._seen(scope)
+            if not one.error_id and (not task_type or one.task_type in {None, task_type})
         ]
-        return sorted(found, key=lambda one: (one.repo is None, -one.support, one.id))[:limit]
+        return _ranked(found)[:limit]
+
+    def nearest_methodologies(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[Methodology]]:
+        self._check(vector)
+        found = [
+            Near(one, own)
+            for one in self._seen(scope)
+            if (own := self.vectors_of_advice.get((vector.space, one.id)))
+        ]
+        return sorted(found, key=lambda n: (-cosine(vector, n.vector), n.item.id))[:limit]
+
+    def _seen(self, scope: Scope) -> list[Methodology]:
+        """What may be found within *scope*."""
+        anywhere = replace(scope, repo=None)
+        seen = {bundle.trajectory.id for bundle in self._within(anywhere)}
+        return self._where(
+            lambda one: (
+                one.status is not RETIRED
+                and (scope.repo is None or one.repo in {None, scope.repo})
+                and {source.trajectory_id for source in one.sources} <= seen
+            )
+        )
+
+    def methodologies_to_embed(self, limit: int, space: str | None = None) -> Sequence[Methodology]:
+        known = self.vectors_of_advice
+        found = self._where(lambda o: o.status is not RETIRED and (space or "", o.id) not in known)
+        return found[:limit]
+
+    def add_methodology_vectors(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        self._known(space)
+        for one, vector in vectors.items():
+            if one in self.methodologies:
+                self.vectors_of_advice.setdefault((space, one), vector)
+
+    def switch_space(self, space: str) -> None:
+        super().switch_space(space)
+        of_advice = self.vectors_of_advice
+        self.vectors_of_advice = {key: own for key, own in of_advice.items() if key[0] == space}
+
+    def _drop_vector_of_advice(self, gone: Collection[str]) -> None:
+        of_advice = self.vectors_of_advice
+        self.vectors_of_advice = {key: own for key, own in of_advice.items() if key[1] not in gone}
 
     def representatives_of(
         self, recoveries: Sequence[RecoveryCandidate], scope: Scope
@@ -199,6 +272,9 @@ class ReferenceMemory(ReferenceStore):
         there = self._sources()
         for one in methodologies:
             sources = tuple(sorted({*one.sources} & there))
+            before = self.methodologies.get(one.id)
+            if before and methodology_text(before) != methodology_text(one):
+                self._drop_vector_of_advice({one.id})
             self.methodologies[one.id] = replace(one, sources=sources)
         retired = {one.id for one in methodologies if one.status is RETIRED}
         self._drop_edges(lambda edge: edge.methodology_id in retired)
@@ -265,6 +341,21 @@ class ReferenceMemory(ReferenceStore):
         super().add_exposure(context_id, items, shown_at, error_id)
         self.shown_at.setdefault(context_id, shown_at)
 
+    def counts(self) -> MemoryCounts:
+        counts, advice = super().counts(), list(self.methodologies.values())
+        edges = {
+            "RESOLVED_BY": len(self.resolved),
+            "DERIVED_FROM": sum(len(one.sources) for one in advice),
+            "SUPERSEDES": sum(one.superseded_by in self.methodologies for one in advice),
+            "SIMILAR_TO": len(self.similar),
+        }
+        return replace(
+            counts,
+            nodes={**counts.nodes, "Methodology": len(advice)},
+            edges={**counts.edges, **edges},
+            methodologies={s.value: sum(o.status is s for o in advice) for s in MethodologyStatus},
+        )
+
     def explain(self, node_id: str) -> Explanation | None:
         if node_id in self.exposures:
             return self._explain_context(node_id)
@@ -325,6 +416,7 @@ class ReferenceMemory(ReferenceStore):
                 "success_rate": one.success_rate, "avg_steps": one.avg_steps,
                 "shown_and_helped": one.success_count, "shown_and_did_not": one.failure_count,
                 "made_by": one.made_by, "superseded_by": one.superseded_by,
+                "phase": one.phase and one.phase.value,
             })  # fmt: skip
         return nodes
 
@@ -393,9 +485,12 @@ class ReferenceMemory(ReferenceStore):
             - gone
         ):
             gone |= superseded
+        self._drop_vector_of_advice(gone)
         for one in [self.methodologies.pop(methodology_id) for methodology_id in gone]:
-            if one.superseded_by in gone:
+            if one.superseded_by in gone and one.error_id:
                 self.stale[one.error_id] = self.revision
+            elif one.superseded_by in gone:
+                self.stale_repos[one.repo or ""] = self.revision
         self._drop_edges(lambda edge: edge.methodology_id in gone)
 
     def _drop_edges(self, goes) -> None:
@@ -411,6 +506,19 @@ class ReferenceMemory(ReferenceStore):
         for known in self.methodologies.values():
             left = tuple(s for s in known.sources if s.fragment_id not in fragments)
             self.methodologies[known.id] = replace(known, sources=left)
+
+
+def _newest(bundles: Sequence[Bundle]) -> list[Bundle]:
+    by_id = sorted(bundles, key=lambda bundle: bundle.trajectory.id)
+    return sorted(by_id, key=lambda bundle: bundle.trajectory.seen_at, reverse=True)
+
+
+def _completed(bundle: Bundle) -> tuple[Fragment, ...]:
+    return tuple(one for one in bundle.fragments if one.outcome is FragmentOutcome.COMPLETED)
+
+
+def _ranked(found: Iterable[Methodology]) -> list[Methodology]:
+    return sorted(found, key=lambda one: (one.repo is None, -one.support, one.id))
 
 
 def _failed_at(bundle: Bundle, fragment: Fragment, error_id: str) -> bool:

@@ -237,7 +237,7 @@ class ReferenceStore:
             for bundle, of_run in self._embedded(vector.space, scope)
             if of_run.trajectory
         ]
-        return sorted(found, key=lambda n: (-_cosine(vector, n.vector), n.item.id))[:limit]
+        return sorted(found, key=lambda n: (-cosine(vector, n.vector), n.item.id))[:limit]
 
     def nearest_fragments(
         self, vector: Vector, scope: Scope, limit: int
@@ -249,7 +249,7 @@ class ReferenceStore:
             for fragment, own in zip(bundle.fragments, of_run.fragments, strict=True)
             if own
         ]
-        return sorted(found, key=lambda n: (-_cosine(vector, n.vector), n.item.fragment.id))[:limit]
+        return sorted(found, key=lambda n: (-cosine(vector, n.vector), n.item.fragment.id))[:limit]
 
     def nearest_recoveries(
         self, vector: Vector, scope: Scope, limit: int
@@ -278,6 +278,7 @@ class ReferenceStore:
                 "RECOVERED": sum(len(bundle.recovered) for bundle in every),
             },
             outcomes={o.value: sum(run.outcome is o for run in runs) for o in Outcome},
+            methodologies={},
             repositories=len({run.repo for run in runs} - {""}),
         )
 
@@ -418,10 +419,10 @@ class ReferenceStore:
         return [_text(bundle.trajectory) for bundle in self.bundles.values()]
 
 
-def _cosine(one: Vector, other: Vector) -> float:
+def cosine(one: Vector, other: Vector) -> float:
     pairs = zip(one.numbers().tolist(), other.numbers().tolist(), strict=True)
-    cosine: float = sum(left * right for left, right in pairs)
-    return round(cosine, 4)
+    product: float = sum(left * right for left, right in pairs)
+    return round(product, 4)
 
 
 def agrees(error: ErrorPattern, signature: ErrorSignature, level: SignatureLevel) -> bool:

@@ -113,6 +113,12 @@ def run_vectors(draw: st.DrawFn, fragments: int) -> RunVectors:
     return RunVectors(space, draw(own), tuple(draw(own) for _ in range(fragments)))
 
 
+def advice_vectors(space: Space) -> st.SearchStrategy[dict[str, Vector | None]]:
+    """Vectors for methodologies, some of which are not there; some texts have none."""
+    own = st.none() | vectors(space.name)
+    return st.dictionaries(st.sampled_from((*METHODOLOGY_IDS, "absent")), own, max_size=4)
+
+
 @dataclass(frozen=True, slots=True)
 class Abstracted:
     """What one call of `put_methodologies` writes."""
@@ -162,9 +168,10 @@ def _shares() -> st.SearchStrategy[float]:
 def _methodologies(
     draw: st.DrawFn, own_id: str, ids: list[str], own: st.SearchStrategy[Source]
 ) -> Methodology:
+    error_id = draw(st.sampled_from(("", *ERROR_IDS)))
     return Methodology(
         id=own_id,
-        error_id=draw(st.sampled_from(ERROR_IDS)),
+        error_id=error_id,
         keyword=draw(st.sampled_from(("", "cache"))),
         task_type=draw(st.none() | st.just(TaskType.BUG_FIX)),
         repo=draw(st.none() | st.sampled_from(REPOSITORIES[1:])),
@@ -183,6 +190,7 @@ def _methodologies(
         last_used=draw(st.none() | times()),
         sources=tuple(sorted(draw(st.sets(own, max_size=4)))),
         superseded_by=draw(st.sampled_from((None, *(one for one in ids if one > own_id)))),
+        phase=None if error_id else draw(phases()),
     )
 
 

@@ -131,6 +131,7 @@ def stats_record(
             "nodes": dict(counts.nodes),
             "edges": dict(counts.edges),
             "outcomes": dict(counts.outcomes),
+            "methodologies": dict(counts.methodologies),
             "repositories": counts.repositories,
         },
         "error_frequency": dict(stats.error_frequency),

@@ -108,6 +108,8 @@ def _count_rows(counts: MemoryCounts) -> list[tuple[str, str]]:
     rows = [("repositories", counts.repositories)]
     rows += [(label, counts.nodes[label]) for label in sorted(counts.nodes)]
     rows += [(f"runs {outcome}", counts.outcomes[outcome]) for outcome in sorted(counts.outcomes)]
+    of_status = sorted(counts.methodologies.items())
+    rows += [(f"methodologies {status}", count) for status, count in of_status if count]
     rows += [(kind, counts.edges[kind]) for kind in sorted(counts.edges)]
     return [(f"{count:,}", name) for name, count in rows]
 

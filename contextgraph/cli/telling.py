@@ -45,8 +45,9 @@ def stats(
     """Show what is in the memory: counts, errors, transitions, failure patterns.
 
     \b
-    With --json one object: "counts" {"nodes", "edges", "outcomes", "repositories"},
-    "error_frequency" {type: fragments}, "transitions" {type: {next type: probability}},
+    With --json one object: "counts" {"nodes", "edges", "outcomes", "methodologies",
+    "repositories"}, "error_frequency" {type: fragments},
+    "transitions" {type: {next type: probability}},
     "common_mistakes" [{"description", "count", "cleared"}] of the repository and situation,
     "failure_patterns" [{"condition", "what", "count", "prevented"}] of the repository,
     "plots" [file].

@@ -1,10 +1,27 @@
 """The summarizer without a model: the same group gives the same words."""
 
-from contextgraph.model import CommonRemedy, MethodologyGroup, Summary
+from collections.abc import Sequence
+
+from contextgraph.model import (
+    CommonRemedy,
+    MethodologyGroup,
+    Phase,
+    PracticeGroup,
+    Summary,
+    TaskType,
+)
 from contextgraph.text import clip
 
 MADE_BY = "template/1"
 _MESSAGE_CHARS = 200
+_DOING = {
+    Phase.UNDERSTANDING: "to look around",
+    Phase.LOCATING: "to find the place",
+    Phase.REPRODUCING: "to reproduce it",
+    Phase.FIXING: "to fix it",
+    Phase.TESTING: "to test it",
+    Phase.SUBMITTING: "to submit it",
+}
 
 
 class TemplateSummarizer:
@@ -16,10 +33,17 @@ class TemplateSummarizer:
         """The group in words; never fails."""
         return Summary(_situation(group), _strategy(group), MADE_BY)
 
+    def summarise_practice(self, group: PracticeGroup) -> Summary:
+        """The group in words; never fails."""
+        about = f" that speaks of `{group.keyword}`" if group.keyword else ""
+        task = f", in a {_kind(group.task_type)}task{about}" if about or group.task_type else ""
+        situation = f"in {group.repo}{task}, {_DOING[group.phase]}"
+        return Summary(situation, _joined([_did(one, group) for one in group.practices]), MADE_BY)
+
 
 def _situation(group: MethodologyGroup) -> str:
     where = f"in {group.repo}, when" if group.repo else "when"
-    task = f" in a {group.task_type.replace('_', ' ')} task" if group.task_type else ""
+    task = f" in a {_kind(group.task_type)}task" if group.task_type else ""
     return f"{where} `{_error(group)}`{task}"
 
 
@@ -36,12 +60,25 @@ def _error(group: MethodologyGroup) -> str:
 
 
 def _strategy(group: MethodologyGroup) -> str:
-    if len(group.remedies) == 1:
-        return _said(group.remedies[0], group.cleared)
-    numbered = enumerate(group.remedies, start=1)
-    return " ".join(f"({number}) {_said(remedy, group.cleared)}" for number, remedy in numbered)
+    return _joined([_said(remedy, group.cleared) for remedy in group.remedies])
+
+
+def _joined(sentences: Sequence[str]) -> str:
+    """*sentences*, numbered where there are several."""
+    if len(sentences) == 1:
+        return sentences[0]
+    return " ".join(f"({number}) {said}" for number, said in enumerate(sentences, start=1))
 
 
 def _said(remedy: CommonRemedy, cleared: int) -> str:
     steps = "1 step" if round(remedy.steps, 1) == 1 else f"{remedy.steps:.1f} steps"
     return f"{remedy.text} ({remedy.runs} of {cleared} runs that got over it; {steps})."
+
+
+def _did(practice: CommonRemedy, group: PracticeGroup) -> str:
+    solved = f"; {group.solved} of them solved their task" if group.solved else ""
+    return f"{practice.text} ({practice.runs} of {group.about} such runs{solved})."
+
+
+def _kind(task_type: TaskType | None) -> str:
+    return f"{task_type.replace('_', ' ')} " if task_type else ""

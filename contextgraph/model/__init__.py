@@ -24,6 +24,7 @@ from contextgraph.model.embedding import (
     RunTexts,
     RunVectors,
     Space,
+    methodology_text,
     run_texts,
 )
 from contextgraph.model.error import ErrorPattern, ErrorSignature, Family, SignatureLevel
@@ -53,6 +54,7 @@ from contextgraph.model.methodology import (
     Summary,
     Unconsolidated,
 )
+from contextgraph.model.practice import PastRun, PracticeGroup, RepoHistory
 from contextgraph.model.receipt import (
     FailurePattern,
     HealthCheck,
@@ -117,11 +119,14 @@ __all__ = [
     "Near",
     "NodeKind",
     "Outcome",
+    "PastRun",
     "Phase",
+    "PracticeGroup",
     "RawTrajectory",
     "Recovered",
     "RecoveryCandidate",
     "Relation",
+    "RepoHistory",
     "ResolvedBy",
     "RunTexts",
     "RunVectors",
@@ -143,6 +148,7 @@ __all__ = [
     "Usage",
     "Why",
     "instance_id_in",
+    "methodology_text",
     "repo_of",
     "run_texts",
 ]

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from contextgraph.model.fragment import Fragment
+from contextgraph.model.methodology import Methodology
 from contextgraph.model.trajectory import Trajectory
 from contextgraph.model.usage import NO_USAGE, Usage
 from contextgraph.vectors import Vector
@@ -80,6 +81,11 @@ def run_texts(
         "\n".join(told),
         tuple(_fragment_text(fragment, messages.get(fragment.id, ())) for fragment in fragments),
     )
+
+
+def methodology_text(methodology: Methodology) -> str:
+    """The text by which a methodology is embedded."""
+    return f"{methodology.situation}\n{methodology.strategy}"
 
 
 def _fragment_text(fragment: Fragment, messages: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from contextgraph.model.error import ErrorPattern
-from contextgraph.model.fragment import Recovered
+from contextgraph.model.fragment import Phase, Recovered
 from contextgraph.model.trajectory import Outcome, TaskType
 
 
@@ -136,9 +136,11 @@ class ResolvedBy:
 class Methodology:
     """Advice abstracted from several runs.
 
-    The id comes from error pattern, keyword, task type and scope, never from the wording.
+    The id comes from error pattern, keyword, task type, phase and scope, never from the wording.
+    *error_id* is empty for what worked where there was no error; that is of one *phase*.
     *confidence* (0 to 1) is the lower bound of the lift over the base rate. *support* runs in
-    *repositories* did it, of *frequency* that met the error. *success_count* and *failure_count*
+    *repositories* did it, of *frequency* that met the error (or were about the *keyword*, the type
+    of task, in that phase). *success_count* and *failure_count*
     are of the times it was shown: shares, where several items were shown together. *sources* are
     fragments, ascending. *superseded_by* is the methodology that took its place.
     """
@@ -163,6 +165,7 @@ class Methodology:
     last_used: datetime | None = None
     sources: tuple[Source, ...] = ()
     superseded_by: str | None = None
+    phase: Phase | None = None
 
     @property
     def name(self) -> str:
@@ -217,8 +220,9 @@ class ConsolidationReport:
 
 @dataclass(frozen=True, slots=True)
 class Unconsolidated:
-    """What changed up to *revision*: how many trajectories, and which errors they met."""
+    """What changed up to *revision*: how many trajectories, of which repositories, which errors."""
 
     revision: int
     trajectories: int
     error_ids: tuple[str, ...]
+    repos: tuple[str, ...] = ()

@@ -46,11 +46,15 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class MemoryCounts:
-    """Nodes and relations in the memory, by label and type; trajectories also by outcome."""
+    """Nodes and relations in the memory, by label and type.
+
+    Trajectories also by outcome, *methodologies* by status; tombstones are among them.
+    """
 
     nodes: Mapping[str, int]
     edges: Mapping[str, int]
     outcomes: Mapping[str, int]
+    methodologies: Mapping[str, int]
     repositories: int
 
 

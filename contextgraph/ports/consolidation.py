@@ -8,6 +8,8 @@ from contextgraph.model import (
     ErrorHistory,
     Methodology,
     MethodologyGroup,
+    PracticeGroup,
+    RepoHistory,
     ResolvedBy,
     SimilarTo,
     Summary,
@@ -18,7 +20,7 @@ from contextgraph.ports.retrieval import RetrievalStore
 
 
 class Summarizer(Protocol):
-    """Puts into words what clearances of one kind of error have in common."""
+    """Puts into words what clearances of one kind of error, or runs without one, have in common."""
 
     def summarise(self, group: MethodologyGroup) -> Summary:
         """When *group* applies and what to do.
@@ -27,9 +29,12 @@ class Summarizer(Protocol):
         `Summary.made_by`.
         """
 
+    def summarise_practice(self, group: PracticeGroup) -> Summary:
+        """The same for what worked where there was no error."""
+
 
 class MethodologyStore(Protocol):
-    """Keeps methodologies; those that are retired are tombstones, and never found for an error."""
+    """Keeps methodologies; those that are retired are tombstones, and never found by a question."""
 
     def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
         """Those of these ids, by id."""
@@ -54,10 +59,19 @@ class ConsolidationStore(MethodologyStore, Protocol):
         """Give the lease back; harmless where another has taken it meanwhile."""
 
     def unconsolidated(self, after: int | None = None) -> Unconsolidated:
-        """What changed since the last consolidation, or revision *after*; error ids ascending."""
+        """What changed since the last consolidation, or revision *after*.
+
+        Error ids and names of repositories are ascending; runs without one count for no repository.
+        """
 
     def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
         """How the newest *runs* that met an error went with it; None where none did."""
+
+    def repo_history(self, repo: str, runs: int) -> RepoHistory | None:
+        """How the newest *runs* of a repository went where they met no error; None without runs."""
+
+    def methodologies_of_repo(self, repo: str) -> Sequence[Methodology]:
+        """Those of no error that are of this repository, by id, tombstones as well."""
 
     def methodologies_of_error(self, error_id: str) -> Sequence[Methodology]:
         """Those abstracted from an error, by id, tombstones as well."""
@@ -76,7 +90,7 @@ class ConsolidationStore(MethodologyStore, Protocol):
 
         *resolved* take the place of edges between the same two; retired methodologies keep none.
         Those that a removed methodology had superseded go as well, and their
-        errors count as changed.
+        errors count as changed. One whose text changed loses its vectors.
         """
 
     def prune_failed_fragments(self, error_ids: Sequence[str], keep: int) -> int:

@@ -105,6 +105,23 @@ class RetrievalStore(Protocol):
         run that *scope* hides.
         """
 
+    def methodologies_for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        """Those of no error, for tasks of this type (None: of any) or of all types.
+
+        Of the repository of *scope* or general, in the order of `methodologies_for_error`, and
+        hidden as there.
+        """
+
+    def nearest_methodologies(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[Methodology]]:
+        """Methodologies, in the order of `nearest_trajectories`.
+
+        Of the repository of *scope* or general, hidden as in `methodologies_for_error`.
+        """
+
     def document_count(self) -> int:
         """How many trajectories there are: the N to `word_frequencies`."""
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from contextgraph.model import RunTexts, RunVectors, Space
+from contextgraph.model import Methodology, RunTexts, RunVectors, Space
+from contextgraph.vectors import Vector
 
 
 class VectorStore(Protocol):
@@ -34,6 +35,19 @@ class VectorStore(Protocol):
 
         Runs that are gone, have other fragments by now, or have vectors of that space are passed
         over. Raises `StoreError` where the space was not prepared, or has been dropped since.
+        """
+
+    def methodologies_to_embed(self, limit: int, space: str | None = None) -> Sequence[Methodology]:
+        """Methodologies by id, tombstones excepted: all, or those without a vector in *space* yet.
+
+        A text that says nothing to the embedder counts as embedded. Where no room was made for
+        *space*, none has any.
+        """
+
+    def add_methodology_vectors(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        """Keep *vectors* of *space* by the id of their methodology.
+
+        Those that are gone or have a vector of that space are passed over. Raises as `add_vectors`.
         """
 
     def switch_space(self, space: str) -> None:

@@ -6,12 +6,17 @@ from sqlite3 import Connection
 from contextgraph.model import (
     Clearance,
     ErrorHistory,
+    Fragment,
+    FragmentOutcome,
     Meeting,
     Outcome,
+    PastRun,
+    RepoHistory,
     TaskType,
     Unconsolidated,
 )
 from contextgraph.store import candidates, rows
+from contextgraph.store.schema import RUN_BITS
 from contextgraph.store.tenants import new_revision
 
 _CHANGED = """
@@ -19,6 +24,19 @@ SELECT e.id FROM trajectory t INDEXED BY trajectory_revision
 CROSS JOIN met m ON m.trajectory = t.key CROSS JOIN error_pattern e ON e.key = m.error
 WHERE t.tenant = :tenant AND t.revision > :revision
 UNION SELECT s.error_id FROM stale s WHERE s.tenant = :tenant AND s.revision > :marked ORDER BY 1"""
+_CHANGED_REPOS = """
+SELECT t.repo FROM trajectory t INDEXED BY trajectory_revision
+WHERE t.tenant = :tenant AND t.revision > :revision AND t.repo <> ''
+UNION SELECT s.repo FROM stale_repo s WHERE s.tenant = :tenant AND s.revision > :marked
+ORDER BY 1"""
+_RUNS_OF_REPO = f"""
+SELECT key, {rows.TRAJECTORY} FROM trajectory
+WHERE place = (SELECT key FROM place WHERE tenant = ? AND repo = ?)
+ORDER BY seen_at DESC, id LIMIT ?"""
+_COMPLETED = f"""
+SELECT f.trajectory, {rows.FRAGMENT} FROM (SELECT value AS run FROM json_each(?))
+CROSS JOIN fragment f ON f.key BETWEEN run << {RUN_BITS} AND ((run + 1) << {RUN_BITS}) - 1
+WHERE f.outcome = '{FragmentOutcome.COMPLETED}' ORDER BY f.trajectory, f.position, f.id"""
 _MET = """
 SELECT t.id, t.repo, t.task_type, m.context, m.trajectory
 FROM met m JOIN trajectory t ON t.key = m.trajectory WHERE m.error = ?
@@ -83,6 +101,7 @@ def unconsolidated(connection: Connection, tenant: int, after: int | None) -> Un
         revision=row[0] if row else 0,
         trajectories=_count_newer(connection, tenant, revision),
         error_ids=tuple(error for (error,) in connection.execute(_CHANGED, asked)),
+        repos=tuple(repo for (repo,) in connection.execute(_CHANGED_REPOS, asked)),
     )
 
 
@@ -93,7 +112,10 @@ def mark(connection: Connection, tenant: int, revision: int) -> None:
         "ON CONFLICT (tenant) DO UPDATE SET revision = ?2",
         (tenant, revision),
     )
-    connection.execute("DELETE FROM stale WHERE tenant = ? AND revision <= ?", (tenant, revision))
+    for table in ("stale", "stale_repo"):
+        connection.execute(
+            f"DELETE FROM {table} WHERE tenant = ? AND revision <= ?", (tenant, revision)
+        )
 
 
 def error_history(
@@ -112,6 +134,21 @@ def error_history(
         error=candidates.errors(connection, [row[0]])[row[0]],
         meetings=tuple(Meeting(m[0], m[1], TaskType(m[2]), m[3]) for m in met),
         clearances=tuple(_clearance(found, error_id) for found in cleared),
+    )
+
+
+def repo_history(connection: Connection, tenant: int, repo: str, runs: int) -> RepoHistory | None:
+    """How the newest *runs* of a repository went where they met no error."""
+    found = connection.execute(_RUNS_OF_REPO, (tenant, repo, runs)).fetchall()
+    if not found:
+        return None
+    ids = {row[0]: row[1] for row in found}
+    completed: dict[int, list[Fragment]] = {key: [] for key in ids}
+    for row in connection.execute(_COMPLETED, (str(list(ids)),)):
+        completed[row[0]].append(rows.fragment_of(row[1:], ids[row[0]]))
+    return RepoHistory(
+        repo,
+        tuple(PastRun(rows.trajectory_of(row[1:]), tuple(completed[row[0]])) for row in found),
     )
 
 

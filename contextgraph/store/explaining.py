@@ -26,7 +26,7 @@ _FACTS = {
     "Methodology": """
         SELECT situation, strategy, repo, keyword, task_type, status, confidence, support,
             repositories, frequency, success_rate, avg_steps, success_count AS shown_and_helped,
-            failure_count AS shown_and_did_not, made_by, superseded_by
+            failure_count AS shown_and_did_not, made_by, superseded_by, phase
         FROM methodology x WHERE tenant = ? AND id = ?""",
 }
 _CONTEXT = """

@@ -1,7 +1,8 @@
 """Methodologies in the tables: found for an error, read back, written, taken away."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from sqlite3 import Connection
 
 import orjson
@@ -10,20 +11,23 @@ from contextgraph.model import (
     ErrorSignature,
     Methodology,
     MethodologyStatus,
+    Near,
+    Phase,
     ResolvedBy,
     SimilarTo,
     Source,
     TaskType,
 )
-from contextgraph.store import rows
+from contextgraph.store import methodology_vectors, rows
 from contextgraph.store.schema import RUN_BITS
 from contextgraph.store.scoping import Scoped
 from contextgraph.store.tenants import new_revision
+from contextgraph.vectors import Vector
 
 _COLUMNS = (
     "id, error_id, keyword, task_type, repo, situation, strategy, made_by, status, confidence, "
     "support, repositories, success_rate, avg_steps, frequency, success_count, failure_count, "
-    "last_used, superseded_by"
+    "last_used, superseded_by, phase"
 )
 _READ = ", ".join(f"m.{column.strip()}" for column in _COLUMNS.split(","))
 _FOR_ERROR = f"""
@@ -38,6 +42,11 @@ ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT :limit"""
 _VISIBLE = """
 AND NOT EXISTS (SELECT 1 FROM derived_from d JOIN trajectory t ON t.key = d.trajectory
     WHERE d.methodology = m.key AND ({hidden}))"""
+_FOR_TASK = f"""
+SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = :tenant AND m.error_id = ''
+AND m.status <> '{MethodologyStatus.RETIRED}' AND (m.repo IS NULL OR {{of_repo}})
+AND (m.task_type IS NULL OR :task_type IS NULL OR m.task_type = :task_type) {{visible}}
+ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT :limit"""
 _OF_TYPE = f"""
 SELECT m.key, {_READ} FROM error_pattern asked
 JOIN error_pattern e ON e.tenant = asked.tenant AND e.family = asked.family
@@ -48,8 +57,14 @@ _WITH_SUPERSEDED = """
 WITH RECURSIVE gone (id) AS (
     SELECT value FROM json_each(?2)
     UNION SELECT m.id FROM gone JOIN methodology m ON m.tenant = ?1 AND m.superseded_by = gone.id)
-SELECT m.key, m.id, m.error_id, m.superseded_by
+SELECT m.key, m.id, m.error_id, m.repo, m.superseded_by
 FROM gone JOIN methodology m ON m.tenant = ?1 AND m.id = gone.id"""
+_OF_A_METHODOLOGY = (
+    ("derived_from", "methodology"),
+    ("methodology_vector", "methodology"),
+    ("methodology", "key"),
+)
+_AT_ONCE = 64
 _GONE = frozenset({MethodologyStatus.RETIRED})
 
 # Fragments have no index by id: their run has one, and their keys are in its range.
@@ -64,10 +79,6 @@ def for_error(
     connection: Connection, scope: Scoped, repo: str | None, signature: ErrorSignature, limit: int
 ) -> list[Methodology]:
     """Those of the error of this template, in the order of the port."""
-    hidden = ["t.seen_at > :as_of"] if scope.has_as_of else []
-    if scope.has_excluded:
-        hidden.append("t.instance_id IN (SELECT value FROM json_each(:instances))")
-    visible = _VISIBLE.format(hidden=" OR ".join(hidden)) if hidden else ""
     asked = {
         **scope.parameters,
         "repo": repo,
@@ -76,7 +87,49 @@ def for_error(
         "template": signature.template,
         "limit": max(0, limit),
     }
-    return _values(connection, _FOR_ERROR.format(visible=visible), asked)
+    return _values(connection, _FOR_ERROR.format(visible=_visible(scope)), asked)
+
+
+def for_task(
+    connection: Connection, scope: Scoped, repo: str | None, task_type: TaskType | None, limit: int
+) -> list[Methodology]:
+    """Those of no error for this type of task, in the order of the port."""
+    of_repo = "m.repo IS NOT NULL" if repo is None else "m.repo = :repo"
+    asked = {
+        **scope.parameters,
+        "repo": repo,
+        "task_type": task_type.value if task_type else None,
+        "limit": max(0, limit),
+    }
+    return _values(connection, _FOR_TASK.format(of_repo=of_repo, visible=_visible(scope)), asked)
+
+
+def visible_first(
+    connection: Connection, scope: Scoped, near: Iterable[tuple[int, Vector]], limit: int
+) -> list[Near[Methodology]]:
+    """The first *limit* of *near* (by key) that *scope* does not hide."""
+    found, rest = list[Near[Methodology]](), iter(near)
+    while len(found) < limit and (batch := list(islice(rest, _AT_ONCE))):
+        visible = by_keys(connection, scope, [key for key, _ in batch])
+        found += [Near(visible[key], vector) for key, vector in batch if key in visible]
+    return found[: max(0, limit)]
+
+
+def by_keys(connection: Connection, scope: Scoped, keys: Sequence[int]) -> dict[int, Methodology]:
+    """Those with these keys that *scope* does not hide, by key."""
+    query = f"""SELECT m.key, {_READ} FROM json_each(:keys) AS asked
+        CROSS JOIN methodology m ON m.key = asked.value
+        WHERE m.status <> '{MethodologyStatus.RETIRED}' {_visible(scope)}"""
+    found = _rows(connection, query, {**scope.parameters, "keys": str(list(keys))})
+    return {row[0]: _value(row[1:], sources) for row, sources in found}
+
+
+def _visible(scope: Scoped) -> str:
+    """The condition that no source of a methodology is of a run that is not to be seen."""
+    hidden = ["t.seen_at > :as_of"] if scope.has_as_of else []
+    if scope.has_excluded:
+        hidden.append("t.instance_id IN (SELECT value FROM json_each(:instances))")
+    return _VISIBLE.format(hidden=" OR ".join(hidden)) if hidden else ""
 
 
 def of_type(connection: Connection, tenant: int, error_id: str) -> list[Methodology]:
@@ -88,6 +141,13 @@ def of_error(connection: Connection, tenant: int, error_id: str) -> list[Methodo
     """Those abstracted from this error, by id; tombstones as well."""
     query = f"SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = ? AND m.error_id = ?"
     return _values(connection, f"{query} ORDER BY m.id", (tenant, error_id))
+
+
+def of_repo(connection: Connection, tenant: int, repo: str) -> list[Methodology]:
+    """Those of no error that are of this repository, by id; tombstones as well."""
+    query = f"""SELECT m.key, {_READ} FROM methodology m
+        WHERE m.tenant = ? AND m.error_id = '' AND m.repo = ? ORDER BY m.id"""
+    return _values(connection, query, (tenant, repo))
 
 
 def by_ids(connection: Connection, tenant: int, ids: Sequence[str]) -> list[Methodology]:
@@ -148,6 +208,7 @@ def put_all(connection: Connection, tenant: int, given: Changes) -> int:
 def _put(connection: Connection, tenant: int, methodology: Methodology) -> None:
     """Write *methodology* in the place of the one of its id, with its sources."""
     row = _row(methodology)
+    methodology_vectors.drop_outdated(connection, tenant, methodology)
     marks = ", ".join("?" * len(row))
     updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
     key = connection.execute(
@@ -227,24 +288,29 @@ def remove_orphans(connection: Connection, tenant: int) -> int:
 def remove(connection: Connection, tenant: int, ids: Sequence[str]) -> None:
     """Delete methodologies with their edges, and all that they had superseded.
 
-    The errors of these are looked at again.
+    The errors (or repositories) of these are looked at again.
     """
     asked = (tenant, orjson.dumps(list(ids)).decode())
     gone = connection.execute(_WITH_SUPERSEDED, asked).fetchall()
-    ids_gone = {one for _, one, _, _ in gone}
-    _mark_stale(connection, tenant, [error for _, _, error, by in gone if by in ids_gone])
-    for table, column in (("derived_from", "methodology"), ("methodology", "key")):
+    ids_gone = {row[1] for row in gone}
+    superseded = [(error, repo) for _, _, error, repo, by in gone if by in ids_gone]
+    _mark_stale(connection, tenant, [error for error, _ in superseded if error])
+    _mark_stale_repos(connection, tenant, [repo for error, repo in superseded if not error])
+    for table, column in _OF_A_METHODOLOGY:
         connection.executemany(
-            f"DELETE FROM {table} WHERE {column} = ?", [(key,) for key, _, _, _ in gone]
+            f"DELETE FROM {table} WHERE {column} = ?", [(row[0],) for row in gone]
         )
     connection.executemany(
         "DELETE FROM resolved_by WHERE tenant = ? AND methodology_id = ?",
-        [(tenant, one) for _, one, _, _ in gone],
+        [(tenant, one) for one in ids_gone],
     )
 
 
 def remove_of_runs(connection: Connection, tenant: int, keys: Sequence[int]) -> None:
-    """Delete what was derived from the runs of these *keys*; their errors are looked at again."""
+    """Delete what was derived from the runs of these *keys*.
+
+    Their errors and repositories are looked at again.
+    """
     asked = (str(list(keys)),)
     errors = connection.execute(
         "SELECT DISTINCT e.id FROM json_each(?) AS asked JOIN met m ON m.trajectory = asked.value "
@@ -252,6 +318,12 @@ def remove_of_runs(connection: Connection, tenant: int, keys: Sequence[int]) -> 
         asked,
     ).fetchall()
     _mark_stale(connection, tenant, [row[0] for row in errors])
+    repos = connection.execute(
+        "SELECT DISTINCT t.repo FROM json_each(?) AS asked "
+        "JOIN trajectory t ON t.key = asked.value",
+        asked,
+    ).fetchall()
+    _mark_stale_repos(connection, tenant, [row[0] for row in repos])
     derived = connection.execute(
         "SELECT DISTINCT m.id FROM json_each(?) AS asked JOIN derived_from d "
         "ON d.trajectory = asked.value JOIN methodology m ON m.key = d.methodology",
@@ -269,6 +341,14 @@ def _mark_stale(connection: Connection, tenant: int, errors: Sequence[str]) -> N
         "INSERT OR REPLACE INTO stale (tenant, error_id, revision) "
         "SELECT key, ?, revision FROM tenant WHERE key = ?",
         [(error, tenant) for error in errors],
+    )
+
+
+def _mark_stale_repos(connection: Connection, tenant: int, repos: Sequence[str | None]) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO stale_repo (tenant, repo, revision) "
+        "SELECT key, ?, revision FROM tenant WHERE key = ?",
+        [(repo, tenant) for repo in repos if repo],
     )
 
 
@@ -293,13 +373,21 @@ def _row(value: Methodology) -> rows.Row:
         value.failure_count,
         None if value.last_used is None else rows.moment(value.last_used),
         value.superseded_by,
+        value.phase.value if value.phase else None,
     )
 
 
 def _values(connection: Connection, query: str, asked: object) -> list[Methodology]:
+    return [_value(row[1:], sources) for row, sources in _rows(connection, query, asked)]
+
+
+def _rows(
+    connection: Connection, query: str, asked: object
+) -> list[tuple[rows.Row, tuple[Source, ...]]]:
+    """The key and columns of each that is found, with its sources."""
     found: list[rows.Row] = connection.execute(query, asked).fetchall()  # type: ignore[arg-type]
     sources = _sources(connection, [row[0] for row in found])
-    return [_value(row[1:], sources.get(row[0], ())) for row in found]
+    return [(row, sources.get(row[0], ())) for row in found]
 
 
 def _sources(connection: Connection, keys: Sequence[int]) -> dict[int, tuple[Source, ...]]:
@@ -333,4 +421,5 @@ def _value(row: rows.Row, sources: tuple[Source, ...]) -> Methodology:
         last_used=None if row[17] is None else rows.time_of(row[17]),
         sources=sources,
         superseded_by=row[18],
+        phase=None if row[19] is None else Phase(row[19]),
     )

@@ -29,6 +29,7 @@ from contextgraph.model import (
     Phase,
     RawTrajectory,
     RecoveryCandidate,
+    RepoHistory,
     ResolvedBy,
     RunTexts,
     RunVectors,
@@ -55,6 +56,7 @@ from contextgraph.store import (
 from contextgraph.store.connections import Connections
 from contextgraph.store.full_text import WordCounts
 from contextgraph.store.matrix import LoadedMatrices
+from contextgraph.store.methodology_vectors import MethodologyVectors
 from contextgraph.store.projection import Projection
 from contextgraph.store.raw import packed
 from contextgraph.store.scoping import scoped
@@ -79,6 +81,7 @@ class _Derived:
     trajectory_words: WordCounts = field(default_factory=lambda: WordCounts("trajectory"))
     recovered_words: WordCounts = field(default_factory=lambda: WordCounts("recovered"))
     matrices: LoadedMatrices = field(default_factory=LoadedMatrices)
+    methodologies: MethodologyVectors = field(default_factory=MethodologyVectors)
     projection: Projection = field(default_factory=Projection)
     held: _Held = field(default_factory=_Held)
 
@@ -245,6 +248,14 @@ class NetworkxStore:
         with self._writing() as (connection, tenant):
             spaces.add(connection, tenant, vectors)
 
+    def methodologies_to_embed(self, limit: int, space: str | None = None) -> Sequence[Methodology]:
+        with self._reading() as (connection, tenant):
+            return spaces.methodologies_to_embed(connection, tenant, limit, space)
+
+    def add_methodology_vectors(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        with self._writing() as (connection, tenant):
+            spaces.add_methodologies(connection, tenant, space, vectors)
+
     def switch_space(self, space: str) -> None:
         with self._writing() as (connection, tenant):
             spaces.switch(connection, tenant, space)
@@ -269,6 +280,15 @@ class NetworkxStore:
         with self._near(NodeKind.FRAGMENT, vector, scope, limit) as (connection, near):
             found = candidates.recoveries_of(connection, [key for key, _ in near])
             return [Near(one, of_node) for key, of_node in near for one in found.get(key, ())]
+
+    def nearest_methodologies(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[Methodology]]:
+        with self._reading() as (connection, tenant):
+            active = spaces.active_for(connection, tenant, vector)
+            near = self._derived.methodologies.nearest(connection, active.key, scope.repo, vector)
+            within = scoped(connection, tenant, scope)
+            return abstracted.visible_first(connection, within, near, limit)
 
     def counts(self) -> MemoryCounts:
         with self._reading() as (connection, tenant):
@@ -311,6 +331,13 @@ class NetworkxStore:
             within = scoped(connection, tenant, scope)
             return abstracted.for_error(connection, within, scope.repo, signature, limit)
 
+    def methodologies_for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        with self._reading() as (connection, tenant):
+            within = scoped(connection, tenant, scope)
+            return abstracted.for_task(connection, within, scope.repo, task_type, limit)
+
     def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
         with self._reading() as (connection, tenant):
             return abstracted.by_ids(connection, tenant, ids)
@@ -318,6 +345,10 @@ class NetworkxStore:
     def methodology_ids(self) -> Sequence[str]:
         with self._reading() as (connection, tenant):
             return abstracted.ids(connection, tenant)
+
+    def methodologies_of_repo(self, repo: str) -> Sequence[Methodology]:
+        with self._reading() as (connection, tenant):
+            return abstracted.of_repo(connection, tenant, repo)
 
     def methodologies_of_error(self, error_id: str) -> Sequence[Methodology]:
         with self._reading() as (connection, tenant):
@@ -350,6 +381,10 @@ class NetworkxStore:
     def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
         with self._reading() as (connection, tenant):
             return consolidations.error_history(connection, tenant, error_id, runs)
+
+    def repo_history(self, repo: str, runs: int) -> RepoHistory | None:
+        with self._reading() as (connection, tenant):
+            return consolidations.repo_history(connection, tenant, repo, runs)
 
     def put_methodologies(
         self,

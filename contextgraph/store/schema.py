@@ -172,6 +172,23 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     # From which cosine two tasks are alike, where that was found out.
     ("ALTER TABLE space ADD COLUMN alike REAL",),
+    (
+        # Methodologies of no error, which are of one phase; found by their repository.
+        "ALTER TABLE methodology ADD COLUMN phase TEXT",
+        """CREATE INDEX methodology_of_repo
+            ON methodology (tenant, repo, support DESC) WHERE error_id = ''""",
+        # Repositories whose runs were taken away, or that were never looked at as a whole.
+        """CREATE TABLE stale_repo (
+            tenant INTEGER NOT NULL, repo TEXT NOT NULL, revision INTEGER NOT NULL,
+            PRIMARY KEY (tenant, repo)) WITHOUT ROWID""",
+        """INSERT INTO stale_repo SELECT p.tenant, p.repo, t.revision
+            FROM place p JOIN tenant t ON t.key = p.tenant WHERE p.repo <> ''""",
+        # Zeros say that a text has no vector. What is written anew has a greater key.
+        """CREATE TABLE methodology_vector (
+            key INTEGER PRIMARY KEY AUTOINCREMENT, methodology INTEGER NOT NULL,
+            space INTEGER NOT NULL, data BLOB NOT NULL, UNIQUE (methodology, space))""",
+        "CREATE INDEX methodology_vector_of_space ON methodology_vector (space, key)",
+    ),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20

@@ -6,14 +6,27 @@ from dataclasses import dataclass
 from sqlite3 import Connection
 
 from contextgraph.errors import SpaceMismatchError, StoreError
-from contextgraph.model import RunTexts, RunVectors, Space, run_texts
-from contextgraph.store import runs
+from contextgraph.model import (
+    Methodology,
+    MethodologyStatus,
+    RunTexts,
+    RunVectors,
+    Space,
+    run_texts,
+)
+from contextgraph.store import methodologies, methodology_vectors, runs
 from contextgraph.store.runs import Run
 from contextgraph.vectors import Vector, dimensions_of
 
 _INSERT = "INSERT OR IGNORE INTO vectors (trajectory, space, data) VALUES (?, ?, ?)"
 _NOT_EMBEDDED = (
     "AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.trajectory = t.key AND v.space = :space)"
+)
+_OF_A_SPACE = (
+    ("vectors", "space"),
+    ("methodology_vector", "space"),
+    ("space_model", "space"),
+    ("space", "key"),
 )
 _MESSAGES = """
 SELECT f.id, m.context FROM caused c CROSS JOIN fragment f ON f.key = c.fragment
@@ -79,7 +92,7 @@ def switch(connection: Connection, tenant: int, name: str) -> None:
     others = connection.execute(
         "SELECT key FROM space WHERE tenant = ? AND key <> ?", (tenant, kept)
     ).fetchall()
-    for table, column in (("vectors", "space"), ("space_model", "space"), ("space", "key")):
+    for table, column in _OF_A_SPACE:
         connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", others)
     connection.execute("UPDATE space SET active = 1 WHERE key = ?", (kept,))
 
@@ -116,6 +129,29 @@ def texts_to_embed(
         asked,
     ).fetchall()
     return [_texts(connection, tenant, *row) for row in found]
+
+
+def methodologies_to_embed(
+    connection: Connection, tenant: int, limit: int, name: str | None
+) -> list[Methodology]:
+    """Methodologies by id, of those without a vector in the space *name* where one is given."""
+    space = None if name is None else _key(connection, tenant, name)
+    found = connection.execute(
+        "SELECT m.id FROM methodology m WHERE m.tenant = ? "
+        f"AND m.status <> '{MethodologyStatus.RETIRED}' AND NOT EXISTS (SELECT 1 "
+        "FROM methodology_vector v WHERE v.methodology = m.key AND v.space = ?) "
+        "ORDER BY m.id LIMIT ?",
+        (tenant, space, max(0, limit)),
+    )
+    return methodologies.by_ids(connection, tenant, [row[0] for row in found])
+
+
+def add_methodologies(
+    connection: Connection, tenant: int, name: str, vectors: Mapping[str, Vector | None]
+) -> None:
+    """Write *vectors* of the space *name* by the id of their methodology."""
+    key = _known(connection, tenant, name)
+    methodology_vectors.add(connection, tenant, key, dimensions_of(name), vectors)
 
 
 def _texts(connection: Connection, tenant: int, trajectory_id: str, key: int) -> RunTexts:

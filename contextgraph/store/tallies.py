@@ -13,6 +13,7 @@ from contextgraph.model import (
     ErrorSignature,
     ErrorTally,
     MemoryCounts,
+    MethodologyStatus,
     Outcome,
     Phase,
 )
@@ -21,8 +22,25 @@ from contextgraph.store.scoping import Scoped
 
 MOST_TRAJECTORIES = 10
 
-_NODES = {"Trajectory": "trajectory", "Fragment": "fragment", "ErrorPattern": "error_pattern"}
-_EDGES = {"HAS_FRAGMENT": "fragment", "CAUSED_ERROR": "caused", "RECOVERED": "recovered"}
+_NODES = {
+    "Trajectory": "trajectory",
+    "Fragment": "fragment",
+    "ErrorPattern": "error_pattern",
+    "Methodology": "methodology",
+}
+_EDGES = {
+    "HAS_FRAGMENT": "fragment x WHERE x.tenant = ?",
+    "CAUSED_ERROR": "caused x WHERE x.tenant = ?",
+    "RECOVERED": "recovered x WHERE x.tenant = ?",
+    "RESOLVED_BY": """resolved_by x JOIN error_pattern e
+        ON e.tenant = x.tenant AND e.id = x.error_id WHERE x.tenant = ?""",
+    "DERIVED_FROM": """methodology m JOIN derived_from x ON x.methodology = m.key
+        JOIN fragment f ON f.key = x.fragment WHERE m.tenant = ?""",
+    "SUPERSEDES": """methodology x JOIN methodology m
+        ON m.tenant = x.tenant AND m.id = x.superseded_by WHERE x.tenant = ?""",
+    "SIMILAR_TO": """similar x JOIN fragment f ON f.key = x.fragment
+        JOIN fragment r ON r.key = x.representative WHERE f.tenant = ?""",
+}
 _MET = """
 SELECT m.error, count(*) AS runs, sum(m.steps), sum(m.cleared)
 FROM met m INDEXED BY {index} WHERE {scope} {error} GROUP BY m.error"""
@@ -121,10 +139,19 @@ def counts(connection: Connection, tenant: int) -> MemoryCounts:
             "SELECT outcome, count(*) FROM trajectory WHERE tenant = ? GROUP BY outcome", (tenant,)
         )
     )
+    statuses = dict(
+        connection.execute(
+            "SELECT status, count(*) FROM methodology WHERE tenant = ? GROUP BY status", (tenant,)
+        )
+    )
     return MemoryCounts(
-        nodes={name: _count(connection, tenant, table) for name, table in _NODES.items()},
-        edges={name: _count(connection, tenant, table) for name, table in _EDGES.items()},
+        nodes={
+            name: _count(connection, tenant, f"{table} x WHERE x.tenant = ?")
+            for name, table in _NODES.items()
+        },
+        edges={name: _count(connection, tenant, which) for name, which in _EDGES.items()},
         outcomes={outcome.value: outcomes.get(outcome.value, 0) for outcome in Outcome},
+        methodologies={one.value: statuses.get(one.value, 0) for one in MethodologyStatus},
         repositories=connection.execute(
             "SELECT count(*) FROM place WHERE tenant = ? AND repo <> ''", (tenant,)
         ).fetchone()[0],
@@ -184,8 +211,8 @@ def _phase(phase: Phase | None) -> dict[str, str]:
     return {} if phase is None else {"phase": phase.value}
 
 
-def _count(connection: Connection, tenant: int, table: str) -> int:
-    found = connection.execute(f"SELECT count(*) FROM {table} WHERE tenant = ?", (tenant,))
+def _count(connection: Connection, tenant: int, which: str) -> int:
+    found = connection.execute(f"SELECT count(*) FROM {which}", (tenant,))
     count: int = found.fetchone()[0]
     return count
 

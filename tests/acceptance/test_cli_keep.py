@@ -90,7 +90,7 @@ def test_statistics_are_one_object(store: Path) -> None:
     (stats,) = contextgraph("stats", "--store", store, "--json").records
 
     assert stats.keys() >= {"counts", "error_frequency", "transitions", "failure_patterns"}
-    assert stats["counts"].keys() >= {"nodes", "edges", "outcomes", "repositories"}
+    assert stats["counts"].keys() >= {"nodes", "edges", "outcomes", "methodologies"}
     assert stats["counts"]["repositories"] == 2
     assert stats["error_frequency"] == {"ModuleNotFoundError": 3}
 

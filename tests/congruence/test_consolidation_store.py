@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from contextgraph.model import Bundle
 from tests.congruence.pairs import RUNS, congruent, memories
-from tests.strategies import CONTEXT_IDS, ERROR_IDS, METHODOLOGY_IDS, Abstracted, abstracted
+from tests.strategies import (
+    CONTEXT_IDS,
+    ERROR_IDS,
+    METHODOLOGY_IDS,
+    REPOSITORIES,
+    Abstracted,
+    abstracted,
+)
 from tests.twins import Twins
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -61,6 +68,14 @@ def test_methodologies_of_error(twins: Twins, memory: list[Bundle], given: Abstr
     put(twins, given)
     for error in (*ERROR_IDS, "absent"):
         twins.ask("methodologies_of_error", error)
+
+
+@congruent(memory=memories, given=given_ones)
+def test_methodologies_of_repo(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+    twins.learn(memory)
+    put(twins, given)
+    for repo in REPOSITORIES:
+        twins.ask("methodologies_of_repo", repo)
 
 
 @congruent(memory=memories, given=given_ones)
@@ -156,6 +171,13 @@ def test_error_history(twins: Twins, memory: list[Bundle], runs: int) -> None:
     twins.learn(memory)
     for error in (*ERROR_IDS, "absent"):
         twins.ask("error_history", error, runs)
+
+
+@congruent(memory=memories, runs=st.sampled_from((400, 2, 1, 0)))
+def test_repo_history(twins: Twins, memory: list[Bundle], runs: int) -> None:
+    twins.learn(memory)
+    for repo in (*REPOSITORIES, "absent"):
+        twins.ask("repo_history", repo, runs)
 
 
 taken = st.lists(st.tuples(st.sampled_from("ab"), moments, moments), min_size=2, max_size=5)

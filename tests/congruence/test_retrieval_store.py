@@ -24,6 +24,7 @@ from tests.strategies import (
     WORDS,
     Abstracted,
     abstracted,
+    advice_vectors,
     scopes,
     vectors,
 )
@@ -149,6 +150,34 @@ def test_methodologies_for_error(
     )
     for asked in SIGNATURES:
         twins.ask("methodologies_for_error", asked, scope, limit)
+
+
+@congruent(memory=memories, given=abstracted(RUNS[:4]), scope=scopes(), limit=limits)
+def test_methodologies_for_task(
+    twins: Twins, memory: list[Bundle], given: Abstracted, scope: Scope, limit: int
+) -> None:
+    twins.learn(memory)
+    twins.write(
+        "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
+    )
+    for task_type in TASK_TYPES:
+        twins.ask("methodologies_for_task", task_type, scope, limit)
+
+
+@congruent(memory=memories, given=abstracted(RUNS[:4]), found=advice_vectors(SPACE), asked=near)
+def test_nearest_methodologies(
+    twins: Twins,
+    memory: list[Bundle],
+    given: Abstracted,
+    found: dict[str, Vector | None],
+    asked: Asked,
+) -> None:
+    twins.write(
+        "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
+    )
+    twins.write("prepare_space", SPACE, b"model")
+    twins.write("add_methodology_vectors", SPACE.name, found)
+    ask_for_nearest("nearest_methodologies", twins, memory, asked)
 
 
 @congruent(memory=memories)

@@ -4,13 +4,18 @@ from hypothesis import strategies as st
 
 from contextgraph.model import Bundle
 from tests.congruence.pairs import RUNS, congruent, memories
+from tests.strategies import Abstracted, abstracted
 from tests.twins import Twins
 
 
-@congruent(memory=memories)
-def test_counts(twins: Twins, memory: list[Bundle]) -> None:
+@congruent(memory=memories, given=abstracted(RUNS[:4]))
+def test_counts(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
     twins.ask("counts")
     twins.learn(memory)
+    twins.ask("counts")
+    twins.write(
+        "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
+    )
     twins.ask("counts")
 
 

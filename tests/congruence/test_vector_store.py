@@ -3,8 +3,9 @@
 from hypothesis import strategies as st
 
 from contextgraph.model import Bundle, RunVectors, Space
+from contextgraph.vectors import Vector
 from tests.congruence.pairs import RUNS, congruent, memories
-from tests.strategies import SPACES, run_vectors
+from tests.strategies import SPACES, Abstracted, abstracted, advice_vectors, run_vectors
 from tests.twins import Twins
 
 spaces = st.sampled_from(SPACES)
@@ -55,6 +56,30 @@ def test_add_vectors(twins: Twins, memory: list[Bundle], vectors: dict[str, RunV
     twins.write("add_vectors", vectors)
     for space in SPACES:
         twins.ask("texts_to_embed", 50, space.name)
+
+
+@congruent(given=abstracted(), limit=st.sampled_from((50, 2, 0)))
+def test_methodologies_to_embed(twins: Twins, given: Abstracted, limit: int) -> None:
+    twins.write("put_methodologies", given.methodologies, (), (), ())
+    for name in (None, *(space.name for space in SPACES)):
+        twins.ask("methodologies_to_embed", limit, name)
+
+
+@congruent(given=st.lists(abstracted(), min_size=2, max_size=2), found=advice_vectors(SPACES[0]))
+def test_add_methodology_vectors(
+    twins: Twins, given: list[Abstracted], found: dict[str, Vector | None]
+) -> None:
+    twins.write("add_methodology_vectors", SPACES[0].name, found)
+    twins.write("prepare_space", SPACES[0], None)
+    for one in given:
+        twins.write("put_methodologies", one.methodologies, one.removed, (), ())
+        twins.ask("methodologies_to_embed", 50, SPACES[0].name)
+        twins.write("add_methodology_vectors", SPACES[0].name, found)
+        twins.ask("methodologies_to_embed", 50, SPACES[0].name)
+    twins.write("prepare_space", SPACES[1], None)
+    twins.write("switch_space", SPACES[1].name)
+    twins.write("prepare_space", SPACES[0], None)
+    twins.ask("methodologies_to_embed", 50, SPACES[0].name)
 
 
 @congruent(memory=memories, space=spaces)

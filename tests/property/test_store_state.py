@@ -35,8 +35,7 @@ class InProcess(Memories):
 
     @rule()
     def ask_for_the_graph(self) -> None:
-        nodes = len(self.twins.reference.methodology_ids())
-        nodes += sum(self.twins.reference.counts().nodes.values())
+        nodes = sum(self.twins.reference.counts().nodes.values())
         graphs = [store.graph() for store in self.doors]
         for graph in graphs:
             assert graph.number_of_nodes() == nodes
