@@ -11,6 +11,7 @@ from contextgraph.trace.steps import StepTrace
 
 _OLD_TEXT = ("old_str", "old_string", "old_text")
 _VIEWS_BACK = 12
+_TELLING_CHARS = 6
 _FILE_COMMANDS = frozenset({"mkdir", "touch", "cp", "mv", "ln", "install"})
 
 Span: TypeAlias = tuple[int, int]
@@ -87,10 +88,16 @@ def _move(lines: Sequence[str], source: Counter[str], target: Counter[str]) -> N
 
 def likeness(one: Sequence[str], other: Sequence[str]) -> float:
     """How much of the shorter of two texts the longer has, line by line, from 0 to 1."""
-    first = {_bare(line) for line in one} - {""}
-    second = {_bare(line) for line in other} - {""}
+    first, second = ({_bare(line) for line in lines} - {""} for lines in (one, other))
+    # Brackets, quotes and `else:` are found in any text.
+    if any(map(_tells, first)) and any(map(_tells, second)):
+        first, second = set(filter(_tells, first)), set(filter(_tells, second))
     smaller = min(len(first), len(second))
     return len(first & second) / smaller if smaller else 0.0
+
+
+def _tells(line: str) -> bool:
+    return len(line) >= _TELLING_CHARS
 
 
 def _bare(line: str) -> str:

@@ -24,7 +24,8 @@ _STEADY = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
 _CONTENT = re.compile(
     r"\b(?:passed|ok)\b|\bno (?:\w+ )?(?:issues|errors|problems)\b", re.IGNORECASE
 )
-_SILENCE = "Your command ran successfully and did not produce any output."
+# What SWE-agent answers in place of nothing.
+SILENCE = "Your command ran successfully and did not produce any output."
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ def _is_wanting(step: StepTrace) -> bool:
     if shown is None or _CONTENT.search(shown[-_COMPARED:]):
         return False
     # Programs are run to see what they say; `cd` and its like say nothing by nature.
-    return step.reading.kind in _PROGRAMS or shown.strip() not in ("", _SILENCE)
+    return step.reading.kind in _PROGRAMS or shown.strip() not in ("", SILENCE)
 
 
 def _digest(text: str) -> str:

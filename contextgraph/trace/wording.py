@@ -19,11 +19,15 @@ def code(text: str) -> str:
     return f"`{one_line(text, _CODE_CHARS)}`"
 
 
-def lines_said(lines: Sequence[str]) -> str:
-    """The first lines that say something, in backquotes; ` …` where there are more."""
+def lines_said(lines: Sequence[str], named: Sequence[str] = ()) -> str:
+    """The lines that say most, in backquotes; ` …` where there are more.
+
+    Those that hold a word of *named* are preferred, then those that come first.
+    """
     told = [line for line in lines if _says_something(line)] or [*lines]
+    best = sorted(told, key=lambda line: not any(name in line for name in named))[:_LINES_NAMED]
     more = " …" if len(told) > _LINES_NAMED else ""
-    return ", ".join(code(line) for line in told[:_LINES_NAMED]) + more
+    return ", ".join(code(line) for line in told if line in best) + more
 
 
 def files_of(paths: Iterable[str]) -> str:

@@ -183,6 +183,77 @@ def test_a_mistyped_look_is_cleared_by_the_right_one(
     assert not found.workaround
 
 
+@pytest.mark.parametrize(
+    ("failing", "answer", "other", "shown"),
+    [
+        ("ls issues", "ls: cannot access 'issues': No such file or directory", "ls src", "core.py"),
+        (
+            "rm check.py",
+            "rm: cannot remove 'check.py': No such file or directory",
+            "rm core.py",
+            "",
+        ),
+        (
+            "git clone x y",
+            "fatal: repository 'x' does not exist",
+            "git clone --help",
+            "GIT-CLONE(1)",
+        ),
+        (
+            'find_file "core.py" src',
+            "Directory src not found",
+            'find . -name "core.py"',
+            "Your command ran successfully and did not produce any output.",
+        ),
+        (
+            'curl shop.org | search_file "vat"',
+            "curl: (23) Failure writing output to destination",
+            'curl shop.org/en | search_file "vat"',
+            'No matches found for "vat"',
+        ),
+    ],
+)
+def test_something_else_that_works_clears_nothing(
+    failing: str, answer: str, other: str, shown: str
+) -> None:
+    assert ends(Session().do(failing, answer).do(other, shown)) == []
+
+
+def test_a_search_for_the_same_by_another_command_is_the_same_look() -> None:
+    session = Session().do('search_file "vat"', "No file open. Use the open command first.")
+    session.do('search_dir "vat"', 'Found 1 matches for "vat" in /shop')
+    assert ends(session) == [(0, 1)]
+
+
+def test_most_of_a_text_left_out_is_given_up_not_cleared() -> None:
+    lines = ("def total(cart):", "    tax = vat(cart)", "    return tax(", "    # end of total")
+    session = Session("core.py").refused(8, 8, *lines, why="E999 SyntaxError: '(' was never closed")
+    session.edited(8, 10, "    # end of total")
+    assert ends(session) == []
+
+
+def test_another_wrong_value_at_the_same_line_has_cleared_nothing() -> None:
+    session = Session("core.py").failed("python core.py", "RuntimeError: no such cart: vat")
+    session.edited(3, 3, "cart('tax')").failed("python core.py", "RuntimeError: no such cart: tax")
+    assert ends(session) == []
+
+
+def test_a_file_named_in_the_edit_command_is_told_to_be_left_out() -> None:
+    session = Session("core.py").do(
+        "edit core.py 5:5\nx = 1\nend_of_edit", "Usage: edit <start_line>:<end_line>"
+    )
+    found = the_recovery(session.edited(5, 5, "x = 1"))
+    assert found.what.startswith("left out the file")
+
+
+def test_the_lines_that_hold_what_the_error_names_are_told_first() -> None:
+    lines = ("a = 1", "b = 2", "c = 3", "total(vat=2)")
+    session = Session().open("core.py", *lines)
+    session.failed("python core.py", "TypeError: total() got an unexpected keyword argument 'vat'")
+    session.edited(1, 4, "a = 10", "b = 20", "c = 30", "total(2)").worked("python core.py")
+    assert "`total(vat=2)`" in the_recovery(session).what
+
+
 def test_the_search_that_found_the_path_is_named() -> None:
     session = Session().do("open core.py", "File core.py not found")
     session.do('find_file "core.py"', 'Found 1 matches for "core.py" in /shop:\n/shop/src/core.py')
@@ -207,6 +278,8 @@ def test_another_program_in_place_of_an_unknown_one_is_a_workaround() -> None:
     [
         ("try:", "    total()", "except TypeError:", "    pass"),
         ("# total()",),
+        ("# total()", "print(12)"),
+        ("total = None",),
     ],
 )
 def test_catching_or_cutting_out_the_failure_is_a_workaround(fix: tuple[str, ...]) -> None:

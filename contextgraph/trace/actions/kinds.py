@@ -37,7 +37,7 @@ KIND_OF_PROGRAM = {
             "tsc gcc g++ cc clang javac mypy pylint flake8 ruff black isort eslint curl wget"
         ),
         ActionKind.TEST: (
-            "pytest py.test tox nox nosetests unittest trial jest vitest mocha ctest phpunit "
+            "pytest py.test tox nox nosetests nose2 unittest trial jest vitest mocha ctest phpunit "
             "rspec stestr zope-testrunner"
         ),
         ActionKind.INSTALL: "pip pip3 apt apt-get conda mamba brew easy_install apk yum dnf",

@@ -5,9 +5,11 @@ import re
 from collections.abc import Callable
 
 from contextgraph.model import Family
-from contextgraph.trace.actions.kinds import ActionKind
+from contextgraph.trace.actions.kinds import CHANGING, ActionKind
 from contextgraph.trace.actions.reading import ActionReading
-from contextgraph.trace.edits import edited_file, is_edit, likeness, new_lines
+from contextgraph.trace.edits import is_edit
+from contextgraph.trace.predicament import SILENCE
+from contextgraph.trace.recoveries.same_edits import same_edit
 from contextgraph.trace.steps import StepTrace
 
 _WORD = re.compile(r"[A-Za-z_][\w-]*|\d+")
@@ -18,20 +20,33 @@ _WRITING = frozenset({ActionKind.EDIT, ActionKind.CREATE})
 _MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
 _MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
 _NOTHING_FOUND = "No matches found"
+_HELP = re.compile(r"\s(?:-h|--help)\b")
 
 # A corrected attempt follows soon after; the same command much later serves another end.
 _NEAR = 6
-_SAME_PLACE = 3
+_LINE_READ = 400
 _SHARED_WORDS = 0.4
 _SHARED_PROGRAM = 0.6
 
 
 def same_goal(failed: StepTrace, later: StepTrace) -> bool:
     """True where *later* tries what *failed* tried, perhaps in another way."""
+    if _HELP.search(_line(later)) and not _HELP.search(_line(failed)):
+        return False
+    if _answers_nothing(later) and not _is_unknown(failed):
+        return False
     kind = failed.reading.kind
     if kind in _WRITING and not is_edit(failed):
         return _alike(failed, later)
     return _GOALS.get(kind, _alike)(failed, later)
+
+
+def _answers_nothing(step: StepTrace) -> bool:
+    """True for a search without a hit, and for any other look at nothing."""
+    shown = (step.step.observation or "").strip()
+    if shown.startswith(_NOTHING_FOUND):
+        return True
+    return step.reading.kind in _LOOKING and shown in ("", SILENCE)
 
 
 def same_run(one: ActionReading, other: ActionReading) -> bool:
@@ -68,39 +83,22 @@ def _is_in(target: str, other: str) -> bool:
     return target == other or target.startswith((f"{other}/", f"{other}::"))
 
 
-def _same_edit(failed: StepTrace, later: StepTrace) -> bool:
-    if not is_edit(later):
-        return False
-    new, old = new_lines(later), new_lines(failed)
-    if likeness(new, old) >= 0.5:
-        return True
-    if edited_file(failed) != edited_file(later):
-        return False
-    return _near(failed.reading.span, later.reading.span)
-
-
-def _near(one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
-    """True for ranges that overlap or start close to one another."""
-    if one is None or other is None:
-        return one is other
-    overlap = one[0] <= other[1] and other[0] <= one[1]
-    return overlap or abs(one[0] - other[0]) <= _SAME_PLACE
-
-
 def _same_look(failed: StepTrace, later: StepTrace) -> bool:
     wanted, found = failed.reading, later.reading
-    if found.kind not in _LOOKING or (later.step.observation or "").startswith(_NOTHING_FOUND):
+    if found.kind not in _LOOKING:
         return False
     if _named_file(wanted) and found.kind is not ActionKind.VIEW:
         return False
     soon = later.index - failed.index <= _NEAR
+    if ActionKind.SEARCH is wanted.kind is found.kind and soon and _asked(wanted) & _asked(found):
+        return True
     if wanted.verb in _MOVING:
         return found.verb == wanted.verb or (soon and bool(_numbers(wanted) & _numbers(found)))
     if _names(wanted) & _names(found) or (soon and _terms(wanted) & _names(found)):
         return True
     if failed.error is None or failed.error.family not in _MISTYPED:
         return False
-    return soon and wanted.verb == found.verb and not _named_file(wanted)
+    return soon and wanted.verb == found.verb and _share_arguments(failed, later)
 
 
 def _same_install(failed: StepTrace, later: StepTrace) -> bool:
@@ -111,17 +109,20 @@ def _alike(failed: StepTrace, later: StepTrace) -> bool:
     """True for a command that shares most of its words with the one that failed."""
     if later.index - failed.index > _NEAR:
         return False
-    share = _share(failed, later)
     if _stem(failed.reading.verb) == _stem(later.reading.verb) != "":
-        return share >= _SHARED_WORDS
+        named, used = _names(failed.reading), _names(later.reading)
+        if named and used:
+            return bool(named & used)
+        one, other = _arguments(failed), _arguments(later)
+        return one == other or _part(one, other) >= _SHARED_WORDS
     # Another program may stand in for one that the shell does not know, and for no other.
     unknown = failed.error is not None and failed.error.error_type.endswith("command not found")
-    return unknown and share > _SHARED_WORDS and not is_edit(later)
+    return unknown and _share(failed, later) > _SHARED_WORDS and later.reading.kind not in CHANGING
 
 
 _GOALS: dict[ActionKind, Callable[[StepTrace, StepTrace], bool]] = {
-    ActionKind.EDIT: _same_edit,
-    ActionKind.CREATE: _same_edit,
+    ActionKind.EDIT: same_edit,
+    ActionKind.CREATE: same_edit,
     ActionKind.VIEW: _same_look,
     ActionKind.SEARCH: _same_look,
     ActionKind.LIST: _same_look,
@@ -131,11 +132,32 @@ _GOALS: dict[ActionKind, Callable[[StepTrace, StepTrace], bool]] = {
 }
 
 
+def _is_unknown(step: StepTrace) -> bool:
+    return step.error is not None and step.error.error_type.endswith("command not found")
+
+
 def _share(failed: StepTrace, later: StepTrace) -> float:
     """How many words of the shorter line the longer one has, from 0 to 1."""
-    one, other = _words(failed), _words(later)
+    return _part(_words(failed), _words(later))
+
+
+def _part(one: set[str], other: set[str]) -> float:
     smaller = min(len(one), len(other))
     return len(one & other) / smaller if smaller else 0.0
+
+
+def _share_arguments(failed: StepTrace, later: StepTrace) -> bool:
+    """True where a corrected look asks for some of the same, or for all there is."""
+    if _named_file(failed.reading):
+        return False
+    other = _arguments(later)
+    return not other or not _arguments(failed).isdisjoint(other)
+
+
+def _arguments(step: StepTrace) -> set[str]:
+    """The words of a line but for its verb and one-letter options."""
+    words = _words(step) - {step.reading.verb}
+    return {word for word in words if len(word) > 1}
 
 
 def _names(reading: ActionReading) -> set[str]:
@@ -151,12 +173,21 @@ def _terms(reading: ActionReading) -> set[str]:
     return {word.strip("\"'") for word in reading.command.split()[1:]}
 
 
+def _asked(reading: ActionReading) -> set[str]:
+    """What a search asks for, without options and places."""
+    return {term for term in _terms(reading) - {*reading.targets} if not term.startswith("-")}
+
+
 def _numbers(reading: ActionReading) -> set[str]:
     return {word for word in reading.command.split() if word.isdecimal()}
 
 
+def _line(step: StepTrace) -> str:
+    return step.step.action.text[:_LINE_READ]
+
+
 def _words(step: StepTrace) -> set[str]:
-    return set(_WORD.findall(step.step.action.text[:400]))
+    return set(_WORD.findall(_line(step)))
 
 
 def _stem(verb: str) -> str:

@@ -136,6 +136,9 @@ def _further(before: ErrorSignature, now: ErrorSignature) -> bool:
     """True where *now* may show that the run got past *before*."""
     if before.family in _ELSEWHERE or now.family not in _RUNS or _rank(now) < _rank(before):
         return False
+    if before.error_type == now.error_type and before.location == now.location:
+        # The same kind of failure at the same line: another wrong value, most likely.
+        return before.location is None and before.template != now.template
     old, new = _place(before), _place(now)
     return old is None or new is None or old[0] != new[0] or new[1] >= old[1]
 

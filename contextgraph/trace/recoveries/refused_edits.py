@@ -11,7 +11,7 @@ _NAME = re.compile(r"undefined name ['\"`]?([A-Za-z_][\w.]*)")
 _WORD = re.compile(r"\w+")
 # What stands before a name that a line makes known: imports, definitions, loops, parameters.
 _INTRODUCING = re.compile(
-    r"\s*(?:(?:from\s+\S+\s+)?import\b|(?:async\s+)?(?:def|class)\s+\Z"
+    r"\s*(?:(?:from\s*\S+\s+)?import\b|(?:async\s+)?(?:def|class)\s+\Z"
     r"|(?:async\s+)?def\s+\w+\(|(?:with|for|except)\b)"
 )
 _ASSIGNED = re.compile(r"\s*(?::[^=]*)?=[^=]")
@@ -75,6 +75,9 @@ def _placing_said(failed: StepTrace, accepted: StepTrace) -> str:
     file = edited_file(accepted)
     if edited_file(failed) != file:
         return f"sent the same text to {files_of([file])}: another file had been open"
+    was_head, head = (step.step.action.text.split("\n", 1)[0] for step in (failed, accepted))
+    if was_head.split() != head.split() and file in was_head:
+        return f"left out the file, which has to be open: {code(head)} instead of {code(was_head)}"
     was, now = failed.reading.span, accepted.reading.span
     if was is not None and now is not None and was != now:
         return _range_said(was, now)
@@ -108,8 +111,9 @@ def _text_said(failed: StepTrace, accepted: StepTrace) -> str:
     kept = {line.strip() for line in old} & {line.strip() for line in new}
     come = [line for line in new if line.strip() not in kept]
     gone = [line for line in old if line.strip() not in kept]
-    parts = [f"with {lines_said(come)}"] if come else []
-    parts += [f"without {lines_said(gone)}"] if gone else []
+    named = failed.error.keywords if failed.error else ()
+    parts = [f"with {lines_said(come, named)}"] if come else []
+    parts += [f"without {lines_said(gone, named)}"] if gone else []
     said = " and ".join(parts) or "in another order or indentation"
     return _with_range(f"sent the text again {said}", failed, accepted)
 

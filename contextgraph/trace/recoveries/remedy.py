@@ -57,7 +57,7 @@ def _of_look(failed: StepTrace, found: StepTrace, steps: Sequence[StepTrace]) ->
     if opened is not None and (moved or failed.reading.command == found.reading.command):
         what = f"opened {files_of(opened.reading.targets)} first, then used {command(found)}"
         return Remedy(what, typed(opened, found))
-    if failed.reading.command == found.reading.command:
+    if failed.step.action.text.split() == found.step.action.text.split():
         return Remedy(f"repeated {command(found)} and it worked", typed(found))
     what = f"used {command(found)} instead of {command(failed)}"
     if source is None:

@@ -41,6 +41,13 @@ _NAME = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
 _SKIPPING = re.compile(r"\bskip\w*\b|\bxfail\b|\bsuppress\(|# *noqa|# *type: ignore")
 _CATCHING = re.compile(r"\bexcept\b")
 _DOING = re.compile(r"\w\(|^\s*(?:assert|raise|import|from)\b", re.MULTILINE)
+# A value that says nothing, put where there was a failure.
+_NOTHING = re.compile(
+    r"^(?!\s*(?:async +)?(?:def|class)\b).*(?:=|\breturn|\belse)\s*"
+    r"(?:None|(?:np|math)\.nan|\[(?:\"\")?\]|\{\}|\"\"|''|(?:set|dict|list|pd\.DataFrame)\(\))"
+    r"(?![\w.,(=\[])",
+    re.MULTILINE,
+)
 _STAND_IN = re.compile(r"\b(?:Magic)?Mock\(|\bclass \w*(?:Mock|Dummy|Fake|Stub)|\bsys\.modules\[")
 _IMPORTS = re.compile(r"^\s*((?:from\s+\S+\s+)?import\s.+)$", re.MULTILINE)
 _WORD = re.compile(r"\b(?!from\b|import\b|as\b)[A-Za-z_]\w+")
@@ -61,11 +68,13 @@ def rerun_of(end: Cleared, steps: Sequence[StepTrace]) -> Remedy:
     if again and end.opened.error.family not in _OF_RUNS:
         # The command itself was wrong: what else was changed by the way did not cure it.
         edits, deeds = [], []
+    named = end.opened.error.keywords
     said = [
-        f"ran {code(deed)}" if change is None else _change_said(change) for deed, change in deeds
+        f"ran {code(deed)}" if change is None else _change_said(change, named)
+        for deed, change in deeds
     ]
     changes = net_changes([change for _, change in edits])
-    said += [_change_said(change) for change in changes]
+    said += [_change_said(change, named) for change in changes]
     if again:
         said.append(f"ran {ran(until)}" if said else f"ran {ran(until)} instead of {ran(failed)}")
     elif not said:
@@ -167,13 +176,12 @@ def _bears(change: Change, end: Cleared) -> bool:
     return any(name in text for name in _NAME.findall(error.message[:500]))
 
 
-def _change_said(change: Change) -> str:
+def _change_said(change: Change, named: Sequence[str]) -> str:
     where = f" in {files_of([change.file])}" if change.file else ""
+    removed, added = lines_said(change.removed, named), lines_said(change.added, named)
     if change.added and change.removed:
-        return f"changed {lines_said(change.removed)} to {lines_said(change.added)}{where}"
-    if change.added:
-        return f"added {lines_said(change.added)}{where}"
-    return f"removed {lines_said(change.removed)}{where}"
+        return f"changed {removed} to {added}{where}"
+    return f"added {added}{where}" if change.added else f"removed {removed}{where}"
 
 
 def _is_detour(end: Cleared, changes: Sequence[Change], deeds: Sequence[str]) -> bool:
@@ -183,11 +191,15 @@ def _is_detour(end: Cleared, changes: Sequence[Change], deeds: Sequence[str]) ->
     if skips and not _SKIPPING.search(everywhere.removed):
         return True
     error = end.opened.error
-    if error.error_type in _IMPORTING or error.family is Family.TEST_FAILURE:
+    if error.error_type in _IMPORTING:
         return _is_import_given_up(error, everywhere)
     # What a fix of the project may well do is a detour in the script that shows the failure.
     script = {posixpath.basename(target) for target in end.opened.last.reading.targets}
     shown = _Diff.of([one for one in changes if posixpath.basename(one.file) in script])
+    if _is_commented_out(changes):
+        return True
+    if _NOTHING.search(everywhere.added) and not _NOTHING.search(everywhere.removed):
+        return True
     if _CATCHING.search(shown.added) and not _CATCHING.search(shown.removed):
         return True
     if error.error_type == "AssertionError" and _ASSERTING.search(shown.removed):
@@ -207,6 +219,13 @@ class _Diff:
         removed = (line for one in changes for line in one.removed if _is_code(line))
         added = (line for one in changes for line in one.added if _is_code(line))
         return cls("\n".join(removed), "\n".join(added))
+
+
+def _is_commented_out(changes: Sequence[Change]) -> bool:
+    """True where code that does something was turned into a comment."""
+    removed = {line.strip() for one in changes for line in one.removed if _DOING.search(line)}
+    comments = {line.strip().lstrip("# ") for one in changes for line in one.added if "#" in line}
+    return not removed.isdisjoint(comments)
 
 
 def _is_import_given_up(error: ErrorSignature, diff: _Diff) -> bool:
