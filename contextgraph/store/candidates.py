@@ -1,10 +1,8 @@
 """Candidates: first the keys of the best rows, by index alone, then their values."""
 
-from collections.abc import Mapping, Sequence
-from sqlite3 import Connection
+from collections.abc import Iterable, Mapping, Sequence
 
 from contextgraph.model import (
-    ErrorPattern,
     ErrorSignature,
     Fragment,
     FragmentCandidate,
@@ -14,9 +12,10 @@ from contextgraph.model import (
     TaskType,
     Trajectory,
 )
-from contextgraph.store import full_text, rows
+from contextgraph.store import full_text, rows, runs
 from contextgraph.store.schema import RUN_BITS
 from contextgraph.store.scoping import Scoped
+from contextgraph.store.view import View
 
 _LEVELS = {
     SignatureLevel.TEMPLATE: (
@@ -75,7 +74,7 @@ WHERE {scope} {phase} ORDER BY f.seen_at DESC, f.id LIMIT :limit"""
 
 
 def recoveries_for_error(
-    connection: Connection,
+    view: View,
     scope: Scoped,
     signature: ErrorSignature,
     level: SignatureLevel,
@@ -93,35 +92,35 @@ def recoveries_for_error(
         "error_type": signature.error_type,
         "template": signature.template,
     }
-    return _recoveries(connection, _keys(connection, query, scope, limit, asked))
+    return view.recoveries(_keys(view, query, scope, limit, asked))
 
 
 def recoveries_for_text(
-    connection: Connection, scope: Scoped, weights: Mapping[str, int], limit: int
+    view: View, scope: Scoped, weights: Mapping[str, int], limit: int
 ) -> list[RecoveryCandidate]:
     """Recoveries by the sum of *weights* of the words they have."""
     if not weights:
         return []
     match, asked = full_text.match("recovered", scope.tenant, scope.place, weights)
     query = _RECOVERIES_FOR_TEXT.format(match=match, scope=scope.where("r"))
-    return _recoveries(connection, _keys(connection, query, scope, limit, asked))
+    return view.recoveries(_keys(view, query, scope, limit, asked))
 
 
 def representatives(
-    connection: Connection, scope: Scoped, recoveries: Sequence[RecoveryCandidate]
+    view: View, scope: Scoped, recoveries: Sequence[RecoveryCandidate]
 ) -> list[RecoveryCandidate]:
     """What stands for each of *recoveries*, itself where nothing in *scope* does."""
     asked = [(one.trajectory.id, one.recovered.fragment_id, one.error.id) for one in recoveries]
     query = _REPRESENTATIVES.format(scope=scope.where("r"))
-    rows_of = connection.execute(query, {**scope.parameters, "asked": rows.text_of(asked)})
+    rows_of = view.connection.execute(query, {**scope.parameters, "asked": rows.text_of(asked)})
     # Of several of one fragment the last row, that of the first step, stays.
     keys: dict[int, int] = dict(rows_of.fetchall())
-    found = dict(zip(keys, _recoveries(connection, list(keys.values())), strict=True))
+    found = dict(zip(keys, view.recoveries(list(keys.values())), strict=True))
     return [found.get(number, one) for number, one in enumerate(recoveries)]
 
 
 def trajectories_for_task(
-    connection: Connection, scope: Scoped, task_type: TaskType | None, limit: int
+    view: View, scope: Scoped, task_type: TaskType | None, limit: int
 ) -> list[Trajectory]:
     """Runs of *task_type*, in the order of the port."""
     query = _TRAJECTORIES_FOR_TASK.format(
@@ -130,26 +129,26 @@ def trajectories_for_task(
         task_type="AND t.task_type = :task_type" if task_type else "",
     )
     asked = {"task_type": task_type.value} if task_type else {}
-    keys = _keys(connection, query, scope, limit, asked)
-    found = trajectories(connection, keys)
+    keys = _keys(view, query, scope, limit, asked)
+    found = view.trajectories(keys)
     return [found[key] for key in keys]
 
 
 def trajectories_for_text(
-    connection: Connection, scope: Scoped, weights: Mapping[str, int], limit: int
+    view: View, scope: Scoped, weights: Mapping[str, int], limit: int
 ) -> list[Trajectory]:
     """Runs by the sum of *weights* of the words they have."""
     if not weights:
         return []
     match, asked = full_text.match("trajectory", scope.tenant, scope.place, weights)
     query = _TRAJECTORIES_FOR_TEXT.format(match=match, scope=scope.where("t", "key"))
-    keys = _keys(connection, query, scope, limit, asked)
-    found = trajectories(connection, keys)
+    keys = _keys(view, query, scope, limit, asked)
+    found = view.trajectories(keys)
     return [found[key] for key in keys]
 
 
 def fragments_for_state(
-    connection: Connection, scope: Scoped, phase: Phase | None, file_name: str | None, limit: int
+    view: View, scope: Scoped, phase: Phase | None, file_name: str | None, limit: int
 ) -> list[FragmentCandidate]:
     """Fragments of *phase* that touch *file_name*, in the order of the port."""
     asked: dict[str, str] = {} if phase is None else {"phase": phase.value}
@@ -162,83 +161,35 @@ def fragments_for_state(
         scope=scope.where(alias, by_place=True),
         phase="" if phase is None else f"AND {alias}.phase = :phase",
     )
-    keys = _keys(connection, query, scope, limit, asked)
-    found = fragments(connection, keys)
+    keys = _keys(view, query, scope, limit, asked)
+    found = view.fragments(keys)
     return [found[key] for key in keys]
 
 
-def trajectories(connection: Connection, keys: Sequence[int]) -> dict[int, Trajectory]:
-    """The runs with these keys, by key."""
-    found = _rows(connection, f"SELECT key, {rows.TRAJECTORY} FROM trajectory", keys)
-    return {key: rows.trajectory_of(row[1:]) for key, row in found.items()}
+def fragments_of(view: View, trajectory_ids: Iterable[str]) -> dict[str, list[Fragment]]:
+    """Run id -> its fragments, in order; none for unknown ones."""
+    found: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
+    keys = runs.fragment_keys(view.connection, view.tenant, found)
+    values = view.fragments(keys)
+    for key in keys:
+        candidate = values[key]
+        found[candidate.trajectory.id].append(candidate.fragment)
+    return found
 
 
-def fragments(connection: Connection, keys: Sequence[int]) -> dict[int, FragmentCandidate]:
-    """The fragments with these keys, by key."""
-    found = _rows(connection, f"SELECT key, trajectory, {rows.FRAGMENT} FROM fragment", keys)
-    runs = trajectories(connection, [row[1] for row in found.values()])
-    return {key: _fragment_candidate(row, runs) for key, row in found.items()}
-
-
-def recoveries_of(
-    connection: Connection, fragment_keys: Sequence[int]
-) -> dict[int, list[RecoveryCandidate]]:
+def recoveries_of(view: View, fragment_keys: Sequence[int]) -> dict[int, list[RecoveryCandidate]]:
     """The recoveries of fragments, by their key."""
-    pairs = connection.execute(_RECOVERIES_OF, (_json(fragment_keys),)).fetchall()
-    found = _recoveries(connection, [key for _, key in pairs])
+    pairs = view.connection.execute(_RECOVERIES_OF, (_json(fragment_keys),)).fetchall()
+    found = view.recoveries([key for _, key in pairs])
     by_fragment: dict[int, list[RecoveryCandidate]] = {}
     for (fragment, _), candidate in zip(pairs, found, strict=True):
         by_fragment.setdefault(fragment, []).append(candidate)
     return by_fragment
 
 
-def errors(connection: Connection, keys: Sequence[int]) -> dict[int, ErrorPattern]:
-    """The error patterns with these keys, by key, in the words of the run of least id."""
-    found = connection.execute(
-        "SELECT e.key, e.id, e.family, e.error_type, e.template, m.keywords, m.context "
-        "FROM json_each(?) AS asked CROSS JOIN error_pattern e ON e.key = asked.value "
-        "CROSS JOIN met m ON m.error = e.key AND m.trajectory = (SELECT trajectory FROM met "
-        "INDEXED BY met_by_error WHERE error = e.key ORDER BY trajectory_id LIMIT 1)",
-        (_json(keys),),
-    )
-    return {row[0]: rows.error_of(row[1:]) for row in found}
-
-
-def _keys(
-    connection: Connection, query: str, scope: Scoped, limit: int, asked: Mapping[str, str]
-) -> list[int]:
+def _keys(view: View, query: str, scope: Scoped, limit: int, asked: Mapping[str, str]) -> list[int]:
     parameters = {**scope.parameters, **asked, "limit": max(0, limit)}
-    return [row[0] for row in connection.execute(query, parameters)]
-
-
-def _recoveries(connection: Connection, keys: Sequence[int]) -> list[RecoveryCandidate]:
-    query = f"SELECT key, trajectory, fragment, error, {rows.RECOVERED} FROM recovered"
-    found = _rows(connection, query, keys)
-    runs = trajectories(connection, [row[1] for row in found.values()])
-    fragment_ids = _rows(
-        connection, "SELECT key, id FROM fragment", [row[2] for row in found.values()]
-    )
-    patterns = errors(connection, [row[3] for row in found.values()])
-    candidates = []
-    for key in keys:
-        _, run, fragment, error, *columns = found[key]
-        pattern = patterns[error]
-        recovered = rows.recovered_of(tuple(columns), fragment_ids[fragment][1], pattern.id)
-        candidates.append(RecoveryCandidate(recovered, pattern, runs[run]))
-    return candidates
-
-
-def _fragment_candidate(row: rows.Row, runs: Mapping[int, Trajectory]) -> FragmentCandidate:
-    run = runs[row[1]]
-    fragment: Fragment = rows.fragment_of(row[2:], run.id)
-    return FragmentCandidate(fragment, run)
-
-
-def _rows(connection: Connection, query: str, keys: Sequence[int]) -> dict[int, rows.Row]:
-    found = connection.execute(
-        f"{query} WHERE key IN (SELECT value FROM json_each(?))", (_json(keys),)
-    )
-    return {row[0]: row for row in found}
+    return [row[0] for row in view.connection.execute(query, parameters)]
 
 
 def _json(keys: Sequence[int]) -> str:

@@ -15,9 +15,10 @@ from contextgraph.model import (
     TaskType,
     Unconsolidated,
 )
-from contextgraph.store import candidates, rows
+from contextgraph.store import rows
 from contextgraph.store.schema import RUN_BITS
 from contextgraph.store.tenants import new_revision
+from contextgraph.store.values import read_errors
 
 _CHANGED = """
 SELECT e.id FROM trajectory t INDEXED BY trajectory_revision
@@ -131,7 +132,7 @@ def error_history(
     keys = [meeting[4] for meeting in met]
     cleared = connection.execute(_CLEARED, (str(keys), row[0]))
     return ErrorHistory(
-        error=candidates.errors(connection, [row[0]])[row[0]],
+        error=read_errors(connection, [row[0]])[row[0]],
         meetings=tuple(Meeting(m[0], m[1], TaskType(m[2]), m[3]) for m in met),
         clearances=tuple(_clearance(found, error_id) for found in cleared),
     )

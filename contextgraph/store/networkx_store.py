@@ -59,8 +59,9 @@ from contextgraph.store.matrix import LoadedMatrices
 from contextgraph.store.methodology_vectors import MethodologyVectors
 from contextgraph.store.projection import Projection
 from contextgraph.store.raw import packed
-from contextgraph.store.scoping import scoped
 from contextgraph.store.tenants import new_tenant_key, tenant_key
+from contextgraph.store.values import LatestValues
+from contextgraph.store.view import View
 from contextgraph.vectors import Vector
 
 if TYPE_CHECKING:
@@ -68,9 +69,9 @@ if TYPE_CHECKING:
 
 
 class _Held(local):
-    """The state of the memory that a thread holds on to: a connection, and the tenant's number."""
+    """The view that a thread holds on to."""
 
-    seen: tuple[Connection, int] | None = None
+    view: View | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class _Derived:
     matrices: LoadedMatrices = field(default_factory=LoadedMatrices)
     methodologies: MethodologyVectors = field(default_factory=MethodologyVectors)
     projection: Projection = field(default_factory=Projection)
+    values: LatestValues = field(default_factory=LatestValues)
     held: _Held = field(default_factory=_Held)
 
 
@@ -136,8 +138,8 @@ class NetworkxStore:
             return runs.raw(connection, tenant, trajectory_id)
 
     def fragments_of(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
-        with self._reading() as (connection, tenant):
-            return runs.fragments(connection, tenant, trajectory_ids)
+        with self._seeing() as view:
+            return candidates.fragments_of(view, trajectory_ids)
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         with self._writing() as (connection, tenant):
@@ -151,20 +153,21 @@ class NetworkxStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        with self._reading() as seen:
-            held, before = self._derived.held, self._derived.held.seen
-            held.seen = seen
+        with self._seeing() as view:
+            held, before = self._derived.held, self._derived.held.view
+            held.view = view
             try:
                 yield
             finally:
-                held.seen = before
+                held.view = before
 
     def recoveries_for_error(
         self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
     ) -> Sequence[RecoveryCandidate]:
-        with self._reading() as (connection, tenant):
-            within = scoped(connection, tenant, scope)
-            return candidates.recoveries_for_error(connection, within, signature, level, limit)
+        with self._seeing() as view:
+            return candidates.recoveries_for_error(
+                view, view.scoped(scope), signature, level, limit
+            )
 
     def recoveries_for_text(
         self, words: Sequence[str], scope: Scope, limit: int
@@ -173,40 +176,35 @@ class NetworkxStore:
 
         Only the rarest eight known words count; `WordCounts.weights` says what each is worth.
         """
-        with self._reading() as (connection, tenant):
-            weights = self._derived.recovered_words.weights(connection, tenant, words)
-            within = scoped(connection, tenant, scope)
-            return candidates.recoveries_for_text(connection, within, weights, limit)
+        with self._seeing() as view:
+            weights = self._derived.recovered_words.weights(view.connection, view.tenant, words)
+            return candidates.recoveries_for_text(view, view.scoped(scope), weights, limit)
 
     def representatives_of(
         self, recoveries: Sequence[RecoveryCandidate], scope: Scope
     ) -> Sequence[RecoveryCandidate]:
-        with self._reading() as (connection, tenant):
-            within = scoped(connection, tenant, scope)
-            return candidates.representatives(connection, within, recoveries)
+        with self._seeing() as view:
+            return candidates.representatives(view, view.scoped(scope), recoveries)
 
     def trajectories_for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int
     ) -> Sequence[Trajectory]:
-        with self._reading() as (connection, tenant):
-            within = scoped(connection, tenant, scope)
-            return candidates.trajectories_for_task(connection, within, task_type, limit)
+        with self._seeing() as view:
+            return candidates.trajectories_for_task(view, view.scoped(scope), task_type, limit)
 
     def trajectories_for_text(
         self, words: Sequence[str], scope: Scope, limit: int
     ) -> Sequence[Trajectory]:
         """Relevance as in `recoveries_for_text`."""
-        with self._reading() as (connection, tenant):
-            weights = self._derived.trajectory_words.weights(connection, tenant, words)
-            within = scoped(connection, tenant, scope)
-            return candidates.trajectories_for_text(connection, within, weights, limit)
+        with self._seeing() as view:
+            weights = self._derived.trajectory_words.weights(view.connection, view.tenant, words)
+            return candidates.trajectories_for_text(view, view.scoped(scope), weights, limit)
 
     def fragments_for_state(
         self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
     ) -> Sequence[FragmentCandidate]:
-        with self._reading() as (connection, tenant):
-            within = scoped(connection, tenant, scope)
-            return candidates.fragments_for_state(connection, within, phase, file_name, limit)
+        with self._seeing() as view:
+            return candidates.fragments_for_state(view, view.scoped(scope), phase, file_name, limit)
 
     def document_count(self) -> int:
         with self._reading() as (connection, tenant):
@@ -217,13 +215,12 @@ class NetworkxStore:
             return self._derived.trajectory_words.of(connection, tenant, words)
 
     def common_errors(self, phase: Phase | None, scope: Scope, limit: int) -> Sequence[ErrorTally]:
-        with self._reading() as (connection, tenant):
-            within = scoped(connection, tenant, scope)
-            return tallies.common_errors(connection, within, phase, limit)
+        with self._seeing() as view:
+            return tallies.common_errors(view, view.scoped(scope), phase, limit)
 
     def error_tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
-        with self._reading() as (connection, tenant):
-            return tallies.error_tally(connection, scoped(connection, tenant, scope), signature)
+        with self._seeing() as view:
+            return tallies.error_tally(view, view.scoped(scope), signature)
 
     def active_space(self) -> Space | None:
         with self._reading() as (connection, tenant):
@@ -263,32 +260,33 @@ class NetworkxStore:
     def nearest_trajectories(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[Trajectory]]:
-        with self._near(NodeKind.TRAJECTORY, vector, scope, limit) as (connection, near):
-            found = candidates.trajectories(connection, [key for key, _ in near])
+        with self._near(NodeKind.TRAJECTORY, vector, scope, limit) as (view, near):
+            found = view.trajectories([key for key, _ in near])
             return [Near(found[key], of_node) for key, of_node in near]
 
     def nearest_fragments(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[FragmentCandidate]]:
-        with self._near(NodeKind.FRAGMENT, vector, scope, limit) as (connection, near):
-            found = candidates.fragments(connection, [key for key, _ in near])
+        with self._near(NodeKind.FRAGMENT, vector, scope, limit) as (view, near):
+            found = view.fragments([key for key, _ in near])
             return [Near(found[key], of_node) for key, of_node in near]
 
     def nearest_recoveries(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[RecoveryCandidate]]:
-        with self._near(NodeKind.FRAGMENT, vector, scope, limit) as (connection, near):
-            found = candidates.recoveries_of(connection, [key for key, _ in near])
+        with self._near(NodeKind.FRAGMENT, vector, scope, limit) as (view, near):
+            found = candidates.recoveries_of(view, [key for key, _ in near])
             return [Near(one, of_node) for key, of_node in near for one in found.get(key, ())]
 
     def nearest_methodologies(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[Methodology]]:
-        with self._reading() as (connection, tenant):
-            active = spaces.active_for(connection, tenant, vector)
-            near = self._derived.methodologies.nearest(connection, active.key, scope.repo, vector)
-            within = scoped(connection, tenant, scope)
-            return abstracted.visible_first(connection, within, near, limit)
+        with self._seeing() as view:
+            active = spaces.active_for(view.connection, view.tenant, vector)
+            near = self._derived.methodologies.nearest(
+                view.connection, active.key, scope.repo, vector
+            )
+            return abstracted.visible_first(view.connection, view.scoped(scope), near, limit)
 
     def counts(self) -> MemoryCounts:
         with self._reading() as (connection, tenant):
@@ -303,8 +301,8 @@ class NetworkxStore:
             return tallies.error_transitions(connection, tenant)
 
     def errors_of_runs(self, trajectory_ids: Iterable[str], limit: int) -> Sequence[ErrorTally]:
-        with self._reading() as (connection, tenant):
-            return tallies.errors_of_runs(connection, tenant, trajectory_ids, limit)
+        with self._seeing() as view:
+            return tallies.errors_of_runs(view, trajectory_ids, limit)
 
     def add_exposure(
         self,
@@ -327,16 +325,16 @@ class NetworkxStore:
     def methodologies_for_error(
         self, signature: ErrorSignature, scope: Scope, limit: int
     ) -> Sequence[Methodology]:
-        with self._reading() as (connection, tenant):
-            within = scoped(connection, tenant, scope)
-            return abstracted.for_error(connection, within, scope.repo, signature, limit)
+        with self._seeing() as view:
+            within = view.scoped(scope)
+            return abstracted.for_error(view.connection, within, scope.repo, signature, limit)
 
     def methodologies_for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int
     ) -> Sequence[Methodology]:
-        with self._reading() as (connection, tenant):
-            within = scoped(connection, tenant, scope)
-            return abstracted.for_task(connection, within, scope.repo, task_type, limit)
+        with self._seeing() as view:
+            within = view.scoped(scope)
+            return abstracted.for_task(view.connection, within, scope.repo, task_type, limit)
 
     def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
         with self._reading() as (connection, tenant):
@@ -435,13 +433,13 @@ class NetworkxStore:
     @contextmanager
     def _near(
         self, kind: NodeKind, vector: Vector, scope: Scope, limit: int
-    ) -> Iterator[tuple[Connection, list[tuple[int, Vector]]]]:
-        """A connection, and the keys and vectors of the nearest nodes that it sees."""
-        with self._reading() as (connection, tenant):
-            active = spaces.active_for(connection, tenant, vector)
-            within = scoped(connection, tenant, scope)
+    ) -> Iterator[tuple[View, list[tuple[int, Vector]]]]:
+        """A view, and the keys and vectors of the nearest nodes that it sees."""
+        with self._seeing() as view:
+            active = spaces.active_for(view.connection, view.tenant, vector)
             matrices = self._derived.matrices.of(active)
-            yield connection, matrices.nearest(connection, kind, within, vector, limit)
+            within = view.scoped(scope)
+            yield view, matrices.nearest(view.connection, kind, within, vector, limit)
 
     @property
     def _derived(self) -> _Derived:
@@ -452,16 +450,25 @@ class NetworkxStore:
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[Connection, int]]:
-        held = self._derived.held.seen
+        held = self._derived.held.view
         if held is not None:
-            yield held
+            yield held.connection, held.tenant
             return
         with self._connections.reading() as connection:
             yield connection, tenant_key(connection, self.tenant)
 
     @contextmanager
+    def _seeing(self) -> Iterator[View]:
+        held = self._derived.held.view
+        if held is not None:
+            yield held
+            return
+        with self._reading() as (connection, tenant):
+            yield View(connection, tenant, self._derived.values.at(connection, tenant))
+
+    @contextmanager
     def _writing(self) -> Iterator[tuple[Connection, int]]:
-        if self._derived.held.seen is not None:
+        if self._derived.held.view is not None:
             raise StoreError("nothing can be written within a snapshot; write when it has ended")
         with self._connections.writing() as connection:
             yield connection, new_tenant_key(connection, self.tenant)

@@ -37,6 +37,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
+def columns_of(alias: str, columns: str) -> str:
+    """*columns* of the table that is called *alias*."""
+    return ", ".join(f"{alias}.{column}" for column in columns.split(", "))
+
+
 def trajectory_row(value: Trajectory) -> Row:
     """The columns TRAJECTORY of *value*."""
     return (

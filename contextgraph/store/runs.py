@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from sqlite3 import Connection
 
-from contextgraph.model import Fragment, Learned, Outcome, RawTrajectory, Trajectory
+from contextgraph.model import Learned, Outcome, RawTrajectory, Trajectory
 from contextgraph.store import exposures, full_text, methodologies, rows
 from contextgraph.store.raw import unpacked
 from contextgraph.store.schema import RUN_BITS
@@ -16,9 +16,8 @@ _ROWS_OF_A_RUN = (
     ("touched", "fragment"),
     ("fragment", "key"),
 )
-_READ = ", ".join(f"f.{column}" for column in rows.FRAGMENT.split(", "))
 _FRAGMENTS_OF = f"""
-SELECT t.id, {_READ} FROM json_each(:asked) AS asked
+SELECT f.key FROM json_each(:asked) AS asked
 CROSS JOIN trajectory t ON t.tenant = :tenant AND t.id = asked.value
 CROSS JOIN fragment f ON f.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1
 ORDER BY asked.key, f.position, f.id"""
@@ -115,15 +114,10 @@ def raw(connection: Connection, tenant: int, trajectory_id: str) -> RawTrajector
     return replace(unpacked(row[0]), outcome=Outcome(row[1]), exit_status=row[2])
 
 
-def fragments(
-    connection: Connection, tenant: int, trajectory_ids: Iterable[str]
-) -> dict[str, list[Fragment]]:
-    """Run id -> its fragments, in order; none for unknown ones."""
-    found: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
-    asked = {"tenant": tenant, "asked": rows.text_of(found)}
-    for run, *row in connection.execute(_FRAGMENTS_OF, asked):
-        found[run].append(rows.fragment_of(tuple(row), run))
-    return found
+def fragment_keys(connection: Connection, tenant: int, trajectory_ids: Iterable[str]) -> list[int]:
+    """The keys of the fragments of runs, in order, those of the first named run first."""
+    asked = {"tenant": tenant, "asked": rows.text_of(trajectory_ids)}
+    return [row[0] for row in connection.execute(_FRAGMENTS_OF, asked)]
 
 
 def forget(connection: Connection, tenant: int, trajectory_ids: Iterable[str]) -> int:

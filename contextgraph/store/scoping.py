@@ -56,10 +56,12 @@ class Scoped:
         return name if self.place is None else f"{name}_in_place"
 
 
-def scoped(connection: Connection, tenant: int, scope: Scope) -> Scoped:
-    """*scope* with the numbers that stand for its repository and time."""
+def scoped(connection: Connection, tenant: int, scope: Scope, places: dict[str, int]) -> Scoped:
+    """*scope* with the numbers that stand for its repository and time; *places* are known ones."""
     parameters: dict[str, str | int] = {"tenant": tenant}
-    place = None if scope.repo is None else _place(connection, tenant, scope.repo)
+    place = None if scope.repo is None else places.get(scope.repo)
+    if place is None and scope.repo is not None:
+        place = places[scope.repo] = _place(connection, tenant, scope.repo)
     if place is not None:
         parameters["place"] = place
     if scope.as_of is not None:

@@ -16,6 +16,7 @@ from contextgraph.model import (
 )
 from contextgraph.store import methodologies, methodology_vectors, runs
 from contextgraph.store.runs import Run
+from contextgraph.store.values import read_fragments
 from contextgraph.vectors import Vector, dimensions_of
 
 _INSERT = "INSERT OR IGNORE INTO vectors (trajectory, space, data) VALUES (?, ?, ?)"
@@ -161,8 +162,9 @@ def _texts(connection: Connection, tenant: int, trajectory_id: str, key: int) ->
     messages: defaultdict[str, list[str]] = defaultdict(list)
     for fragment, message in connection.execute(_MESSAGES, (run.first, run.last)):
         messages[fragment].append(message)
-    fragments = runs.fragments(connection, tenant, [trajectory_id])[trajectory_id]
-    return run_texts(trajectory, fragments, messages)
+    keys = runs.fragment_keys(connection, tenant, [trajectory_id])
+    fragments = read_fragments(connection, keys)
+    return run_texts(trajectory, [fragments[key][1] for key in keys], messages)
 
 
 def _known(connection: Connection, tenant: int, name: str) -> int:

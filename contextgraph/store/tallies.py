@@ -17,8 +17,9 @@ from contextgraph.model import (
     Outcome,
     Phase,
 )
-from contextgraph.store import candidates, rows
+from contextgraph.store import rows
 from contextgraph.store.scoping import Scoped
+from contextgraph.store.view import View
 
 MOST_TRAJECTORIES = 10
 
@@ -78,9 +79,7 @@ FROM caused c JOIN error_pattern e ON e.key = c.error
 WHERE c.tenant = ? ORDER BY c.trajectory"""
 
 
-def common_errors(
-    connection: Connection, scope: Scoped, phase: Phase | None, limit: int
-) -> list[ErrorTally]:
+def common_errors(view: View, scope: Scoped, phase: Phase | None, limit: int) -> list[ErrorTally]:
     """Errors within *scope*, those of most runs first, then by id."""
     if phase is None:
         index = scope.index("met_by_error")
@@ -88,15 +87,13 @@ def common_errors(
     else:
         counted = _MET_IN_PHASE.format(scope=scope.where("c", by_place=True))
     asked = {**scope.parameters, **_phase(phase), "limit": max(0, limit)}
-    counts = connection.execute(_MOST_COMMON.format(counted=counted), asked).fetchall()
-    return _tallies(connection, scope, phase, counts)
+    counts = view.connection.execute(_MOST_COMMON.format(counted=counted), asked).fetchall()
+    return _tallies(view, scope, phase, counts)
 
 
-def error_tally(
-    connection: Connection, scope: Scoped, signature: ErrorSignature
-) -> ErrorTally | None:
+def error_tally(view: View, scope: Scoped, signature: ErrorSignature) -> ErrorTally | None:
     """How the error of this template went within *scope*."""
-    error = connection.execute(
+    error = view.connection.execute(
         "SELECT key FROM error_pattern "
         "WHERE tenant = ? AND family = ? AND error_type = ? AND template = ?",
         (scope.tenant, signature.family.value, signature.error_type, signature.template),
@@ -106,20 +103,18 @@ def error_tally(
     counted = _MET.format(
         index=scope.index("met_by_error"), scope=scope.where("m"), error="AND m.error = :error"
     )
-    counts = connection.execute(counted, {**scope.parameters, "error": error[0]}).fetchall()
-    return next(iter(_tallies(connection, scope, None, counts)), None)
+    counts = view.connection.execute(counted, {**scope.parameters, "error": error[0]}).fetchall()
+    return next(iter(_tallies(view, scope, None, counts)), None)
 
 
-def errors_of_runs(
-    connection: Connection, tenant: int, trajectory_ids: Iterable[str], limit: int
-) -> list[ErrorTally]:
+def errors_of_runs(view: View, trajectory_ids: Iterable[str], limit: int) -> list[ErrorTally]:
     """Errors met in these runs, those of most of them first, then by id."""
-    asked = (tenant, rows.text_of(trajectory_ids))
+    asked = (view.tenant, rows.text_of(trajectory_ids))
     met: dict[tuple[str, int], list[rows.Row]] = {}
-    for error, run, steps, cleared, name in connection.execute(_MET_IN_RUNS, asked):
+    for error, run, steps, cleared, name in view.connection.execute(_MET_IN_RUNS, asked):
         met.setdefault((name, error), []).append((run, steps, cleared))
     common = sorted(met.items(), key=lambda item: (-len(item[1]), item[0]))[: max(0, limit)]
-    patterns = candidates.errors(connection, [error for (_, error), _ in common])
+    patterns = view.errors([error for (_, error), _ in common])
     return [
         ErrorTally(
             error=patterns[error],
@@ -183,14 +178,14 @@ def error_transitions(connection: Connection, tenant: int) -> dict[str, dict[str
 
 
 def _tallies(
-    connection: Connection, scope: Scoped, phase: Phase | None, counts: Sequence[rows.Row]
+    view: View, scope: Scoped, phase: Phase | None, counts: Sequence[rows.Row]
 ) -> list[ErrorTally]:
-    patterns = candidates.errors(connection, [row[0] for row in counts])
-    return [_tally(connection, scope, phase, patterns, row) for row in counts]
+    patterns = view.errors([row[0] for row in counts])
+    return [_tally(view, scope, phase, patterns, row) for row in counts]
 
 
 def _tally(
-    connection: Connection,
+    view: View,
     scope: Scoped,
     phase: Phase | None,
     patterns: Mapping[int, ErrorPattern],
@@ -203,7 +198,7 @@ def _tally(
         phase="" if phase is None else _IN_PHASE,
     )
     asked = {**scope.parameters, **_phase(phase), "error": error, "limit": MOST_TRAJECTORIES}
-    newest = tuple(run for (run,) in connection.execute(query, asked))
+    newest = tuple(run for (run,) in view.connection.execute(query, asked))
     return ErrorTally(patterns[error], runs, steps, cleared, newest)
 
 
