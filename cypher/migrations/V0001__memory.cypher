@@ -40,10 +40,10 @@ CREATE RANGE INDEX trajectory_ranked_in_repo IF NOT EXISTS
 FOR (n:Trajectory) ON (n.tenant, n.repo, n.solved, n.seen_at);
 
 CREATE RANGE INDEX fragment_newest IF NOT EXISTS
-FOR (n:Fragment) ON (n.tenant, n.phase, n.seen_at);
+FOR (n:Fragment) ON (n.tenant, n.seen_at);
 
 CREATE RANGE INDEX fragment_newest_in_repo IF NOT EXISTS
-FOR (n:Fragment) ON (n.tenant, n.repo, n.phase, n.seen_at);
+FOR (n:Fragment) ON (n.tenant, n.repo, n.seen_at);
 
 CREATE RANGE INDEX file_everywhere IF NOT EXISTS
 FOR (n:File) ON (n.tenant, n.name);
@@ -67,10 +67,14 @@ FOR ()-[r:RECOVERED]-() ON (r.tenant, r.family, r.verified, r.seen_at);
 CREATE RANGE INDEX recovered_family_in_repo IF NOT EXISTS
 FOR ()-[r:RECOVERED]-() ON (r.tenant, r.repo, r.family, r.verified, r.seen_at);
 
-CREATE RANGE INDEX met_in_repo IF NOT EXISTS
-FOR ()-[r:MET]-() ON (r.tenant, r.repo);
+// Errors that runs met, the newest of them first.
+CREATE RANGE INDEX met IF NOT EXISTS
+FOR ()-[r:MET]-() ON (r.tenant, r.fingerprint, r.seen_at);
 
-CREATE RANGE INDEX caused_in_repo IF NOT EXISTS
+CREATE RANGE INDEX met_in_repo IF NOT EXISTS
+FOR ()-[r:MET]-() ON (r.tenant, r.repo, r.fingerprint, r.seen_at);
+
+CREATE RANGE INDEX caused IF NOT EXISTS
 FOR ()-[r:CAUSED_ERROR]-() ON (r.tenant, r.repo, r.phase);
 
 // Words as this product splits them, by whitespace; the first two say whose they are.

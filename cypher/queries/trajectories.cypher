@@ -41,7 +41,7 @@ SET t += row.node, t.revision = row.revision
 // name: add_fragments
 UNWIND $rows AS row
 MATCH (t:Trajectory {tenant: $tenant, id: row.trajectory_id})
-CREATE (t)-[:HAS_FRAGMENT {order: row.order}]->(f:Fragment {tenant: $tenant, id: row.node.id})
+CREATE (t)-[:HAS_FRAGMENT {order: row.node.order}]->(f:Fragment {tenant: $tenant, id: row.node.id})
 SET f += row.node, f.trajectory_id = t.id, f.instance_id = t.instance_id, f.seen_at = t.seen_at
 
 // name: add_files
@@ -66,8 +66,9 @@ UNWIND $rows AS row
 MATCH (t:Trajectory {tenant: $tenant, id: row.trajectory_id})
 MATCH (e:ErrorPattern {tenant: $tenant, id: row.error_id})
 CREATE (t)-[m:MET {tenant: $tenant, repo: t.repo}]->(e)
-SET m.trajectory_id = t.id, m.instance_id = t.instance_id, m.seen_at = t.seen_at,
-    m.steps = row.steps, m.cleared = row.cleared, m.keywords = row.keywords, m.context = row.context
+SET m.fingerprint = e.fingerprint, m.trajectory_id = t.id, m.instance_id = t.instance_id,
+    m.seen_at = t.seen_at, m.steps = row.steps, m.cleared = row.cleared,
+    m.keywords = row.keywords, m.context = row.context
 
 // name: tell_errors
 // Errors in the words of those runs that have a lesser id than whose words they had.
@@ -107,7 +108,8 @@ RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .
 
 // name: trajectory_ids
 MATCH (t:Trajectory {tenant: $tenant})
-RETURN t.id AS id ORDER BY id
+WHERE t.id IS NOT NULL
+RETURN t.id AS id ORDER BY t.tenant, t.id
 
 // name: raw_trajectory
 MATCH (t:Trajectory {tenant: $tenant, id: $id})
@@ -116,11 +118,10 @@ RETURN r.data AS data, t.outcome AS outcome, t.exit_status AS exit_status
 
 // name: fragments_of
 UNWIND $ids AS id
-MATCH (t:Trajectory {tenant: $tenant, id: id})-[has:HAS_FRAGMENT]->(f:Fragment)
-RETURN id, has.order AS order,
-    f {.id, .start, .end, .fragment_type, .phase, .outcome, .description, .action_sequence,
-    .files, .open_file, .repo, .task_type} AS fragment
-ORDER BY id, order, f.id
+MATCH (:Trajectory {tenant: $tenant, id: id})-[:HAS_FRAGMENT]->(f:Fragment)
+RETURN f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome, .description,
+    .action_sequence, .files, .open_file, .repo, .task_type} AS fragment
+ORDER BY f.trajectory_id, f.order, f.id
 
 // name: parts_of
 // What goes with runs: the errors and files that may be left without one, and recoveries.

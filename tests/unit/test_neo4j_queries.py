@@ -20,7 +20,16 @@ def names_in_the_code() -> set[str]:
 
 @pytest.mark.parametrize("name", queries())
 def test_every_query_is_used(name: str) -> None:
-    assert name in names_in_the_code()
+    of_both_forms = re.sub(r"_(in_repo|everywhere)$", "", name)
+    assert of_both_forms in names_in_the_code()
+
+
+def test_a_query_for_a_repository_has_a_form_for_all_of_them() -> None:
+    in_one = {name.removesuffix("_in_repo") for name in queries() if name.endswith("_in_repo")}
+    in_all = {
+        name.removesuffix("_everywhere") for name in queries() if name.endswith("_everywhere")
+    }
+    assert in_one == in_all
 
 
 @pytest.mark.parametrize("name", queries().keys() - WITHOUT_TENANT)

@@ -1,11 +1,30 @@
 """The memory on a Neo4j server, shared by teams: 5.26 LTS and later."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 
-from contextgraph.model import Bundle, Fragment, Learned, LearnStatus, RawTrajectory, Trajectory
-from contextgraph.store.neo4j_store import bundles, trajectories
+from contextgraph.model import (
+    Bundle,
+    ErrorSignature,
+    ErrorTally,
+    Fragment,
+    FragmentCandidate,
+    Learned,
+    LearnStatus,
+    MemoryCounts,
+    Phase,
+    RawTrajectory,
+    RecoveryCandidate,
+    Scope,
+    SignatureLevel,
+    TaskType,
+    Trajectory,
+)
+from contextgraph.store.neo4j_store import bundles, retrieval, statistics, trajectories
 from contextgraph.store.neo4j_store.bundles import Packed
 from contextgraph.store.neo4j_store.connection import Connection
+from contextgraph.store.neo4j_store.full_text import WordCounts
+from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.store.raw import packed
 
 
@@ -26,6 +45,8 @@ class Neo4jStore:
     ) -> None:
         self.tenant = tenant
         self._connection = Connection(address, auth, tenant, read_only=read_only)
+        self._trajectory_words = WordCounts("trajectory")
+        self._recovered_words = WordCounts("recovered")
 
     def add_bundle(self, bundle: Bundle) -> LearnStatus:
         given = [Packed(bundle, packed(bundle.raw))]
@@ -55,3 +76,74 @@ class Neo4jStore:
 
     def close(self) -> None:
         self._connection.close()
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self._connection.snapshot()
+
+    def recoveries_for_error(
+        self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        read = self._connection.read
+        return read(retrieval.recoveries_for_error, signature, level, scope, limit)
+
+    def recoveries_for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        """Relevance as the ports say, of counts that may lag behind: see `WordCounts`."""
+
+        def found(transaction: Transaction) -> Sequence[RecoveryCandidate]:
+            weights = self._recovered_words.weights(transaction, words)
+            return retrieval.recoveries_for_text(transaction, weights, scope, limit)
+
+        return self._connection.read(found)
+
+    def representatives_of(
+        self, recoveries: Sequence[RecoveryCandidate], scope: Scope
+    ) -> Sequence[RecoveryCandidate]:
+        return self._connection.read(retrieval.representatives_of, recoveries, scope)
+
+    def trajectories_for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        return self._connection.read(retrieval.trajectories_for_task, task_type, scope, limit)
+
+    def trajectories_for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        """Relevance as in `recoveries_for_text`."""
+
+        def found(transaction: Transaction) -> Sequence[Trajectory]:
+            weights = self._trajectory_words.weights(transaction, words)
+            return retrieval.trajectories_for_text(transaction, weights, scope, limit)
+
+        return self._connection.read(found)
+
+    def fragments_for_state(
+        self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
+    ) -> Sequence[FragmentCandidate]:
+        read = self._connection.read
+        return read(retrieval.fragments_for_state, phase, file_name, scope, limit)
+
+    def document_count(self) -> int:
+        return self._connection.read(self._trajectory_words.total)
+
+    def word_frequencies(self, words: Sequence[str]) -> Mapping[str, int]:
+        return self._connection.read(self._trajectory_words.of, words)
+
+    def common_errors(self, phase: Phase | None, scope: Scope, limit: int) -> Sequence[ErrorTally]:
+        return self._connection.read(statistics.common_errors, phase, scope, limit)
+
+    def error_tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
+        return self._connection.read(statistics.error_tally, signature, scope)
+
+    def counts(self) -> MemoryCounts:
+        return self._connection.read(statistics.counts)
+
+    def error_frequency(self) -> Mapping[str, int]:
+        return self._connection.read(statistics.error_frequency)
+
+    def error_transitions(self) -> Mapping[str, Mapping[str, int]]:
+        return self._connection.read(statistics.error_transitions)
+
+    def errors_of_runs(self, trajectory_ids: Iterable[str], limit: int) -> Sequence[ErrorTally]:
+        return self._connection.read(statistics.errors_of_runs, tuple(trajectory_ids), limit)

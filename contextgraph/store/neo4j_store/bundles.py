@@ -8,9 +8,9 @@ from operator import itemgetter
 
 from contextgraph.errors import StoreError
 from contextgraph.model import Bundle, Fragment, LearnStatus, Outcome, Trajectory
-from contextgraph.store.neo4j_store import rows, trajectories, words
-from contextgraph.store.neo4j_store.connection import Transaction
+from contextgraph.store.neo4j_store import full_text, rows, trajectories
 from contextgraph.store.neo4j_store.rows import Parameters
+from contextgraph.store.neo4j_store.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,21 +142,15 @@ def _trajectory_row(tenant: str, packed: Packed, revision: int) -> Parameters:
     run = packed.bundle.trajectory
     return {
         "node": rows.trajectory_row(run),
-        "words": words.text_of_trajectory(tenant, run),
+        "words": full_text.text_of_trajectory(tenant, run),
         "data": packed.raw,
         "revision": revision,
     }
 
 
 def _fragment_rows(bundle: Bundle) -> list[Parameters]:
-    return [
-        {
-            "trajectory_id": bundle.trajectory.id,
-            "order": value.order,
-            "node": rows.fragment_row(value),
-        }
-        for value in bundle.fragments
-    ]
+    run = bundle.trajectory.id
+    return [{"trajectory_id": run, "node": rows.fragment_row(value)} for value in bundle.fragments]
 
 
 def _touched_rows(bundle: Bundle) -> list[Parameters]:
@@ -207,7 +201,7 @@ def _recovered_rows(tenant: str, bundle: Bundle) -> list[Parameters]:
             "fragment_id": value.fragment_id,
             "error_id": value.error_id,
             "edge": rows.recovered_row(value),
-            "words": words.text_of_recovered(tenant, bundle.trajectory.repo, value),
+            "words": full_text.text_of_recovered(tenant, bundle.trajectory.repo, value),
         }
         for value in bundle.recovered
     ]

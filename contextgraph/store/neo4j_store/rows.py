@@ -10,13 +10,16 @@ from contextgraph.model import (
     CausedError,
     ErrorPattern,
     ErrorSignature,
+    ErrorTally,
     Family,
     Fragment,
+    FragmentCandidate,
     FragmentOutcome,
     FragmentType,
     Outcome,
     Phase,
     Recovered,
+    RecoveryCandidate,
     Scope,
     TaskType,
     Trajectory,
@@ -96,6 +99,7 @@ def fragment_row(value: Fragment) -> Parameters:
     return {
         "id": value.id,
         "name": value.name,
+        "order": value.order,
         "start": value.start,
         "end": value.end,
         "fragment_type": value.fragment_type.value,
@@ -110,12 +114,12 @@ def fragment_row(value: Fragment) -> Parameters:
     }
 
 
-def fragment_of(row: Row, trajectory_id: str, order: int) -> Fragment:
+def fragment_of(row: Row) -> Fragment:
     """The value of the properties of a node."""
     return Fragment(
         id=row["id"],
-        trajectory_id=trajectory_id,
-        order=order,
+        trajectory_id=row["trajectory_id"],
+        order=row["order"],
         start=row["start"],
         end=row["end"],
         fragment_type=FragmentType(row["fragment_type"]),
@@ -177,6 +181,29 @@ def recovered_row(value: Recovered) -> Parameters:
         "verified": value.verified,
         "workaround": value.workaround,
     }
+
+
+def recovery_of(row: Row) -> RecoveryCandidate:
+    """The value of the columns fragment_id, recovered, error, trajectory."""
+    error = error_of(row["error"])
+    recovered = recovered_of(row["recovered"], row["fragment_id"], error.id)
+    return RecoveryCandidate(recovered, error, trajectory_of(row["trajectory"]))
+
+
+def fragment_candidate_of(row: Row) -> FragmentCandidate:
+    """The value of the columns fragment, trajectory."""
+    return FragmentCandidate(fragment_of(row["fragment"]), trajectory_of(row["trajectory"]))
+
+
+def tally_of(row: Row) -> ErrorTally:
+    """The value of the columns error, runs, steps, cleared, trajectories."""
+    return ErrorTally(
+        error=error_of(row["error"]),
+        runs=row["runs"],
+        steps=row["steps"],
+        cleared_runs=row["cleared"],
+        trajectories=tuple(row["trajectories"]),
+    )
 
 
 def recovered_of(row: Row, fragment_id: str, error_id: str) -> Recovered:

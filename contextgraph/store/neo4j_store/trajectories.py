@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from contextgraph.model import Fragment, Learned, Outcome, RawTrajectory, Trajectory
 from contextgraph.store.neo4j_store import rows
-from contextgraph.store.neo4j_store.connection import Transaction
 from contextgraph.store.neo4j_store.rows import Row
+from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.store.raw import unpacked
 
 
@@ -72,8 +72,8 @@ def fragments_of(
     """Run id -> its fragments, in order."""
     found: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
     for row in transaction.rows("fragments_of", ids=list(found)):
-        fragment = rows.fragment_of(row["fragment"], row["id"], row["order"])
-        found[row["id"]].append(fragment)
+        fragment = rows.fragment_of(row["fragment"])
+        found[fragment.trajectory_id].append(fragment)
     return found
 
 

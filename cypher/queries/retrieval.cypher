@@ -1,0 +1,288 @@
+// Candidates for the channels: the scope stands in each match, and orders follow an index as far as
+// it goes. An index is read in its order only where all its leading properties are named.
+
+// name: recoveries_for_error_template_in_repo
+// Recoveries from an error of the same template in a repository.
+MATCH (f:Fragment)-[r:RECOVERED]->(e:ErrorPattern)
+WHERE r.tenant = $tenant AND r.repo = $repo AND r.fingerprint = $fingerprint
+    AND r.verified IS NOT NULL AND r.seen_at IS NOT NULL
+    AND ($as_of IS NULL OR r.seen_at <= $as_of)
+    AND NOT r.instance_id IN $excluded
+WITH f, r, e
+ORDER BY r.tenant DESC, r.repo DESC, r.fingerprint DESC,
+    r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+LIMIT $limit
+MATCH (t:Trajectory {tenant: $tenant, id: r.trajectory_id})
+RETURN f.id AS fragment_id,
+    r {.error_step, .cleared_step, .message, .location, .what, .actions, .verified,
+    .workaround} AS recovered,
+    e {.id, .family, .error_type, .template, .keywords, .context} AS error,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY r.tenant DESC, r.repo DESC, r.fingerprint DESC,
+    r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+
+// name: recoveries_for_error_template_everywhere
+// Recoveries from an error of the same template in any repository.
+MATCH (f:Fragment)-[r:RECOVERED]->(e:ErrorPattern)
+WHERE r.tenant = $tenant AND r.fingerprint = $fingerprint
+    AND r.verified IS NOT NULL AND r.seen_at IS NOT NULL
+    AND ($as_of IS NULL OR r.seen_at <= $as_of)
+    AND NOT r.instance_id IN $excluded
+WITH f, r, e
+ORDER BY r.tenant DESC, r.fingerprint DESC,
+    r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+LIMIT $limit
+MATCH (t:Trajectory {tenant: $tenant, id: r.trajectory_id})
+RETURN f.id AS fragment_id,
+    r {.error_step, .cleared_step, .message, .location, .what, .actions, .verified,
+    .workaround} AS recovered,
+    e {.id, .family, .error_type, .template, .keywords, .context} AS error,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY r.tenant DESC, r.fingerprint DESC,
+    r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+
+// name: recoveries_for_error_type_in_repo
+// Recoveries from an error of the same family and type in a repository.
+MATCH (f:Fragment)-[r:RECOVERED]->(e:ErrorPattern)
+WHERE r.tenant = $tenant AND r.repo = $repo AND r.family = $family AND r.error_type = $error_type
+    AND r.verified IS NOT NULL AND r.seen_at IS NOT NULL
+    AND ($as_of IS NULL OR r.seen_at <= $as_of)
+    AND NOT r.instance_id IN $excluded
+WITH f, r, e
+ORDER BY r.tenant DESC, r.repo DESC, r.family DESC, r.error_type DESC,
+    r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+LIMIT $limit
+MATCH (t:Trajectory {tenant: $tenant, id: r.trajectory_id})
+RETURN f.id AS fragment_id,
+    r {.error_step, .cleared_step, .message, .location, .what, .actions, .verified,
+    .workaround} AS recovered,
+    e {.id, .family, .error_type, .template, .keywords, .context} AS error,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY r.tenant DESC, r.repo DESC, r.family DESC, r.error_type DESC,
+    r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+
+// name: recoveries_for_error_type_everywhere
+// Recoveries from an error of the same family and type in any repository.
+MATCH (f:Fragment)-[r:RECOVERED]->(e:ErrorPattern)
+WHERE r.tenant = $tenant AND r.family = $family AND r.error_type = $error_type
+    AND r.verified IS NOT NULL AND r.seen_at IS NOT NULL
+    AND ($as_of IS NULL OR r.seen_at <= $as_of)
+    AND NOT r.instance_id IN $excluded
+WITH f, r, e
+ORDER BY r.tenant DESC, r.family DESC, r.error_type DESC,
+    r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+LIMIT $limit
+MATCH (t:Trajectory {tenant: $tenant, id: r.trajectory_id})
+RETURN f.id AS fragment_id,
+    r {.error_step, .cleared_step, .message, .location, .what, .actions, .verified,
+    .workaround} AS recovered,
+    e {.id, .family, .error_type, .template, .keywords, .context} AS error,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY r.tenant DESC, r.family DESC, r.error_type DESC,
+    r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+
+// name: recoveries_for_error_family_in_repo
+// Recoveries from an error of the same family in a repository.
+MATCH (f:Fragment)-[r:RECOVERED]->(e:ErrorPattern)
+WHERE r.tenant = $tenant AND r.repo = $repo AND r.family = $family
+    AND r.verified IS NOT NULL AND r.seen_at IS NOT NULL
+    AND ($as_of IS NULL OR r.seen_at <= $as_of)
+    AND NOT r.instance_id IN $excluded
+WITH f, r, e
+ORDER BY r.tenant DESC, r.repo DESC, r.family DESC,
+    r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+LIMIT $limit
+MATCH (t:Trajectory {tenant: $tenant, id: r.trajectory_id})
+RETURN f.id AS fragment_id,
+    r {.error_step, .cleared_step, .message, .location, .what, .actions, .verified,
+    .workaround} AS recovered,
+    e {.id, .family, .error_type, .template, .keywords, .context} AS error,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY r.tenant DESC, r.repo DESC, r.family DESC,
+    r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+
+// name: recoveries_for_error_family_everywhere
+// Recoveries from an error of the same family in any repository.
+MATCH (f:Fragment)-[r:RECOVERED]->(e:ErrorPattern)
+WHERE r.tenant = $tenant AND r.family = $family
+    AND r.verified IS NOT NULL AND r.seen_at IS NOT NULL
+    AND ($as_of IS NULL OR r.seen_at <= $as_of)
+    AND NOT r.instance_id IN $excluded
+WITH f, r, e
+ORDER BY r.tenant DESC, r.family DESC,
+    r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+LIMIT $limit
+MATCH (t:Trajectory {tenant: $tenant, id: r.trajectory_id})
+RETURN f.id AS fragment_id,
+    r {.error_step, .cleared_step, .message, .location, .what, .actions, .verified,
+    .workaround} AS recovered,
+    e {.id, .family, .error_type, .template, .keywords, .context} AS error,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY r.tenant DESC, r.family DESC,
+    r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step
+
+// name: recoveries_for_text
+// Recoveries by the weights of the words they have; each word is asked for within the scope.
+UNWIND $words AS word
+CALL db.index.fulltext.queryRelationships('recovered_words', word.query) YIELD relationship AS r
+WITH r, sum(word.weight) AS relevance
+WHERE r.tenant = $tenant AND ($as_of IS NULL OR r.seen_at <= $as_of)
+    AND NOT r.instance_id IN $excluded
+MATCH (f:Fragment)-[r]->(e:ErrorPattern)
+WITH f, r, e, relevance
+ORDER BY relevance DESC, f.id, e.id, r.error_step LIMIT $limit
+MATCH (t:Trajectory {tenant: $tenant, id: r.trajectory_id})
+RETURN f.id AS fragment_id,
+    r {.error_step, .cleared_step, .message, .location, .what, .actions, .verified,
+    .workaround} AS recovered,
+    e {.id, .family, .error_type, .template, .keywords, .context} AS error,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY relevance DESC, f.id, e.id, r.error_step
+
+// name: recovered_word_counts
+// In how many recoveries each word occurs.
+UNWIND $words AS word
+CALL (word) {
+    CALL db.index.fulltext.queryRelationships('recovered_words', word.query) YIELD relationship
+    WHERE relationship.tenant = $tenant
+    RETURN count(*) AS count
+}
+RETURN word.word AS word, count
+
+// name: trajectory_word_counts
+// In how many runs each word occurs.
+UNWIND $words AS word
+CALL (word) {
+    CALL db.index.fulltext.queryNodes('trajectory_words', word.query) YIELD node
+    WHERE node.tenant = $tenant
+    RETURN count(*) AS count
+}
+RETURN word.word AS word, count
+
+// name: memory_size
+// How many texts there are, and how often some were taken away.
+MATCH (m:Memory {tenant: $tenant})
+RETURN m.trajectories AS trajectories, m.recoveries AS recoveries, m.removals AS removals
+
+// name: representatives_of
+// What stands for recoveries: of several in one fragment the first.
+UNWIND $rows AS row
+MATCH (:Fragment {tenant: $tenant, id: row.fragment_id})
+    -[:SIMILAR_TO {error_id: row.error_id}]->(f:Fragment)
+MATCH (f)-[r:RECOVERED]->(e:ErrorPattern {tenant: $tenant, id: row.error_id})
+WHERE ($repo IS NULL OR r.repo = $repo) AND ($as_of IS NULL OR r.seen_at <= $as_of)
+    AND NOT r.instance_id IN $excluded
+WITH row, f, r, e ORDER BY r.error_step
+WITH row.number AS number, collect({f: f, r: r, e: e})[0] AS first
+WITH number, first.f AS f, first.r AS r, first.e AS e
+MATCH (t:Trajectory {tenant: $tenant, id: r.trajectory_id})
+RETURN number, f.id AS fragment_id,
+    r {.error_step, .cleared_step, .message, .location, .what, .actions, .verified,
+    .workaround} AS recovered,
+    e {.id, .family, .error_type, .template, .keywords, .context} AS error,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+
+// name: trajectories_for_task_in_repo
+// Runs of some types of task in a repository, solved ones first, then the newest.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.repo = $repo
+    AND t.solved IS NOT NULL AND t.seen_at IS NOT NULL AND t.task_type IN $task_types
+    AND ($as_of IS NULL OR t.seen_at <= $as_of)
+    AND NOT t.instance_id IN $excluded
+RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY t.tenant DESC, t.repo DESC, t.solved DESC, t.seen_at DESC, t.id
+LIMIT $limit
+
+// name: trajectories_for_task_everywhere
+// Runs of some types of task, solved ones first, then the newest.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant
+    AND t.solved IS NOT NULL AND t.seen_at IS NOT NULL AND t.task_type IN $task_types
+    AND ($as_of IS NULL OR t.seen_at <= $as_of)
+    AND NOT t.instance_id IN $excluded
+RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY t.tenant DESC, t.solved DESC, t.seen_at DESC, t.id
+LIMIT $limit
+
+// name: trajectories_for_text
+// Runs by the weights of the words they have; each word is asked for within the scope.
+UNWIND $words AS word
+CALL db.index.fulltext.queryNodes('trajectory_words', word.query) YIELD node AS t
+WITH t, sum(word.weight) AS relevance
+WHERE t.tenant = $tenant AND ($as_of IS NULL OR t.seen_at <= $as_of)
+    AND NOT t.instance_id IN $excluded
+WITH t, relevance
+ORDER BY relevance DESC, t.id LIMIT $limit
+RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY relevance DESC, t.id
+
+// name: fragments_at_file_in_repo
+// Fragments that touched a file of this name in a repository, those of the newest run first.
+MATCH (:File {tenant: $tenant, repo: $repo, name: $file_name})<-[:TOUCHED]-(f:Fragment)
+WHERE f.phase IN $phases
+    AND ($as_of IS NULL OR f.seen_at <= $as_of)
+    AND NOT f.instance_id IN $excluded
+WITH f ORDER BY f.seen_at DESC, f.id LIMIT $limit
+MATCH (t:Trajectory {tenant: $tenant, id: f.trajectory_id})
+RETURN f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome, .description,
+    .action_sequence, .files, .open_file, .repo, .task_type} AS fragment,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY f.seen_at DESC, f.id
+
+// name: fragments_at_file_everywhere
+// Fragments that touched a file of this name, those of the newest run first.
+MATCH (:File {tenant: $tenant, name: $file_name})<-[:TOUCHED]-(f:Fragment)
+WHERE f.phase IN $phases
+    AND ($as_of IS NULL OR f.seen_at <= $as_of)
+    AND NOT f.instance_id IN $excluded
+WITH f ORDER BY f.seen_at DESC, f.id LIMIT $limit
+MATCH (t:Trajectory {tenant: $tenant, id: f.trajectory_id})
+RETURN f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome, .description,
+    .action_sequence, .files, .open_file, .repo, .task_type} AS fragment,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY f.seen_at DESC, f.id
+
+// name: fragments_for_state_in_repo
+// Fragments of some phases in a repository, those of the newest run first.
+MATCH (f:Fragment)
+WHERE f.tenant = $tenant AND f.repo = $repo
+    AND f.seen_at IS NOT NULL AND f.phase IN $phases
+    AND ($as_of IS NULL OR f.seen_at <= $as_of)
+    AND NOT f.instance_id IN $excluded
+WITH f
+ORDER BY f.tenant DESC, f.repo DESC, f.seen_at DESC, f.id LIMIT $limit
+MATCH (t:Trajectory {tenant: $tenant, id: f.trajectory_id})
+RETURN f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome, .description,
+    .action_sequence, .files, .open_file, .repo, .task_type} AS fragment,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY f.tenant DESC, f.repo DESC, f.seen_at DESC, f.id
+
+// name: fragments_for_state_everywhere
+// Fragments of some phases, those of the newest run first.
+MATCH (f:Fragment)
+WHERE f.tenant = $tenant
+    AND f.seen_at IS NOT NULL AND f.phase IN $phases
+    AND ($as_of IS NULL OR f.seen_at <= $as_of)
+    AND NOT f.instance_id IN $excluded
+WITH f
+ORDER BY f.tenant DESC, f.seen_at DESC, f.id LIMIT $limit
+MATCH (t:Trajectory {tenant: $tenant, id: f.trajectory_id})
+RETURN f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome, .description,
+    .action_sequence, .files, .open_file, .repo, .task_type} AS fragment,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY f.tenant DESC, f.seen_at DESC, f.id
