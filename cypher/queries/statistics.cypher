@@ -137,7 +137,21 @@ CALL () {
     WHERE e.id IS NOT NULL
     RETURN count(e) AS errors
 }
-RETURN outcomes, repositories, fragments, caused, recovered, errors
+CALL () {
+    MATCH (m:Methodology {tenant: $tenant})
+    WHERE m.id IS NOT NULL
+    RETURN collect(m.status) AS statuses,
+        sum(COUNT { (m)<-[:RESOLVED_BY]-() }) AS resolved,
+        sum(COUNT { (m)-[:DERIVED_FROM]->() }) AS derived,
+        sum(COUNT { (m)-[:SUPERSEDES]->() }) AS supersedes
+}
+CALL () {
+    MATCH (:Fragment)-[s:SIMILAR_TO]->(:Fragment)
+    WHERE s.tenant = $tenant
+    RETURN count(s) AS similar
+}
+RETURN outcomes, repositories, fragments, caused, recovered, errors, statuses, resolved, derived,
+    supersedes, similar
 
 // name: error_frequency
 // In how many fragments an error of each type occurred.

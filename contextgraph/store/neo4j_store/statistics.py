@@ -2,9 +2,18 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from enum import StrEnum
 from itertools import pairwise
 
-from contextgraph.model import ErrorSignature, ErrorTally, MemoryCounts, Outcome, Phase, Scope
+from contextgraph.model import (
+    ErrorSignature,
+    ErrorTally,
+    MemoryCounts,
+    MethodologyStatus,
+    Outcome,
+    Phase,
+    Scope,
+)
 from contextgraph.store.neo4j_store import rows
 from contextgraph.store.neo4j_store.retrieval import where
 from contextgraph.store.neo4j_store.transaction import Transaction
@@ -53,19 +62,24 @@ def counts(transaction: Transaction) -> MemoryCounts:
     """Nodes, relations, outcomes and repositories."""
     row = transaction.row("counts")
     assert row is not None  # it aggregates
-    outcomes: Counter[str] = Counter(row["outcomes"])
     return MemoryCounts(
         nodes={
             "Trajectory": len(row["outcomes"]),
             "Fragment": row["fragments"],
             "ErrorPattern": row["errors"],
+            "Methodology": len(row["statuses"]),
         },
         edges={
             "HAS_FRAGMENT": row["fragments"],
             "CAUSED_ERROR": row["caused"],
             "RECOVERED": row["recovered"],
+            "RESOLVED_BY": row["resolved"],
+            "DERIVED_FROM": row["derived"],
+            "SUPERSEDES": row["supersedes"],
+            "SIMILAR_TO": row["similar"],
         },
-        outcomes={outcome.value: outcomes[outcome.value] for outcome in Outcome},
+        outcomes=_counted(Outcome, row["outcomes"]),
+        methodologies=_counted(MethodologyStatus, row["statuses"]),
         repositories=row["repositories"],
     )
 
@@ -88,6 +102,11 @@ def error_transitions(transaction: Transaction) -> dict[str, dict[str, int]]:
             transitions[before][after] += 1
     by_size = sorted(transitions.items(), key=lambda item: (-item[1].total(), item[0]))
     return {before: _most_frequent_first(after) for before, after in by_size}
+
+
+def _counted(kinds: type[StrEnum], found: Iterable[str]) -> dict[str, int]:
+    count = Counter(found)
+    return {kind.value: count[kind.value] for kind in kinds}
 
 
 def _most_frequent_first(counted: Counter[str]) -> dict[str, int]:
