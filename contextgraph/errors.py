@@ -6,6 +6,7 @@ ContextGraphError
 ├── SettingsError         flags, environment, contextgraph.toml
 ├── MissingExtraError     an optional dependency is not installed
 ├── SpaceMismatchError    vectors of two embedding spaces
+├── RemoteError           a model behind an API
 ├── EmbeddingError        texts that could not be turned into vectors
 ├── DegradedError         every channel that could have answered failed
 └── StoreError            the memory's store
@@ -47,6 +48,10 @@ class MissingExtraError(ContextGraphError):
 
 class SpaceMismatchError(ContextGraphError):
     """Vectors of two embedding spaces were compared."""
+
+
+class RemoteError(ContextGraphError):
+    """A model behind an API did not answer, or may not be asked; names it, and the reason."""
 
 
 class EmbeddingError(ContextGraphError):

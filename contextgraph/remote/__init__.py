@@ -1,0 +1,17 @@
+"""Models behind an API: one endpoint, its pace and its price, for embedding and llm alike."""
+
+from contextgraph.remote.budget import Budget
+from contextgraph.remote.endpoint import Endpoint
+from contextgraph.remote.failures import UnusableAnswerError
+from contextgraph.remote.ledger import Ledger
+from contextgraph.remote.patience import HASTY, PATIENT, Patience
+
+__all__ = [
+    "HASTY",
+    "PATIENT",
+    "Budget",
+    "Endpoint",
+    "Ledger",
+    "Patience",
+    "UnusableAnswerError",
+]
