@@ -1,0 +1,153 @@
+"""A server on loopback that speaks the embeddings route of OpenAI's API, and fails on demand.
+
+Its vectors are real ones: of the TF-IDF model it was given, or of hashed words. A later route is
+one more entry in ``ROUTES``.
+"""
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+import orjson
+
+from contextgraph.remote import Endpoint
+from contextgraph.text import count_tokens, words
+
+KEY = "sk-test-0123456789abcdefghijklmnopqrstuv"
+DIMENSIONS = 32
+MODEL = f"openai/hashed@{DIMENSIONS}"
+
+Body = Mapping[str, Any]
+Reply = tuple[int, dict[str, str], bytes]
+
+
+def hashed(text: str, dimensions: int = DIMENSIONS) -> list[float]:
+    """A vector of *text*: each word adds the direction that its hash gives."""
+    vector = np.full(dimensions, 1e-3)
+    for word in words(text):
+        seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8])
+        vector += np.random.default_rng(seed).normal(size=dimensions)
+    numbers: list[float] = vector.tolist()
+    return numbers
+
+
+@dataclass
+class Server:
+    """What the server was asked, and how it is to misbehave.
+
+    *fault* sees each request by its number (from 0) and gives a reply to send in its place, None
+    to answer as it should; one of status 0 was sent by itself. *clients* are closed with it.
+    """
+
+    url: str = ""
+    key: str | None = KEY
+    fault: "Callable[[int, Handler], Reply | None]" = lambda number, handler: None
+    embed: Callable[[str], Sequence[float]] = hashed
+    clients: list[Endpoint] = field(default_factory=list)
+    asked: list[Body] = field(default_factory=list)
+    at: list[float] = field(default_factory=list)
+    most_at_once: int = 0
+    _now: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def texts(self) -> list[str]:
+        """All texts that were sent, in order."""
+        return [text for body in self.asked for text in body["input"]]
+
+    @contextmanager
+    def counting(self, body: Body) -> Iterator[int]:
+        """Note *body*; the number of the request."""
+        with self._lock:
+            number = len(self.asked)
+            self.asked.append(body)
+            self.at.append(time.monotonic())
+            self._now += 1
+            self.most_at_once = max(self.most_at_once, self._now)
+        try:
+            yield number
+        finally:
+            with self._lock:
+                self._now -= 1
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    state: Server
+
+    def do_POST(self) -> None:
+        length = int(self.headers["Content-Length"])
+        body: Body = orjson.loads(self.rfile.read(length))
+        with self.state.counting(body) as number:
+            reply = self.state.fault(number, self) or self._reply(body)
+            if reply[0]:
+                self.send(*reply)
+
+    def send(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+        """Send a whole reply."""
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", **headers}.items():
+            self.send_header(name, value)
+        if "Content-Length" not in headers:
+            self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _reply(self, body: Body) -> Reply:
+        route = ROUTES.get(self.path)
+        if route is None:
+            return error(404, f"no route {self.path}")
+        if self.state.key and self.headers["Authorization"] != f"Bearer {self.state.key}":
+            return error(401, f"Incorrect API key provided: {self.headers['Authorization']}")
+        return 200, {}, orjson.dumps(route(self.state, body))
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  (its own name)
+        """Say nothing."""
+
+
+def embeddings(state: Server, body: Body) -> dict[str, Any]:
+    """The embeddings route; answers in another order than it was asked, as it may."""
+    rows = [
+        {"object": "embedding", "index": index, "embedding": list(state.embed(text))}
+        for index, text in enumerate(body["input"])
+    ]
+    tokens = sum(map(count_tokens, body["input"]))
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "data": rows[::-1], "model": body["model"], "usage": usage}
+
+
+ROUTES: dict[str, Callable[[Server, Body], dict[str, Any]]] = {"/v1/embeddings": embeddings}
+
+
+def error(status: int, message: str, code: str | None = None, **headers: str) -> Reply:
+    """A reply that refuses, as OpenAI words it; *headers* with _ for -."""
+    content = {"error": {"message": message, "type": "error", "code": code}}
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return status, named, orjson.dumps(content)
+
+
+@contextmanager
+def serving(**given: Any) -> Iterator[Server]:
+    """A server for the block, as *given* (see `Server`)."""
+    state = Server(**given)
+    handler = type("_Handler", (Handler,), {"state": state})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        state.url = f"http://127.0.0.1:{server.server_port}/v1"
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            yield state
+        finally:
+            for client in state.clients:
+                client.close()
+            server.shutdown()
+            thread.join()
