@@ -11,6 +11,16 @@ from contextgraph.errors import SettingsError
 ENV_PREFIX = "CONTEXTGRAPH_"
 SETTINGS_FILE = "contextgraph.toml"
 MEMORY_FILE = Path("contextgraph") / "memory.db"
+VECTORS_FILE = Path("contextgraph") / "vectors.db"
+SPENT_FILE = Path("contextgraph") / "spent.db"
+
+# What is meant where only a key is given.
+OPENAI_EMBEDDER = "openai/text-embedding-3-small"
+
+# What ``contextgraph.toml`` may hold. A key is no such thing: it belongs into the environment.
+_TEXTS = ("store", "tenant", "embedder")
+_NUMBERS = ("embedding_price", "max_cost")
+_OPENAI = {"embedding_api_key": "OPENAI_API_KEY", "api_url": "OPENAI_BASE_URL"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +29,19 @@ class Settings:
 
     *store* is a file, ``:memory:``, or a ``neo4j://`` or ``bolt://`` address; empty means
     ``contextgraph/memory.db`` under the user's data directory. *auth* is (user, password).
+    *embedder* is ``tfidf``, ``local``, ``local/FOLDER`` or ``openai/MODEL[@DIMENSIONS]``; empty
+    means the one whose space the memory has. *embedding_price* is US dollars for a million tokens,
+    *max_cost* how many dollars may be spent on models before the memory is opened again.
     """
 
     store: str = ""
     tenant: str = "default"
     auth: tuple[str, str] | None = field(default=None, repr=False)
     embedding_api_key: str | None = field(default=None, repr=False)
+    embedder: str = ""
+    api_url: str = field(default="", repr=False)
+    embedding_price: float | None = None
+    max_cost: float | None = None
 
     @property
     def is_remote(self) -> bool:
@@ -44,8 +61,24 @@ def default_memory() -> Path:
     return user_data_path() / MEMORY_FILE
 
 
+def bought_vectors() -> Path:
+    """Where vectors are kept that an API made."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path() / VECTORS_FILE
+
+
+def spent() -> Path:
+    """Where it is noted what models took."""
+    from platformdirs import user_data_path
+
+    return user_data_path() / SPENT_FILE
+
+
 def load_settings(
-    environment: Mapping[str, str] | None = None, folder: Path | None = None, **flags: str | None
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    **flags: str | float | None,
 ) -> Settings:
     """The settings in force: *flags* that are not None, then environment, file, defaults.
 
@@ -64,25 +97,35 @@ def _from_file(path: Path) -> Settings:
         return Settings()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path.name}: {error}") from error
-    unknown = sorted(set(table) - {"store", "tenant"})
+    unknown = sorted(set(table) - set(_TEXTS) - set(_NUMBERS))
     if unknown:
-        raise SettingsError(f"{path.name}: unknown key {unknown[0]!r}; known: store, tenant")
-    wrong = sorted(key for key, value in table.items() if not isinstance(value, str))
-    if wrong:
-        raise SettingsError(f"{path.name}: {wrong[0]} must be a string")
+        known = ", ".join((*_TEXTS, *_NUMBERS))
+        raise SettingsError(f"{path.name}: unknown key {unknown[0]!r}; known: {known}")
+    for key, value in sorted(table.items()):
+        if key in _TEXTS and not isinstance(value, str):
+            raise SettingsError(f"{path.name}: {key} must be a string")
+        if key in _NUMBERS and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise SettingsError(f"{path.name}: {key} must be a number")
     return _with(Settings(), table)
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    names = {"store": "STORE", "tenant": "TENANT"}
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str | float]:
+    names = {key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *_NUMBERS)} | _OPENAI
     return {
-        key: environment[ENV_PREFIX + name]
+        key: _number(name, environment[name]) if key in _NUMBERS else environment[name]
         for key, name in names.items()
-        if environment.get(ENV_PREFIX + name)
+        if environment.get(name)
     }
 
 
-def _with(settings: Settings, values: Mapping[str, str]) -> Settings:
+def _number(name: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError as error:
+        raise SettingsError(f"{name}: {value!r} is no number") from error
+
+
+def _with(settings: Settings, values: Mapping[str, str | float]) -> Settings:
     known = {item.name for item in fields(Settings)}
     unknown = sorted(set(values) - known)
     if unknown:

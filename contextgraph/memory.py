@@ -1,7 +1,7 @@
 """The façade: what an agent loop, a batch job or an entrance calls."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
@@ -9,8 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from contextgraph.config import Settings, load_settings
+from contextgraph.config import OPENAI_EMBEDDER, load_settings
 from contextgraph.consolidation import Routine
+from contextgraph.embedding import Reembedding, ReembeddingPlan
 from contextgraph.errors import DegradedError
 from contextgraph.model import (
     ConsolidationReport,
@@ -21,6 +22,7 @@ from contextgraph.model import (
     MemoryContext,
     RawTrajectory,
     State,
+    Usage,
 )
 from contextgraph.ports import GraphStore
 from contextgraph.retrieval import MAX_TOKENS, render
@@ -48,7 +50,11 @@ class AgentMemory:
         *,
         tenant: str = "default",
     ) -> None:
-        settings = Settings(neo4j_uri, tenant, neo4j_auth, embedding_api_key)
+        settings = replace(load_settings(store=neo4j_uri, tenant=tenant), auth=neo4j_auth)
+        if embedding_api_key:
+            settings = replace(
+                settings, embedding_api_key=embedding_api_key, embedder=OPENAI_EMBEDDER
+            )
         self._take(build(settings))
 
     @classmethod
@@ -59,13 +65,18 @@ class AgentMemory:
         auth: tuple[str, str] | None = None,
         tenant: str | None = None,
         read_only: bool = False,
+        embedder: str | None = None,
+        max_cost: float | None = None,
     ) -> Self:
         """The memory at *address*: a file, ``:memory:``, or a ``neo4j://``/``bolt://`` address.
 
         An empty address means what the environment and ``contextgraph.toml`` say. A file is
-        created when something is first written, never with *read_only*.
+        created when something is first written, never with *read_only*. *embedder* is described in
+        docs/embedding.md; *max_cost* is how many US dollars may be spent on models meanwhile.
         """
-        settings = load_settings(store=address or None, tenant=tenant)
+        settings = load_settings(
+            store=address or None, tenant=tenant, embedder=embedder, max_cost=max_cost
+        )
         return cls.of(build(replace(settings, auth=auth), read_only=read_only))
 
     @classmethod
@@ -82,6 +93,8 @@ class AgentMemory:
         self.loop_detector = parts.loop_detector
         self.stats = parts.stats
         self.consolidator = parts.consolidator
+        self.spaces = parts.spaces
+        self._ledger = parts.ledger
         self._routine = Routine(parts.consolidator)
         self._now = parts.now
         # A memory that is only read keeps no note of what it showed.
@@ -127,6 +140,28 @@ class AgentMemory:
         can be interrupted and begun again.
         """
         return self.writer.rewrite_all()
+
+    def plan_reembedding(self, embedder: str = "") -> ReembeddingPlan:
+        """What `reembed` would take: runs, texts, tokens and cost at most; nothing is embedded."""
+        return self.spaces.plan(embedder)
+
+    def reembed(
+        self,
+        embedder: str = "",
+        progress: Callable[[int], None] = lambda runs: None,
+        waiting: Callable[[datetime], None] = lambda until: None,
+    ) -> Reembedding:
+        """Embed all runs anew by *embedder* ("": the one configured), then let it answer.
+
+        Queries are answered in the space of before until all is done, then in the new one. What is
+        interrupted goes on where it was. *progress* hears how many runs more are done, *waiting*
+        until when another process is at work on the memory. Raises `EmbeddingError`.
+        """
+        return self.spaces.reembed(embedder, progress, waiting)
+
+    def get_usage(self) -> Mapping[str, Usage]:
+        """Space -> what its model took for this memory, from this machine."""
+        return self._ledger.totals()
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         """Remove runs and what only they taught; returns how many of them were known."""
@@ -233,12 +268,14 @@ class AgentMemory:
         return self.stats.get_stats()
 
     def health(self) -> Sequence[HealthCheck]:
-        """Whether the store is well, with a remedy for what is not."""
-        return self.store.health()
+        """Whether the store is well and texts can be embedded, with a remedy for what is not."""
+        checks = self.store.health()
+        return [*checks, *(self.spaces.health() if all(check.ok for check in checks) else ())]
 
     def close(self) -> None:
         """Release files and connections."""
         self._note_exposures()
+        self.spaces.close()
         self.store.close()
 
     def __enter__(self) -> Self:

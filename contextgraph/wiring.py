@@ -5,13 +5,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from contextgraph.config import Settings
+from contextgraph.config import Settings, bought_vectors, spent
 from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
-from contextgraph.embedding import ActiveEmbedder, embedded
+from contextgraph.embedding import (
+    ActiveEmbedder,
+    Catalogue,
+    Purse,
+    SpaceKeeper,
+    VectorCache,
+    embedded,
+)
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.llm import TemplateSummarizer
 from contextgraph.loops import LoopDetector
 from contextgraph.ports import GraphStore
+from contextgraph.remote import HASTY, PATIENT, Budget, Endpoint, Ledger, Patience
 from contextgraph.retrieval import CHANNELS, MemoryRetriever
 from contextgraph.stats import StatisticsEngine
 from contextgraph.writing import MemoryWriter
@@ -27,6 +35,8 @@ class Parts:
     loop_detector: LoopDetector
     stats: StatisticsEngine
     consolidator: MemoryConsolidator
+    spaces: SpaceKeeper
+    ledger: Ledger
     now: Callable[[], datetime]
     read_only: bool = False
 
@@ -41,19 +51,37 @@ def build(
     """
     store = _store(settings, read_only=read_only)
     now = clock or _now
-    embedder = ActiveEmbedder(store)
+    ledger = Ledger(spent(), settings.address)
+    catalogue = _catalogue(settings, ledger)
+    learning = _embedder(store, catalogue, settings, PATIENT, begins=True)
+    asking = _embedder(store, catalogue, settings, HASTY, begins=False)
     return Parts(
         store=store,
-        writer=MemoryWriter(store, now, partial(embedded, source=embedder)),
-        retriever=MemoryRetriever(store, embedder=embedder),
+        writer=MemoryWriter(store, now, partial(embedded, source=learning)),
+        retriever=MemoryRetriever(store, embedder=asking),
         loop_detector=LoopDetector(store, MemoryRetriever(store, {"error": CHANNELS["error"]})),
         stats=StatisticsEngine(store),
         consolidator=MemoryConsolidator(
-            store, TemplateSummarizer(), now, ConsolidationPolicy(), embedder
+            store, TemplateSummarizer(), now, ConsolidationPolicy(), learning
         ),
+        spaces=SpaceKeeper(store, catalogue, settings.embedder, asking, now),
+        ledger=ledger,
         now=now,
         read_only=read_only,
     )
+
+
+def _catalogue(settings: Settings, ledger: Ledger) -> Catalogue:
+    endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
+    purse = Purse(VectorCache(bought_vectors()), ledger, Budget(settings.max_cost))
+    return Catalogue(endpoint, purse, settings.embedding_price)
+
+
+def _embedder(
+    store: GraphStore, catalogue: Catalogue, settings: Settings, patience: Patience, *, begins: bool
+) -> ActiveEmbedder:
+    chosen = catalogue.named(settings.embedder, patience) if settings.embedder else None
+    return ActiveEmbedder(store, catalogue, chosen, patience=patience, begins=begins)
 
 
 def _store(settings: Settings, *, read_only: bool) -> GraphStore:

@@ -12,7 +12,7 @@ from contextgraph.model import HealthCheck, Json
 
 DISTRIBUTION = "contextgraph-memory"
 LIBRARIES = ("networkx", "numpy", "orjson", "rich", "typer", "zstandard")
-EXTRAS = {"parquet": "pyarrow", "plot": "matplotlib"}
+EXTRAS = {"local": "onnxruntime", "openai": "openai", "parquet": "pyarrow", "plot": "matplotlib"}
 OLDEST_PYTHON = (3, 11)
 
 

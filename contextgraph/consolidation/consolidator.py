@@ -13,7 +13,13 @@ from contextgraph.consolidation.likeness import Likeness
 from contextgraph.consolidation.merging import merge
 from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.consolidation.tallies import Work
-from contextgraph.embedding import embed_missing, fit_due, refit
+from contextgraph.embedding import (
+    calibrate,
+    calibration_due,
+    embed_missing,
+    fit_due,
+    refit,
+)
 from contextgraph.errors import EmbeddingError
 from contextgraph.model import ConsolidationReport
 from contextgraph.ports import EmbedderSource, GraphStore, Summarizer
@@ -109,12 +115,19 @@ class MemoryConsolidator:
 
     def _embed(self, work: Work) -> None:
         """Fit the space of the memory anew where that is due, and embed what is waiting."""
+
+        def count(runs: int) -> None:
+            work.embed.created += runs
+
         try:
+            embedder = self._embedder()  # first of all: it may begin the space that was chosen
             if fit_due(self._store):
                 refit(self._store)
                 work.embed.updated = self._store.document_count()
-            elif embedder := self._embedder():
-                work.embed.created = embed_missing(self._store, embedder)
+            elif embedder is not None:
+                embed_missing(self._store, embedder, count)
+                if calibration_due(self._store):
+                    calibrate(self._store, embedder)
         except EmbeddingError as error:
             _log.warning("runs wait to be embedded: %s", error)
 

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
+from contextgraph.embedding import is_fitted
 from contextgraph.errors import EmbeddingError
 from contextgraph.ports import EmbedderSource
 from contextgraph.text import words
@@ -15,7 +16,7 @@ _COUNTS = re.compile(r"\(\d+ of \d+ runs[^)]*\)|\b\d+\b")
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """Compares advice, whatever its counts: by words, and by vectors where there is a space."""
+    """Compares advice, whatever its counts: by words, and by vectors of the memory's own space."""
 
     embedder: EmbedderSource
 
@@ -31,10 +32,11 @@ class Likeness:
         return max(dice(said(one), said(other)), self._cosine(one, other))
 
     def _cosine(self, one: str, other: str) -> float:
-        embedder = self.embedder()
-        if embedder is None:
-            return 0.0
         try:
+            embedder = self.embedder()
+            # Pairs are many, and the bound is one of TF-IDF: others take too long, or cost money.
+            if embedder is None or not is_fitted(embedder.space):
+                return 0.0
             found = embedder.embed([_COUNTS.sub("", one), _COUNTS.sub("", other)])
         except EmbeddingError:  # the words decide alone; the next consolidation looks again
             return 0.0

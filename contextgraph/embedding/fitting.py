@@ -1,17 +1,25 @@
-"""When a memory's own TF-IDF space is due, and how it takes the place of the one before."""
+"""When the space of a memory is due to be fitted or calibrated, and how one takes its place."""
 
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 
+from contextgraph.embedding.calibrating import bound_on_likeness
 from contextgraph.embedding.runs import embed_runs, texts_of
-from contextgraph.embedding.tfidf import MAKER, fit
-from contextgraph.model import Space
+from contextgraph.embedding.tfidf import fit, is_fitted
+from contextgraph.model import NO_USAGE, Space, Usage
 from contextgraph.ports import Embedder, GraphStore, VectorStore
 
 # Real runs have about eight fragments: some hundred texts.
 FIRST_RUNS = 16
 # Ids are fingerprints, so those that come first are a random sample, always the same.
 MOST_RUNS = 1_000
-_RUNS_AT_ONCE = 256
+_FIRST_AT_ONCE, _MOST_AT_ONCE = 16, 256
+# So long a batch should take: what is done is kept, and told, from batch to batch.
+_SECONDS_OF_A_BATCH = 5.0
+
+Told = Callable[[int], None]
 
 
 def fit_due(store: GraphStore) -> bool:
@@ -19,16 +27,17 @@ def fit_due(store: GraphStore) -> bool:
 
     A memory whose space is not its own TF-IDF is never due.
     """
-    runs = store.document_count()
-    if runs < FIRST_RUNS:
-        return False
     active = store.active_space()
-    if active is None:
-        return True
-    return active.name.startswith(f"{MAKER}/") and runs >= 2 * active.runs
+    return (active is None or is_fitted(active.name)) and _has_doubled(store, active)
 
 
-def refit(store: GraphStore) -> str:
+def calibration_due(store: GraphStore) -> bool:
+    """Whether to `calibrate`: as `fit_due`, for a space that is not the memory's own TF-IDF."""
+    active = store.active_space()
+    return active is not None and not is_fitted(active.name) and _has_doubled(store, active)
+
+
+def refit(store: GraphStore, told: Told = lambda runs: None) -> str:
     """Fit a model on the memory, embed all runs anew, and switch over; the name of the space.
 
     Until the switch, in one transaction at the end, queries are answered in the space of before;
@@ -37,18 +46,52 @@ def refit(store: GraphStore) -> str:
     runs = store.document_count()
     model = fit(chain.from_iterable(map(texts_of, store.texts_to_embed(MOST_RUNS))))
     store.prepare_space(Space(model.space, runs), model.to_bytes())
-    embed_missing(store, model)
-    store.switch_space(model.space)
-    # What others learned meanwhile, in the space of before.
-    embed_missing(store, model)
+    take_over(store, model, told)
     return model.space
 
 
-def embed_missing(store: VectorStore, embedder: Embedder) -> int:
-    """Embed the runs that have no vectors in the space of *embedder* yet; how many there were."""
-    count = 0
-    while found := store.texts_to_embed(_RUNS_AT_ONCE, embedder.space):
-        vectors, _ = embed_runs(found, embedder)
+def take_over(store: VectorStore, embedder: Embedder, told: Told = lambda runs: None) -> Usage:
+    """Embed all runs in the space of *embedder*, for which there is room, and switch over to it.
+
+    *told* hears of every batch how many runs it had. What is interrupted goes on where it was.
+    """
+    usage = embed_missing(store, embedder, told)
+    store.switch_space(embedder.space)
+    # What others learned meanwhile, in the space of before.
+    return usage + embed_missing(store, embedder, told)
+
+
+def embed_missing(store: VectorStore, embedder: Embedder, told: Told = lambda runs: None) -> Usage:
+    """Embed the runs that have no vectors in the space of *embedder* yet; what that took.
+
+    *told* hears of every batch how many runs it had. No transaction is open while embedding.
+    """
+    usage, size = NO_USAGE, _FIRST_AT_ONCE
+    while found := store.texts_to_embed(size, embedder.space):
+        began = time.perf_counter()
+        vectors, took = embed_runs(found, embedder)
         store.add_vectors(vectors)
-        count += len(found)
-    return count
+        usage += took
+        told(len(found))
+        seconds = time.perf_counter() - began
+        size = min(2 * size, _MOST_AT_ONCE) if seconds < _SECONDS_OF_A_BATCH / 2 else size
+        size = max(size // 2, 1) if seconds > 2 * _SECONDS_OF_A_BATCH else size
+    return usage
+
+
+def calibrate(store: GraphStore, embedder: Embedder) -> Space:
+    """Find out from which cosine tasks are alike in the active space, that of *embedder*.
+
+    Raises `EmbeddingError` as the embedder does.
+    """
+    runs = store.document_count()
+    space = Space(embedder.space, runs)
+    if runs >= FIRST_RUNS:
+        space = replace(space, alike=bound_on_likeness(store, embedder))
+        store.prepare_space(space, None)
+    return space
+
+
+def _has_doubled(store: GraphStore, active: Space | None) -> bool:
+    runs = store.document_count()
+    return runs >= FIRST_RUNS and (active is None or runs >= 2 * active.runs)

@@ -101,6 +101,11 @@ class TfidfModel:
         return cls(head["space"], _by_row(known), numbers[: len(known)], directions)
 
 
+def is_fitted(space: str) -> bool:
+    """True where the space of this name was fitted on the memory itself."""
+    return space.startswith(f"{MAKER}/")
+
+
 def fit(texts: Iterable[str]) -> TfidfModel:
     """A model of *texts*, the same for the same texts; it knows no word where they share too few.
 

@@ -76,9 +76,10 @@ from contextgraph.model.trajectory import (
     instance_id_in,
     repo_of,
 )
-from contextgraph.model.usage import Usage
+from contextgraph.model.usage import NO_USAGE, Usage
 
 __all__ = [
+    "NO_USAGE",
     "Action",
     "Bundle",
     "CausedError",

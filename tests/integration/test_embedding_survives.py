@@ -12,6 +12,7 @@ from contextgraph.embedding import ActiveEmbedder, refit
 from contextgraph.errors import SpaceMismatchError
 from contextgraph.model import Scope
 from contextgraph.store import NetworkxStore
+from tests.embedders import catalogue
 from tests.made_bundles import made_bundle
 
 COUNT = 40
@@ -20,6 +21,7 @@ import sys
 from contextgraph.embedding import refit
 from contextgraph.errors import StoreError
 from contextgraph.store import NetworkxStore
+from tests.embedders import catalogue
 from tests.made_bundles import made_bundle
 store = NetworkxStore(sys.argv[1])
 print("ready", flush=True)
@@ -57,7 +59,7 @@ def found(store: NetworkxStore) -> list[str]:
 
 
 def nearest(store: NetworkxStore) -> list[str]:
-    embedder = ActiveEmbedder(store)()
+    embedder = ActiveEmbedder(store, catalogue())()
     assert embedder is not None
     (asked,) = embedder.embed(["the cache of part7 fails"]).vectors
     assert asked is not None

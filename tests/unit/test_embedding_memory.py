@@ -15,6 +15,7 @@ from contextgraph.model import Embeddings, Scope, Space
 from contextgraph.retrieval import MemoryRetriever
 from contextgraph.vectors import Vector
 from contextgraph.writing import MemoryWriter
+from tests.embedders import catalogue
 from tests.made_bundles import made_bundle
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -124,10 +125,10 @@ def test_an_embedder_that_fails_is_named_and_the_others_answer(memory: AgentMemo
 
 
 def test_a_space_without_its_embedder_is_said_to_be_so(memory: AgentMemory) -> None:
-    memory.store.prepare_space(Space("openai/small@2", 0), None)
-    memory.store.switch_space("openai/small@2")
-    with pytest.raises(EmbeddingError, match="no embedder for space openai/small@2"):
-        ActiveEmbedder(memory.store)()
+    memory.store.prepare_space(Space("nobody/small@2", 0), None)
+    memory.store.switch_space("nobody/small@2")
+    with pytest.raises(EmbeddingError, match="no embedder for space nobody/small@2"):
+        ActiveEmbedder(memory.store, catalogue())()
 
 
 def test_a_vector_of_another_space_is_not_searched_for(memory: AgentMemory) -> None:
@@ -147,14 +148,14 @@ def test_a_run_learned_in_the_space_of_before_is_embedded_after_the_switch(
 ) -> None:
     learn(memory, range(FIRST_RUNS))
     late = replace(issue(500), task=TOPICS[0])
-    embedder = ActiveEmbedder(memory.store)()
+    embedder = ActiveEmbedder(memory.store, catalogue())()
     assert embedder is not None
     for number in range(20, 24):
         memory.writer.write(issue(number))
     assert refit(memory.store) != embedder.space
     old = MemoryWriter(memory.store, lambda: NOW, lambda it: embedded(it, lambda: embedder))
     old.write(late)
-    current = ActiveEmbedder(memory.store)()
+    current = ActiveEmbedder(memory.store, catalogue())()
     assert current is not None
     embed_missing(memory.store, current)
     assert memory.store.texts_to_embed(10, current.space) == []
