@@ -60,6 +60,17 @@ This is how your edit would have looked if applied
 [File: /bakery/bake.py (3 lines total)]
 1:raise ValueError("Error")
 """
+CRASHED_LINTER = """Your proposed edit has introduced new syntax error(s). Please read this.
+
+ERRORS:
+- (most recent call last):
+- "/opt/bin/flake8", line 8, in <module>
+- 
+- 'NoneType' object is not iterable
+
+This is how your edit would have looked if applied
+[File: /bakery/bake.py (1 lines total)]
+"""
 PYTEST = """.FF                                                                      [100%]
 =================================== FAILURES ===================================
 __________________________________ test_rise ___________________________________
@@ -259,6 +270,7 @@ FAILURES = [
     ("python bake.py", "1 validation error for Loaf\nsize\n", EXCEPTION, "printed error", None),
     ("python bad.py", BARE_SYNTAX, Family.SYNTAX_ERROR, "SyntaxError", "/bakery/bad.py:1"),
     ("edit 1:2\nx\nend_of_edit", REFUSED, Family.EDIT_REJECTED, "F821 undefined name", None),
+    ("edit 1:2\nx\nend_of_edit", CRASHED_LINTER, Family.EDIT_REJECTED, "linter crashed", None),
     ("pytest", PYTEST, TEST, "AssertionError", "test_bread.py:4"),
     ("pytest", PYTEST_SETUP, TEST, "RuntimeError", "heat.py:7"),
     ("pytest", PYTEST_COLLECT, TEST, "ModuleNotFoundError", "test_collect.py:1"),

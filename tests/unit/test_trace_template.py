@@ -23,6 +23,9 @@ from contextgraph.trace.errors.template import template_of
             "cannot access 'a b': No such file or directory",
             "cannot access ‘c’: No such file or directory",
         ),
+        ("File name dough/rise.py not found.", "File name Dough not found."),
+        ("Mock object has no attribute 'heat'", "'Oven' object has no attribute 'bake'"),
+        ("unrecognized arguments: --hot", "unrecognized arguments: -v --cold"),
     ],
 )
 def test_one_mistake_at_two_places_has_one_template(one, other):
@@ -41,10 +44,30 @@ def test_two_mistakes_of_one_class_have_two_templates(one, other):
     assert template_of(one) != template_of(other)
 
 
-def test_a_template_names_what_it_masks():
-    message = "cannot import name 'rise' from 'dough' (/bakery/dough.py)"
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "IndentationError: expected an indented block",
+            "IndentationError: expected an indented block after 'if' statement on line 3",
+        ),
+        (
+            "SyntaxError: EOL while scanning string literal",
+            "SyntaxError: unterminated string literal (detected at line 7)",
+        ),
+        ("SyntaxError: invalid syntax", "SyntaxError: invalid syntax. Perhaps you forgot a comma?"),
+        ("cannot import name 'a'", "cannot import name 'b' from 'oven' (/bakery/oven.py)"),
+        ("name 'x' is not defined", "name 'y' is not defined. Did you mean: 'yy'?"),
+    ],
+)
+def test_one_mistake_has_one_template_in_all_versions_of_python(old, new):
+    assert template_of(old) == template_of(new)
 
-    assert template_of(message) == "cannot import name <name> from <name> (<path>)"
+
+def test_a_template_names_what_it_masks():
+    message = "the oven of 'rise' (/bakery/dough.py) took 12 loaves"
+
+    assert template_of(message) == "the oven of <name> (<path>) took <number> loaves"
 
 
 def test_a_template_is_short():

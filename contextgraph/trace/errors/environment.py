@@ -47,7 +47,7 @@ _NETWORK = re.compile(
     r"Could not read from remote|could not read Username|Connection timed out)[^\n]*)",
     re.MULTILINE,
 )
-_DETAIL = re.compile(r"['\"`‘“(:,].*", re.DOTALL)
+_DETAIL = re.compile(r"['\"`‘“(\[:,].*|\S*/.*", re.DOTALL)
 
 
 def timeout(text: str) -> Finding | None:
@@ -88,7 +88,7 @@ def network_failure(text: str) -> Finding | None:
         reason = _curl_reason(match[2])
         return Finding(Family.ENVIRONMENT, f"curl: {match[1]} {reason}", match[2])
     if ("ERROR " in text or "wget: " in text) and (match := _WGET.search(text)):
-        reason = f"ERROR {match[1]}" if match[1] else match[3]
+        reason = f"ERROR {match[1]}" if match[1] else _DETAIL.sub("", match[3]).strip()
         return Finding(Family.ENVIRONMENT, f"wget: {reason}", line_at(text, match.start()))
     if ("fatal: " in text or "ssh: " in text) and (match := _NETWORK.search(text)):
         return Finding(Family.ENVIRONMENT, "git: network failure", match[1])

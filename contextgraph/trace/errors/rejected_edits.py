@@ -12,6 +12,7 @@ _LINTER_LINE = re.compile(r"^\S+?:\d+:\d+: ([A-Z]\d{3}) ([^\n]*)", re.MULTILINE)
 _NAME = re.compile(r"\s*[`'\"‘’“”].*|\s*\(.*", re.DOTALL)
 
 _HEAD = 3000
+_LISTED_CHARS = 5000
 _TELLING = ("replace", "File has been", "No changes to make", "did not appear")
 
 # What editors answer that could not do what was asked, and the type it is filed under.
@@ -45,12 +46,23 @@ def refused_edit(text: str) -> Finding | None:
 
 def _lint_complaint(text: str, at: int) -> Finding:
     listed = text.find("ERRORS:", at)
-    match = _LISTED.search(text, listed, listed + 5000) if listed >= 0 else None
-    match = match or _LINTER_LINE.search(text, at, at + 5000)
+    match = _LISTED.search(text, listed, listed + _LISTED_CHARS) if listed >= 0 else None
+    match = match or _LINTER_LINE.search(text, at, at + _LISTED_CHARS)
     if match is None:
         return Finding(Family.EDIT_REJECTED, "edit refused", line_at(text, at))
     code, complaint = match[1] or "", match[2]
+    if not code and not _CLASS.match(complaint):
+        # The linter lists no complaint of its own: it fell over, and what it said is listed.
+        said = [line for _, line in _LISTED.findall(text[match.start() : _end(text, at)])]
+        last = next((line for line in reversed(said) if line.strip()), complaint)
+        return Finding(Family.EDIT_REJECTED, "linter crashed", last)
     return Finding(Family.EDIT_REJECTED, _lint_type(code, complaint), complaint)
+
+
+def _end(text: str, at: int) -> int:
+    """Where the list of complaints ends and the file is shown."""
+    end = text.find("\nThis is how", at)
+    return end if 0 <= end < at + _LISTED_CHARS else at + _LISTED_CHARS
 
 
 def _lint_type(code: str, complaint: str) -> str:

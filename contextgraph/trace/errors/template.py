@@ -4,6 +4,20 @@ import re
 
 TEMPLATE_LENGTH = 200
 _READ = 1000
+# One mistake in the words of several versions of Python, and what only some of them add.
+_SAME = (
+    (re.compile(r"(expected an indented block) after [^\n]* on line \d+"), r"\1"),
+    (re.compile(r"(invalid syntax)\. (?:Perhaps|Maybe) [^\n]*"), r"\1"),
+    (re.compile(r"EOL while scanning string literal"), "unterminated string literal"),
+    (
+        re.compile(r"EOF while scanning triple-quoted string literal"),
+        "unterminated triple-quoted string literal",
+    ),
+    (re.compile(r" \(detected at line \d+\)"), ""),
+    (re.compile(r"(cannot import name '[^']*') from '[^']*' \([^()\n]*\)"), r"\1"),
+    (re.compile(r"\.? Did you mean:? [^\n]*\?"), ""),
+    (re.compile(r"(unrecognized argument)s?: [^\n]*"), r"\1"),
+)
 _MASKED = re.compile(
     r"""(?P<mask><(?:url|time|name|path|hex|number)>)
     |(?P<url>\b[a-z][a-z0-9+.-]{1,10}://[^\s'"<>]++)
@@ -12,8 +26,10 @@ _MASKED = re.compile(
     |(?P<name>(?<!\w)(?:b|u|r|f)?'(?:[^'\\\n]|\\.){0,300}'(?!\w)|"(?:[^"\\\n]|\\.){0,300}"
         |`[^`'\n]{1,300}[`']
         |‘[^’\n]{1,300}’|“[^”\n]{1,300}”|(?:\b[A-Za-z_][\w.]*+)?(?=\(\))
-        |(?<=\bmodule\ named\ )[\w.]++)
-    |(?P<path>(?<=Directory\ )\S+(?=\ not\ found)|(?<=found\ for\ )\S+
+        |(?<=\bmodule\ named\ )[\w.]++|\b\w++(?=\ object\ has\ no\ attribute\b)
+        |(?<=valid\ object\ name\ )\S+)
+    |(?P<path>(?<=Directory\ )\S+(?=\ not\ found)|(?<=File\ name\ )\S+(?=\ not\ found)
+        |(?<=\bFile\ )\S+(?=\ not\ found)|(?<=distribution\ found\ for\ )\S+
         |[^\s<>'"]+(?=:\ (?:No\ such\ file|Permission\ denied|Is\ a\ dir|Not\ a\ dir))
         |(?<![\w>])(?:[A-Za-z]:\\|~?/|\.{1,2}/)[\w.@+-][^\s'"<>:,;()\[\]]*+
         |\b[\w.-]++(?:/[\w.@+-]++)+
@@ -34,7 +50,10 @@ def template_of(message: str) -> str:
 
     At most 200 characters; the template of a template is itself.
     """
-    text = _masked(message[:_READ])
+    text = message[:_READ]
+    for pattern, told in _SAME:
+        text = pattern.sub(told, text)
+    text = _masked(text)
     # Masking may bring two halves of a name together; a few rounds reach the form that stays.
     for _ in range(6):
         if (again := _masked(text)) == text:
