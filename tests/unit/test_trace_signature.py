@@ -65,7 +65,6 @@ CRASHED_LINTER = """Your proposed edit has introduced new syntax error(s). Pleas
 ERRORS:
 - (most recent call last):
 - "/opt/bin/flake8", line 8, in <module>
-- 
 - 'NoneType' object is not iterable
 
 This is how your edit would have looked if applied
