@@ -1,0 +1,48 @@
+"""`scripts/lint-cypher`: what the gate on Cypher catches."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.server import ENVIRONMENT
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "lint-cypher"
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("npm") is None, reason="node and npm are not installed"
+)
+
+
+def lint(*files: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [SCRIPT, *files], env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+
+
+def test_what_is_broken_or_deprecated_is_named_with_its_line(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.cypher"
+    broken.write_text(
+        "// About the file.\n\n"
+        "// name: in_order\nMATCH (n:Run {id: $id}) RETURN n.name AS name\n\n"
+        "// name: unfinished\nMATCH (n:Run RETURN n\n\n"
+        "// name: deprecated\nMATCH (n:Run)\nRETURN id(n) AS id\n\n"
+        "// name: undefined\nMATCH (n:Run) RETURN m\n\n"
+        "// name: not_on_an_ordinary_server\nRETURN apoc.text.join(['a'], ',') AS a\n\n"
+        "// name: only_on_current_servers\nCYPHER 25 MATCH (n:Run)\n"
+        "SEARCH n IN (VECTOR INDEX runs FOR $vector LIMIT 3) SCORE AS score\nRETURN n, score\n"
+    )
+    said = lint(broken)
+    assert said.returncode == 1
+    lines = [line.removeprefix(f"{broken}:") for line in said.stdout.splitlines()]
+    assert {line.partition(":")[0] for line in lines} == {"7", "11", "14", "17"}
+    assert any(line.startswith("11: Function id is deprecated") for line in lines)
+
+
+def test_what_is_in_order_is_passed_over_in_silence(tmp_path: Path) -> None:
+    good = tmp_path / "good.cypher"
+    good.write_text("// Runs\nMATCH (t:Trajectory) RETURN t.name AS run LIMIT 25;\n")
+    for _ in range(2):  # the second time from the cache
+        said = lint(good)
+        assert (said.returncode, said.stdout) == (0, "")
