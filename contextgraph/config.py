@@ -10,6 +10,7 @@ from contextgraph.errors import SettingsError
 
 ENV_PREFIX = "CONTEXTGRAPH_"
 SETTINGS_FILE = "contextgraph.toml"
+NEO4J_USER = "neo4j"  # whom a new server knows
 MEMORY_FILE = Path("contextgraph") / "memory.db"
 VECTORS_FILE = Path("contextgraph") / "vectors.db"
 SPENT_FILE = Path("contextgraph") / "spent.db"
@@ -28,7 +29,8 @@ class Settings:
     """What a memory is built from.
 
     *store* is a file, ``:memory:``, or a ``neo4j://`` or ``bolt://`` address; empty means
-    ``contextgraph/memory.db`` under the user's data directory. *auth* is (user, password).
+    ``contextgraph/memory.db`` under the user's data directory. *auth* is (user, password); from the
+    environment only, as ``CONTEXTGRAPH_NEO4J_USER`` and ``CONTEXTGRAPH_NEO4J_PASSWORD``.
     *embedder* is ``tfidf``, ``local``, ``local/FOLDER`` or ``openai/MODEL[@DIMENSIONS]``; empty
     means the one whose space the memory has. *embedding_price* is US dollars for a million tokens,
     *max_cost* how many dollars may be spent on models before the memory is opened again.
@@ -87,6 +89,7 @@ def load_settings(
     environment = os.environ if environment is None else environment
     settings = _from_file((folder or Path.cwd()) / SETTINGS_FILE)
     settings = _with(settings, _from_environment(environment))
+    settings = replace(settings, auth=_auth(environment))
     return _with(settings, {key: value for key, value in flags.items() if value is not None})
 
 
@@ -123,6 +126,13 @@ def _number(name: str, value: str) -> float:
         return float(value)
     except ValueError as error:
         raise SettingsError(f"{name}: {value!r} is no number") from error
+
+
+def _auth(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    password = environment.get(f"{ENV_PREFIX}NEO4J_PASSWORD")
+    return (
+        (environment.get(f"{ENV_PREFIX}NEO4J_USER") or NEO4J_USER, password) if password else None
+    )
 
 
 def _with(settings: Settings, values: Mapping[str, str | float]) -> Settings:

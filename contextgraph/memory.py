@@ -71,13 +71,16 @@ class AgentMemory:
         """The memory at *address*: a file, ``:memory:``, or a ``neo4j://``/``bolt://`` address.
 
         An empty address means what the environment and ``contextgraph.toml`` say. A file is
-        created when something is first written, never with *read_only*. *embedder* is described in
-        docs/embedding.md; *max_cost* is how many US dollars may be spent on models meanwhile.
+        created when something is first written, never with *read_only*. Without *auth* (user,
+        password) that of the environment is used. *embedder* is described in docs/embedding.md;
+        *max_cost* is how many US dollars may be spent on models meanwhile.
         """
         settings = load_settings(
             store=address or None, tenant=tenant, embedder=embedder, max_cost=max_cost
         )
-        return cls.of(build(replace(settings, auth=auth), read_only=read_only))
+        if auth is not None:
+            settings = replace(settings, auth=auth)
+        return cls.of(build(settings, read_only=read_only))
 
     @classmethod
     def of(cls, parts: Parts) -> Self:
@@ -271,6 +274,14 @@ class AgentMemory:
         """Whether the store is well and texts can be embedded, with a remedy for what is not."""
         checks = self.store.health()
         return [*checks, *(self.spaces.health() if all(check.ok for check in checks) else ())]
+
+    def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
+        """Bring the schema of an older memory up to date; the names of the steps that it took.
+
+        With *dry_run* none is taken. A server is brought up to date by nothing else: opening a
+        memory whose schema is older raises `SchemaError`.
+        """
+        return self.store.pending_migrations() if dry_run else self.store.migrate()
 
     def close(self) -> None:
         """Release files and connections."""

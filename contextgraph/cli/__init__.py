@@ -44,6 +44,7 @@ for command in (
     consolidating.consolidate,
     explaining.explain,
     keeping.rebuild,
+    keeping.migrate,
     keeping.forget,
 ):
     app.command()(command)

@@ -1,4 +1,4 @@
-"""``contextgraph rebuild`` and ``forget``: what becomes of stored runs."""
+"""``contextgraph rebuild``, ``migrate`` and ``forget``: what becomes of what is stored."""
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -68,6 +68,37 @@ def _rebuild_all(memory: "AgentMemory", total: int, *, as_json: bool) -> int:
         complain(f"interrupted; {done} of {total} trajectories are read again")
         raise
     return done
+
+
+def migrate(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Bring the schema of a memory up to date, for after an update of this program.
+
+    A memory on a server is refused until this is done; a file is also brought up to date when it
+    is next written. Where there is no memory yet, an empty one is made.
+
+    \b
+    With --json one object: "migrations" [names, in order], "dry_run".
+
+    \b
+    Example:
+      contextgraph migrate --store neo4j://localhost:7687 --dry-run
+    """
+    with open_memory(store, tenant) as memory:
+        steps = memory.migrate(dry_run=dry_run)
+    if as_json:
+        emit({"migrations": list(steps), "dry_run": dry_run})
+        return
+    for step in steps:
+        print(f"{'pending' if dry_run else 'applied'}: {step}")
+    if not steps:
+        print("the schema is up to date")
 
 
 def forget(

@@ -20,7 +20,7 @@ from contextgraph.ports.retrieval import RetrievalStore
 from contextgraph.ports.spaces import VectorStore
 from contextgraph.ports.statistics import StatisticsStore
 from contextgraph.ports.trajectories import TrajectoryStore
-from contextgraph.ports.upkeep import HealthStore, ProvenanceStore
+from contextgraph.ports.upkeep import HealthStore, ProvenanceStore, SchemaStore
 
 __all__ = [
     "ConsolidationStore",
@@ -33,6 +33,7 @@ __all__ = [
     "MethodologyStore",
     "ProvenanceStore",
     "RetrievalStore",
+    "SchemaStore",
     "StatisticsStore",
     "Summarizer",
     "TrajectoryStore",
@@ -49,6 +50,7 @@ class GraphStore(
     ConsolidationStore,
     ProvenanceStore,
     HealthStore,
+    SchemaStore,
     Protocol,
 ):
     """All of it."""

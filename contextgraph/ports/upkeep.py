@@ -1,4 +1,4 @@
-"""Saying where something comes from, and whether the store is well."""
+"""Saying where something comes from, whether the store is well, bringing it up to date."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -20,4 +20,17 @@ class HealthStore(Protocol):
         """One check each for: reachable, schema version, integrity, writable, sizes.
 
         Never raises for a store that is ill: that is a check that failed, with its remedy.
+        """
+
+
+class SchemaStore(Protocol):
+    """Brings the schema of an older memory up to date."""
+
+    def pending_migrations(self) -> Sequence[str]:
+        """The names of the steps that the memory lacks, in order; all where there is none yet."""
+
+    def migrate(self) -> Sequence[str]:
+        """Apply them, and make the memory where there is none; their names.
+
+        Harmless beside other processes that do the same.
         """

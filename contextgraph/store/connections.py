@@ -5,12 +5,18 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from contextgraph.errors import MemoryNotFoundError, StoreError
 from contextgraph.store.failures import BUSY_SECONDS, store_errors
-from contextgraph.store.schema import check_schema, migrate, refuse_to_migrate
+from contextgraph.store.schema import (
+    check_schema,
+    migrate,
+    pending,
+    refuse_to_migrate,
+    schema_version,
+)
 
 MEMORY = ":memory:"
 
@@ -60,6 +66,16 @@ class Connections:
             _transaction(connection, "IMMEDIATE"),
         ):
             yield connection
+
+    def pending_migrations(self) -> tuple[str, ...]:
+        """The steps that the file lacks, looked up without making any."""
+        if self.in_memory:
+            return ()
+        if not Path(self.path).exists():
+            return pending(0)
+        with store_errors(self.path), closing(self._connected("ro")) as connection:
+            check_schema(connection, self.path)
+            return pending(schema_version(connection))
 
     def empty_log(self) -> None:
         """Move what was written from the log into the file, over the pages that were deleted.
@@ -119,20 +135,23 @@ class Connections:
 
     def _opened(self) -> sqlite3.Connection:
         self._prepare_file()
-        connection = sqlite3.connect(
-            self._address(),
-            uri=True,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-        )
+        connection = self._connected("ro" if self.read_only else "rwc")
         try:
             self._prepare(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _connected(self, mode: str) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self._address(mode),
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
 
     def _prepare_file(self) -> None:
         if self.in_memory:
@@ -146,10 +165,9 @@ class Connections:
             raise MemoryNotFoundError(f"no memory at {self.path}; learn something first")
         path.parent.mkdir(parents=True, exist_ok=True)
 
-    def _address(self) -> str:
+    def _address(self, mode: str) -> str:
         if self.in_memory:
             return "file::memory:"
-        mode = "ro" if self.read_only else "rwc"
         return f"{Path(self.path).absolute().as_uri()}?mode={mode}"
 
     def _prepare(self, connection: sqlite3.Connection) -> None:

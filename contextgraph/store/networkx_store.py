@@ -425,6 +425,15 @@ class NetworkxStore:
     def health(self) -> Sequence[HealthCheck]:
         return tuple(health.checks(self._connections))
 
+    def pending_migrations(self) -> Sequence[str]:
+        return self._connections.pending_migrations()
+
+    def migrate(self) -> Sequence[str]:
+        missing = self.pending_migrations()
+        # Opening a file for writing brings it up to date.
+        with self._connections.writing():
+            return missing
+
     def graph(self) -> "Graph":
         """The topology of the memory: see `Projection` for its nodes and edges; it is read-only."""
         with self._reading() as (connection, tenant):

@@ -232,6 +232,11 @@ def migrate(connection: Connection) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
+def pending(version: int) -> tuple[str, ...]:
+    """The names of the steps from *version* to the present one."""
+    return tuple(f"schema {number}" for number in range(version + 1, VERSION + 1))
+
+
 def schema_version(connection: Connection) -> int:
     """The schema version written in the file, 0 for a new one."""
     return _pragma(connection, "user_version")

@@ -86,6 +86,20 @@ def test_rebuilding_reads_every_stored_run_again(store: Path) -> None:
     assert trajectories(store) == 3
 
 
+def test_migrating_says_what_is_pending_before_it_is_done(tmp_path: Path) -> None:
+    new = tmp_path / "new.db"
+    planned = contextgraph("migrate", "--store", new, "--dry-run", "--json").records
+    assert planned == [{"migrations": ["schema 1", "schema 2"], "dry_run": True}]
+    assert not new.exists()
+
+    done = contextgraph("migrate", "--store", new)
+    again = contextgraph("migrate", "--store", new)
+
+    assert done.out == "applied: schema 1\napplied: schema 2\n"
+    assert again.out == "the schema is up to date\n"
+    assert trajectories(new) == 0
+
+
 def test_statistics_are_one_object(store: Path) -> None:
     (stats,) = contextgraph("stats", "--store", store, "--json").records
 

@@ -9,8 +9,9 @@ from contextgraph.ports import GraphStore
 from contextgraph.store import NetworkxStore
 from tests.reference_memory import ReferenceMemory
 
-# A file and a server differ in what can be wrong with them; the others have no answer.
-INCOMPARABLE = {"health", "close", "snapshot"}
+# A file and a server differ in what can be wrong with them and in their schemas; the others have no
+# answer.
+INCOMPARABLE = {"health", "close", "snapshot", "migrate", "pending_migrations"}
 
 
 def operations() -> set[str]:

@@ -9,8 +9,15 @@ import contextgraph
 from contextgraph.store.neo4j_store.queries import cypher_folder, queries, statements
 
 STORE = Path(contextgraph.__file__).parent / "store" / "neo4j_store"
-# About the server, not about a memory on it.
-WITHOUT_TENANT = {"await_indexes", "schema_is_there", "server"}
+# About the server or the database, not about a memory in it.
+WITHOUT_TENANT = {
+    "any_node",
+    "applied_migrations",
+    "await_indexes",
+    "record_migration",
+    "server",
+    "unique_migrations",
+}
 
 
 def names_in_the_code() -> set[str]:

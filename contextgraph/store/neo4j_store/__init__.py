@@ -74,6 +74,12 @@ class Neo4jStore:
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         return self._connection.write(trajectories.forget, tuple(trajectory_ids))
 
+    def pending_migrations(self) -> Sequence[str]:
+        return [step.name for step in self._connection.pending_migrations()]
+
+    def migrate(self) -> Sequence[str]:
+        return [step.name for step in self._connection.migrate()]
+
     def close(self) -> None:
         self._connection.close()
 

@@ -1,5 +1,6 @@
 """One driver per process: made when first needed, anew after a fork."""
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.store.neo4j_store import schema
 from contextgraph.store.neo4j_store.failures import store_errors
+from contextgraph.store.neo4j_store.migrations import Migration, apply
 from contextgraph.store.neo4j_store.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -110,6 +112,22 @@ class Connection:
             raise StoreError("nothing can be written within a snapshot; write when it has ended")
         return self._run("WRITE", work, *args, **kwargs)
 
+    def pending_migrations(self) -> tuple[Migration, ...]:
+        """The steps that the schema lacks, before anything is refused for want of them."""
+        with store_errors(self.address), self._driver() as driver:
+            schema.server_of(driver, self.database)
+            return schema.pending(driver, self.database)
+
+    def migrate(self) -> tuple[Migration, ...]:
+        """Apply those steps one by one; each that was applied stays so if a later one fails."""
+        missing = self.pending_migrations()
+        if self.read_only:
+            raise StoreError(f"{self.address} was opened for reading only")
+        with store_errors(self.address), self._driver() as driver:
+            for step in missing:
+                apply(driver, self.database, step)
+        return missing
+
     def close(self) -> None:
         """Close all connections; closing twice is harmless."""
         self._renew_after_fork()
@@ -167,9 +185,21 @@ class Connection:
             return self._opened
 
     def _connected(self) -> "Opened":
+        driver = self._driver()
+        try:
+            driver.verify_connectivity()
+            server = schema.checked(driver, self.database, self.address, read_only=self.read_only)
+        except BaseException:
+            driver.close()
+            raise
+        return Opened(driver, server)
+
+    def _driver(self) -> "Driver":
         from neo4j import GraphDatabase
 
-        driver = GraphDatabase.driver(
+        # Deadlocks that are tried again are no news for whoever has not configured logging.
+        logging.getLogger("neo4j").addHandler(logging.NullHandler())
+        return GraphDatabase.driver(
             self._uri,
             auth=self._auth,
             connection_timeout=CONNECT_SECONDS,
@@ -178,13 +208,6 @@ class Connection:
             telemetry_disabled=True,
             user_agent="contextgraph",
         )
-        try:
-            driver.verify_connectivity()
-            server = schema.checked(driver, self.database, read_only=self.read_only)
-        except BaseException:
-            driver.close()
-            raise
-        return Opened(driver, server)
 
     def _renew_after_fork(self) -> None:
         if self._process != os.getpid():

@@ -5,13 +5,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError
-from contextgraph.store.neo4j_store.queries import cypher_folder, query, statements
+from contextgraph.store.neo4j_store.migrations import (
+    Migration,
+    applied_to,
+    apply,
+    migrations,
+    missing_of,
+)
+from contextgraph.store.neo4j_store.queries import query
 
 if TYPE_CHECKING:
     from neo4j import Driver
 
 _OLDEST = (5, 26)
-_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +32,44 @@ class Server:
         return self.version >= (2026, 2)
 
 
-def checked(driver: "Driver", database: str, *, read_only: bool) -> Server:
+def checked(driver: "Driver", database: str, address: str, *, read_only: bool) -> Server:
     """The server, once its schema is as this version needs it.
 
-    Raises `SchemaError` for a server that is too old, `MemoryNotFoundError` where there is no
-    memory and none may be made.
+    A database that holds nothing yet gets the schema, unless *read_only*. Raises `SchemaError` for
+    a server that is too old or a schema that is not up to date, `MemoryNotFoundError` where there
+    is no memory and none may be made.
     """
+    server = server_of(driver, database)
+    missing = pending(driver, database)
+    if not missing:
+        return server
+    if applied_to(driver, database):
+        names = ", ".join(step.name for step in missing)
+        raise SchemaError(f"{address} lacks {names}; run contextgraph migrate --store {address}")
+    if read_only:
+        raise MemoryNotFoundError(f"no memory at {address}; learn something first")
+    if _holds_anything(driver, database):
+        raise SchemaError(
+            f"{address} holds data, but no memory; name an empty database, or put a memory beside "
+            f"that data with contextgraph migrate --store {address}"
+        )
+    for step in missing:
+        apply(driver, database, step)
+    return server
+
+
+def server_of(driver: "Driver", database: str) -> Server:
+    """The server; raises `SchemaError` for one that is too old."""
     row = driver.execute_query(query("server"), database_=database).records[0]
     server = Server(_version(row["version"]))
     if server.version < _OLDEST:
         raise SchemaError(f"Neo4j {row['version']} is too old; run 5.26 or later")
-    if not _is_there(driver, database):
-        if read_only:
-            raise MemoryNotFoundError(f"no memory in {database}; learn something first")
-        _apply(driver, database)
     return server
+
+
+def pending(driver: "Driver", database: str) -> tuple[Migration, ...]:
+    """The steps that *database* lacks; raises `SchemaError` where they do not fit its record."""
+    return missing_of(migrations(), applied_to(driver, database))
 
 
 def _version(text: str) -> tuple[int, int]:
@@ -50,13 +79,6 @@ def _version(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _is_there(driver: "Driver", database: str) -> bool:
-    found = driver.execute_query(query("schema_is_there"), database_=database)
-    return bool(found.records[0]["there"])
-
-
-def _apply(driver: "Driver", database: str) -> None:
-    for path in sorted((cypher_folder() / "migrations").glob("V*.cypher")):
-        for statement in statements(path.read_text(encoding="utf-8")):
-            driver.execute_query(statement, database_=database)
-    driver.execute_query(query("await_indexes"), seconds=_SECONDS, database_=database)
+def _holds_anything(driver: "Driver", database: str) -> bool:
+    found = driver.execute_query(query("any_node"), database_=database)
+    return bool(found.records[0]["any"])

@@ -1,0 +1,166 @@
+"""The schema on a Neo4j server: made for a new memory, brought up to date on demand only."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from neo4j import Driver, GraphDatabase
+
+from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
+from contextgraph.store.neo4j_store import Neo4jStore, migrations
+from contextgraph.store.neo4j_store.queries import cypher_folder
+from tests.made_bundles import made_bundle
+from tests.server import Neo4jServer
+
+LATER = "V0002__probe"
+
+
+@pytest.fixture
+def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
+    with_database = Neo4jStore(neo4j.uri, neo4j.auth)
+    yield with_database
+    with_database.close()
+
+
+@pytest.fixture
+def driver(neo4j: Neo4jServer) -> Iterator[Driver]:
+    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The migrations of this version, free to be added to and edited."""
+    copy = tmp_path / "cypher"
+    shutil.copytree(cypher_folder(), copy)
+    monkeypatch.setattr(migrations, "cypher_folder", lambda: copy)
+    return copy / "migrations"
+
+
+def names(driver: Driver, shown: str) -> set[str]:
+    """The names of all indexes or constraints."""
+    found = driver.execute_query(
+        f"SHOW {shown} YIELD name, type WHERE type <> 'LOOKUP' RETURN name"
+    )
+    return {record["name"] for record in found.records}
+
+
+def add_later(folder: Path) -> None:
+    text = "CREATE RANGE INDEX probe_name IF NOT EXISTS FOR (n:Probe) ON (n.name);\n"
+    (folder / f"{LATER}.cypher").write_text(text)
+
+
+def test_an_empty_database_becomes_a_memory_when_it_is_first_used(
+    store: Neo4jStore, driver: Driver
+) -> None:
+    pending = store.pending_migrations()
+    assert pending == [step.name for step in migrations.migrations()]
+    assert names(driver, "INDEXES") == set()
+
+    assert store.trajectory_ids() == []
+
+    assert "trajectory_id" in names(driver, "CONSTRAINTS")
+    states = driver.execute_query("SHOW INDEXES YIELD state RETURN collect(DISTINCT state) AS all")
+    assert states.records[0]["all"] == ["ONLINE"]
+    assert store.pending_migrations() == []
+
+
+def test_what_is_only_read_is_not_made(neo4j: Neo4jServer, driver: Driver) -> None:
+    store = Neo4jStore(neo4j.uri, neo4j.auth, read_only=True)
+    with pytest.raises(MemoryNotFoundError, match=rf"no memory at {neo4j.uri}; learn something"):
+        store.trajectory_ids()
+    with pytest.raises(StoreError, match="opened for reading only"):
+        store.migrate()
+    store.close()
+    assert names(driver, "CONSTRAINTS") == set()
+
+
+def test_a_database_of_others_becomes_a_memory_only_on_demand(
+    store: Neo4jStore, neo4j: Neo4jServer, driver: Driver
+) -> None:
+    driver.execute_query("CREATE (:Customer {name: 'Ada'})")
+
+    remedy = f"holds data, but no memory; .* contextgraph migrate --store {neo4j.uri}$"
+    with pytest.raises(SchemaError, match=remedy):
+        store.trajectory_ids()
+    assert names(driver, "CONSTRAINTS") == set()
+
+    assert store.migrate() == [step.name for step in migrations.migrations()]
+    store.add_bundle(made_bundle(1))
+    kept = driver.execute_query("MATCH (n:Customer) RETURN n.name AS name").records
+    assert [record["name"] for record in kept] == ["Ada"]
+
+
+def test_a_memory_is_refused_until_a_later_step_is_applied(
+    store: Neo4jStore, neo4j: Neo4jServer, driver: Driver, folder: Path
+) -> None:
+    store.add_bundle(made_bundle(1))
+    add_later(folder)
+    later = Neo4jStore(neo4j.uri, neo4j.auth)
+
+    with pytest.raises(
+        SchemaError, match=f"lacks {LATER}; run contextgraph migrate --store {neo4j.uri}$"
+    ):
+        later.trajectory_ids()
+    assert later.pending_migrations() == [LATER]
+    assert "probe_name" not in names(driver, "INDEXES")
+
+    assert later.migrate() == [LATER]
+    assert later.migrate() == []
+    assert "probe_name" in names(driver, "INDEXES")
+    assert later.trajectory_ids() == store.trajectory_ids()
+    later.close()
+
+
+def test_a_memory_of_a_later_version_and_an_edited_step_are_refused(
+    store: Neo4jStore, neo4j: Neo4jServer, folder: Path
+) -> None:
+    add_later(folder)
+    store.add_bundle(made_bundle(1))
+
+    with (folder / f"{LATER}.cypher").open("a") as file:
+        file.write("// A comment may be added,\n")
+    assert store.pending_migrations() == []
+    with (folder / f"{LATER}.cypher").open("a") as file:
+        file.write("DROP INDEX other IF EXISTS;\n")
+    with pytest.raises(SchemaError, match="not what was applied"):
+        Neo4jStore(neo4j.uri, neo4j.auth).trajectory_ids()
+
+    (folder / f"{LATER}.cypher").unlink()
+    with pytest.raises(SchemaError, match="upgrade contextgraph-memory"):
+        Neo4jStore(neo4j.uri, neo4j.auth).trajectory_ids()
+
+
+def test_a_step_that_was_broken_off_is_applied_again(store: Neo4jStore, driver: Driver) -> None:
+    (first, *_) = migrations.migrations()
+    for statement in first.statements[:3]:
+        driver.execute_query(statement)
+
+    store.add_bundle(made_bundle(1))
+
+    assert len(names(driver, "INDEXES")) == len(first.statements) + 1  # and that of the records
+
+
+MIGRATE = """
+import sys
+from contextgraph.store.neo4j_store import Neo4jStore
+store = Neo4jStore(sys.argv[1], (sys.argv[2], sys.argv[3]))
+store.migrate()
+print(len(store.trajectory_ids()))
+store.close()
+"""
+
+
+def test_processes_may_make_one_memory_at_once(neo4j: Neo4jServer, driver: Driver) -> None:
+    command = [sys.executable, "-c", MIGRATE, neo4j.uri, *neo4j.auth]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    said = [process.communicate() for process in running]
+    assert said == [("0\n", "")] * 3
+    found = driver.execute_query("MATCH (m:Migration) RETURN count(*) AS count").records
+    assert found[0]["count"] == len(migrations.migrations())
