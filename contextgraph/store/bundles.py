@@ -12,6 +12,12 @@ from contextgraph.store.runs import Run
 from contextgraph.store.tenants import new_revision
 
 
+def add(connection: Connection, tenant: int, bundle: Bundle, raw: bytes) -> None:
+    """Write a run that is new, and report of the contexts found in it."""
+    insert(connection, tenant, bundle, raw)
+    exposures.fold(connection, tenant, bundle)
+
+
 def insert(connection: Connection, tenant: int, bundle: Bundle, raw: bytes) -> None:
     """Write all rows of *bundle*; *raw* is its packed run.
 
@@ -24,7 +30,6 @@ def insert(connection: Connection, tenant: int, bundle: Bundle, raw: bytes) -> N
     _insert_caused(connection, run, bundle, fragments, errors)
     _insert_recovered(connection, run, bundle, fragments, errors)
     _insert_texts(connection, run, bundle)
-    exposures.fold(connection, tenant, bundle)
     if bundle.vectors:
         spaces.insert(connection, run, bundle.vectors)
 

@@ -10,7 +10,7 @@ from contextgraph.model import Bundle
 from contextgraph.store import rows
 
 _CREDIT = """
-SELECT i.item, round(sum(i.share * e.helped), 4), round(sum(i.share * (NOT e.helped)), 4)
+SELECT i.item, sum(i.share * e.helped), sum(i.share * (NOT e.helped))
 FROM exposed_item i JOIN exposure e ON e.key = i.exposure
 WHERE i.tenant = ? AND i.item IN (SELECT value FROM json_each(?)) AND e.helped IS NOT NULL
 GROUP BY i.item"""
@@ -71,7 +71,7 @@ def credit(
 ) -> dict[str, tuple[float, float]]:
     """Item -> (times it helped, times it did not), in shares."""
     found = connection.execute(_CREDIT, (tenant, orjson.dumps(list(items)).decode()))
-    counted = {item: (helped, failed) for item, helped, failed in found}
+    counted = {item: (round(helped, 4), round(failed, 4)) for item, helped, failed in found}
     return {item: counted.get(item, (0, 0)) for item in items}
 
 

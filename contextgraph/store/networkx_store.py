@@ -111,7 +111,7 @@ class NetworkxStore:
             # Another process may have learned it since.
             status = _status(runs.outcome(connection, tenant, given.id), given.outcome)
             if status is LearnStatus.CREATED:
-                bundles.insert(connection, tenant, bundle, raw)
+                bundles.add(connection, tenant, bundle, raw)
             if status is LearnStatus.UPDATED:
                 runs.set_outcome(connection, tenant, given)
         return status

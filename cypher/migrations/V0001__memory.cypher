@@ -26,8 +26,26 @@ FOR (n:File) REQUIRE (n.tenant, n.repo, n.name) IS UNIQUE;
 CREATE CONSTRAINT methodology_id IF NOT EXISTS
 FOR (n:Methodology) REQUIRE (n.tenant, n.id) IS UNIQUE;
 
+CREATE CONSTRAINT context_id IF NOT EXISTS
+FOR (n:Context) REQUIRE (n.tenant, n.id) IS UNIQUE;
+
+CREATE CONSTRAINT shown_item_id IF NOT EXISTS
+FOR (n:ShownItem) REQUIRE (n.tenant, n.id) IS UNIQUE;
+
+CREATE CONSTRAINT stale_error_id IF NOT EXISTS
+FOR (n:StaleError) REQUIRE (n.tenant, n.id) IS UNIQUE;
+
 CREATE CONSTRAINT space_name IF NOT EXISTS
 FOR (n:Space) REQUIRE (n.tenant, n.name) IS UNIQUE;
+
+CREATE RANGE INDEX error_pattern_type IF NOT EXISTS
+FOR (n:ErrorPattern) ON (n.tenant, n.family, n.error_type);
+
+CREATE RANGE INDEX methodology_of_error IF NOT EXISTS
+FOR (n:Methodology) ON (n.tenant, n.error_id);
+
+CREATE RANGE INDEX methodology_superseded IF NOT EXISTS
+FOR (n:Methodology) ON (n.tenant, n.superseded_by);
 
 // Runs: what consolidation has yet to look at, and the order of `trajectories_for_task`.
 CREATE RANGE INDEX trajectory_revision IF NOT EXISTS

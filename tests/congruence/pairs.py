@@ -3,12 +3,15 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from uuid import uuid4
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import Phase, given, settings, strategies as st
 
 from contextgraph.store import NetworkxStore
+from contextgraph.store.neo4j_store import Neo4jStore
 from tests.reference_memory import ReferenceMemory
+from tests.server import Neo4jServer
 from tests.strategies import bundles
 from tests.twins import Twins
 
@@ -18,19 +21,35 @@ memories = st.lists(bundles(RUNS), min_size=3, max_size=6)
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two kinds of store; *opened* gives new ones, *examples* says how many times that is worth."""
+    """Two kinds of store; *opened* gives new ones, *settings* say how often that is worth it."""
 
     name: str
-    opened: Callable[[], Twins]
-    examples: int
+    opened: Callable[[pytest.FixtureRequest], Twins]
+    settings: settings
 
 
-def _in_process() -> Twins:
+def in_process(request: pytest.FixtureRequest) -> Twins:
+    """The in-process store beside the reference."""
     return Twins(ReferenceMemory(), ((NetworkxStore(":memory:"),),))
 
 
-IN_PROCESS = Pair("in process, and the reference", _in_process, 6)
-PAIRS = (IN_PROCESS,)
+def on_a_server(request: pytest.FixtureRequest, doors: int = 1) -> Twins:
+    """The Neo4j store, as a tenant of its own, beside the in-process one."""
+    server: Neo4jServer = request.getfixturevalue("neo4j_server")
+    tenant = uuid4().hex
+    opened = tuple(Neo4jStore(server.uri, server.auth, tenant) for _ in range(doors))
+    return Twins(NetworkxStore(":memory:"), (opened,))
+
+
+PAIRS = (
+    Pair("in process, and the reference", in_process, settings(max_examples=6)),
+    # Each question is a round trip: few examples, and none made smaller.
+    Pair(
+        "Neo4j, and in process",
+        on_a_server,
+        settings(max_examples=2, phases=(Phase.explicit, Phase.reuse, Phase.generate)),
+    ),
+)
 
 
 def congruent(**drawn: st.SearchStrategy) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -38,11 +57,11 @@ def congruent(**drawn: st.SearchStrategy) -> Callable[[Callable[..., None]], Cal
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-        def on_pair(pair: Pair) -> None:
-            @settings(max_examples=pair.examples)
+        def on_pair(pair: Pair, request: pytest.FixtureRequest) -> None:
+            @pair.settings
             @given(**drawn)
             def check(**arguments: object) -> None:
-                with _closing(pair.opened()) as twins:
+                with _closing(pair.opened(request)) as twins:
                     test(twins, **arguments)
 
             check()

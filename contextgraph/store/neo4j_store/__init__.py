@@ -2,25 +2,41 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 
 from contextgraph.model import (
     Bundle,
+    ErrorHistory,
     ErrorSignature,
     ErrorTally,
+    Explanation,
     Fragment,
     FragmentCandidate,
     Learned,
     LearnStatus,
     MemoryCounts,
+    Methodology,
     Phase,
     RawTrajectory,
     RecoveryCandidate,
+    ResolvedBy,
     Scope,
     SignatureLevel,
+    SimilarTo,
     TaskType,
     Trajectory,
+    Unconsolidated,
 )
-from contextgraph.store.neo4j_store import bundles, retrieval, statistics, trajectories
+from contextgraph.store.neo4j_store import (
+    bundles,
+    consolidations,
+    explaining,
+    exposures,
+    methodologies as abstracted,
+    retrieval,
+    statistics,
+    trajectories,
+)
 from contextgraph.store.neo4j_store.bundles import Packed
 from contextgraph.store.neo4j_store.connection import Connection
 from contextgraph.store.neo4j_store.full_text import WordCounts
@@ -153,3 +169,79 @@ class Neo4jStore:
 
     def errors_of_runs(self, trajectory_ids: Iterable[str], limit: int) -> Sequence[ErrorTally]:
         return self._connection.read(statistics.errors_of_runs, tuple(trajectory_ids), limit)
+
+    def add_exposure(
+        self,
+        context_id: str,
+        items: Sequence[str],
+        shown_at: datetime,
+        error_id: str | None = None,
+    ) -> None:
+        write = self._connection.write
+        write(exposures.add_exposure, context_id, items, shown_at, error_id)
+
+    def report_outcome(self, context_id: str, helped: bool) -> bool:
+        return self._connection.write(exposures.report_outcome, context_id, helped)
+
+    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[float, float]]:
+        return self._connection.read(exposures.credit, items)
+
+    def methodologies_for_error(
+        self, signature: ErrorSignature, scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        return self._connection.read(abstracted.methodologies_for_error, signature, scope, limit)
+
+    def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
+        return self._connection.read(abstracted.methodologies_of, ids)
+
+    def methodology_ids(self) -> Sequence[str]:
+        return self._connection.read(abstracted.methodology_ids)
+
+    def methodologies_of_error(self, error_id: str) -> Sequence[Methodology]:
+        return self._connection.read(abstracted.methodologies_of_error, error_id)
+
+    def methodologies_of_type(self, error_id: str) -> Sequence[Methodology]:
+        return self._connection.read(abstracted.methodologies_of_type, error_id)
+
+    def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
+        return self._connection.read(abstracted.resolved_by, methodology_id)
+
+    def learned_since_consolidation(self) -> int:
+        return self._connection.read(consolidations.learned_since_consolidation)
+
+    def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
+        return self._connection.write(consolidations.take_lease, holder, now, until)
+
+    def return_lease(self, holder: str) -> None:
+        self._connection.write(consolidations.return_lease, holder)
+
+    def unconsolidated(self, after: int | None = None) -> Unconsolidated:
+        return self._connection.read(consolidations.unconsolidated, after)
+
+    def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
+        return self._connection.read(consolidations.error_history, error_id, runs)
+
+    def put_methodologies(
+        self,
+        methodologies: Sequence[Methodology],
+        removed: Sequence[str],
+        resolved: Sequence[ResolvedBy],
+        similar: Sequence[SimilarTo],
+    ) -> int:
+        given = abstracted.Changes(methodologies, removed, resolved, similar)
+        return self._connection.write(abstracted.put_methodologies, given)
+
+    def prune_failed_fragments(self, error_ids: Sequence[str], keep: int) -> int:
+        return self._connection.write(consolidations.prune_failed_fragments, error_ids, keep)
+
+    def remove_orphans(self) -> int:
+        return self._connection.write(abstracted.remove_orphans)
+
+    def shown_methodologies(self) -> Sequence[str]:
+        return self._connection.read(abstracted.shown_methodologies)
+
+    def mark_consolidated(self, revision: int) -> None:
+        self._connection.write(consolidations.mark_consolidated, revision)
+
+    def explain(self, node_id: str) -> Explanation | None:
+        return self._connection.read(explaining.explain, node_id)

@@ -8,7 +8,8 @@ from operator import itemgetter
 
 from contextgraph.errors import StoreError
 from contextgraph.model import Bundle, Fragment, LearnStatus, Outcome, Trajectory
-from contextgraph.store.neo4j_store import full_text, rows, trajectories
+from contextgraph.store.neo4j_store import exposures, full_text, rows, trajectories
+from contextgraph.store.neo4j_store.changes import begin_change, note_change
 from contextgraph.store.neo4j_store.rows import Parameters
 from contextgraph.store.neo4j_store.transaction import Transaction
 
@@ -23,7 +24,7 @@ class Packed:
 
 def add_bundles(transaction: Transaction, given: Sequence[Packed]) -> list[LearnStatus]:
     """Keep what is new of *given*, and outcomes that were unknown; what was done with each."""
-    revision = trajectories.begin_change(transaction)
+    revision = begin_change(transaction)
     outcomes = _outcomes(transaction, [packed.bundle.trajectory.id for packed in given])
     created: list[Packed] = []
     updated: dict[str, Trajectory] = {}
@@ -39,8 +40,9 @@ def add_bundles(transaction: Transaction, given: Sequence[Packed]) -> list[Learn
         if status is LearnStatus.UPDATED:
             updated[run.id] = run
     insert(transaction, created, revision)
+    exposures.fold(transaction, [packed.bundle for packed in created])
     _set_outcomes(transaction, updated, revision + len(created))
-    trajectories.note_change(
+    note_change(
         transaction,
         revisions=len(created) + len(updated),
         trajectories=len(created),
@@ -51,15 +53,15 @@ def add_bundles(transaction: Transaction, given: Sequence[Packed]) -> list[Learn
 
 def replace_bundle(transaction: Transaction, given: Packed) -> None:
     """Write *given* in the place of the run of its id; raises `StoreError` where there is none."""
-    revision = trajectories.begin_change(transaction)
+    revision = begin_change(transaction)
     known = trajectories.trajectory(transaction, given.bundle.trajectory.id)
     if known is None:
         raise StoreError(f"no run {given.bundle.trajectory.id} to replace; learn it first")
     bundle = _with_history(given.bundle, known)
-    removed = trajectories.remove(transaction, [known.id])
+    removed = trajectories.remove(transaction, [known.id], revision + 1)
     insert(transaction, [Packed(bundle, given.raw)], revision + 1)
     trajectories.tidy(transaction, removed)
-    trajectories.note_change(
+    note_change(
         transaction,
         revisions=2,
         removals=1,

@@ -4,36 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from contextgraph.model import Fragment, Learned, Outcome, RawTrajectory, Trajectory
-from contextgraph.store.neo4j_store import rows
+from contextgraph.store.neo4j_store import derived, exposures, rows
+from contextgraph.store.neo4j_store.changes import begin_change, note_change
 from contextgraph.store.neo4j_store.rows import Row
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.store.raw import unpacked
-
-
-def begin_change(transaction: Transaction) -> int:
-    """Let no other process change the memory until this transaction ends; the revision so far."""
-    row = transaction.row("begin_change")
-    assert row is not None  # the query merges what it returns
-    revision: int = row["revision"]
-    return revision
-
-
-def note_change(
-    transaction: Transaction,
-    *,
-    revisions: int,
-    removals: int = 0,
-    trajectories: int = 0,
-    recoveries: int = 0,
-) -> None:
-    """Count a change, and what it adds (negative: takes away)."""
-    transaction.rows(
-        "note_change",
-        revisions=revisions,
-        removals=removals,
-        trajectories=trajectories,
-        recoveries=recoveries,
-    )
 
 
 def learned(transaction: Transaction, trajectory_id: str) -> Learned | None:
@@ -79,10 +54,11 @@ def fragments_of(
 
 def forget(transaction: Transaction, trajectory_ids: Iterable[str]) -> int:
     """Remove these runs with what only they support; how many were known."""
-    begin_change(transaction)
-    removed = remove(transaction, sorted(set(trajectory_ids)))
+    revision = begin_change(transaction) + 1
+    removed = remove(transaction, sorted(set(trajectory_ids)), revision)
     if removed:
         tidy(transaction, removed)
+        exposures.remove(transaction, [one for row in removed for one in row["fragments"]])
         note_change(
             transaction,
             revisions=1,
@@ -93,9 +69,13 @@ def forget(transaction: Transaction, trajectory_ids: Iterable[str]) -> int:
     return len(removed)
 
 
-def remove(transaction: Transaction, trajectory_ids: Sequence[str]) -> list[Row]:
-    """Delete the nodes of these runs; what there was of each that is known."""
+def remove(transaction: Transaction, trajectory_ids: Sequence[str], revision: int) -> list[Row]:
+    """Delete the nodes of these runs and what was derived; what there was of each that is known.
+
+    *revision* is that of the change: the errors of the runs are to be looked at again from it on.
+    """
     found = transaction.rows("parts_of", ids=trajectory_ids)
+    derived.remove_of_runs(transaction, [row["id"] for row in found], revision)
     fragments = [fragment for row in found for fragment in row["fragments"]]
     transaction.rows("remove_fragments", ids=sorted(fragments))
     transaction.rows("remove_trajectories", ids=[row["id"] for row in found])

@@ -1,0 +1,119 @@
+"""What has yet to be consolidated, and who is at it."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from contextgraph.model import (
+    Clearance,
+    ErrorHistory,
+    Meeting,
+    Outcome,
+    TaskType,
+    Unconsolidated,
+)
+from contextgraph.store.neo4j_store import rows
+from contextgraph.store.neo4j_store.changes import begin_change, note_change
+from contextgraph.store.neo4j_store.rows import Row
+from contextgraph.store.neo4j_store.transaction import Transaction
+
+
+def learned_since_consolidation(transaction: Transaction) -> int:
+    """How many trajectories were learned or updated since the last consolidation."""
+    row = transaction.row("learned_since_consolidation")
+    return 0 if row is None else int(row["trajectories"])
+
+
+def take_lease(
+    transaction: Transaction, holder: str, now: datetime, until: datetime
+) -> datetime | None:
+    """Take the lease; where another *holder* has one that has not expired, when that does."""
+    begin_change(transaction)
+    row = transaction.row("lease")
+    if row and row["holder"] not in (None, holder):
+        expires_at = rows.time_of(row["until"])
+        if expires_at > now:
+            return expires_at
+    transaction.rows("take_lease", holder=holder, until=rows.moment(until))
+    return None
+
+
+def return_lease(transaction: Transaction, holder: str) -> None:
+    """Give the lease back; harmless where another has taken it meanwhile."""
+    begin_change(transaction)
+    transaction.rows("return_lease", holder=holder)
+
+
+def unconsolidated(transaction: Transaction, after: int | None) -> Unconsolidated:
+    """What changed since the last consolidation, or since revision *after*."""
+    row = transaction.row("revisions")
+    revision, consolidated = (row["revision"], row["consolidated"]) if row else (0, 0)
+    since = consolidated if after is None else after
+    changed = transaction.row("changed_since", revision=since)
+    met = transaction.rows("errors_met_since", revision=since)
+    stale = transaction.rows("stale_errors", revision=-1 if after is None else after)
+    return Unconsolidated(
+        revision=revision,
+        trajectories=changed["trajectories"] if changed else 0,
+        error_ids=tuple(sorted({row["id"] for row in (*met, *stale)})),
+    )
+
+
+def mark_consolidated(transaction: Transaction, revision: int) -> None:
+    """Note that what changed up to *revision* is consolidated."""
+    begin_change(transaction)
+    transaction.rows("mark_consolidated", revision=revision)
+    transaction.rows("remove_stale", revision=revision)
+
+
+def error_history(transaction: Transaction, error_id: str, runs: int) -> ErrorHistory | None:
+    """How the newest *runs* that met an error went with it."""
+    error = transaction.row("error_pattern", error_id=error_id)
+    if error is None:
+        return None
+    met = transaction.rows("error_history", error_id=error_id, runs=runs)
+    return ErrorHistory(
+        error=rows.error_of(error["error"]),
+        meetings=tuple(
+            Meeting(row["trajectory_id"], row["repo"], TaskType(row["task_type"]), row["message"])
+            for row in met
+        ),
+        clearances=tuple(one for row in met for one in _clearances(row, error_id)),
+    )
+
+
+def prune_failed_fragments(transaction: Transaction, error_ids: Sequence[str], keep: int) -> int:
+    """Delete failed attempts at each of these errors beyond the newest *keep*; how many."""
+    begin_change(transaction)
+    often = {row["id"] for row in transaction.rows("errors_often_failed", ids=error_ids, keep=keep)}
+    return sum(_prune(transaction, error, keep) for error in error_ids if error in often)
+
+
+def _prune(transaction: Transaction, error_id: str, keep: int) -> int:
+    found = transaction.rows("failed_fragments", error_id=error_id, keep=keep)
+    if found:
+        runs = sorted({row["trajectory_id"] for row in found})
+        transaction.rows("clear_spaces", ids=runs)
+        transaction.rows("remove_fragments", ids=sorted(row["id"] for row in found))
+        files = sorted({(row["repo"], name) for row in found for name in row["files"]})
+        transaction.write(
+            "remove_untouched_files", [{"repo": repo, "name": name} for repo, name in files]
+        )
+        note_change(transaction, revisions=1)
+    return len(found)
+
+
+def _clearances(row: Row, error_id: str) -> Iterator[Clearance]:
+    for fragment, edge in sorted(row["cleared"], key=_place):
+        yield Clearance(
+            recovered=rows.recovered_of(edge, fragment, error_id),
+            trajectory_id=row["trajectory_id"],
+            repo=row["repo"],
+            task_type=TaskType(row["task_type"]),
+            outcome=Outcome(row["outcome"]),
+            seen_at=rows.time_of(row["seen_at"]),
+        )
+
+
+def _place(cleared: tuple[str, Row]) -> tuple[int, str]:
+    fragment, edge = cleared
+    return edge["error_step"], fragment

@@ -1,0 +1,90 @@
+// What has yet to be consolidated, and who is at it.
+
+// name: learned_since_consolidation
+MATCH (m:Memory {tenant: $tenant})
+MATCH (t:Trajectory {tenant: $tenant})
+WHERE t.revision > m.consolidated
+RETURN count(t) AS trajectories
+
+// name: lease
+// Who is at it until when; asked for while the memory is locked.
+MATCH (m:Memory {tenant: $tenant})
+RETURN m.lease_holder AS holder, m.lease_until AS until
+
+// name: take_lease
+MATCH (m:Memory {tenant: $tenant})
+SET m.lease_holder = $holder, m.lease_until = $until
+
+// name: return_lease
+MATCH (m:Memory {tenant: $tenant})
+WHERE m.lease_holder = $holder
+REMOVE m.lease_holder
+
+// name: revisions
+// How far the memory has come, and how far it is consolidated.
+MATCH (m:Memory {tenant: $tenant})
+RETURN m.revision AS revision, m.consolidated AS consolidated
+
+// name: changed_since
+// How many runs were learned or updated after a revision, and which errors they met.
+MATCH (t:Trajectory {tenant: $tenant})
+WHERE t.revision > $revision
+RETURN count(t) AS trajectories
+
+// name: errors_met_since
+MATCH (t:Trajectory {tenant: $tenant})
+WHERE t.revision > $revision
+MATCH (t)-[:MET]->(e:ErrorPattern)
+RETURN DISTINCT e.id AS id
+
+// name: stale_errors
+MATCH (s:StaleError {tenant: $tenant})
+WHERE s.revision > $revision
+RETURN s.id AS id
+
+// name: mark_consolidated
+MATCH (m:Memory {tenant: $tenant})
+SET m.consolidated = $revision
+
+// name: remove_stale
+MATCH (s:StaleError {tenant: $tenant})
+WHERE s.revision <= $revision
+DELETE s
+
+// name: error_history
+// How the newest runs that met an error went with it.
+MATCH (e:ErrorPattern {tenant: $tenant, id: $error_id})<-[m:MET]-(t:Trajectory)
+WITH e, m, t ORDER BY m.seen_at DESC, t.id LIMIT $runs
+RETURN t.id AS trajectory_id, t.repo AS repo, t.task_type AS task_type, t.outcome AS outcome,
+    t.seen_at AS seen_at, m.context AS message,
+    COLLECT {
+        MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)-[r:RECOVERED]->(e)
+        RETURN [f.id, r {.error_step, .cleared_step, .message, .location, .what, .actions,
+            .verified, .workaround}]
+    } AS cleared
+
+// name: error_pattern
+MATCH (e:ErrorPattern {tenant: $tenant, id: $error_id})
+RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error
+
+// name: errors_often_failed
+// Errors at which more attempts failed than are kept.
+UNWIND $ids AS id
+MATCH (e:ErrorPattern {tenant: $tenant, id: id})
+WHERE COUNT { (e)<-[:CAUSED_ERROR]-(:Fragment {fragment_type: 'failed_attempt'}) } > $keep
+RETURN id
+
+// name: failed_fragments
+// Failed attempts at an error beyond the newest; none that cleared an error.
+MATCH (:ErrorPattern {tenant: $tenant, id: $error_id})
+    <-[:CAUSED_ERROR]-(f:Fragment {fragment_type: 'failed_attempt'})
+WHERE NOT EXISTS { (f)-[:RECOVERED]->() }
+WITH f ORDER BY f.seen_at DESC, f.id SKIP $keep
+RETURN f.id AS id, f.trajectory_id AS trajectory_id, f.repo AS repo,
+    COLLECT { MATCH (f)-[:TOUCHED]->(file:File) RETURN file.name } AS files
+
+// name: clear_spaces
+// Let runs be embedded anew: they have other fragments by now.
+UNWIND $ids AS id
+MATCH (t:Trajectory {tenant: $tenant, id: id})
+SET t.spaces = []
