@@ -66,7 +66,7 @@ class ReferenceMemory(ReferenceStore):
     def replace_bundle(self, bundle: Bundle) -> None:
         if bundle.trajectory.id in self.bundles:
             self.revision += 1
-            self._take_away({bundle.trajectory.id})
+            self._take_away({bundle.trajectory.id}, {error.id for error in bundle.errors})
         super().replace_bundle(bundle)
         self.revision += 1
         self.changed[bundle.trajectory.id] = self.revision
@@ -74,11 +74,11 @@ class ReferenceMemory(ReferenceStore):
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         known = {*trajectory_ids} & self.bundles.keys()
         self.revision += bool(known)
-        self._take_away(known)
+        self._take_away(known, set())
         return super().forget(known)
 
-    def _take_away(self, runs: set[str]) -> None:
-        """What was derived from *runs*, and edges of errors that no other run has met."""
+    def _take_away(self, runs: set[str], met_again: set[str]) -> None:
+        """What was derived from *runs*, and edges of errors that no run will have met."""
         gone = [bundle for run, bundle in self.bundles.items() if run in runs]
         stay = [bundle for run, bundle in self.bundles.items() if run not in runs]
         met = {error.id for bundle in gone for error in bundle.errors}
@@ -87,7 +87,7 @@ class ReferenceMemory(ReferenceStore):
         derived = self._where(lambda one: any(s.trajectory_id in runs for s in one.sources))
         self._remove(one.id for one in derived)
         self._unlink({fragment.id for bundle in gone for fragment in bundle.fragments})
-        met -= {error.id for bundle in stay for error in bundle.errors}
+        met -= met_again | {error.id for bundle in stay for error in bundle.errors}
         self._drop_edges(lambda edge: edge.error_id in met)
 
     def learned_since_consolidation(self) -> int:

@@ -40,9 +40,10 @@ def replace(connection: Connection, tenant: int, bundle: Bundle, raw: bytes) -> 
     key = runs.key_of(connection, tenant, bundle.trajectory.id)
     if known is None or key is None:
         raise StoreError(f"no run {bundle.trajectory.id} to replace; learn it first")
-    runs.remove(connection, tenant, new_revision(connection, tenant, removing=True), [key])
+    revision = new_revision(connection, tenant, removing=True)
+    errors = runs.remove(connection, tenant, revision, [key])
     insert(connection, tenant, _with_history(bundle, known), raw)
-    runs.remove_unused_places(connection, tenant)
+    runs.tidy(connection, tenant, errors)
 
 
 def _with_history(bundle: Bundle, known: Trajectory) -> Bundle:

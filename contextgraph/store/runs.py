@@ -129,23 +129,33 @@ def forget(connection: Connection, tenant: int, trajectory_ids: Iterable[str]) -
         for key in known:
             items = [row[0] for row in _fragment_rows(connection, "id", key)]
             exposures.remove(connection, tenant, items)
-        remove(connection, tenant, revision, known)
-        remove_unused_places(connection, tenant)
+        tidy(connection, tenant, remove(connection, tenant, revision, known))
         for table in ("trajectory", "recovered"):
             full_text.compact(connection, table)
     return len(known)
 
 
-def remove(connection: Connection, tenant: int, revision: int, keys: Sequence[int]) -> None:
-    """Delete all rows of the runs with these *keys*, and errors that only they had met."""
+def remove(connection: Connection, tenant: int, revision: int, keys: Sequence[int]) -> list[int]:
+    """Delete all rows of the runs with these *keys*; the keys of the errors that they had met."""
     methodologies.remove_of_runs(connection, tenant, keys)
+    errors = connection.execute(
+        "SELECT DISTINCT error FROM met WHERE trajectory IN (SELECT value FROM json_each(?))",
+        (str(list(keys)),),
+    ).fetchall()
     for key in keys:
         _remove(connection, Run(tenant, 0, key, 0))
         connection.execute("INSERT INTO removal VALUES (?, ?, ?)", (key, tenant, revision))
+    return [row[0] for row in errors]
+
+
+def tidy(connection: Connection, tenant: int, errors: Sequence[int]) -> None:
+    """Delete those *errors* and names of repositories that no run has any more."""
+    for error in errors:
+        _remove_unmet(connection, tenant, error)
+    _remove_unused_places(connection, tenant)
 
 
 def _remove(connection: Connection, run: Run) -> None:
-    errors = connection.execute("SELECT error FROM met WHERE trajectory = ?", (run.key,)).fetchall()
     full_text.remove_text(connection, "recovered", run.first, run.last)
     full_text.remove_text(connection, "trajectory", run.key, run.key)
     for table, column in _ROWS_OF_A_RUN:
@@ -155,8 +165,6 @@ def _remove(connection: Connection, run: Run) -> None:
     for table in ("met", "raw", "vectors"):
         connection.execute(f"DELETE FROM {table} WHERE trajectory = ?", (run.key,))
     connection.execute("DELETE FROM trajectory WHERE key = ?", (run.key,))
-    for (error,) in errors:
-        _remove_unmet(connection, run.tenant, error)
 
 
 def _remove_unmet(connection: Connection, tenant: int, error: int) -> None:
@@ -172,8 +180,7 @@ def _remove_unmet(connection: Connection, tenant: int, error: int) -> None:
         )
 
 
-def remove_unused_places(connection: Connection, tenant: int) -> None:
-    """Delete the names of repositories that no run has any more."""
+def _remove_unused_places(connection: Connection, tenant: int) -> None:
     connection.execute(
         "DELETE FROM place WHERE tenant = ? AND NOT EXISTS "
         "(SELECT 1 FROM trajectory WHERE place = place.key)",

@@ -35,6 +35,9 @@ FOR (n:ShownItem) REQUIRE (n.tenant, n.id) IS UNIQUE;
 CREATE CONSTRAINT stale_error_id IF NOT EXISTS
 FOR (n:StaleError) REQUIRE (n.tenant, n.id) IS UNIQUE;
 
+CREATE CONSTRAINT stale_repo_name IF NOT EXISTS
+FOR (n:StaleRepo) REQUIRE (n.tenant, n.repo) IS UNIQUE;
+
 CREATE CONSTRAINT space_name IF NOT EXISTS
 FOR (n:Space) REQUIRE (n.tenant, n.name) IS UNIQUE;
 
@@ -46,6 +49,9 @@ FOR (n:Methodology) ON (n.tenant, n.error_id);
 
 CREATE RANGE INDEX methodology_superseded IF NOT EXISTS
 FOR (n:Methodology) ON (n.tenant, n.superseded_by);
+
+CREATE RANGE INDEX similar_to IF NOT EXISTS
+FOR ()-[r:SIMILAR_TO]-() ON (r.tenant);
 
 // Runs: what consolidation has yet to look at, and the order of `trajectories_for_task`.
 CREATE RANGE INDEX trajectory_revision IF NOT EXISTS

@@ -26,10 +26,10 @@ MATCH (m:Memory {tenant: $tenant})
 RETURN m.revision AS revision, m.consolidated AS consolidated
 
 // name: changed_since
-// How many runs were learned or updated after a revision, and which errors they met.
+// How many runs were learned or updated after a revision, and in which repositories.
 MATCH (t:Trajectory {tenant: $tenant})
 WHERE t.revision > $revision
-RETURN count(t) AS trajectories
+RETURN count(t) AS trajectories, collect(DISTINCT t.repo) AS repos
 
 // name: errors_met_since
 MATCH (t:Trajectory {tenant: $tenant})
@@ -42,13 +42,18 @@ MATCH (s:StaleError {tenant: $tenant})
 WHERE s.revision > $revision
 RETURN s.id AS id
 
+// name: stale_repos
+MATCH (s:StaleRepo {tenant: $tenant})
+WHERE s.revision > $revision
+RETURN s.repo AS repo
+
 // name: mark_consolidated
 MATCH (m:Memory {tenant: $tenant})
 SET m.consolidated = $revision
 
 // name: remove_stale
-MATCH (s:StaleError {tenant: $tenant})
-WHERE s.revision <= $revision
+MATCH (s:StaleError|StaleRepo)
+WHERE s.tenant = $tenant AND s.revision <= $revision
 DELETE s
 
 // name: error_history
@@ -62,6 +67,21 @@ RETURN t.id AS trajectory_id, t.repo AS repo, t.task_type AS task_type, t.outcom
         RETURN [f.id, r {.error_step, .cleared_step, .message, .location, .what, .actions,
             .verified, .workaround}]
     } AS cleared
+ORDER BY m.seen_at DESC, t.id
+
+// name: repo_history
+// The newest runs of a repository, with what they did where they met no error.
+MATCH (t:Trajectory {tenant: $tenant, repo: $repo})
+WITH t ORDER BY t.seen_at DESC, t.id LIMIT $runs
+RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory,
+    COLLECT {
+        MATCH (t)-[has:HAS_FRAGMENT]->(f:Fragment {outcome: 'completed'})
+        RETURN f {.id, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome,
+            .description, .action_sequence, .files, .open_file, .repo, .task_type,
+            order: has.order} ORDER BY has.order, f.id
+    } AS fragments
+ORDER BY t.seen_at DESC, t.id
 
 // name: error_pattern
 MATCH (e:ErrorPattern {tenant: $tenant, id: $error_id})

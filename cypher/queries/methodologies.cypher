@@ -11,6 +11,29 @@ WHERE m.status <> 'retired' AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $re
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
 RETURN m AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
+ORDER BY m.repo IS NULL, m.support DESC, m.id
+
+// name: methodologies_for_task
+// Those of no error, for one type of task or all, in the same order.
+MATCH (m:Methodology {tenant: $tenant, error_id: ''})
+WHERE m.status <> 'retired' AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $repo)
+    AND ($task_type IS NULL OR m.task_type IS NULL OR m.task_type = $task_type)
+    AND NOT EXISTS {
+        (m)-[:DERIVED_FROM]->(f:Fragment)
+        WHERE f.seen_at > $as_of OR f.instance_id IN $excluded
+    }
+WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
+RETURN m AS methodology,
+    COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
+ORDER BY m.repo IS NULL, m.support DESC, m.id
+
+// name: methodologies_of_repo
+// Those of no error that are of a repository.
+MATCH (m:Methodology {tenant: $tenant, error_id: ''})
+WHERE m.repo = $repo
+RETURN m AS methodology,
+    COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
+ORDER BY m.id
 
 // name: methodologies_of
 UNWIND $ids AS id
@@ -121,7 +144,8 @@ DELETE s
 UNWIND $rows AS row
 MATCH (f:Fragment {tenant: $tenant, id: row.fragment})
 MATCH (r:Fragment {tenant: $tenant, id: row.representative})
-CREATE (f)-[:SIMILAR_TO {error_id: row.error_id, weight: row.weight}]->(r)
+CREATE (f)-[s:SIMILAR_TO {tenant: $tenant}]->(r)
+SET s.error_id = row.error_id, s.weight = row.weight
 
 // name: orphans
 // Methodologies that no fragment supports, tombstones excepted.
@@ -133,7 +157,8 @@ RETURN m.id AS id
 // Methodologies with all that they had superseded.
 UNWIND $ids AS id
 MATCH (:Methodology {tenant: $tenant, id: id})-[:SUPERSEDES*0..]->(gone:Methodology)
-RETURN DISTINCT gone.id AS id, gone.error_id AS error_id, gone.superseded_by AS superseded_by
+RETURN DISTINCT gone.id AS id, gone.error_id AS error_id, gone.repo AS repo,
+    gone.superseded_by AS superseded_by
 
 // name: remove_methodologies
 UNWIND $ids AS id
@@ -151,6 +176,16 @@ RETURN DISTINCT m.id AS id
 UNWIND $ids AS id
 MATCH (:Trajectory {tenant: $tenant, id: id})-[:MET]->(e:ErrorPattern)
 RETURN DISTINCT e.id AS id
+
+// name: repos_of_runs
+UNWIND $ids AS id
+MATCH (t:Trajectory {tenant: $tenant, id: id})
+RETURN DISTINCT t.repo AS repo
+
+// name: mark_stale_repos
+UNWIND $repos AS repo
+MERGE (s:StaleRepo {tenant: $tenant, repo: repo})
+SET s.name = repo, s.revision = $revision
 
 // name: mark_stale
 // Errors to look at again although no run that met them was learned since.

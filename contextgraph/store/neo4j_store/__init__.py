@@ -19,6 +19,7 @@ from contextgraph.model import (
     Phase,
     RawTrajectory,
     RecoveryCandidate,
+    RepoHistory,
     ResolvedBy,
     Scope,
     SignatureLevel,
@@ -191,6 +192,14 @@ class Neo4jStore:
     ) -> Sequence[Methodology]:
         return self._connection.read(abstracted.methodologies_for_error, signature, scope, limit)
 
+    def methodologies_for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        return self._connection.read(abstracted.methodologies_for_task, task_type, scope, limit)
+
+    def methodologies_of_repo(self, repo: str) -> Sequence[Methodology]:
+        return self._connection.read(abstracted.methodologies_of_repo, repo)
+
     def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
         return self._connection.read(abstracted.methodologies_of, ids)
 
@@ -220,6 +229,9 @@ class Neo4jStore:
 
     def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
         return self._connection.read(consolidations.error_history, error_id, runs)
+
+    def repo_history(self, repo: str, runs: int) -> RepoHistory | None:
+        return self._connection.read(consolidations.repo_history, repo, runs)
 
     def put_methodologies(
         self,

@@ -8,6 +8,8 @@ from contextgraph.model import (
     ErrorHistory,
     Meeting,
     Outcome,
+    PastRun,
+    RepoHistory,
     TaskType,
     Unconsolidated,
 )
@@ -51,10 +53,13 @@ def unconsolidated(transaction: Transaction, after: int | None) -> Unconsolidate
     changed = transaction.row("changed_since", revision=since)
     met = transaction.rows("errors_met_since", revision=since)
     stale = transaction.rows("stale_errors", revision=-1 if after is None else after)
+    repos = transaction.rows("stale_repos", revision=-1 if after is None else after)
+    named = {*(changed["repos"] if changed else ()), *(row["repo"] for row in repos)}
     return Unconsolidated(
         revision=revision,
         trajectories=changed["trajectories"] if changed else 0,
         error_ids=tuple(sorted({row["id"] for row in (*met, *stale)})),
+        repos=tuple(sorted(named - {""})),
     )
 
 
@@ -79,6 +84,18 @@ def error_history(transaction: Transaction, error_id: str, runs: int) -> ErrorHi
         ),
         clearances=tuple(one for row in met for one in _clearances(row, error_id)),
     )
+
+
+def repo_history(transaction: Transaction, repo: str, runs: int) -> RepoHistory | None:
+    """How the newest *runs* of a repository went where they met no error."""
+    found = transaction.rows("repo_history", repo=repo, runs=runs)
+    past = tuple(
+        PastRun(
+            rows.trajectory_of(row["trajectory"]), tuple(map(rows.fragment_of, row["fragments"]))
+        )
+        for row in found
+    )
+    return RepoHistory(repo, past) if past else None
 
 
 def prune_failed_fragments(transaction: Transaction, error_ids: Sequence[str], keep: int) -> int:

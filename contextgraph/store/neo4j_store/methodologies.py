@@ -7,6 +7,7 @@ from contextgraph.model import (
     ErrorSignature,
     Methodology,
     MethodologyStatus,
+    Phase,
     ResolvedBy,
     Scope,
     SimilarTo,
@@ -40,6 +41,24 @@ def methodologies_for_error(
         **rows.scope_parameters(scope),
     )
     return [_value(row) for row in found]
+
+
+def methodologies_for_task(
+    transaction: Transaction, task_type: TaskType | None, scope: Scope, limit: int
+) -> list[Methodology]:
+    """Those of no error for this type of task, in the order of the port."""
+    found = transaction.rows(
+        "methodologies_for_task",
+        task_type=task_type.value if task_type else None,
+        limit=max(0, limit),
+        **rows.scope_parameters(scope),
+    )
+    return [_value(row) for row in found]
+
+
+def methodologies_of_repo(transaction: Transaction, repo: str) -> list[Methodology]:
+    """Those of no error that are of this repository, by id; tombstones as well."""
+    return [_value(row) for row in transaction.rows("methodologies_of_repo", repo=repo)]
 
 
 def methodologies_of(transaction: Transaction, ids: Sequence[str]) -> list[Methodology]:
@@ -196,6 +215,7 @@ def _row(value: Methodology) -> Parameters:
         "failure_count": value.failure_count,
         "last_used": None if value.last_used is None else rows.moment(value.last_used),
         "superseded_by": value.superseded_by,
+        "phase": value.phase.value if value.phase else None,
     }
 
 
@@ -206,7 +226,7 @@ def _value(row: Row) -> Methodology:
 
 def methodology_of(node: Row, sources: Sequence[Sequence[str]]) -> Methodology:
     """The value of the properties of a node, and of (run, fragment) of its sources."""
-    task_type, last_used = node.get("task_type"), node.get("last_used")
+    task_type, last_used, phase = node.get("task_type"), node.get("last_used"), node.get("phase")
     return Methodology(
         id=node["id"],
         error_id=node["error_id"],
@@ -228,4 +248,5 @@ def methodology_of(node: Row, sources: Sequence[Sequence[str]]) -> Methodology:
         last_used=None if last_used is None else rows.time_of(last_used),
         sources=tuple(sorted(Source(run, fragment) for run, fragment in sources)),
         superseded_by=node.get("superseded_by"),
+        phase=None if phase is None else Phase(phase),
     )
