@@ -58,11 +58,12 @@ class MethodologyHit:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one channel found, best first."""
+    """What one channel found, best first; *degraded* says what it could not do, and why."""
 
     recoveries: tuple[RecoveryHit, ...] = ()
     cases: tuple[CaseHit, ...] = ()
     methodologies: tuple[MethodologyHit, ...] = ()
+    degraded: str = ""
 
 
 Channel = Callable[[Query, RetrievalStore], Findings]

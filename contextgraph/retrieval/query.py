@@ -62,7 +62,7 @@ def query_of(
         task_type=task_type_of(state.task_description) if task_words else None,
         task_words=task_words,
         error_words=error_words,
-        weights=_weights({word: asked[word] for word in task_words}, store),
+        weights=weights_of({word: asked[word] for word in task_words}, store),
         scopes=(Scope(state.repo, exclude_instances, as_of), everywhere)
         if state.repo
         else (everywhere,),
@@ -70,7 +70,7 @@ def query_of(
     )
 
 
-def _weights(asked: Mapping[str, int], store: RetrievalStore) -> dict[str, float]:
+def weights_of(asked: Mapping[str, int], store: RetrievalStore) -> dict[str, float]:
     """BM25's inverse document frequency, ln(1 + (N - n + 0.5) / (n + 0.5)), times 1 + ln(count)."""
     if not asked:
         return {}

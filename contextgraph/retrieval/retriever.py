@@ -104,4 +104,7 @@ class MemoryRetriever:
                 raise
             except ContextGraphError as error:
                 degraded.append(f"{name}: {error}")
+            else:
+                if found[name].degraded:
+                    degraded.append(f"{name}: {found[name].degraded}")
         return found, tuple(degraded)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from contextgraph.errors import SpaceMismatchError
+from contextgraph.errors import EmbeddingError, SpaceMismatchError
 from contextgraph.model import Near, RecoveryCandidate
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import Embedder, RetrievalStore
@@ -15,6 +15,7 @@ from contextgraph.retrieval.findings import (
     recovery_hit,
 )
 from contextgraph.retrieval.gate import CONSERVATIVE
+from contextgraph.retrieval.in_words import alike_in_words
 from contextgraph.retrieval.query import Query
 from contextgraph.vectors import Vector, cosines
 
@@ -27,8 +28,15 @@ Item = TypeVar("Item")
 def by_semantic(query: Query, store: RetrievalStore) -> Findings:
     """Past runs of a task like this one, and recoveries in fragments like this moment.
 
-    Nothing while the memory has no space. Raises `EmbeddingError` where the embedder does.
+    Nothing while the memory has no space. Where the embedder fails, words are compared.
     """
+    try:
+        return _found_or_again(query, store)
+    except EmbeddingError as error:
+        return alike_in_words(query, store, str(error))
+
+
+def _found_or_again(query: Query, store: RetrievalStore) -> Findings:
     try:
         return _found(query, store)
     except SpaceMismatchError:  # the memory was switched over just now: once more

@@ -121,7 +121,18 @@ def test_an_embedder_that_fails_is_named_and_the_others_answer(memory: AgentMemo
     retriever = MemoryRetriever(memory.store, embedder=Failing)
     context = retriever.retrieve(State(task_description=TOPICS[0], repo="ada/engine"))
     assert context.similar_cases
-    assert context.degraded == ("semantic: made/far@2 does not answer",)
+    (degraded,) = context.degraded
+    assert degraded.startswith("semantic: made/far@2 does not answer; words are compared")
+
+
+def test_while_nothing_can_be_embedded_words_stand_in_for_vectors(memory: AgentMemory) -> None:
+    learn(memory, range(8))
+    asked = State(task_description="sessions of the cache are stale", repo="ada/engine")
+    found = MemoryRetriever(memory.store, embedder=Failing).by_semantic(asked)
+    assert {case.instance_id.split("-")[1] for case in found.similar_cases} <= set("0246")
+    assert found.similar_cases
+    elsewhere = replace(asked, repo="ada/other")
+    assert not MemoryRetriever(memory.store, embedder=Failing).by_semantic(elsewhere)
 
 
 def test_a_space_without_its_embedder_is_said_to_be_so(memory: AgentMemory) -> None:
