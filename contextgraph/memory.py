@@ -1,7 +1,7 @@
 """The façade: what an agent loop, a batch job or an entrance calls."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
@@ -22,7 +22,6 @@ from contextgraph.model import (
     MemoryContext,
     RawTrajectory,
     State,
-    Usage,
 )
 from contextgraph.ports import GraphStore
 from contextgraph.retrieval import MAX_TOKENS, render
@@ -97,7 +96,6 @@ class AgentMemory:
         self.stats = parts.stats
         self.consolidator = parts.consolidator
         self.spaces = parts.spaces
-        self._ledger = parts.ledger
         self._routine = Routine(parts.consolidator)
         self._now = parts.now
         # A memory that is only read keeps no note of what it showed.
@@ -161,10 +159,6 @@ class AgentMemory:
         until when another process is at work on the memory. Raises `EmbeddingError`.
         """
         return self.spaces.reembed(embedder, progress, waiting)
-
-    def get_usage(self) -> Mapping[str, Usage]:
-        """Space -> what its model took for this memory, from this machine."""
-        return self._ledger.totals()
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         """Remove runs and what only they taught; returns how many of them were known."""

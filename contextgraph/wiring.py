@@ -36,7 +36,6 @@ class Parts:
     stats: StatisticsEngine
     consolidator: MemoryConsolidator
     spaces: SpaceKeeper
-    ledger: Ledger
     now: Callable[[], datetime]
     read_only: bool = False
 
@@ -60,12 +59,11 @@ def build(
         writer=MemoryWriter(store, now, partial(embedded, source=learning)),
         retriever=MemoryRetriever(store, embedder=asking),
         loop_detector=LoopDetector(store, MemoryRetriever(store, {"error": CHANNELS["error"]})),
-        stats=StatisticsEngine(store),
+        stats=StatisticsEngine(store, ledger.totals),
         consolidator=MemoryConsolidator(
             store, TemplateSummarizer(), now, ConsolidationPolicy(), learning
         ),
         spaces=SpaceKeeper(store, catalogue, settings.embedder, asking, now),
-        ledger=ledger,
         now=now,
         read_only=read_only,
     )

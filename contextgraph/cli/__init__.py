@@ -15,6 +15,7 @@ from contextgraph.cli import (
     keeping,
     learning,
     reading,
+    reembedding,
     replaying,
     telling,
 )
@@ -45,6 +46,7 @@ for command in (
     explaining.explain,
     keeping.rebuild,
     keeping.migrate,
+    reembedding.reembed,
     keeping.forget,
 ):
     app.command()(command)

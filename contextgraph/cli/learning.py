@@ -1,12 +1,21 @@
 """``contextgraph learn``: from files of finished runs into the memory."""
 
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import AsJson, Paths, Store, Tenant, open_memory
+from contextgraph.cli.options import (
+    AsJson,
+    Embedder,
+    MaxCost,
+    Paths,
+    Store,
+    Tenant,
+    open_memory,
+)
 from contextgraph.cli.output import complain, emit
 
 if TYPE_CHECKING:
@@ -14,7 +23,7 @@ if TYPE_CHECKING:
     from contextgraph.cli.progress import Progress
     from contextgraph.errors import ReadError
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import Json
+    from contextgraph.model import Json, LearnReceipt
 
 
 def learn(
@@ -28,6 +37,8 @@ def learn(
             show_default=False,
         ),
     ] = None,
+    embedder: Embedder = None,
+    max_cost: MaxCost = None,
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
@@ -50,23 +61,41 @@ def learn(
     progress = Progress(lambda: size_of(paths))
     on_failure = _emit_failure if as_json else None
     intake = Intake(paths, outcomes, on_failure, progress.advance)
-    counts: Counter[str] = Counter()
+    done = _Done()
     try:
-        with open_memory(store, tenant) as memory, memory.batch(), progress:
-            _learn_all(memory, intake, counts, progress, as_json=as_json)
+        with open_memory(store, tenant, embedder=embedder, max_cost=max_cost) as memory:
+            with memory.batch(), progress:
+                _learn_all(memory, intake, done, progress, as_json=as_json)
+            _remark(memory, done)
     except KeyboardInterrupt:
-        stored = counts.total()
+        stored = done.counts.total()
         complain(f"interrupted; {stored} trajectories are stored, the same command goes on there")
         raise
     finally:
-        _conclude(counts, intake, as_json=as_json)
+        _conclude(done, intake, as_json=as_json)
     raise typer.Exit(intake.exit_code)
+
+
+@dataclass(slots=True)
+class _Done:
+    """What was learned so far, what its vectors took, and why some were not made."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    tokens: int = 0
+    cost: float = 0.0
+    reason: str = ""
+
+    def add(self, receipt: "LearnReceipt") -> None:
+        self.counts[receipt.status] += 1
+        self.tokens += receipt.usage.tokens
+        self.cost += receipt.usage.cost
+        self.reason = receipt.not_embedded or self.reason
 
 
 def _learn_all(
     memory: "AgentMemory",
     intake: "Intake",
-    counts: Counter[str],
+    done: _Done,
     progress: "Progress",
     *,
     as_json: bool,
@@ -77,10 +106,23 @@ def _learn_all(
     for raw in intake:
         with finishing():
             receipt = memory.learn(raw)
-            counts[receipt.status] += 1
+            done.add(receipt)
             if as_json:
                 emit(learned_record(raw, receipt))
-        progress.count(counts.total())
+        progress.count(done.counts.total())
+
+
+def _remark(memory: "AgentMemory", done: _Done) -> None:
+    """Say what a user would not expect of the vectors."""
+    waiting = memory.spaces.waiting() if done.reason else 0
+    if waiting:
+        complain(
+            f"{waiting} runs are learned and wait to be embedded, by the next consolidation or "
+            f"`contextgraph reembed`: {done.reason}"
+        )
+    remark = memory.spaces.remark()
+    if remark:
+        complain(remark)
 
 
 def _emit_failure(error: "ReadError") -> None:
@@ -89,12 +131,14 @@ def _emit_failure(error: "ReadError") -> None:
     emit(failed_record(error))
 
 
-def _conclude(counts: Counter[str], intake: "Intake", *, as_json: bool) -> None:
+def _conclude(done: _Done, intake: "Intake", *, as_json: bool) -> None:
     from contextgraph.model import LearnStatus
 
+    counts = done.counts
     if as_json:
         summary: dict[str, Json] = {str(status): counts[status] for status in LearnStatus}
         summary |= {"failed": intake.failed, "seconds": round(intake.seconds, 3)}
+        summary |= {"tokens": done.tokens, "cost": round(done.cost, 6)}
         emit({"summary": summary})
     elif counts or intake.failed:
         from contextgraph.cli.tables import show_learned

@@ -26,6 +26,25 @@ Tenant = Annotated[
         show_default="default",
     ),
 ]
+Embedder = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        metavar="NAME",
+        help="tfidf, local, local/FOLDER or openai/MODEL (or CONTEXTGRAPH_EMBEDDER).",
+        show_default="what the memory has",
+    ),
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        "--max-cost",
+        metavar="DOLLARS",
+        min=0,
+        help="Spend no more on models (or CONTEXTGRAPH_MAX_COST).",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Paths = Annotated[
     list[str],
@@ -37,8 +56,17 @@ Paths = Annotated[
 ]
 
 
-def open_memory(store: str | None, tenant: str | None, *, read_only: bool = False) -> "AgentMemory":
+def open_memory(
+    store: str | None,
+    tenant: str | None,
+    *,
+    read_only: bool = False,
+    embedder: str | None = None,
+    max_cost: float | None = None,
+) -> "AgentMemory":
     """The memory that the options name; with *read_only* it must exist already."""
     from contextgraph.memory import AgentMemory
 
-    return AgentMemory.open(store or "", tenant=tenant, read_only=read_only)
+    return AgentMemory.open(
+        store or "", tenant=tenant, read_only=read_only, embedder=embedder, max_cost=max_cost
+    )

@@ -31,6 +31,9 @@ def receipt_record(receipt: LearnReceipt) -> dict[str, Json]:
         "fragments": receipt.fragments,
         "error_patterns": receipt.error_patterns,
         "to_embed": receipt.to_embed,
+        "not_embedded": receipt.not_embedded or None,
+        "tokens": receipt.usage.tokens,
+        "cost": round(receipt.usage.cost, 6),
         "error": None,
     }
 
@@ -138,6 +141,10 @@ def stats_record(
         "transitions": {error: dict(nexts) for error, nexts in stats.transitions.items()},
         "common_mistakes": common,
         "failure_patterns": patterns,
+        "usage": {
+            space: {"requests": used.requests, "tokens": used.tokens, "cost": round(used.cost, 6)}
+            for space, used in stats.usage.items()
+        },
         "plots": [str(file) for file in plots],
     }
 

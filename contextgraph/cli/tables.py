@@ -45,6 +45,13 @@ def show_stats(stats: MemoryStats, top: int) -> None:
         [(f"{count:,}", error, _followers(stats, error)) for error, count in frequent],
     )
     _show_patterns(console, "What goes wrong, and what prevented it", stats.failure_patterns[:top])
+    rows = [
+        (space, f"{used.requests:,}", f"{used.tokens:,}", f"${used.cost:.4f}")
+        for space, used in stats.usage.items()
+    ]
+    if rows:
+        columns = ("space", "requests", "tokens", "cost")
+        _table(console, "What its vectors took, from this machine", columns, rows)
 
 
 def show_mistakes(

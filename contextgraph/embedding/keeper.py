@@ -96,6 +96,16 @@ class SpaceKeeper:
         assert active is not None  # it was switched over to just now
         return Reembedding(active, done, usage)
 
+    def waiting(self) -> int:
+        """How many runs have no vectors in the space that answers."""
+        active = self._store.active_space()
+        if active is None:
+            return 0
+        count, after = 0, ""
+        while found := self._store.texts_to_embed(_RUNS_AT_ONCE, active.name, after):
+            count, after = count + len(found), found[-1].trajectory_id
+        return count
+
     def remark(self) -> str:
         """What should be known about a configuration that is not the memory's; "" where it is."""
         active = self._store.active_space()

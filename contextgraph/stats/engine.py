@@ -10,6 +10,7 @@ from contextgraph.model import (
     MistakePattern,
     Scope,
     Trajectory,
+    Usage,
 )
 from contextgraph.stats.counting import CountingStore, told
 from contextgraph.stats.history import OutcomePeriod, outcomes_over_time
@@ -26,6 +27,7 @@ class MemoryStats:
 
     *transitions* gives, after an error type, the probability of each next one in the same run.
     *common_mistakes* is a function of a situation, see `StatisticsEngine.get_common_mistakes`.
+    *usage* is what models took for this memory, by space.
     """
 
     counts: MemoryCounts
@@ -33,6 +35,7 @@ class MemoryStats:
     transitions: Mapping[str, Mapping[str, float]]
     common_mistakes: Callable[[str], tuple[MistakePattern, ...]]
     failure_patterns: tuple[FailurePattern, ...]
+    usage: Mapping[str, Usage]
 
 
 class StatisticsEngine:
@@ -42,8 +45,11 @@ class StatisticsEngine:
     process or in another one.
     """
 
-    def __init__(self, store: CountingStore) -> None:
+    def __init__(
+        self, store: CountingStore, usage: Callable[[], Mapping[str, Usage]] = dict
+    ) -> None:
         self._store = store
+        self._usage = usage
 
     def get_stats(self) -> MemoryStats:
         """All of it."""
@@ -53,6 +59,7 @@ class StatisticsEngine:
             transitions=self.get_error_transitions(),
             common_mistakes=self.get_common_mistakes,
             failure_patterns=self.get_failure_patterns(),
+            usage=self._usage(),
         )
 
     def update_from_batch(self, trajectories: Iterable[Trajectory]) -> MemoryStats:

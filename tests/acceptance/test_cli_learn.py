@@ -53,7 +53,8 @@ def test_learning_prints_a_line_for_each_run_and_a_summary(tmp_path: Path, store
     assert [line["instance_id"] for line in lines] == ["acme__shop-1", "acme__shop-2"]
     assert all(line.keys() >= KEYS and line["status"] == "created" for line in lines)
     assert last["summary"].pop("seconds") >= 0
-    assert last == {"summary": {"created": 2, "unchanged": 0, "updated": 0, "failed": 0}}
+    counts = {"created": 2, "unchanged": 0, "updated": 0, "failed": 0}
+    assert last == {"summary": counts | {"tokens": 0, "cost": 0}}
 
 
 def test_learning_again_changes_nothing_and_says_so(tmp_path: Path, store: Path) -> None:
