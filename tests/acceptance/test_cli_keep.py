@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from contextgraph.store.schema import VERSION
 from tests.acceptance.command_line import Result, contextgraph, write_runs
 from tests.builders import recovering_run
 
@@ -89,13 +90,14 @@ def test_rebuilding_reads_every_stored_run_again(store: Path) -> None:
 def test_migrating_says_what_is_pending_before_it_is_done(tmp_path: Path) -> None:
     new = tmp_path / "new.db"
     planned = contextgraph("migrate", "--store", new, "--dry-run", "--json").records
-    assert planned == [{"migrations": ["schema 1", "schema 2"], "dry_run": True}]
+    names = [f"schema {version}" for version in range(1, VERSION + 1)]
+    assert planned == [{"migrations": names, "dry_run": True}]
     assert not new.exists()
 
     done = contextgraph("migrate", "--store", new)
     again = contextgraph("migrate", "--store", new)
 
-    assert done.out == "applied: schema 1\napplied: schema 2\n"
+    assert done.out == "".join(f"applied: {name}\n" for name in names)
     assert again.out == "the schema is up to date\n"
     assert trajectories(new) == 0
 
