@@ -304,6 +304,20 @@ FAILURES = [
         "tool: File already exists",
         None,
     ),
+    (
+        "str_replace_editor str_replace a.py",
+        "ERROR:\nParameter `old_str` is required for command: str_replace.",
+        Family.TOOL_USAGE,
+        "tool: Missing parameter",
+        None,
+    ),
+    (
+        "str_replace_editor show a.py",
+        "Parameter 'command' is expected to be one of ['view', 'create'].",
+        Family.TOOL_USAGE,
+        "tool: Invalid command",
+        None,
+    ),
     ("search_file x a.py", BEHIND_USAGE, Family.NOT_FOUND, "tool: File not found", None),
     ("open a.py 3", BEHIND_NOISE, Family.NOT_FOUND, "tool: File not found", None),
     ("./oven_test", GTEST, TEST, "test failure", "oven_test.cc:12"),
@@ -490,6 +504,11 @@ def test_the_flag_of_the_log_tells_of_a_failure():
 @pytest.mark.parametrize("command", ["grep -rn yeast oven", "diff a b", "cd x && git diff --quiet"])
 def test_exit_code_one_of_a_question_is_an_answer(command):
     assert recognise(Action("bash", command), "", exit_code=1) is None
+
+
+@pytest.mark.parametrize("command", ["cd test && python -c 'import oven'", "python find.py"])
+def test_exit_code_one_of_anything_else_is_a_failure(command):
+    assert recognise(Action("bash", command), "", exit_code=1) is not None
 
 
 def test_a_failure_before_a_pipe_is_seen_though_the_exit_code_is_zero():

@@ -54,7 +54,10 @@ _ANSWERS: tuple[Evidence, ...] = (timeout, refused_edit, tool_answer)
 _NO_ANSWER = ("[File: ", "Found ", "No matches found", "Traceback ", "Your command ran")
 
 # Exit codes that tell of an answer, not of a failure: nothing found, files differ, test is false.
-_ANSWERS_NO = re.compile(r"\b(?:[ef]?grep|rg|ag|diff|cmp|test|which|find|pgrep|type|command)\b|\[ ")
+_ANSWERS_NO = re.compile(
+    r"(?:^|[;&|(!\n])[ \t]*(?:(?:git|sudo|then|if|xargs(?: -\S+)*)[ \t]+)?"
+    r"(?:[ef]?grep|rg|ag|diff|cmp|test|which|find|pgrep|type|command|\[)(?:[ \t]|$)"
+)
 
 
 def recognise(

@@ -23,7 +23,12 @@ _OUT_OF_RANGE = re.compile(
 _IS_DIRECTORY = re.compile(r"Error: [^\n]{0,500} is a directory\. You can only open files[^\n]*")
 _TOOL_ERROR = re.compile(r"<tool_use_error>(?:Error: )?([^<\n]*)|<error>([^<\n]*)")
 _INVALID = re.compile(r"(?:ERROR:?\n?)?(?:Error: )?Invalid `?(\w+)`? parameter:?([^\n]*)")
-_MISSING_PARAMETER = re.compile(r"Parameter `(\w+)` is required[^\n]*|InputValidationError[^\n]*")
+_MISSING_PARAMETER = re.compile(
+    r"(?:ERROR:?\n?)?(Parameter `\w+` is required[^\n]*|InputValidationError[^\n]*)"
+)
+_WRONG_PARAMETER = re.compile(
+    r"(?:ERROR:?\n?)?(Parameter ['`](\w+)['`] is expected to be one of[^\n]*)"
+)
 _MISSING_PATH = re.compile(
     r"(?:The path [^\n]{0,500} does not exist|File does not exist|Path does not exist)[^\n]*"
 )
@@ -79,13 +84,14 @@ def _wrapped(head: str) -> Finding | None:
 
 def refused_parameter(head: str) -> Finding | None:
     """The parameter that a tool did not take."""
-    first = head.split("\n", 1)[0]
     if match := _INVALID.match(head):
         if "does not exist" in match[2]:
             return Finding(Family.NOT_FOUND, "tool: File not found", match.group())
         return Finding(Family.TOOL_USAGE, f"tool: Invalid {match[1]}", match.group())
     if match := _MISSING_PATH.match(head):
         return Finding(Family.NOT_FOUND, "tool: File not found", match.group())
-    if _MISSING_PARAMETER.match(head):
-        return Finding(Family.TOOL_USAGE, "tool: Missing parameter", first)
+    if match := _MISSING_PARAMETER.match(head):
+        return Finding(Family.TOOL_USAGE, "tool: Missing parameter", match[1])
+    if match := _WRONG_PARAMETER.match(head):
+        return Finding(Family.TOOL_USAGE, f"tool: Invalid {match[2]}", match[1])
     return None
