@@ -2,7 +2,7 @@
 
 import re
 
-_GIT_HEADER = re.compile(r"^diff --git (?:\"a/(.+?)\"|a/(.+?)) (?:\"b/(.+)\"|b/(.+))$")
+_GIT_HEADER = re.compile(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _NO_FILE = "/dev/null"
 

@@ -13,7 +13,8 @@ from contextgraph.trace.wording import one_line
 
 # What changes from run to run without meaning anything: addresses, places, durations, hashes.
 _VOLATILE = re.compile(
-    r"0x[0-9a-f]+|line \d+|\d+\.\d+ ?s(?:ec\w*)?\b|/tmp/[\w./-]+|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
+    r"0x[0-9a-f]+|line \d+|(?<!\d)\d++\.\d+ ?s(?:ec\w*)?\b|/tmp/[\w./-]+"
+    r"|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
 )
 _COMPARED = 4_000
 _JUST_FAILED = frozenset({"error", "failed", "failure", "fail", "exception"})

@@ -106,7 +106,7 @@ _IN_BODY = (
     _words(
         TaskType.BUG_FIX,
         3,
-        r"most_recent_call_last [a-z]\w+(?:error|exception):_\S",
+        r"most_recent_call_last [a-z]\w{1,80}(?:error|exception):_\S",
     ),
     _words(
         TaskType.BUG_FIX,

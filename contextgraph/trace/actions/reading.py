@@ -63,7 +63,7 @@ _TOOL_KINDS = {
     "submit": ActionKind.SUBMIT,
 }
 NEW_TEXT = ("new_str", "new_string", "file_text", "content", "new_text", "text")
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w++)\1[^\n]*\n")
 _PATH_ARGUMENTS = ("file_path", "path", "filename", "file", "notebook_path", "target_file")
 
 

@@ -33,11 +33,10 @@ _LINKER = re.compile(
     re.MULTILINE,
 )
 _GO = re.compile(r"^(?:vet: )?(?:\./)?([^\s:]+\.go):(\d+):\d+: ([^\n]*)", re.MULTILINE)
-_GO_UNDER_NAME = re.compile(r"^# \S+[^\n]*\n(?:\./)?([^\s:]+\.go):(\d+): ([^\n]*)", re.MULTILINE)
+_GO_UNDER_NAME = re.compile(r"^# \S[^\n]*\n(?:\./)?([^\s:]+\.go):(\d+): ([^\n]*)", re.MULTILINE)
 _MAVEN = re.compile(r"^\[ERROR\] ([^\s:\[]+\.(?:java|kt)):\[(\d+),\d+\] ([^\n]*)", re.MULTILINE)
-_ESLINT = re.compile(
-    r"^[ \t]+(\d+):\d+[ \t]+error[ \t]+([^\n]*?)(?:[ \t]{2,}([\w@/-]+))?$", re.MULTILINE
-)
+_ESLINT = re.compile(r"^[ \t]{1,9}(\d+):\d+[ \t]{1,9}error[ \t]{1,9}(\S[^\n]*)$", re.MULTILINE)
+_RULE = re.compile(r"[\w@/-]{1,100}")
 _TOO_MANY = re.compile(r"^ESLint found too many warnings[^\n]*", re.MULTILINE)
 _ESLINT_FILE = re.compile(r"^\S[^\n]*\.\w{1,6}$", re.MULTILINE)
 
@@ -101,8 +100,10 @@ def _eslint(text: str) -> Finding | None:
         return _build("eslint: too many warnings", many.group()) if many else None
     files = _ESLINT_FILE.findall(text[max(0, match.start() - 20_000) : match.start()])
     place = f"{files[-1]}:{match[1]}" if files else None
-    rule = match[3] or reason_of(match[2])
-    return _build(f"eslint: {rule}", match[2], place)
+    said, _, rule = match[2].rpartition("  ")
+    if not _RULE.fullmatch(rule):
+        said, rule = match[2], reason_of(match[2])
+    return _build(f"eslint: {rule}", said.strip(), place)
 
 
 def _eslint_itself(text: str) -> Finding:

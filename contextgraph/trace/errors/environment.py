@@ -6,6 +6,8 @@ from contextgraph.model import Family
 from contextgraph.trace.errors.finding import Finding, line_at
 
 _TAIL = 600
+# The reason stands at the beginning of a complaint.
+_HEAD = 400
 _TIMEOUTS = (
     ("EXECUTION TIMED OUT", "EXECUTION TIMED OUT"),
     ("timed out after", "command timed out"),
@@ -34,7 +36,7 @@ _PIP_CERTAIN = re.compile(
 _PIP_HARMLESS = ("pip's dependency resolver", "Could not find a version that satisfies")
 _CURL = re.compile(r"^curl: (\(\d+\)) ([^\n]*)", re.MULTILINE)
 _CURL_DETAIL = re.compile(r" to | host| after |[:'\"].*", re.DOTALL)
-_WGET = re.compile(r"\bERROR (\d{3}): ([^\n.]*)|^wget: ([^\n:]*)", re.MULTILINE)
+_WGET = re.compile(r"\bERROR (\d{3}): ([^\n.]*)|^wget: ([^\n:]{0,200})", re.MULTILINE)
 _APT = re.compile(r"^E: ([^\n]*)", re.MULTILINE)
 _CONDA = re.compile(
     r"^(PackagesNotFoundError|CondaError|ResolvePackageNotFound|\w*CondaError|"
@@ -88,7 +90,7 @@ def network_failure(text: str) -> Finding | None:
         reason = _curl_reason(match[2])
         return Finding(Family.ENVIRONMENT, f"curl: {match[1]} {reason}", match[2])
     if ("ERROR " in text or "wget: " in text) and (match := _WGET.search(text)):
-        reason = f"ERROR {match[1]}" if match[1] else _DETAIL.sub("", match[3]).strip()
+        reason = f"ERROR {match[1]}" if match[1] else _DETAIL.sub("", match[3][:_HEAD]).strip()
         return Finding(Family.ENVIRONMENT, f"wget: {reason}", line_at(text, match.start()))
     if ("fatal: " in text or "ssh: " in text) and (match := _NETWORK.search(text)):
         return Finding(Family.ENVIRONMENT, "git: network failure", match[1])
@@ -96,9 +98,9 @@ def network_failure(text: str) -> Finding | None:
 
 
 def _pip_type(message: str) -> str:
-    if match := _PIP_KNOWN.search(message):
+    if match := _PIP_KNOWN.search(message[:_HEAD]):
         return match[1] or match.group()
-    return " ".join(_DETAIL.sub("", message).split()[:5])
+    return " ".join(_DETAIL.sub("", message[:_HEAD]).split()[:5])
 
 
 def _curl_reason(message: str) -> str:
@@ -112,7 +114,7 @@ def _other_installer(text: str) -> Finding | None:
     if "\nE: " in text or text.startswith("E: "):
         complaint = _APT.search(text)
         if complaint:
-            reason = " ".join(_DETAIL.sub("", complaint[1]).split()[:4])
+            reason = " ".join(_DETAIL.sub("", complaint[1][:_HEAD]).split()[:4])
             return Finding(Family.ENVIRONMENT, f"apt: {reason}", complaint[1])
     if "npm " in text and (match := _NPM.search(text)):
         return Finding(

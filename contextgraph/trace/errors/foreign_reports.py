@@ -17,7 +17,7 @@ _GO_NEXT = re.compile(r"^(?:--- |=== RUN|FAIL|ok)", re.MULTILINE)
 _TESTIFY = re.compile(r"^[ \t]+Error:[ \t]+([^\n]*)", re.MULTILINE)
 _GO_PACKAGE = re.compile(r"^FAIL\t\S+", re.MULTILINE)
 _RUST_FAILED = re.compile(r"^test result: FAILED|^error: test failed", re.MULTILINE)
-_RUST_SAID = re.compile(r"^---- (\S+)[^\n]* stdout ----\n([^\n]+)", re.MULTILINE)
+_RUST_SAID = re.compile(r"^---- [^\n]{1,400} stdout ----\n([^\n]+)", re.MULTILINE)
 _MAVEN = re.compile(
     r"^(?:\[ERROR\] +)?Tests run: \d+, Failures: (\d+), Errors: (\d+)", re.MULTILINE
 )
@@ -30,8 +30,9 @@ _JAVA_RAISED = re.compile(
     r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Failure))\b:? ?([^\n]*)", re.MULTILINE
 )
 _PASSED = re.compile(
-    r"^(?:Tests: +[^\n]*\d+ passed[^\n]*|[ \t]+Tests  +\d+ passed[^\n]*|test result: ok\.[^\n]*"
-    r"|\[INFO\] BUILD SUCCESS|BUILD SUCCESSFUL in [^\n]*|100% tests passed[^\n]*|ok {2}\t[^\n]*"
+    r"^(?:Tests: [^\n]{0,200}\d passed[^\n]*|[ \t]{1,20}Tests {2,9}\d+ passed[^\n]*"
+    r"|test result: ok\.[^\n]*|\[INFO\] BUILD SUCCESS|BUILD SUCCESSFUL in [^\n]*"
+    r"|100% tests passed[^\n]*|ok {2}\t[^\n]*"
     r"|PASS|[ \t]+\d+ passing(?: \([^\n]*)?|[#ℹ] fail 0)$",
     re.MULTILINE,
 )
@@ -124,7 +125,7 @@ def _rust(text: str) -> Finding | None:
     if panic := rust_panic(text):
         return _in_a_test(panic)
     if said := _RUST_SAID.search(text):
-        return _failure("test failure", said[2])
+        return _failure("test failure", said[1])
     return _failure("test failure", line_at(text, text.find("FAILED")))
 
 

@@ -7,7 +7,7 @@ from contextgraph.trace.errors.crashes import foreign_crash
 from contextgraph.trace.errors.finding import Finding
 
 _TOTAL = re.compile(
-    r"^[ \t]*(?:(?:Tests|Test Suites|Test Files):?\s+[^\n]*?\b[1-9]\d* failed"
+    r"^[ \t]*(?:(?:Tests|Test Suites|Test Files):? [^\n]{0,200}?\b[1-9]\d{0,8} failed"
     r"|Errors\s+[1-9]\d* errors?$)",
     re.MULTILINE,
 )
@@ -37,7 +37,7 @@ _PLACE = re.compile(
 )
 _PARSED = re.compile(r"(\S+): (.*) \((\d+):\d+\)$")
 _TAP = re.compile(r"^([ \t]*)not ok \d+(?: - )?(?![^\n]*# (?:TODO|SKIP))([^\n]*)", re.MULTILINE)
-_TAP_DETAILS = re.compile(r"\n[ \t]+---\n((?:[ \t]+[^\n]*\n){1,200}?)[ \t]+\.\.\.$", re.MULTILINE)
+_TAP_DETAILS = re.compile(r"\n[ \t]+---\n((?:[ \t]++[^\n]*+\n){1,200}?)[ \t]+\.\.\.$", re.MULTILINE)
 _TAP_PLACE = re.compile(r"^[ \t]+location: '([^'\n]+?:\d+)(?::\d+)?'", re.MULTILINE)
 _TAP_FRAME = re.compile(
     r"^[ \t]+(?:[^\n(]{1,200} \()?(?:file://)?((?!node:|location)[^\s():']{1,300}:\d+):\d+\)?$",

@@ -22,7 +22,7 @@ _E_LINE = re.compile(r"^E   ([^\n]*)$", re.MULTILINE)
 _RAISED = re.compile(r"\s*((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(.*))?$", re.DOTALL)
 _CLASS = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*")
 _LISTED = re.compile(r"^(?:FAILED|ERROR) (\S+?\.py\S*)(?: - ([^\n]*))?$", re.MULTILINE)
-_VERBOSE = re.compile(r"^\S+\.py::\S+ (?:FAILED|ERROR)\b", re.MULTILINE)
+_VERBOSE = re.compile(r"^[^\s:]+\.py::\S+ (?:FAILED|ERROR)\b", re.MULTILINE)
 _CONFTEST = "ImportError while loading conftest"
 _NOT_COLLECTED = re.compile(
     r"^(?:collecting \.\.\. )?ERROR: "

@@ -40,7 +40,7 @@ _INSTALLS = re.compile(r"\b(?:install|develop|add|sync|upgrade|update)\b")
 _NAME = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
 _SKIPPING = re.compile(r"\bskip\w*\b|\bxfail\b|\bsuppress\(|# *noqa|# *type: ignore")
 _CATCHING = re.compile(r"\bexcept\b")
-_DOING = re.compile(r"\w\(|^\s*(?:assert|raise|import|from)\b", re.MULTILINE)
+_DOING = re.compile(r"\w\(|^[ \t]*(?:assert|raise|import|from)\b", re.MULTILINE)
 # A value that says nothing, put where there was a failure.
 _NOTHING = re.compile(
     r"^(?!\s*(?:async +)?(?:def|class)\b).*(?:=|\breturn|\belse)\s*"
@@ -49,7 +49,7 @@ _NOTHING = re.compile(
     re.MULTILINE,
 )
 _STAND_IN = re.compile(r"\b(?:Magic)?Mock\(|\bclass \w*(?:Mock|Dummy|Fake|Stub)|\bsys\.modules\[")
-_IMPORTS = re.compile(r"^\s*((?:from\s+\S+\s+)?import\s.+)$", re.MULTILINE)
+_IMPORTS = re.compile(r"^[ \t]*((?:from\s+\S+\s+)?import\s.+)$", re.MULTILINE)
 _WORD = re.compile(r"\b(?!from\b|import\b|as\b)[A-Za-z_]\w+")
 _DEFINED = re.compile(r"\b(?:class|def) (\w+)")
 _ASSERTING = re.compile(r"\bassert")

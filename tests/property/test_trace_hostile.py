@@ -1,0 +1,113 @@
+"""No text, however made, takes reading a run more than a few times as long as another."""
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from pkgutil import walk_packages
+from time import process_time
+
+import pytest
+
+import contextgraph.text
+import contextgraph.trace
+from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph.trace import trace
+from tests.hostile import hostile_texts, patterns_in, words_in
+
+SHORT, LONG = 1_000, 4_000
+# What costs less than this, in seconds, is not worth a second look.
+NOTHING = 0.008
+# Four times the text costs about four times as much; nine is half way to the square.
+STEEP = 9.0
+MODULES = [
+    module.name
+    for package in (contextgraph.trace, contextgraph.text)
+    for module in walk_packages(package.__path__, f"{package.__name__}.")
+    if patterns_in(import_module(module.name))
+]
+
+
+def seconds(work: Callable[[str], object], text: str) -> float:
+    started = process_time()
+    work(text)
+    return process_time() - started
+
+
+def is_steep(work: Callable[[str], object], short: str, long: str) -> bool:
+    if seconds(work, long) < NOTHING:
+        return False
+    best = min(seconds(work, long) for _ in range(2))
+    return best >= NOTHING and best > STEEP * max(seconds(work, short), NOTHING / STEEP)
+
+
+def functions_of_text(name: str) -> list[Callable[[str], object]]:
+    """The public functions of a module that take one text."""
+    module = import_module(name)
+    public = [
+        function
+        for key, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == name and not key.startswith("_")
+    ]
+    return [function for function in public if takes_one_text(function)]
+
+
+def takes_one_text(function: Callable[[str], object]) -> bool:
+    needed = [
+        parameter.annotation
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty
+    ]
+    return needed == [str] and not inspect.isgeneratorfunction(function)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_four_times_the_text_takes_about_four_times_as_long(name):
+    module = import_module(name)
+    patterns, words = patterns_in(module), words_in(module)
+    pairs = zip(hostile_texts(patterns, SHORT), hostile_texts(patterns, LONG), strict=True)
+    functions = functions_of_text(name)
+    steep = [
+        (function.__name__, long[:60])
+        for short, long in pairs
+        for function in functions
+        if is_steep(function, f"{short}\n{words}", f"{long}\n{words}")
+        or is_steep(function, f"{words}\n{short}", f"{words}\n{long}")
+    ]
+
+    assert steep == []
+
+
+def a_run_full_of(text: str) -> RawTrajectory:
+    """A run whose task, thoughts, actions and answers are all *text*."""
+    steps = (
+        Step(0, text, Action("bash", f"python bake.py\n{text}"), text),
+        Step(1, text, Action("bash", text), f"Traceback (most recent call last):\n{text}"),
+        Step(2, text, Action("bash", f"edit 1:2\n{text}\nend_of_edit"), f"ERRORS:\n- {text}"),
+        Step(3, text, Action("bash", "python bake.py"), "done"),
+    )
+    return RawTrajectory("own", "bakery__oven-1", "bakery/oven", text, steps, patch=text)
+
+
+# The evidence of errors takes one text, and is tried above with every text of its own.
+WHOLE_RUNS = [name for name in MODULES if ".errors." not in name]
+
+
+@pytest.mark.parametrize("name", WHOLE_RUNS)
+def test_a_run_full_of_it_is_read_in_time(name):
+    patterns = patterns_in(import_module(name))
+    steep = [
+        long[:60]
+        for short, long in zip(
+            hostile_texts(patterns, SHORT), hostile_texts(patterns, LONG), strict=True
+        )
+        if is_steep(lambda text: trace(a_run_full_of(text)), short, long)
+    ]
+
+    assert steep == []
+
+
+@pytest.mark.parametrize("unit", [" ", "a", "1.", "'", "/", "(["])
+def test_a_megabyte_without_a_line_end_is_read(unit):
+    run = a_run_full_of(unit * (1_000_000 // len(unit)))
+
+    assert len(trace(run).steps) == 4
