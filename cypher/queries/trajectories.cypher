@@ -28,7 +28,7 @@ RETURN t.id AS id, t.outcome AS outcome
 // New runs, and what they are read again from on a node of its own.
 UNWIND $rows AS row
 CREATE (t:Trajectory {tenant: $tenant, id: row.node.id})
-SET t += row.node, t.words = row.words, t.revision = row.revision, t.spaces = []
+SET t += row.node, t.words = row.words, t.revision = row.revision, t.embedded = []
 CREATE (t)-[:HAS_RAW_RUN]->(r:RawRun {tenant: $tenant, id: row.node.id})
 SET r.name = 'raw run', r.data = row.data
 
@@ -98,8 +98,9 @@ SET r += row.edge, r.words = row.words, r.family = e.family, r.error_type = e.er
 // What is held of a run.
 MATCH (t:Trajectory {tenant: $tenant, id: $id})
 OPTIONAL MATCH (m:Memory {tenant: $tenant})
+OPTIONAL MATCH (s:Space {tenant: $tenant, name: m.active_space})
 RETURN t.outcome AS outcome, COUNT { (t)-[:HAS_FRAGMENT]->() } AS fragments,
-    COUNT { (t)-[:MET]->() } AS errors, coalesce(m.active_space IN t.spaces, false) AS embedded
+    COUNT { (t)-[:MET]->() } AS errors, coalesce(s.property IN t.embedded, false) AS embedded
 
 // name: trajectory
 MATCH (t:Trajectory {tenant: $tenant, id: $id})

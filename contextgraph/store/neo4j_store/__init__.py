@@ -16,14 +16,18 @@ from contextgraph.model import (
     LearnStatus,
     MemoryCounts,
     Methodology,
+    Near,
     Phase,
     RawTrajectory,
     RecoveryCandidate,
     RepoHistory,
     ResolvedBy,
+    RunTexts,
+    RunVectors,
     Scope,
     SignatureLevel,
     SimilarTo,
+    Space,
     TaskType,
     Trajectory,
     Unconsolidated,
@@ -34,7 +38,9 @@ from contextgraph.store.neo4j_store import (
     explaining,
     exposures,
     methodologies as abstracted,
+    nearness,
     retrieval,
+    spaces,
     statistics,
     trajectories,
 )
@@ -43,6 +49,7 @@ from contextgraph.store.neo4j_store.connection import Connection
 from contextgraph.store.neo4j_store.full_text import WordCounts
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.store.raw import packed
+from contextgraph.vectors import Vector
 
 
 class Neo4jStore:
@@ -158,6 +165,55 @@ class Neo4jStore:
 
     def error_tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
         return self._connection.read(statistics.error_tally, signature, scope)
+
+    def active_space(self) -> Space | None:
+        found = self._connection.read(spaces.active)
+        return found.space if found else None
+
+    def space_model(self, space: str) -> bytes | None:
+        return self._connection.read(spaces.space_model, space)
+
+    def texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Sequence[RunTexts]:
+        return self._connection.read(spaces.texts_to_embed, limit, space, after)
+
+    def prepare_space(self, space: Space, model: bytes | None) -> None:
+        self._sweep()
+        is_prepared = False
+        while not is_prepared:
+            property_ = self._connection.read(spaces.free_property, space.name)
+            self._connection.make_vector_indexes(property_)
+            is_prepared = self._connection.write(spaces.prepare, space, model, property_)
+
+    def add_vectors(self, vectors: Mapping[str, RunVectors]) -> None:
+        self._connection.write(spaces.add_vectors, vectors)
+
+    def switch_space(self, space: str) -> None:
+        """The switch is one transaction; what it made invisible is taken away after it."""
+        self._connection.write(spaces.switch, space)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        for name, property_ in self._connection.read(spaces.retired):
+            last = self._connection.write(spaces.sweep, name, property_, "")
+            while last:
+                last = self._connection.write(spaces.sweep, name, property_, last)
+
+    def nearest_trajectories(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[Trajectory]]:
+        return self._connection.read(nearness.nearest_trajectories, vector, scope, limit)
+
+    def nearest_fragments(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[FragmentCandidate]]:
+        return self._connection.read(nearness.nearest_fragments, vector, scope, limit)
+
+    def nearest_recoveries(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[RecoveryCandidate]]:
+        return self._connection.read(nearness.nearest_recoveries, vector, scope, limit)
 
     def counts(self) -> MemoryCounts:
         return self._connection.read(statistics.counts)

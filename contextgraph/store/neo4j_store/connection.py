@@ -14,6 +14,7 @@ from contextgraph.store.neo4j_store import schema
 from contextgraph.store.neo4j_store.failures import store_errors
 from contextgraph.store.neo4j_store.migrations import Migration, apply
 from contextgraph.store.neo4j_store.transaction import Transaction
+from contextgraph.store.neo4j_store.vector_index import make_vector_indexes
 
 if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Session
@@ -127,6 +128,12 @@ class Connection:
             for step in missing:
                 apply(driver, self.database, step)
         return missing
+
+    def make_vector_indexes(self, property_: str) -> None:
+        """Make room for vectors under *property_*, which no transaction with data can do."""
+        opened = self._open()
+        with store_errors(self.address):
+            make_vector_indexes(opened.driver, self.database, property_)
 
     def close(self) -> None:
         """Close all connections; closing twice is harmless."""

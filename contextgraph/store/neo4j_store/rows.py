@@ -233,3 +233,10 @@ def time_of(value: Any) -> datetime:
     """The time that the server returned."""
     time: datetime = value.to_native().astimezone(UTC)
     return time
+
+
+def numbers(value: Any) -> bytes:
+    """The data of a vector that the server returned."""
+    import numpy as np
+
+    return np.asarray(value, dtype="<f4").tobytes()

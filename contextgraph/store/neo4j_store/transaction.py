@@ -22,17 +22,17 @@ class Transaction:
         self.tenant = tenant
         self.server = server
 
-    def rows(self, name: str, **parameters: object) -> list[Row]:
+    def rows(self, name: str, /, **parameters: object) -> list[Row]:
         """All that the query of this name returns."""
         result = self._transaction.run(query(name), {"tenant": self.tenant, **parameters})
         return list(result)
 
-    def row(self, name: str, **parameters: object) -> Row | None:
+    def row(self, name: str, /, **parameters: object) -> Row | None:
         """The first row of it, None where there is none."""
         found = self.rows(name, **parameters)
         return found[0] if found else None
 
-    def write(self, name: str, rows: Sequence[object], **parameters: object) -> None:
+    def write(self, name: str, rows: Sequence[object], /, **parameters: object) -> None:
         """Run a query over *rows*, unless there are none."""
         if rows:
             self.rows(name, rows=rows, **parameters)

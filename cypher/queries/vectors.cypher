@@ -1,0 +1,226 @@
+// Embedding spaces: their models, their vectors, and what is near to one. The vectors of each space
+// are a property of their own, named $property; which space answers, the memory says.
+
+// name: active_space
+MATCH (m:Memory {tenant: $tenant})
+MATCH (s:Space {tenant: $tenant, name: m.active_space})
+RETURN s {.name, .runs, .alike, .property} AS space
+
+// name: spaces
+MATCH (s:Space {tenant: $tenant})
+RETURN s {.name, .runs, .alike, .property} AS space
+ORDER BY s.name
+
+// name: space_model
+MATCH (d:SpaceModel {tenant: $tenant, name: $name})
+RETURN d.data AS data
+
+// name: put_space
+// Room for a space; where there is room already, how it was fitted.
+MERGE (s:Space {tenant: $tenant, name: $name})
+ON CREATE SET s.property = $property
+SET s.runs = $runs, s.alike = $alike
+
+// name: put_space_model
+MERGE (d:SpaceModel {tenant: $tenant, name: $name})
+SET d.data = $data
+
+// name: activate_space
+// Switch over; what is left of other spaces is invisible from now on.
+MATCH (m:Memory {tenant: $tenant})
+SET m.active_space = $name
+
+// name: retire_spaces
+// Say of all other spaces that they are to be swept out, and drop their models.
+MATCH (s:Space {tenant: $tenant})
+WHERE s.name <> $name
+OPTIONAL MATCH (d:SpaceModel {tenant: $tenant, name: s.name})
+DELETE d
+SET s:Retired
+REMOVE s:Space
+
+// name: retired_spaces
+MATCH (s:Retired {tenant: $tenant})
+RETURN s.name AS name, s.property AS property
+ORDER BY name
+
+// name: sweep_runs
+// Take the vectors of a retired space from the next runs that have some.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.id > $after AND $property IN t.embedded
+WITH t ORDER BY t.tenant, t.id LIMIT $limit
+SET t.embedded = [kept IN t.embedded WHERE kept <> $property]
+SET t[$property] = null
+WITH t
+CALL (t) {
+    MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
+    SET f[$property] = null
+}
+RETURN max(t.id) AS last
+
+// name: remove_space
+MATCH (s:Retired {tenant: $tenant, name: $name})
+DELETE s
+
+// name: runs_to_embed
+// Runs without vectors in a space, with all that their texts are made of.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.id > $after
+    AND ($property IS NULL OR NOT $property IN t.embedded)
+WITH t ORDER BY t.tenant, t.id LIMIT $limit
+RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory,
+    COLLECT {
+        MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
+        RETURN f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome,
+            .description, .action_sequence, .files, .open_file, .repo, .task_type}
+        ORDER BY f.order, f.id
+    } AS fragments,
+    COLLECT {
+        MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)-[:CAUSED_ERROR]->(e:ErrorPattern)
+        MATCH (t)-[m:MET]->(e)
+        RETURN [f.id, m.context] ORDER BY e.id
+    } AS messages
+ORDER BY t.tenant, t.id
+
+// name: embeddable_runs
+// The fragments of those of some runs that have no vectors in a space yet.
+UNWIND $ids AS id
+MATCH (t:Trajectory {tenant: $tenant, id: id})
+WHERE NOT $property IN t.embedded
+RETURN id, COLLECT {
+    MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment) RETURN f.id ORDER BY f.order, f.id
+} AS fragments
+
+// name: note_embedded_runs
+UNWIND $ids AS id
+MATCH (t:Trajectory {tenant: $tenant, id: id})
+SET t.embedded = t.embedded + $property
+
+// name: add_trajectory_vectors
+UNWIND $rows AS row
+MATCH (t:Trajectory {tenant: $tenant, id: row.id})
+CALL db.create.setNodeVectorProperty(t, $property, row.vector)
+
+// name: add_fragment_vectors
+UNWIND $rows AS row
+MATCH (f:Fragment {tenant: $tenant, id: row.id})
+CALL db.create.setNodeVectorProperty(f, $property, row.vector)
+
+// name: count_trajectories_in_repo
+// How many runs there are in a repository, counted up to a limit.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
+WITH t LIMIT $limit
+RETURN count(t) AS count
+
+// name: count_trajectories_everywhere
+// How many runs there are, counted up to a limit.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
+WITH t LIMIT $limit
+RETURN count(t) AS count
+
+// name: count_fragments_in_repo
+// How many fragments there are in a repository, counted up to a limit.
+MATCH (f:Fragment)
+WHERE f.tenant = $tenant AND f.repo = $repo AND f.seen_at IS NOT NULL
+WITH f LIMIT $limit
+RETURN count(f) AS count
+
+// name: count_fragments_everywhere
+// How many fragments there are, counted up to a limit.
+MATCH (f:Fragment)
+WHERE f.tenant = $tenant AND f.seen_at IS NOT NULL
+WITH f LIMIT $limit
+RETURN count(f) AS count
+
+// name: nearest_trajectories_in_repo
+// The nearest runs of a repository, by looking at each.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
+    AND t[$property] IS NOT NULL
+    AND ($as_of IS NULL OR t.seen_at <= $as_of)
+    AND NOT t.instance_id IN $excluded
+RETURN t.id AS id, round(2 * vector.similarity.cosine(t[$property], $vector) - 1, 4) AS cosine
+ORDER BY cosine DESC, id LIMIT $limit
+
+// name: nearest_trajectories_everywhere
+// The nearest runs, by looking at each.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
+    AND t[$property] IS NOT NULL
+    AND ($as_of IS NULL OR t.seen_at <= $as_of)
+    AND NOT t.instance_id IN $excluded
+RETURN t.id AS id, round(2 * vector.similarity.cosine(t[$property], $vector) - 1, 4) AS cosine
+ORDER BY cosine DESC, id LIMIT $limit
+
+// name: nearest_trajectories_by_index
+// Those in scope of the nearest runs of all.
+CALL db.index.vector.queryNodes($index, $nearest, $vector) YIELD node AS t
+WHERE t.tenant = $tenant AND ($repo IS NULL OR t.repo = $repo)
+    AND ($as_of IS NULL OR t.seen_at <= $as_of)
+    AND NOT t.instance_id IN $excluded
+RETURN t.id AS id, round(2 * vector.similarity.cosine(t[$property], $vector) - 1, 4) AS cosine
+ORDER BY cosine DESC, id LIMIT $limit
+
+// name: nearest_fragments_in_repo
+// The nearest fragments of a repository, by looking at each.
+MATCH (f:Fragment)
+WHERE f.tenant = $tenant AND f.repo = $repo AND f.seen_at IS NOT NULL
+    AND f[$property] IS NOT NULL
+    AND ($as_of IS NULL OR f.seen_at <= $as_of)
+    AND NOT f.instance_id IN $excluded
+RETURN f.id AS id, round(2 * vector.similarity.cosine(f[$property], $vector) - 1, 4) AS cosine
+ORDER BY cosine DESC, id LIMIT $limit
+
+// name: nearest_fragments_everywhere
+// The nearest fragments, by looking at each.
+MATCH (f:Fragment)
+WHERE f.tenant = $tenant AND f.seen_at IS NOT NULL
+    AND f[$property] IS NOT NULL
+    AND ($as_of IS NULL OR f.seen_at <= $as_of)
+    AND NOT f.instance_id IN $excluded
+RETURN f.id AS id, round(2 * vector.similarity.cosine(f[$property], $vector) - 1, 4) AS cosine
+ORDER BY cosine DESC, id LIMIT $limit
+
+// name: nearest_fragments_by_index
+// Those in scope of the nearest fragments of all.
+CALL db.index.vector.queryNodes($index, $nearest, $vector) YIELD node AS f
+WHERE f.tenant = $tenant AND ($repo IS NULL OR f.repo = $repo)
+    AND ($as_of IS NULL OR f.seen_at <= $as_of)
+    AND NOT f.instance_id IN $excluded
+RETURN f.id AS id, round(2 * vector.similarity.cosine(f[$property], $vector) - 1, 4) AS cosine
+ORDER BY cosine DESC, id LIMIT $limit
+
+// name: trajectories_of
+// Runs with their vector.
+UNWIND $ids AS id
+MATCH (t:Trajectory {tenant: $tenant, id: id})
+RETURN id, t[$property] AS vector,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+
+// name: fragment_candidates_of
+// Fragments with their vector.
+UNWIND $ids AS id
+MATCH (f:Fragment {tenant: $tenant, id: id})
+MATCH (t:Trajectory {tenant: $tenant, id: f.trajectory_id})
+RETURN id, f[$property] AS vector,
+    f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome, .description,
+    .action_sequence, .files, .open_file, .repo, .task_type} AS fragment,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+
+// name: recoveries_of
+// The recoveries of fragments, with the vector of the fragment.
+UNWIND $ids AS id
+MATCH (f:Fragment {tenant: $tenant, id: id})-[r:RECOVERED]->(e:ErrorPattern)
+MATCH (t:Trajectory {tenant: $tenant, id: f.trajectory_id})
+RETURN id, f[$property] AS vector, f.id AS fragment_id,
+    r {.error_step, .cleared_step, .message, .location, .what, .actions, .verified,
+    .workaround} AS recovered,
+    e {.id, .family, .error_type, .template, .keywords, .context} AS error,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+ORDER BY id, e.id, r.error_step
