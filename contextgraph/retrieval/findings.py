@@ -14,7 +14,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import RetrievalStore
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.score import on_topic, overlap, recovery_evidence, scope_level
+from contextgraph.retrieval.score import on_topic, recovery_evidence, scope_level
 
 # Candidates taken from the store per question; scores decide among them.
 OVERFETCH = 48
@@ -102,7 +102,7 @@ def case_hit(query: Query, trajectory: Trajectory, similarity: float = 0.0) -> C
 
     *similarity* is the cosine of the vectors, where a channel compares them.
     """
-    shared = overlap(query.weights, trajectory.task)
+    shared = query.overlap(trajectory.task)
     near = scope_level(trajectory.repo, query.state.repo) is ScopeLevel.REPO
     evidence = (1 - _SAME_REPO - _SAME_TYPE) * max(shared, similarity) + _SAME_REPO * near
     evidence += _SAME_TYPE * (trajectory.task_type is query.task_type)

@@ -1,13 +1,13 @@
 """What a state asks for, worked out once for all channels."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from math import log
 
 from contextgraph.model import ErrorSignature, Scope, State, TaskType
 from contextgraph.ports import EmbedderSource, RetrievalStore
-from contextgraph.retrieval.score import word_counts
+from contextgraph.retrieval.score import overlap, word_counts
 from contextgraph.text import words
 from contextgraph.trace import signature_of, task_type_of
 
@@ -36,11 +36,19 @@ class Query:
     weights: Mapping[str, float]
     scopes: tuple[Scope, ...]
     embedder: EmbedderSource
+    _overlaps: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def scope(self) -> Scope:
         """The nearest scope."""
         return self.scopes[0]
+
+    def overlap(self, task: str) -> float:
+        """How much of what is asked another *task* has, 0 to 1; channels find the same ones."""
+        known = self._overlaps.get(task)
+        if known is None:
+            known = self._overlaps[task] = overlap(self.weights, task)
+        return known
 
 
 def query_of(

@@ -92,7 +92,12 @@ def recovery_evidence(
 def on_topic(asked: ErrorSignature, recovered: Recovered) -> bool:
     """True where what was done names one of the keywords of the error *asked* about."""
     done = word_counts(" ".join((recovered.what, *recovered.actions)))
-    return any(word in done for keyword in asked.keywords for word in words(keyword))
+    return any(word in done for word in _words_of(asked.keywords))
+
+
+@lru_cache(_REMEMBERED_TEXTS)
+def _words_of(keywords: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word for keyword in keywords for word in words(keyword))
 
 
 def scope_level(repo: str, asked: str) -> ScopeLevel:
