@@ -37,20 +37,24 @@ CROSS JOIN fragment f ON f.key = r.fragment
 CROSS JOIN error_pattern e ON e.key = r.error
 WHERE {level} AND {scope}
 ORDER BY r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step LIMIT :limit"""
-_RECOVERIES_FOR_TEXT = """
-SELECT r.key FROM (SELECT key, sum(weight) AS weight FROM ({match}) GROUP BY key) AS found
-CROSS JOIN recovered r ON r.key = found.key
+# Rows are read for those alone that are relevant enough to be among the first.
+_FOUND = """
+WITH found AS MATERIALIZED (SELECT key, sum(weight) AS weight FROM ({match}) GROUP BY key)"""
+_RELEVANT = """
+found.weight >= coalesce((SELECT found.weight FROM found {of_rows}
+    ORDER BY found.weight DESC LIMIT 1 OFFSET :limit - 1), 0)"""
+_RECOVERIES_FOR_TEXT = f"""{_FOUND}
+SELECT r.key FROM found CROSS JOIN recovered r ON r.key = found.key
 CROSS JOIN fragment f ON f.key = r.fragment
 CROSS JOIN error_pattern e ON e.key = r.error
-WHERE {scope}
+WHERE {_RELEVANT} AND {{scope}}
 ORDER BY found.weight DESC, f.id, e.id, r.error_step LIMIT :limit"""
 _TRAJECTORIES_FOR_TASK = """
 SELECT t.key FROM trajectory t INDEXED BY {index}
 WHERE {scope} {task_type} ORDER BY t.solved DESC, t.seen_at DESC, t.id LIMIT :limit"""
-_TRAJECTORIES_FOR_TEXT = """
-SELECT t.key FROM (SELECT key, sum(weight) AS weight FROM ({match}) GROUP BY key) AS found
-CROSS JOIN trajectory t ON t.key = found.key
-WHERE {scope} ORDER BY found.weight DESC, t.id LIMIT :limit"""
+_TRAJECTORIES_FOR_TEXT = f"""{_FOUND}
+SELECT t.key FROM found CROSS JOIN trajectory t ON t.key = found.key
+WHERE {_RELEVANT} AND {{scope}} ORDER BY found.weight DESC, t.id LIMIT :limit"""
 _RECOVERIES_OF = """
 SELECT r.fragment, r.key FROM recovered r CROSS JOIN error_pattern e ON e.key = r.error
 WHERE r.fragment IN (SELECT value FROM json_each(?)) ORDER BY e.id, r.error_step"""
@@ -58,9 +62,9 @@ WHERE r.fragment IN (SELECT value FROM json_each(?)) ORDER BY e.id, r.error_step
 _REPRESENTATIVES = f"""
 SELECT asked.key, r.key FROM json_each(:asked) AS asked
 CROSS JOIN trajectory t ON t.tenant = :tenant AND t.id = asked.value ->> 0
-CROSS JOIN fragment f ON f.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1
-    AND f.id = asked.value ->> 1
-CROSS JOIN similar s ON s.fragment = f.key AND s.error_id = asked.value ->> 2
+CROSS JOIN similar s ON s.fragment BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1
+    AND s.error_id = asked.value ->> 2
+CROSS JOIN fragment f ON f.key = s.fragment AND f.id = asked.value ->> 1
 CROSS JOIN error_pattern e ON e.tenant = :tenant AND e.id = s.error_id
 CROSS JOIN recovered r ON r.fragment = s.representative AND r.error = e.key AND {{scope}}
 ORDER BY asked.key, r.error_step DESC"""
@@ -102,7 +106,8 @@ def recoveries_for_text(
     if not weights:
         return []
     match, asked = full_text.match("recovered", scope.tenant, scope.place, weights)
-    query = _RECOVERIES_FOR_TEXT.format(match=match, scope=scope.where("r"))
+    of_rows = _of_rows(scope, "recovered", "r", "trajectory")
+    query = _RECOVERIES_FOR_TEXT.format(match=match, of_rows=of_rows, scope=scope.where("r"))
     return view.recoveries(_keys(view, query, scope, limit, asked))
 
 
@@ -141,7 +146,9 @@ def trajectories_for_text(
     if not weights:
         return []
     match, asked = full_text.match("trajectory", scope.tenant, scope.place, weights)
-    query = _TRAJECTORIES_FOR_TEXT.format(match=match, scope=scope.where("t", "key"))
+    of_rows = _of_rows(scope, "trajectory", "t", "key")
+    within = scope.where("t", "key")
+    query = _TRAJECTORIES_FOR_TEXT.format(match=match, of_rows=of_rows, scope=within)
     keys = _keys(view, query, scope, limit, asked)
     found = view.trajectories(keys)
     return [found[key] for key in keys]
@@ -185,6 +192,13 @@ def recoveries_of(view: View, fragment_keys: Sequence[int]) -> dict[int, list[Re
     for (fragment, _), candidate in zip(pairs, found, strict=True):
         by_fragment.setdefault(fragment, []).append(candidate)
     return by_fragment
+
+
+def _of_rows(scope: Scoped, table: str, alias: str, run: str) -> str:
+    """What is in *scope* of what was found; the match has seen to tenant and place."""
+    if not (scope.has_as_of or scope.has_excluded):
+        return ""
+    return f"CROSS JOIN {table} {alias} ON {alias}.key = found.key WHERE {scope.where(alias, run)}"
 
 
 def _keys(view: View, query: str, scope: Scoped, limit: int, asked: Mapping[str, str]) -> list[int]:
