@@ -2,6 +2,7 @@
 
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import ActionReading, canonical, read_action
+from contextgraph.trace.edits import Change, change_of, change_said, is_edit, net_changes
 from contextgraph.trace.errors.signature import recognise, signature_of
 from contextgraph.trace.files import files_changed
 from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
@@ -17,18 +18,23 @@ from contextgraph.trace.task import task_type_of
 __all__ = [
     "ActionKind",
     "ActionReading",
+    "Change",
     "LoopTracker",
     "PhaseTracker",
     "Recovery",
     "StepTrace",
     "Trace",
     "canonical",
+    "change_of",
+    "change_said",
     "files_changed",
     "in_general",
+    "is_edit",
     "is_repetition",
     "is_same_predicament",
     "loop_in",
     "loops_of",
+    "net_changes",
     "read_action",
     "read_steps",
     "recognise",

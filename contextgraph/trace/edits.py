@@ -8,6 +8,7 @@ from typing import TypeAlias
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import NEW_TEXT, new_text
 from contextgraph.trace.steps import StepTrace
+from contextgraph.trace.wording import files_of, lines_said
 
 _OLD_TEXT = ("old_str", "old_string", "old_text")
 _VIEWS_BACK = 12
@@ -63,6 +64,15 @@ def change_of(steps: Sequence[StepTrace], at: int) -> Change:
         tuple(line for line in old if _bare(line) not in kept),
         tuple(line for line in new if _bare(line) not in kept),
     )
+
+
+def change_said(change: Change, named: Sequence[str] = ()) -> str:
+    """What *change* does in a clause; lines that hold a word of *named* are told first."""
+    where = f" in {files_of([change.file])}" if change.file else ""
+    removed, added = lines_said(change.removed, named), lines_said(change.added, named)
+    if change.added and change.removed:
+        return f"changed {removed} to {added}{where}"
+    return f"added {added}{where}" if change.added else f"removed {removed}{where}"
 
 
 def net_changes(changes: Sequence[Change]) -> list[Change]:

@@ -24,7 +24,7 @@ def lines_said(lines: Sequence[str], named: Sequence[str] = ()) -> str:
 
     Those that hold a word of *named* are preferred, then those that come first.
     """
-    told = [line for line in lines if _says_something(line)] or [*lines]
+    told = list(dict.fromkeys(filter(_says_something, lines)) or dict.fromkeys(lines))
     best = sorted(told, key=lambda line: not any(name in line for name in named))[:_LINES_NAMED]
     more = " …" if len(told) > _LINES_NAMED else ""
     return ", ".join(code(line) for line in told if line in best) + more

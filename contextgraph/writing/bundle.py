@@ -17,7 +17,8 @@ from contextgraph.model import (
 )
 from contextgraph.text import clip
 from contextgraph.trace import ActionKind, Recovery, StepTrace, Trace, files_changed, trace
-from contextgraph.writing.describe import action_line, describe, summarise
+from contextgraph.writing.deeds import action_line
+from contextgraph.writing.describe import describe, summarise
 from contextgraph.writing.identity import error_id, fragment_id, trajectory_id
 from contextgraph.writing.masking import masked
 from contextgraph.writing.segment import classify, cut
@@ -83,7 +84,7 @@ def _fragment(read: Trace, identity: str, order: int, start: int, end: int) -> F
         fragment_type=kind,
         phase=steps[0].phase,
         outcome=outcome,
-        description=describe(kind, steps, recoveries, loops),
+        description=describe(read, start, end, kind, recoveries, loops),
         action_sequence=tuple(action_line(step) for step in steps[:ACTIONS_KEPT]),
         files=_targets(steps),
         open_file=steps[0].step.open_file,

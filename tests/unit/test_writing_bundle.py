@@ -30,7 +30,8 @@ def test_an_error_that_was_cleared_is_a_recovery_with_what_was_done():
     home = next(f for f in bundle.fragments if f.id == recovered.fragment_id)
     assert home.fragment_type is FragmentType.ERROR_RECOVERY
     assert home.outcome is FragmentOutcome.RECOVERED
-    assert home.description == recovered.what
+    assert home.description.startswith("ModuleNotFoundError (No module named")
+    assert home.description.endswith(recovered.what)
 
 
 def test_a_fragment_starts_at_an_error_and_ends_at_its_recovery():
@@ -126,3 +127,50 @@ def test_a_script_that_the_run_made_comes_after_the_files_it_changed():
     )
     assert by_patch.trajectory.files == ("lib/total.py", "reproduce.py")
     assert by_steps.trajectory.files == ("total.py", "reproduce.py")
+
+
+def the_description(*steps: tuple[str, str, int]) -> str:
+    (fragment,) = bundle_of(run(list(steps)), NOON).fragments
+    return fragment.description
+
+
+def test_a_search_is_told_with_what_it_found():
+    found = "lib/a.py:3:def total():\nlib/b.py:9:total()"
+    assert the_description(("grep -rn total lib", found, 0), ("grep -rn vat lib", "", 1)) == (
+        "searched with `grep -rn total lib` (2 hits), `grep -rn vat lib` (nothing)"
+    )
+
+
+def test_a_run_is_told_with_what_came_of_it():
+    assert the_description(("python reproduce.py", "loading\n12", 0)) == (
+        "`python reproduce.py` ended with `12`"
+    )
+    assert the_description(("python reproduce.py", NO_MODULE, 1)).startswith(
+        "`python reproduce.py` failed with ModuleNotFoundError: No module named"
+    )
+
+
+def test_a_written_script_is_told_by_its_first_lines():
+    said = the_description(("cat > reproduce.py <<'E'\nimport total\nprint(total.sum())\nE", "", 0))
+    assert said == "added `import total`, `print(total.sum())` in reproduce.py"
+
+
+def test_a_summary_tells_the_trouble_the_fix_and_the_end():
+    raw = run(
+        [
+            ("python reproduce.py", NO_MODULE, 1),
+            ("pip install total", "Successfully installed total-1.0", 0),
+            ("python reproduce.py", "11", 0),
+            ("sed -i 's/11/12/' lib/total.py", "", 0),
+            ("python reproduce.py", "12", 0),
+        ]
+    )
+    summary = bundle_of(raw, NOON).trajectory.summary
+    parts = [
+        "before the fix `python reproduce.py` failed with ModuleNotFoundError",
+        "changed lib/total.py",
+        "ran `pip install total`; then it worked",
+        "in the end `python reproduce.py` ended with `12`",
+    ]
+    assert [part in summary for part in parts] == [True] * len(parts)
+    assert sorted(parts, key=summary.index) == parts

@@ -10,6 +10,7 @@ from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.edits import (
     Change,
     change_of,
+    change_said,
     edited_file,
     is_tool_edit,
     net_changes,
@@ -27,7 +28,7 @@ from contextgraph.trace.recoveries.telling import (
     steps_between,
 )
 from contextgraph.trace.steps import StepTrace
-from contextgraph.trace.wording import code, files_of, lines_said, one_line
+from contextgraph.trace.wording import code, one_line
 
 _NAMED = 3
 
@@ -68,13 +69,15 @@ def rerun_of(end: Cleared, steps: Sequence[StepTrace]) -> Remedy:
     if again and end.opened.error.family not in _OF_RUNS:
         # The command itself was wrong: what else was changed by the way did not cure it.
         edits, deeds = [], []
+    if edits:
+        deeds = [(deed, change) for deed, change in deeds if not deed.startswith("rm ")]
     named = end.opened.error.keywords
     said = [
-        f"ran {code(deed)}" if change is None else _change_said(change, named)
+        f"ran {code(deed)}" if change is None else change_said(change, named)
         for deed, change in deeds
     ]
     changes = net_changes([change for _, change in edits])
-    said += [_change_said(change, named) for change in changes]
+    said += [change_said(change, named) for change in changes]
     if again:
         said.append(f"ran {ran(until)}" if said else f"ran {ran(until)} instead of {ran(failed)}")
     elif not said:
@@ -174,14 +177,6 @@ def _bears(change: Change, end: Cleared) -> bool:
         return True
     text = "\n".join((*change.added, *change.removed))
     return any(name in text for name in _NAME.findall(error.message[:500]))
-
-
-def _change_said(change: Change, named: Sequence[str]) -> str:
-    where = f" in {files_of([change.file])}" if change.file else ""
-    removed, added = lines_said(change.removed, named), lines_said(change.added, named)
-    if change.added and change.removed:
-        return f"changed {removed} to {added}{where}"
-    return f"added {added}{where}" if change.added else f"removed {removed}{where}"
 
 
 def _is_detour(end: Cleared, changes: Sequence[Change], deeds: Sequence[str]) -> bool:
