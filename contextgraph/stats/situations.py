@@ -29,7 +29,7 @@ def errors_in(situation: str, repo: str, store: CountingStore, limit: int) -> Se
 
 def _runs_at_file(situation: str, scope: Scope, store: CountingStore) -> list[str]:
     """Runs that touched a file of this name; none where the words do not name a file."""
-    if len(situation.split()) > 1 or not PurePosixPath(situation).suffix:
+    if not _names_file(situation):
         return []
     name = PurePosixPath(situation).name
     found = store.fragments_for_state(None, name, scope, FRAGMENTS_AT_A_FILE)
@@ -37,5 +37,11 @@ def _runs_at_file(situation: str, scope: Scope, store: CountingStore) -> list[st
 
 
 def _runs_about(situation: str, scope: Scope, store: CountingStore) -> list[str]:
-    asked = tuple(dict.fromkeys(words(situation)))
+    # Every second run has a `py` in it: the ending of a file name tells nothing.
+    told = PurePosixPath(situation).stem if _names_file(situation) else situation
+    asked = tuple(dict.fromkeys(words(told)))
     return [run.id for run in store.trajectories_for_text(asked, scope, RUNS_ABOUT_A_TEXT)]
+
+
+def _names_file(situation: str) -> bool:
+    return len(situation.split()) == 1 and PurePosixPath(situation).suffix != ""
