@@ -60,9 +60,18 @@ def changes(read: Trace, steps: Sequence[StepTrace]) -> list[str]:
     made = [change_of(read.steps, step.index - first) for step in accepted if is_edit(step)]
     told = [change_said(change) for change in net_changes(made)]
     if not told and accepted:
-        told = [f"edited {some(_paths(accepted))}" if _paths(accepted) else action_line(steps[-1])]
-    refused = [step for step in steps if step.error]
-    return told + ([f"{_of(refused[-1])} was refused: {failure(refused[-1])}"] if refused else [])
+        told = [_touched(accepted)]
+    if refused := [step for step in steps if step.error]:
+        told.append(f"{_of(refused[-1])} was refused: {failure(refused[-1])}")
+    return told or [f"{_of(step)} {outcome(step)}" for step in steps[-1:]]
+
+
+def _touched(steps: Sequence[StepTrace]) -> str:
+    """What edits that do not show their text were done to."""
+    if not (paths := _paths(steps)):
+        return action_line(steps[-1])
+    made = all(step.reading.kind is ActionKind.CREATE for step in steps)
+    return f"{'created' if made else 'edited'} {some(paths)}"
 
 
 def failure(step: StepTrace) -> str:
@@ -99,20 +108,19 @@ def _manner(step: StepTrace) -> str:
 
 
 def _looks(steps: Sequence[StepTrace]) -> list[str]:
-    searches = [step for step in steps if step.reading.kind is ActionKind.SEARCH or step.error]
-    read = [step for step in steps if step not in searches]
-    told = [f"{_of(step)} ({_found(step)})" for step in searches]
-    clauses = [f"searched with {some(list(dict.fromkeys(told)))}"] if told else []
-    if files := _paths([step for step in read if step.reading.kind is ActionKind.VIEW]):
+    failed = [f"{_of(step)} {outcome(step)}" for step in steps if step.error]
+    seen = [step for step in steps if not step.error]
+    searches = [step for step in seen if step.reading.kind is ActionKind.SEARCH]
+    told = list(dict.fromkeys(f"{_of(step)} ({_found(step)})" for step in searches))
+    clauses = [f"searched with {some(told)}"] if told else []
+    if files := _paths([step for step in seen if step.reading.kind is ActionKind.VIEW]):
         clauses.append(f"read {some(files)}")
-    elif read and not told:
-        clauses.append(f"looked around with {_of(read[0])}")
-    return clauses
+    elif seen and not told:
+        clauses.append(f"looked around with {_of(seen[0])}")
+    return failed[:NAMED] + clauses
 
 
 def _found(step: StepTrace) -> str:
-    if step.error is not None:
-        return step.error.error_type
     shown = (step.step.observation or "").strip()
     if not shown or shown.startswith(_NOTHING):
         return "nothing"
@@ -128,15 +136,16 @@ def _ran(step: StepTrace) -> str:
         return f"deleted {some(paths)}"
     if step.reading.kind is ActionKind.THINK:
         return ""
+    if step.reading.kind is ActionKind.VCS and step.succeeded:
+        return f"used {_of(step)}"
     return f"{_of(step)} {outcome(step)}"
 
 
 def _of(step: StepTrace) -> str:
     if is_edit(step) and (paths := _paths([step])):
         return f"an edit of {paths[0]}"
-    if step.reading.kind in _LOOKING:
-        return f"`{cut(action_line(step), _COMMAND_CHARS)}`"
-    return f"`{cut(step.reading.command or action_line(step), _COMMAND_CHARS)}`"
+    typed = action_line(step) if step.reading.kind in _LOOKING else step.reading.command
+    return f"`{cut(' '.join((typed or action_line(step)).split()), _COMMAND_CHARS)}`"
 
 
 def _paths(steps: Sequence[StepTrace]) -> list[str]:

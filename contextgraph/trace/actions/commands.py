@@ -17,6 +17,8 @@ _WINDOW_VERBS = frozenset({"goto", "scroll_up", "scroll_down"})
 _PATTERN_FIRST = frozenset(
     {"sed", "perl", "awk", "grep", "egrep", "fgrep", "rg", "ag", "ack", "search_dir", "search_file"}
 )
+# By this line mini-swe-agent is told that the work is done.
+_FINAL = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",)
 _IN_PLACE = ("-i", "--in-place", "-pi")
 _COMMANDS_READ = 64
 _KEPT_LINE = 300
@@ -125,6 +127,8 @@ def _without_flags(words: tuple[str, ...]) -> tuple[str, ...]:
 def _kind(verb: str, rest: tuple[str, ...], command: SimpleCommand) -> ActionKind:
     if verb in ("sed", "perl") and any(word.startswith(_IN_PLACE) for word in rest):
         return ActionKind.EDIT
+    if verb == "echo" and rest[:1] == _FINAL:
+        return ActionKind.SUBMIT
     if verb in ("cat", "echo", "printf", "sed", "awk", "") and command.written:
         return ActionKind.CREATE
     if verb in _KIND_BY_ARGUMENTS:
