@@ -4,18 +4,30 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from contextgraph.model import ErrorSignature, LoopInfo, RawTrajectory
+from contextgraph.model import ErrorSignature, Phase, RawTrajectory
 from contextgraph.readers import read
-from contextgraph.trace import Recovery, Trace, trace
+from contextgraph.trace import ActionKind, Recovery, StepTrace, Trace, trace
 
 LABELS = Path(__file__).parent / "labels"
 # The usual way to look for errors, as the figure to beat.
 NAIVE = re.compile("Error|Exception|failed")
 RESAMPLED = 500
+BY_KIND = {
+    ActionKind.LIST: Phase.UNDERSTANDING,
+    ActionKind.SEARCH: Phase.LOCATING,
+    ActionKind.VIEW: Phase.LOCATING,
+    ActionKind.CREATE: Phase.REPRODUCING,
+    ActionKind.EDIT: Phase.FIXING,
+    ActionKind.RUN: Phase.TESTING,
+    ActionKind.TEST: Phase.TESTING,
+    ActionKind.DELETE: Phase.SUBMITTING,
+    ActionKind.SUBMIT: Phase.SUBMITTING,
+}
 
 Label = dict[str, Any]
 
@@ -79,13 +91,26 @@ def _interval(labels: Sequence[Label], verdict: Callable[[Label], bool]) -> tupl
 
 
 def _phases(traces: dict[str, Trace]) -> None:
+    labels = _load("phases")
+    right, total, shares = _agreement(labels, traces, lambda step: step.phase)
+    naive, _, _ = _agreement(labels, traces, lambda step: BY_KIND.get(step.reading.kind))
+    by_run = sum(shares) / len(shares)
+    print(
+        f"phases ({total}): by step {right / total:.3f}, by run {by_run:.3f}; "
+        f"by the kind of action alone {naive / total:.3f}"
+    )
+
+
+def _agreement(
+    labels: Sequence[Label], traces: dict[str, Trace], told: Callable[[StepTrace], Phase | None]
+) -> tuple[int, int, list[float]]:
     shares, right, total = [], 0, 0
-    for label in _load("phases"):
+    for label in labels:
         steps = traces[label["instance_id"]].steps
-        same = [step.phase == phase for step, phase in zip(steps, label["phases"], strict=False)]
+        same = [told(step) == phase for step, phase in zip(steps, label["phases"], strict=False)]
         shares.append(sum(same) / len(same))
         right, total = right + sum(same), total + len(same)
-    print(f"phases ({total}): by step {right / total:.3f}, by run {sum(shares) / len(shares):.3f}")
+    return right, total, shares
 
 
 def _tasks(traces: dict[str, Trace]) -> None:
@@ -94,22 +119,37 @@ def _tasks(traces: dict[str, Trace]) -> None:
         ("unambiguous", [label for label in _load("tasks") if not label["ambiguous"]]),
     ):
         right = sum(traces[x["instance_id"]].task_type == x["task_type"] for x in labels)
-        print(f"task types, {name} ({len(labels)}): {right / len(labels):.3f}")
+        always = sum(x["task_type"] == "bug_fix" for x in labels)
+        print(
+            f"task types, {name} ({len(labels)}): {right / len(labels):.3f}; "
+            f"always bug_fix {always / len(labels):.3f}"
+        )
 
 
 def _loops(traces: dict[str, Trace]) -> None:
     labels = _load("loops")
     as_steps = [{**label, "is_error": label["has_loop"]} for label in labels]
     score = _f1(as_steps, lambda label: bool(traces[label["instance_id"]].loops))
+    naive = _f1(as_steps, lambda label: bool(_rows(traces[label["instance_id"]])))
     spans = [(label["instance_id"], span) for label in labels for span in label["spans"]]
-    met = sum(any(_covers(loop, span) for loop in traces[run].loops) for run, span in spans)
-    print(f"loops ({len(labels)}): by run F1 {score:.3f}, spans found {met / len(spans):.3f}")
+    met = sum(any(_covers(loop.start, loop.end, s) for loop in traces[r].loops) for r, s in spans)
+    rows = sum(any(_covers(*row, span) for row in _rows(traces[run])) for run, span in spans)
+    print(
+        f"loops ({len(labels)}): by run F1 {score:.3f}, spans found {met / len(spans):.3f}; "
+        f"three equal actions in a row {naive:.3f}, {rows / len(spans):.3f}"
+    )
 
 
-def _covers(loop: LoopInfo, span: Label) -> bool:
+def _rows(read: Trace) -> list[tuple[int, int]]:
+    """Where an agent sent one action three times or more in a row."""
+    groups = [list(same) for _, same in groupby(read.steps, key=lambda s: s.step.action.text)]
+    return [(same[0].index, same[-1].index) for same in groups if len(same) >= 3]
+
+
+def _covers(start: int, end: int, span: Label) -> bool:
     """Overlap of at least half of what both cover together."""
-    shared = min(loop.end, span["end_step"]) - max(loop.start, span["start_step"]) + 1
-    covered = max(loop.end, span["end_step"]) - min(loop.start, span["start_step"]) + 1
+    shared = min(end, span["end_step"]) - max(start, span["start_step"]) + 1
+    covered = max(end, span["end_step"]) - min(start, span["start_step"]) + 1
     return bool(2 * shared >= covered)
 
 
@@ -118,7 +158,11 @@ def _recoveries(traces: dict[str, Trace]) -> None:
     found = [(label, _recovery(label, traces[label["instance_id"]])) for label in labels]
     first = sum(one is not None and _starts(one, label) for label, one in found)
     met = [(label["workaround"], one.workaround) for label, one in found if one is not None]
-    print(f"recoveries ({len(labels)}), both ends within 2 steps: {first / len(labels):.3f}")
+    naive = sum(_next_success(label, traces[label["instance_id"]]) for label in labels)
+    print(
+        f"recoveries ({len(labels)}), both ends within 2 steps: {first / len(labels):.3f}; "
+        f"the next step without an error {naive / len(labels):.3f}"
+    )
     print(f"  the start at any showing of the error: {len(met) / len(labels):.3f}")
     both, said, true = (sum(pair) for pair in zip(*((t and o, o, t) for t, o in met), strict=True))
     print(f"  workarounds: {true} labelled, {said} told, {both} of both")
@@ -135,6 +179,12 @@ def _recovery(label: Label, read: Trace) -> Recovery | None:
         and one.error_step <= label["error_step"] < one.cleared_step
     )
     return next(exact, next(series, None))
+
+
+def _next_success(label: Label, read: Trace) -> bool:
+    later = (step for step in read.steps[label["error_step"] + 1 :] if step.succeeded)
+    found = next(later, None)
+    return found is not None and abs(found.index - label["recovered_step"]) <= 2
 
 
 def _starts(one: Recovery, label: Label) -> bool:

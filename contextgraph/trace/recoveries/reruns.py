@@ -44,8 +44,9 @@ _CATCHING = re.compile(r"\bexcept\b")
 _DOING = re.compile(r"\w\(|^[ \t]*(?:assert|raise|import|from)\b", re.MULTILINE)
 # A value that says nothing, put where there was a failure.
 _NOTHING = re.compile(
-    r"^(?!\s*(?:async +)?(?:def|class)\b).*(?:=|\breturn|\belse)\s*"
-    r"(?:None|(?:np|math)\.nan|\[(?:\"\")?\]|\{\}|\"\"|''|(?:set|dict|list|pd\.DataFrame)\(\))"
+    r"^(?!\s*(?:async +)?(?:def|class)\b).*(?:(?:=|\breturn|\belse)\s*"
+    r"(?:None|(?:np|math)\.nan|\"\"|'')|(?:\breturn|\belse)\s*"
+    r"(?:\[(?:\"\")?\]|\{\}|(?:set|dict|list|pd\.DataFrame)\(\)))"
     r"(?![\w.,(=\[])",
     re.MULTILINE,
 )
