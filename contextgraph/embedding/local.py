@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -129,17 +128,9 @@ class _Model:
         return mean
 
 
-_loading = threading.Lock()
-
-
-def _loaded(folder: Path | None, process: int) -> _Model:
-    """The model, read once by each process: a session does not survive a fork."""
-    with _loading:
-        return _read(folder, process)
-
-
 @lru_cache(2)
-def _read(folder: Path | None, _process: int) -> _Model:
+def _loaded(folder: Path | None, _process: int) -> _Model:
+    """The model, read once by each process: a session does not survive a fork."""
     if find_spec("onnxruntime") is None or (folder is None and find_spec(_PACKAGE) is None):
         raise MissingExtraError(f"the local model is not installed; {_INSTALL}")
     if folder is None:

@@ -42,12 +42,16 @@ class Endpoint:
     ) -> None:
         self.url = url or DEFAULT_URL
         self._key = key or ""
-        self._now = now
-        self._pace = Pace(now, sleep)
-        self._lock = threading.Lock()
-        self._client: OpenAI | None = None
-        self._process = os.getpid()
+        self._now, self._sleep = now, sleep
         self._closed: dict[Patience | None, tuple[float, str]] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """Start in this process: locks and connections of its parent are not its own."""
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._pace = Pace(self._now, self._sleep)
+        self._client: OpenAI | None = None
 
     def __repr__(self) -> str:
         return f"Endpoint({self.name})"
@@ -130,9 +134,11 @@ class Endpoint:
                 raise RemoteError(reason)
 
     def _opened(self) -> "OpenAI":
+        if self._process != os.getpid():
+            self._begin()
         with self._lock:
-            if self._client is None or self._process != os.getpid():
-                self._client, self._process = self._open(), os.getpid()
+            if self._client is None:
+                self._client = self._open()
             return self._client
 
     def _open(self) -> "OpenAI":

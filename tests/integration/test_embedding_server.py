@@ -1,6 +1,7 @@
 """Each way in which an embedding API fails, over real HTTP, and what happens then."""
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -178,6 +179,19 @@ def test_who_has_more_patience_is_not_kept_from_trying(server: Server) -> None:
     server.fault = lambda number, handler: None
     assert replace(mine, patience=QUICK).embed(TEXTS).vectors == expected(TEXTS)
     assert mine.embed(TEXTS).vectors == expected(TEXTS)
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_has_connections_of_its_own(server: Server) -> None:
+    mine = embedder(server)
+    mine.embed(TEXTS[:1])
+    child = os.fork()
+    if not child:
+        found = mine.embed(TEXTS[1:2]).vectors
+        mine.endpoint.close()
+        os._exit(0 if found == expected(TEXTS[1:2]) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert mine.embed(TEXTS[2:3]).vectors == expected(TEXTS[2:3])
 
 
 def test_a_server_that_is_not_there_is_an_outage() -> None:

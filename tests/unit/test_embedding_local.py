@@ -108,10 +108,10 @@ def test_tokens_of_another_kind_are_refused(folder: Path) -> None:
 @pytest.fixture
 def uninstalled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if the extra were not installed."""
-    local._read.cache_clear()
+    local._loaded.cache_clear()
     monkeypatch.setattr(local, "find_spec", lambda name: None)
     yield
-    local._read.cache_clear()
+    local._loaded.cache_clear()
 
 
 @pytest.mark.usefixtures("uninstalled")
