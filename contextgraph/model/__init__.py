@@ -1,5 +1,6 @@
 """The nouns of the memory, as frozen values."""
 
+from contextgraph.model.archive import ArchivedRun, Exposure
 from contextgraph.model.bundle import Bundle, EmbeddedBundle
 from contextgraph.model.candidate import (
     ErrorTally,
@@ -81,6 +82,7 @@ from contextgraph.model.usage import NO_USAGE, Usage
 __all__ = [
     "NO_USAGE",
     "Action",
+    "ArchivedRun",
     "Bundle",
     "CausedError",
     "ChannelRank",
@@ -95,6 +97,7 @@ __all__ = [
     "ErrorSolution",
     "ErrorTally",
     "Explanation",
+    "Exposure",
     "FailurePattern",
     "FailureWarning",
     "Family",

@@ -8,6 +8,7 @@ store cannot be reached and `StoreError` when it refuses.
 
 from typing import Protocol
 
+from contextgraph.ports.archive import ArchiveStore
 from contextgraph.ports.consolidation import (
     ConsolidationStore,
     LearntStore,
@@ -23,6 +24,7 @@ from contextgraph.ports.trajectories import TrajectoryStore
 from contextgraph.ports.upkeep import HealthStore, ProvenanceStore, SchemaStore
 
 __all__ = [
+    "ArchiveStore",
     "ConsolidationStore",
     "Embedder",
     "EmbedderSource",
@@ -51,6 +53,7 @@ class GraphStore(
     ProvenanceStore,
     HealthStore,
     SchemaStore,
+    ArchiveStore,
     Protocol,
 ):
     """All of it."""

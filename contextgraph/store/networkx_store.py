@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from contextgraph.errors import StoreError
 from contextgraph.model import (
+    ArchivedRun,
     Bundle,
     ErrorHistory,
     ErrorSignature,
     ErrorTally,
     Explanation,
+    Exposure,
     Fragment,
     FragmentCandidate,
     HealthCheck,
@@ -25,7 +27,6 @@ from contextgraph.model import (
     Methodology,
     Near,
     NodeKind,
-    Outcome,
     Phase,
     RawTrajectory,
     RecoveryCandidate,
@@ -42,6 +43,7 @@ from contextgraph.model import (
     Unconsolidated,
 )
 from contextgraph.store import (
+    archives,
     bundles,
     candidates,
     consolidations,
@@ -103,13 +105,13 @@ class NetworkxStore:
     def add_bundle(self, bundle: Bundle) -> LearnStatus:
         given = bundle.trajectory
         with self._reading() as (connection, tenant):
-            status = _status(runs.outcome(connection, tenant, given.id), given.outcome)
+            status = runs.status(connection, tenant, given)
         if status is LearnStatus.UNCHANGED:
             return status
         raw = packed(bundle.raw)
         with self._writing() as (connection, tenant):
             # Another process may have learned it since.
-            status = _status(runs.outcome(connection, tenant, given.id), given.outcome)
+            status = runs.status(connection, tenant, given)
             if status is LearnStatus.CREATED:
                 bundles.add(connection, tenant, bundle, raw)
             if status is LearnStatus.UPDATED:
@@ -422,6 +424,31 @@ class NetworkxStore:
                 node_id,
             )
 
+    def archived_run(self, trajectory_id: str) -> ArchivedRun | None:
+        with self._reading() as (connection, tenant):
+            return archives.archived_run(connection, tenant, trajectory_id)
+
+    def restore_runs(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
+        with self._writing() as (connection, tenant):
+            return [archives.restore_run(connection, tenant, run) for run in runs]
+
+    def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
+        with self._reading() as (connection, tenant):
+            return archives.similar_to(connection, tenant, trajectory_id)
+
+    def methodology_vectors(self, space: str, ids: Sequence[str]) -> Mapping[str, Vector | None]:
+        with self._reading() as (connection, tenant):
+            return archives.methodology_vectors(connection, tenant, space, ids)
+
+    def exposures(self, after: str, limit: int) -> Sequence[Exposure]:
+        with self._reading() as (connection, tenant):
+            return archives.exposures(connection, tenant, after, limit)
+
+    def restore_exposures(self, exposures: Sequence[Exposure]) -> None:
+        with self._writing() as (connection, tenant):
+            for exposure in exposures:
+                archives.restore_exposure(connection, tenant, exposure)
+
     def health(self) -> Sequence[HealthCheck]:
         return tuple(health.checks(self._connections))
 
@@ -481,11 +508,3 @@ class NetworkxStore:
             raise StoreError("nothing can be written within a snapshot; write when it has ended")
         with self._connections.writing() as connection:
             yield connection, new_tenant_key(connection, self.tenant)
-
-
-def _status(known: Outcome | None, given: Outcome) -> LearnStatus:
-    if known is None:
-        return LearnStatus.CREATED
-    if known is Outcome.UNKNOWN and given is not Outcome.UNKNOWN:
-        return LearnStatus.UPDATED
-    return LearnStatus.UNCHANGED

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from sqlite3 import Connection
 
-from contextgraph.model import Learned, Outcome, RawTrajectory, Trajectory
+from contextgraph.model import Learned, LearnStatus, Outcome, RawTrajectory, Trajectory
 from contextgraph.store import exposures, full_text, methodologies, rows
 from contextgraph.store.raw import unpacked
 from contextgraph.store.schema import RUN_BITS
@@ -51,12 +51,16 @@ def key_of(connection: Connection, tenant: int, trajectory_id: str) -> int | Non
     return None if row is None else row[0]
 
 
-def outcome(connection: Connection, tenant: int, trajectory_id: str) -> Outcome | None:
-    """The outcome of the run of this id, None where the run is unknown."""
+def status(connection: Connection, tenant: int, given: Trajectory) -> LearnStatus:
+    """What learning the run *given* does to what is known."""
     row = connection.execute(
-        "SELECT outcome FROM trajectory WHERE tenant = ? AND id = ?", (tenant, trajectory_id)
+        "SELECT outcome FROM trajectory WHERE tenant = ? AND id = ?", (tenant, given.id)
     ).fetchone()
-    return None if row is None else Outcome(row[0])
+    if row is None:
+        return LearnStatus.CREATED
+    if row[0] == Outcome.UNKNOWN and given.outcome is not Outcome.UNKNOWN:
+        return LearnStatus.UPDATED
+    return LearnStatus.UNCHANGED
 
 
 def learned(connection: Connection, tenant: int, trajectory_id: str) -> Learned | None:
