@@ -31,6 +31,7 @@ from contextgraph.writing import Inspection, error_id, inspect_run
 
 # Judging is rare, and a quarter of the time that it takes to import a memory.
 if TYPE_CHECKING:
+    from contextgraph.archive import Exported, Imported
     from contextgraph.replay import Evaluation, Moment, Walk
 
 
@@ -214,6 +215,33 @@ class AgentMemory:
         """Where a methodology, run, fragment, error or context comes from; None where unknown."""
         self._note_exposures()
         return self.store.explain(node_id)
+
+    def export(
+        self,
+        path: Path,
+        *,
+        vectors: bool = True,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> "Exported":
+        """Write all that this memory holds to the file *path*, for any other store to read."""
+        from contextgraph.archive import export_memory
+
+        self._note_exposures()
+        return export_memory(
+            self.store, path, self.store.tenant, vectors=vectors, progress=progress
+        )
+
+    def import_archive(
+        self,
+        path: Path,
+        *,
+        vectors: bool = True,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> "Imported":
+        """Read a file that `export` wrote, beside what this memory holds: see docs/store.md."""
+        from contextgraph.archive import import_memory
+
+        return import_memory(self.store, path, vectors=vectors, progress=progress)
 
     def replay(self, runs: Iterable[RawTrajectory]) -> "Walk":
         """*runs* as if live: what would be said at each moment; each is learned after it."""

@@ -1,15 +1,18 @@
 """What consolidation reads and writes, and explanations, in plain Python: twin of the stores."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from contextgraph.model import (
+    ArchivedRun,
     Bundle,
     Clearance,
     ErrorHistory,
     ErrorSignature,
     Explanation,
+    Exposure,
     Fragment,
     FragmentOutcome,
     FragmentType,
@@ -21,6 +24,7 @@ from contextgraph.model import (
     MethodologyStatus,
     Near,
     PastRun,
+    Recovered,
     RecoveryCandidate,
     Relation,
     RepoHistory,
@@ -328,7 +332,7 @@ class ReferenceMemory(ReferenceStore):
         return len(found)
 
     def shown_methodologies(self) -> Sequence[str]:
-        reported = [items for items, helped in self.exposures.values() if helped is not None]
+        reported = [items for items, helped in self.shown.values() if helped is not None]
         return sorted({item for items in reported for item in items if item in self.methodologies})
 
     def add_exposure(
@@ -357,7 +361,7 @@ class ReferenceMemory(ReferenceStore):
         )
 
     def explain(self, node_id: str) -> Explanation | None:
-        if node_id in self.exposures:
+        if node_id in self.shown:
             return self._explain_context(node_id)
         nodes = self._nodes()
         if node_id not in nodes:
@@ -372,8 +376,60 @@ class ReferenceMemory(ReferenceStore):
         ]
         return Explanation(node_id, label, name, known, tuple(sorted(relations, key=_place)))
 
+    def archived_run(self, trajectory_id: str) -> ArchivedRun | None:
+        bundle = self.bundles.get(trajectory_id)
+        raw = self.raw_trajectory(trajectory_id)
+        if bundle is None or raw is None:
+            return None
+        position = {fragment.id: fragment.order for fragment in bundle.fragments}
+        kept = replace(
+            bundle,
+            raw=raw,
+            exposures=(),
+            errors=tuple(sorted(bundle.errors, key=lambda one: one.id)),
+            caused=tuple(
+                sorted(bundle.caused, key=lambda c: (position[c.fragment_id], c.error_id))
+            ),
+            recovered=tuple(sorted(bundle.recovered, key=_step_first)),
+            vectors=self.vectors.get((self.active or "", trajectory_id)),
+        )
+        steps = {error.id: self.met[trajectory_id][error.id] for error in kept.errors}
+        return ArchivedRun(kept, steps)
+
+    def restore_runs(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
+        return [self._restore(run) for run in runs]
+
+    def _restore(self, run: ArchivedRun) -> LearnStatus:
+        status = self.add_bundle(replace(run.bundle, exposures=()))
+        if status is LearnStatus.CREATED:
+            self.met[run.bundle.trajectory.id] = Counter(run.steps)
+        return status
+
+    def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
+        found = (e for e in self.similar.values() if e.fragment.trajectory_id == trajectory_id)
+        return sorted(found, key=lambda edge: (edge.fragment.fragment_id, edge.error_id))
+
+    def methodology_vectors(self, space: str, ids: Sequence[str]) -> Mapping[str, Vector | None]:
+        of_advice = self.vectors_of_advice
+        return {one: of_advice[space, one] for one in sorted(ids) if (space, one) in of_advice}
+
+    def exposures(self, after: str, limit: int) -> Sequence[Exposure]:
+        later = sorted(context for context in self.shown if context > after)
+        return [self._exposure(context) for context in later[:limit]]
+
+    def _exposure(self, context: str) -> Exposure:
+        items, helped = self.shown[context]
+        told = tuple(sorted(items.items()))
+        return Exposure(context, self.shown_at[context], self.asked[context], helped, told)
+
+    def restore_exposures(self, exposures: Sequence[Exposure]) -> None:
+        for one in exposures:
+            self.shown.setdefault(one.context_id, (dict(one.items), one.helped))
+            self.asked.setdefault(one.context_id, one.error_id)
+            self.shown_at.setdefault(one.context_id, one.shown_at)
+
     def _explain_context(self, context: str) -> Explanation:
-        items, helped = self.exposures[context]
+        items, helped = self.shown[context]
         said = {None: "not known", True: "yes", False: "no"}[helped]
         facts: dict[str, Json] = {"shown_at": _time(self.shown_at[context]), "helped": said}
         nodes = self._nodes()
@@ -506,6 +562,10 @@ class ReferenceMemory(ReferenceStore):
         for known in self.methodologies.values():
             left = tuple(s for s in known.sources if s.fragment_id not in fragments)
             self.methodologies[known.id] = replace(known, sources=left)
+
+
+def _step_first(recovered: Recovered) -> tuple[int, str, str]:
+    return recovered.error_step, recovered.fragment_id, recovered.error_id
 
 
 def _newest(bundles: Sequence[Bundle]) -> list[Bundle]:

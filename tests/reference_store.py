@@ -46,7 +46,7 @@ class ReferenceStore:
         self.bundles: dict[str, Bundle] = {}
         # At how many steps each run met each error: that stays when fragments are pruned.
         self.met: dict[str, Counter[str]] = {}
-        self.exposures: dict[str, tuple[dict[str, float], bool | None]] = {}
+        self.shown: dict[str, tuple[dict[str, float], bool | None]] = {}
         self.asked: dict[str, str | None] = {}
         self.spaces: dict[str, tuple[Space, bytes | None]] = {}
         self.active: str | None = None
@@ -109,9 +109,9 @@ class ReferenceStore:
         for trajectory_id in known:
             self._drop_vectors(trajectory_id)
             gone = {fragment.id for fragment in self.bundles.pop(trajectory_id).fragments}
-            self.exposures = {
+            self.shown = {
                 context: ({i: share for i, share in items.items() if i not in gone}, helped)
-                for context, (items, helped) in self.exposures.items()
+                for context, (items, helped) in self.shown.items()
             }
         return len(known)
 
@@ -310,18 +310,18 @@ class ReferenceStore:
         error_id: str | None = None,
     ) -> None:
         shares = {item: 1 / len(set(items)) for item in items}
-        self.exposures.setdefault(context_id, (shares, None))
+        self.shown.setdefault(context_id, (shares, None))
         self.asked.setdefault(context_id, error_id)
 
     def report_outcome(self, context_id: str, helped: bool) -> bool:
-        items, reported = self.exposures.get(context_id, (dict[str, float](), True))
+        items, reported = self.shown.get(context_id, (dict[str, float](), True))
         if reported is not None:
             return False
-        self.exposures[context_id] = (items, helped)
+        self.shown[context_id] = (items, helped)
         return True
 
     def credit(self, items: Sequence[str]) -> Mapping[str, tuple[float, float]]:
-        shown = self.exposures.values()
+        shown = self.shown.values()
         return {
             item: (
                 round(sum(them.get(item, 0) for them, helped in shown if helped is True), 4),

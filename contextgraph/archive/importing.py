@@ -51,6 +51,11 @@ def import_memory(
     return _Importer(store, vectors, header.runs, progress).run(read_lines(path, _say_nothing))
 
 
+def count_runs(path: Path) -> int:
+    """How many runs there were when *path* was begun to be written; raises `ReadError`."""
+    return read_header(path).runs
+
+
 class _Importer:
     """Writes lines as they come, those of one kind in batches."""
 

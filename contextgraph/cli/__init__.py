@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from contextgraph.cli import (
+    archiving,
     asking,
     consolidating,
     evaluating,
@@ -48,8 +49,10 @@ for command in (
     keeping.migrate,
     reembedding.reembed,
     keeping.forget,
+    archiving.export,
 ):
     app.command()(command)
+app.command("import")(archiving.import_)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -10,6 +10,8 @@ from contextgraph.vectors import Vector
 class ArchiveStore(Protocol):
     """Reads what the other ports do not tell, and writes what it read from another store."""
 
+    tenant: str  # whose part of the memory it is
+
     def archived_run(self, trajectory_id: str) -> ArchivedRun | None:
         """All that is kept of a run; errors by id, recoveries by step, fragment and error."""
 
