@@ -103,8 +103,16 @@ WITH f ORDER BY f.seen_at DESC, f.id SKIP $keep
 RETURN f.id AS id, f.trajectory_id AS trajectory_id, f.repo AS repo,
     COLLECT { MATCH (f)-[:TOUCHED]->(file:File) RETURN file.name } AS files
 
-// name: clear_spaces
+// name: drop_vectors_of_runs
 // Let runs be embedded anew: they have other fragments by now.
 UNWIND $ids AS id
 MATCH (t:Trajectory {tenant: $tenant, id: id})
-SET t.spaces = []
+UNWIND t.embedded AS property
+SET t[property] = null
+WITH t, property
+CALL (t, property) {
+    MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
+    SET f[property] = null
+}
+WITH DISTINCT t
+SET t.embedded = []

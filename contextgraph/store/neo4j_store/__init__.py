@@ -5,11 +5,13 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 
 from contextgraph.model import (
+    ArchivedRun,
     Bundle,
     ErrorHistory,
     ErrorSignature,
     ErrorTally,
     Explanation,
+    Exposure,
     Fragment,
     FragmentCandidate,
     Learned,
@@ -33,6 +35,7 @@ from contextgraph.model import (
     Unconsolidated,
 )
 from contextgraph.store.neo4j_store import (
+    archives,
     bundles,
     consolidations,
     explaining,
@@ -310,6 +313,22 @@ class Neo4jStore:
 
     def mark_consolidated(self, revision: int) -> None:
         self._connection.write(consolidations.mark_consolidated, revision)
+
+    def archived_run(self, trajectory_id: str) -> ArchivedRun | None:
+        return self._connection.read(archives.archived_run, trajectory_id)
+
+    def restore_runs(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
+        raws = [packed(run.bundle.raw) for run in runs]
+        return self._connection.write(archives.restore_runs, runs, raws)
+
+    def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
+        return self._connection.read(archives.similar_to, trajectory_id)
+
+    def exposures(self, after: str, limit: int) -> Sequence[Exposure]:
+        return self._connection.read(archives.exposures, after, limit)
+
+    def restore_exposures(self, exposures: Sequence[Exposure]) -> None:
+        self._connection.write(archives.restore_exposures, exposures)
 
     def explain(self, node_id: str) -> Explanation | None:
         return self._connection.read(explaining.explain, node_id)

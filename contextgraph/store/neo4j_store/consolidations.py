@@ -109,7 +109,7 @@ def _prune(transaction: Transaction, error_id: str, keep: int) -> int:
     found = transaction.rows("failed_fragments", error_id=error_id, keep=keep)
     if found:
         runs = sorted({row["trajectory_id"] for row in found})
-        transaction.rows("clear_spaces", ids=runs)
+        transaction.rows("drop_vectors_of_runs", ids=runs)
         transaction.rows("remove_fragments", ids=sorted(row["id"] for row in found))
         files = sorted({(row["repo"], name) for row in found for name in row["files"]})
         transaction.write(
