@@ -139,9 +139,10 @@ class AgentMemory:
         """Read all stored runs again as this version reads logs, yielding a receipt for each.
 
         Outcomes, learning times and credit stay. Each run is replaced in one transaction, so it
-        can be interrupted and begun again.
+        can be interrupted and begun again. At the end the memory is consolidated.
         """
-        return self.writer.rewrite_all()
+        yield from self.writer.rewrite_all()
+        self._routine.after_rebuilding()
 
     def plan_reembedding(self, embedder: str = "") -> ReembeddingPlan:
         """What `reembed` would take: runs, texts, tokens and cost at most; nothing is embedded."""

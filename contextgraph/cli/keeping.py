@@ -36,7 +36,7 @@ def rebuild(as_json: AsJson = False, store: Store = None, tenant: Tenant = None)
     """Read all stored runs again, as this version reads logs.
 
     For after an update. Outcomes, learning times and credit stay. Each run is replaced in one
-    transaction, so this can be interrupted and begun again.
+    transaction, so this can be interrupted and begun again; at the end the memory is consolidated.
 
     \b
     Example:

@@ -28,6 +28,10 @@ class Routine:
         self._learned += 1
         return None if self._batches else self._run(self._consolidator.is_due)
 
+    def after_rebuilding(self) -> ConsolidationReport | None:
+        """Consolidate: with the old reading of a run goes what was abstracted from it."""
+        return self._run(lambda: True)
+
     @contextmanager
     def batch(self) -> Iterator[None]:
         """Put consolidation off while many runs are learned."""

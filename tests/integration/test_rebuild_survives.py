@@ -1,0 +1,92 @@
+"""An older memory is brought to the new reading: what it earned stays, whenever it is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextgraph import AgentMemory
+from contextgraph.model import RawTrajectory
+from contextgraph.readers import read
+from contextgraph.trace import states_of
+from contextgraph.trace.errors import signature
+
+ROOT = Path(__file__).parents[2]
+RUNS = list(read(ROOT / "examples" / "trajectories"))
+REBUILD = """
+import sys
+from contextgraph import AgentMemory
+with AgentMemory.open(sys.argv[1]) as memory:
+    for receipt in memory.rebuild():
+        print(receipt.trajectory_id, flush=True)
+"""
+Credit = dict[str, tuple[float, float]]
+
+
+def asked(memory: AgentMemory, raw: RawTrajectory) -> Iterator[str]:
+    """Show an agent in each state of *raw* what the memory advises; the items shown."""
+    for number, state in enumerate(states_of(raw)):
+        context = memory.query(state)
+        if memory.render(context):
+            memory.report_outcome(context.id, helped=number % 3 > 0)
+            yield from (item.fragment_id for item in context.error_solutions)
+            yield from (item.id for item in context.suggestions)
+
+
+@pytest.fixture
+def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Credit]:
+    """A memory of a version that knew no complaints of programs, and the credit in it."""
+    path = tmp_path / "memory.db"
+    with monkeypatch.context() as reading, AgentMemory.open(str(path)) as memory:
+        reading.setattr(signature, "_PROGRAMS", ())
+        assert len(list(memory.learn_many(RUNS))) == len(RUNS)
+        items = [item for raw in RUNS[::6] for item in asked(memory, raw)]
+        credit = memory.store.credit(items)
+    return path, {item: counts for item, counts in credit.items() if any(counts)}
+
+
+def rebuilding(path: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", REBUILD, str(path)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def content(memory: AgentMemory) -> list[Any]:
+    store = memory.store
+    ids = sorted(store.trajectory_ids())
+    methodologies = sorted(store.methodology_ids())
+    return [store.fragments_of(ids), methodologies, store.counts(), store.error_transitions()]
+
+
+@pytest.fixture(scope="module")
+def newest() -> list[Any]:
+    with AgentMemory.open(":memory:") as memory:
+        assert len(list(memory.learn_many(RUNS))) == len(RUNS)
+        return content(memory)
+
+
+@pytest.mark.parametrize("killed_after", [1, len(RUNS) // 2])
+def test_a_rebuilt_memory_reads_as_a_new_one_and_keeps_its_credit(older, newest, killed_after):
+    path, credit = older
+    with rebuilding(path) as process:
+        assert process.stdout is not None
+        for _ in range(killed_after):
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+    with AgentMemory.open(str(path)) as memory:
+        assert len(memory.store.trajectory_ids()) == len(RUNS)
+        assert content(memory) != newest
+
+        assert len(list(memory.rebuild())) == len(RUNS)
+
+        assert content(memory) == newest
+        fragments, methodologies, *_ = content(memory)
+        there = {*methodologies, *(one.id for run in fragments.values() for one in run)}
+        kept = {item: counts for item, counts in credit.items() if item in there}
+        assert kept
+        assert memory.store.credit(list(kept)) == kept
