@@ -58,10 +58,11 @@ class LoopDetector:
         before others; each sentence ends with the runs it comes from. A loop alone tells neither
         repository nor message, so for it only what several repositories agree on is said.
         """
-        if isinstance(trouble, LoopInfo):
-            ways = ways_past_names(trouble.signatures, self._store, exclude_instances)
-        else:
-            ways = self._ways_out(trouble, exclude_instances)
+        with self._store.snapshot():
+            if isinstance(trouble, LoopInfo):
+                ways = ways_past_names(trouble.signatures, self._store, exclude_instances)
+            else:
+                ways = self._ways_out(trouble, exclude_instances)
         # What one run did several times over is one way out.
         first_of_each = {way.runs: way for way in reversed(ways)}
         chosen = [way for way in ways if first_of_each[way.runs] is way]

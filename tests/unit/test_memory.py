@@ -14,7 +14,7 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.model import LearnStatus, LoopKind, ScopeLevel
-from contextgraph.retrieval import MemoryRetriever
+from contextgraph.retrieval import Findings, MemoryRetriever, by_error
 from contextgraph.text import strip_fenced
 from contextgraph.trace import states_of
 from contextgraph.wiring import build
@@ -232,6 +232,23 @@ def test_a_channel_that_fails_is_named_and_the_others_answer(memory):
     with pytest.raises(DegradedError, match="task: no vectors"):
         memory.query(State(repo="acme/shop"))
     assert not memory.query(State(repo="acme/shop"), degrade=True)
+
+
+def test_a_query_sees_one_state_of_the_memory(tmp_path):
+    path = str(tmp_path / "memory.db")
+    with AgentMemory.open(path) as memory, AgentMemory.open(path) as other:
+        memory.learn(recovering_run(1))
+
+        def meanwhile(query, store):
+            other.learn(recovering_run(2))
+            return Findings()
+
+        channels = {"task": meanwhile, "error": by_error}
+        memory.retriever = MemoryRetriever(memory.store, channels)
+        (solution,) = memory.query(STATE).error_solutions
+        assert solution.why.support == 1
+        (solution,) = memory.query(STATE).error_solutions
+        assert solution.why.support == 2
 
 
 def test_reading_a_memory_that_does_not_exist_does_not_create_it(tmp_path):
