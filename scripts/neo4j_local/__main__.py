@@ -6,10 +6,11 @@ import re
 import sys
 import time
 
-from scripts.neo4j_local.life import running, start, stop
+from scripts.neo4j_local.life import Wanted, running, start, stop
 from scripts.neo4j_local.record import Server, all_records
 from scripts.neo4j_local.release import DEFAULT, PINNED, UnavailableError, release
 
+SOURCES = ("docker", "maven")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -30,6 +31,13 @@ def _parser() -> argparse.ArgumentParser:
     starting = commands.add_parser("start", help="start one, wait until it answers, print where")
     starting.set_defaults(run=_start)
     starting.add_argument("--version", default=DEFAULT, help=f"{', '.join(PINNED)}, or a full one")
+    starting.add_argument(
+        "--from",
+        dest="source",
+        choices=SOURCES,
+        default="",
+        help="whichever there is, docker first",
+    )
     starting.add_argument("--heap", default="512m", help="memory of the server (512m)")
     starting.add_argument("--browser", action="store_true", help="serve Neo4j Browser (5.26)")
     starting.add_argument("--owner", type=int, default=0, help="a process: of no use after its end")
@@ -55,11 +63,14 @@ def _name(text: str) -> str:
 def _start(arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     server = start(
-        release(arguments.version),
-        arguments.name,
-        browser=arguments.browser,
-        heap=arguments.heap,
-        owner=arguments.owner,
+        Wanted(
+            release(arguments.version),
+            arguments.name,
+            arguments.source,
+            browser=arguments.browser,
+            heap=arguments.heap,
+            owner=arguments.owner,
+        )
     )
     took = time.monotonic() - began
     print(f"neo4j {server.version} answers, after {took:.1f} s", file=sys.stderr)

@@ -17,7 +17,7 @@ STOPS_WITHIN = 60.0  # seconds, then it is killed
 FOLDERS = ("conf", "data", "logs", "run", "import", "plugins")
 
 
-def start_process(
+def start(
     release: Release, name: str, *, earlier: Server | None, browser: bool, heap: str
 ) -> Server:
     """Start the server called *name*; its Bolt does not answer yet, and it has no password yet.
@@ -29,8 +29,8 @@ def start_process(
     home = home_of(name)
     for folder in FOLDERS:
         (home / folder).mkdir(parents=True, exist_ok=True)
-    bolt = _port(earlier.uri) if earlier else _free_port()
-    http = _free_port() if browser else 0
+    bolt = _port(earlier.uri) if earlier else free_port()
+    http = free_port() if browser else 0
     (home / "conf" / "neo4j.conf").write_text(_settings(release, home, jars, bolt, http))
     return Server(
         name=name,
@@ -45,7 +45,7 @@ def start_process(
     )
 
 
-def is_ours(server: Server) -> bool:
+def is_running(server: Server) -> bool:
     """True while the process of *server* runs, and is not another that got its number."""
     try:
         command = Path(f"/proc/{server.pid}/cmdline").read_bytes()
@@ -54,12 +54,12 @@ def is_ours(server: Server) -> bool:
     return f"--home-dir={server.home}".encode() in command.split(b"\0")
 
 
-def stop_process(server: Server, *, gently: bool) -> None:
+def stop(server: Server, *, gently: bool) -> None:
     """End the process of *server* and wait until it is gone; *gently* takes some ten seconds."""
     deadline = time.monotonic() + (STOPS_WITHIN if gently else 0.0)
-    if gently and is_ours(server):
+    if gently and is_running(server):
         os.kill(server.pid, signal.SIGTERM)
-    while is_ours(server):
+    while is_running(server):
         if time.monotonic() >= deadline:
             os.kill(server.pid, signal.SIGKILL)
         time.sleep(0.05)
@@ -71,6 +71,13 @@ def last_words(server: Server) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     telling = [line for line in lines if "ERROR" in line or "Exception" in line or "Error" in line]
     return " ".join((telling or lines or ["it said nothing"])[-1].split())
+
+
+def free_port() -> int:
+    """A port on loopback that nothing listens on now."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _needed_java(release: Release) -> Java:
@@ -86,12 +93,6 @@ def _needed_java(release: Release) -> Java:
 
 def _port(uri: str) -> int:
     return int(uri.rsplit(":", 1)[1])
-
-
-def _free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _settings(release: Release, home: Path, jars: Path, bolt: int, http: int) -> str:

@@ -47,6 +47,7 @@ def home_of(name: str) -> Path:
 def write_record(server: Server) -> None:
     """Keep the record of *server*, for its owner's eyes only: it holds the password."""
     path = server.home / RECORD
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(asdict(server), file)

@@ -9,6 +9,8 @@ import pytest
 from neo4j import GraphDatabase
 from neo4j.exceptions import AuthError
 
+from contextgraph.store.neo4j_store import Neo4jStore
+from tests.made_bundles import made_bundle
 from tests.server import ENVIRONMENT, SCRIPT, Neo4jServer
 
 
@@ -58,6 +60,22 @@ def test_a_server_keeps_its_data_and_goes_with_its_owner(neo4j_server: Neo4jServ
         owner.wait()
     assert name not in script("status").stdout
     assert script("stop", "--name", name).returncode == 1
+
+
+def test_a_server_in_a_container_takes_a_memory() -> None:
+    name = f"contained-{os.getpid()}"
+    said = script("start", "--json", "--from", "docker", "--name", name)
+    if said.stderr.startswith("no Docker engine answers"):
+        pytest.skip(said.stderr)
+    try:
+        found = json.loads(said.stdout)
+        store = Neo4jStore(found["uri"], (found["user"], found["password"]))
+        store.add_bundle(made_bundle(1))
+        assert len(store.trajectory_ids()) == 1
+        store.close()
+    finally:
+        script("stop", "--name", name)
+    assert name not in script("status").stdout
 
 
 def query(server: dict[str, str], text: LiteralString) -> list[dict[str, object]]:
