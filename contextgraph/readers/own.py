@@ -122,13 +122,26 @@ _GIVEN_APART = ("steps", "action")
 
 def _checked(of: type[RawTrajectory | Step | Action], row: Row) -> dict[str, Any]:
     """*row* as keyword arguments of *of*; ValueError for what is missing, unknown, or mistyped."""
-    known = {field.name: field for field in fields(of) if field.name not in _GIVEN_APART}
-    if unknown := row.keys() - known.keys():
+    known, needed = _NAMES[of]
+    if unknown := row.keys() - known:
         raise ValueError(f"unknown field {min(unknown)!r}")
-    for name, field in known.items():
-        if name not in row and _default(field) is MISSING:
+    for name in needed:
+        if name not in row:
             raise ValueError(f"field {name!r} is missing")
     return {name: _value(name, value) for name, value in row.items()}
+
+
+def _names(of: type[RawTrajectory | Step | Action]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The names of all fields of a record, and of those that it must have."""
+    known = [field for field in fields(of) if field.name not in _GIVEN_APART]
+    needed = tuple(field.name for field in known if _default(field) is MISSING)
+    return frozenset(field.name for field in known), needed
+
+
+# Asked of dataclasses once, not for every step.
+_NAMES: Mapping[type, tuple[frozenset[str], tuple[str, ...]]] = {
+    of: _names(of) for of in (RawTrajectory, Step, Action)
+}
 
 
 def _value(name: str, value: object) -> object:
