@@ -148,7 +148,7 @@ class ReferenceMemory(ReferenceStore):
 
     def repo_history(self, repo: str, runs: int) -> RepoHistory | None:
         newest = _newest([b for b in self.bundles.values() if b.trajectory.repo == repo])[:runs]
-        past = tuple(PastRun(bundle.trajectory, _completed(bundle)) for bundle in newest)
+        past = tuple(PastRun(bundle.trajectory, _went_well(bundle)) for bundle in newest)
         return RepoHistory(repo, past) if past else None
 
     def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
@@ -573,8 +573,8 @@ def _newest(bundles: Sequence[Bundle]) -> list[Bundle]:
     return sorted(by_id, key=lambda bundle: bundle.trajectory.seen_at, reverse=True)
 
 
-def _completed(bundle: Bundle) -> tuple[Fragment, ...]:
-    return tuple(one for one in bundle.fragments if one.outcome is FragmentOutcome.COMPLETED)
+def _went_well(bundle: Bundle) -> tuple[Fragment, ...]:
+    return tuple(one for one in bundle.fragments if one.outcome is not FragmentOutcome.FAILED)
 
 
 def _ranked(found: Iterable[Methodology]) -> list[Methodology]:

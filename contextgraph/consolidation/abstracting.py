@@ -1,23 +1,29 @@
 """The first step and the third: what the history of an error teaches, and how well that does."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from contextgraph.consolidation.grouping import groups_of
 from contextgraph.consolidation.identity import methodology_id
 from contextgraph.consolidation.likeness import Likeness
 from contextgraph.consolidation.merging import similar_fragments
 from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.statistics import measured
+from contextgraph.consolidation.practices import practices_of
+from contextgraph.consolidation.statistics import measured, practised
 from contextgraph.consolidation.tallies import Changes, Work, resolved_by
 from contextgraph.model import (
     ErrorHistory,
     Methodology,
     MethodologyGroup,
     MethodologyStatus,
+    PracticeGroup,
+    RepoHistory,
     Summary,
 )
 from contextgraph.ports import LearntStore, Summarizer
+from contextgraph.text import words
 
 _SAID = ("situation", "strategy", "made_by", "sources")
 
@@ -38,14 +44,31 @@ class Abstraction:
             history = self.store.error_history(error_id, self.policy.window)
             if history is not None:
                 work.abstract.examined += len(history.clearances)
-                self._compare(history, changes, work)
+                known = self.store.methodologies_of_error(error_id)
+                self._compare(self._taught_by(history), known, changes, work)
                 changes.similar += similar_fragments(error_id, history.clearances, self.policy)
         work.merge.examined += len(changes.similar)
         return changes
 
-    def _compare(self, history: ErrorHistory, changes: Changes, work: Work) -> None:
-        found = self._taught_by(history)
-        known = {one.id: one for one in self.store.methodologies_of_error(history.error.id)}
+    def of_repos(self, repos: Sequence[str], work: Work) -> Changes:
+        """What is new, other or gone of what worked without an error in these repositories."""
+        changes = Changes()
+        for repo in repos:
+            history = self.store.repo_history(repo, self.policy.window)
+            if history is not None:
+                work.abstract.examined += sum(len(run.fragments) for run in history.runs)
+                known = self.store.methodologies_of_repo(repo)
+                self._compare(self._practised(history), known, changes, work)
+        return changes
+
+    def _compare(
+        self,
+        found: Sequence[Methodology],
+        before_it: Sequence[Methodology],
+        changes: Changes,
+        work: Work,
+    ) -> None:
+        known = {one.id: one for one in before_it}
         for methodology in found:
             before = known.pop(methodology.id, None)
             now = self._with_tombstone(methodology, before)
@@ -59,9 +82,9 @@ class Abstraction:
                 work.abstract.updated += 1
             else:
                 work.statistics.updated += 1
-            if not (now.status is MethodologyStatus.RETIRED and now.superseded_by is None):
-                survivor = now.superseded_by or now.id
-                changes.resolved.append(resolved_by(now, now.error_id, survivor))
+            survivor = self._survivor_of(now)
+            if now.error_id and survivor.status is not MethodologyStatus.RETIRED:
+                changes.resolved.append(resolved_by(now, now.error_id, survivor.id))
         gone = [one.id for one in known.values() if not _is_given_up(one)]
         changes.removed += gone
         work.abstract.removed += len(gone)
@@ -76,18 +99,52 @@ class Abstraction:
         ]
         return sorted(found, key=lambda methodology: methodology.id)
 
+    def _practised(self, history: RepoHistory) -> list[Methodology]:
+        groups = practices_of(history, self.policy, partial(self._rarity, history))
+        credit = self.store.credit([_identity_of(group) for group in groups])
+        found = [
+            practised(
+                _methodology_of(group, self.summarizer.summarise_practice(group)), group, credit
+            )
+            for group in groups
+        ]
+        return sorted(found, key=lambda methodology: methodology.id)
+
+    def _rarity(self, history: RepoHistory, asked: Iterable[str]) -> Mapping[str, float]:
+        """Word -> the share of the tasks of other repositories that have it."""
+        words_here = Counter(
+            word
+            for run in history.runs
+            for word in {*words(f"{run.trajectory.task}\n{run.trajectory.summary}")}
+        )
+        others = max(1, self.store.document_count() - len(history.runs))
+        everywhere = self.store.word_frequencies(tuple(asked))
+        return {
+            word: max(0, count - words_here[word]) / others for word, count in everywhere.items()
+        }
+
     def _with_tombstone(self, now: Methodology, before: Methodology | None) -> Methodology:
-        """*now*, still given up where *before* was, and for the same reason."""
+        """*now*, still given up where *before* was, and for the same reason.
+
+        What was merged stays so while both are nearly as much alike as they had to be then: with
+        each fitting of the embedding space that varies a little.
+        """
         if before is None or before.status is not MethodologyStatus.RETIRED:
             return now
         if before.superseded_by is None:
             return before
-        survivors = self.store.methodologies_of([before.superseded_by])
-        if not survivors:
-            return now
-        if self.likeness.of(now.strategy, survivors[0].strategy) < self.policy.alike:
+        survivor = self._survivor_of(before)
+        likeness = self.likeness.of(now.strategy, survivor.strategy)
+        if survivor is before or likeness < self.policy.apart:
             return now
         return replace(now, status=before.status, superseded_by=before.superseded_by)
+
+    def _survivor_of(self, methodology: Methodology) -> Methodology:
+        """What took the place of *methodology*, itself where nothing did that is there."""
+        if methodology.superseded_by is None:
+            return methodology
+        survivors = self.store.methodologies_of([methodology.superseded_by])
+        return survivors[0] if survivors else methodology
 
 
 def _is_given_up(methodology: Methodology) -> bool:
@@ -97,6 +154,33 @@ def _is_given_up(methodology: Methodology) -> bool:
 
 def _identity(group: MethodologyGroup) -> str:
     return methodology_id(group.error.id, group.keyword, group.task_type, group.repo)
+
+
+def _identity_of(group: PracticeGroup) -> str:
+    return methodology_id("", group.keyword, group.task_type, group.repo, group.phase)
+
+
+def _methodology_of(group: PracticeGroup, summary: Summary) -> Methodology:
+    """What *group* did, in the words of *summary*, not measured yet."""
+    return Methodology(
+        id=_identity_of(group),
+        error_id="",
+        keyword=group.keyword,
+        task_type=group.task_type,
+        repo=group.repo,
+        situation=summary.situation,
+        strategy=summary.strategy,
+        made_by=summary.made_by,
+        status=MethodologyStatus.PROBATION,
+        confidence=0.0,
+        support=len({source.trajectory_id for source in group.sources}),
+        repositories=1,
+        success_rate=0.0,
+        avg_steps=0.0,
+        frequency=group.about,
+        sources=group.sources,
+        phase=group.phase,
+    )
 
 
 def _methodology(group: MethodologyGroup, summary: Summary) -> Methodology:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.consolidation.tallies import Tally
@@ -10,11 +11,18 @@ from contextgraph.ports import ConsolidationStore
 
 
 def clean_up(
-    store: ConsolidationStore, error_ids: Sequence[str], policy: ConsolidationPolicy, tally: Tally
+    store: ConsolidationStore,
+    error_ids: Sequence[str],
+    repos: Sequence[str],
+    policy: ConsolidationPolicy,
+    tally: Tally,
 ) -> None:
-    """Remove orphans, old failed fragments of these errors, and methodologies that do not hold."""
-    for error_id in error_ids:
-        known = store.methodologies_of_error(error_id)
+    """Remove orphans, old failed fragments of these errors, and methodologies that do not hold.
+
+    Looked at are those of these errors, and those of no error of these repositories.
+    """
+    of_errors = map(store.methodologies_of_error, error_ids)
+    for known in chain(of_errors, map(store.methodologies_of_repo, repos)):
         tally.examined += len(known)
         failed = [_tombstone(one) for one in known if does_not_hold(one, policy)]
         if failed:

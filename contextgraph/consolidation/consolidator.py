@@ -16,12 +16,13 @@ from contextgraph.consolidation.tallies import Work
 from contextgraph.embedding import (
     calibrate,
     calibration_due,
+    embed_methodologies,
     embed_missing,
     fit_due,
     refit,
 )
 from contextgraph.errors import EmbeddingError
-from contextgraph.model import ConsolidationReport
+from contextgraph.model import ConsolidationReport, Unconsolidated
 from contextgraph.ports import EmbedderSource, GraphStore, Summarizer
 
 # So many errors are written in one transaction: others who write wait no longer than for these.
@@ -80,6 +81,7 @@ class MemoryConsolidator:
             work = Work()
             self._embed(work)
             self._work_through(work, progress or _tell_nobody)
+            self._embed_methodologies()
         finally:
             self._store.return_lease(holder)
         seconds = time.perf_counter() - began
@@ -87,19 +89,21 @@ class MemoryConsolidator:
 
     def _work_through(self, work: Work, progress: Progress) -> None:
         todo = self._store.unconsolidated()
-        changed = bool(todo.trajectories or todo.error_ids)
-        todo = replace(todo, error_ids=(*{*todo.error_ids, *self._newly_credited()},))
-        done: list[str] = []
+        changed = bool(todo.trajectories or todo.error_ids or todo.repos)
+        todo = self._with_newly_credited(todo)
+        done, repos = list[str](), set[str]()
         for _ in range(_ROUNDS):
             work.trajectories += todo.trajectories
             self._abstract(sorted(todo.error_ids), done, work, progress)
+            self._practise(todo.repos, work)
+            repos.update(todo.repos)
             # What others learned meanwhile, and what removed methodologies had superseded.
             at, todo = todo.revision, self._store.unconsolidated(todo.revision)
-            if not todo.error_ids:
+            if not (todo.error_ids or todo.repos):
                 break
         errors = sorted({*done})
         merge(self._store, errors, self.policy, self._likeness, work.merge)
-        clean_up(self._store, errors, self.policy, work.clean_up)
+        clean_up(self._store, errors, sorted(repos), self.policy, work.clean_up)
         if changed:
             self._store.mark_consolidated(at)
 
@@ -112,6 +116,10 @@ class MemoryConsolidator:
             work.merge.updated += changes.write(self._store)
             done += batch
             progress(len(done), total)
+
+    def _practise(self, repos: Sequence[str], work: Work) -> None:
+        for batch in _batches(repos):
+            self._abstraction.of_repos(batch, work).write(self._store)
 
     def _embed(self, work: Work) -> None:
         """Fit the space of the memory anew where that is due, and embed what is waiting."""
@@ -131,17 +139,29 @@ class MemoryConsolidator:
         except EmbeddingError as error:
             _log.warning("runs wait to be embedded: %s", error)
 
-    def _newly_credited(self) -> Iterator[str]:
-        """Errors of methodologies that were shown, with another effect than is noted."""
+    def _embed_methodologies(self) -> None:
+        try:
+            if embedder := self._embedder():
+                embed_methodologies(self._store, embedder)
+        except EmbeddingError as error:
+            _log.warning("methodologies wait to be embedded: %s", error)
+
+    def _with_newly_credited(self, todo: Unconsolidated) -> Unconsolidated:
+        """*todo*, and the methodologies that were shown, with another effect than is noted."""
         shown = self._store.shown_methodologies()
         credit = self._store.credit(shown)
-        for one in self._store.methodologies_of(shown):
-            if (one.success_count, one.failure_count) != credit[one.id]:
-                yield one.error_id
+        other = [
+            one
+            for one in self._store.methodologies_of(shown)
+            if (one.success_count, one.failure_count) != credit[one.id]
+        ]
+        errors = {*todo.error_ids, *(one.error_id for one in other if one.error_id)}
+        repos = {*todo.repos, *(one.repo for one in other if one.repo and not one.error_id)}
+        return replace(todo, error_ids=tuple(sorted(errors)), repos=tuple(sorted(repos)))
 
 
-def _batches(errors: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (errors[start : start + _BATCH] for start in range(0, len(errors), _BATCH))
+def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))
 
 
 def _tell_nobody(done: int, total: int) -> None:

@@ -31,12 +31,14 @@ def merge(
         tally.examined += len(known)
         changes = Changes()
         for stays, goes in merged_pairs(known, policy, likeness):
-            changes.methodologies.append(
-                replace(goes, status=MethodologyStatus.RETIRED, superseded_by=stays.id)
-            )
-            changes.resolved.append(resolved_by(goes, goes.error_id, stays.id))
+            tally.removed += 1
+            # Those that it had itself taken the place of go with it.
+            for one in (goes, *(one for one in known if one.superseded_by == goes.id)):
+                changes.methodologies.append(
+                    replace(one, status=MethodologyStatus.RETIRED, superseded_by=stays.id)
+                )
+                changes.resolved.append(resolved_by(one, one.error_id, stays.id))
         changes.write(store)
-        tally.removed += len(changes.methodologies)
 
 
 def merged_pairs(

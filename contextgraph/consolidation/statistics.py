@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from contextgraph.governance import confidence, quarantined
-from contextgraph.model import Methodology, MethodologyGroup, MethodologyStatus
+from contextgraph.model import Methodology, MethodologyGroup, MethodologyStatus, PracticeGroup
 
 Credit = Mapping[str, tuple[float, float]]
 _DIGITS = 4
@@ -33,6 +33,27 @@ def measured(methodology: Methodology, group: MethodologyGroup, credit: Credit) 
         confidence=round(sure, _DIGITS),
         success_rate=round(support / (support + never), _DIGITS),
         avg_steps=round(sum(steps) / len(steps), _DIGITS),
+        success_count=helped,
+        failure_count=failed,
+    )
+
+
+def practised(methodology: Methodology, group: PracticeGroup, credit: Credit) -> Methodology:
+    """*methodology* with its statistics from *group*, and its *credit*.
+
+    The first practice is measured, against how many runs did the same that the group is not about.
+    """
+    helped, failed = credit.get(methodology.id, (0.0, 0.0))
+    first = group.practices[0]
+    sure = confidence(
+        first.runs + helped, group.about + helped + failed, group.otherwise, group.others
+    )
+    return replace(
+        methodology,
+        status=_status(sure, helped, failed),
+        confidence=round(sure, _DIGITS),
+        success_rate=round(first.runs / group.about, _DIGITS),
+        avg_steps=round(first.steps, _DIGITS),
         success_count=helped,
         failure_count=failed,
     )

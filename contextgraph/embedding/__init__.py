@@ -6,6 +6,7 @@ from contextgraph.embedding.catalogue import Catalogue
 from contextgraph.embedding.fitting import (
     calibrate,
     calibration_due,
+    embed_methodologies,
     embed_missing,
     fit_due,
     refit,
@@ -26,6 +27,7 @@ __all__ = [
     "VectorCache",
     "calibrate",
     "calibration_due",
+    "embed_methodologies",
     "embed_missing",
     "embed_runs",
     "embedded",

@@ -8,7 +8,7 @@ from itertools import chain
 from contextgraph.embedding.calibrating import bound_on_likeness
 from contextgraph.embedding.runs import embed_runs, texts_of
 from contextgraph.embedding.tfidf import fit, is_fitted
-from contextgraph.model import NO_USAGE, Space, Usage
+from contextgraph.model import NO_USAGE, Space, Usage, methodology_text
 from contextgraph.ports import Embedder, GraphStore, VectorStore
 
 # Real runs have about eight fragments: some hundred texts.
@@ -55,10 +55,10 @@ def take_over(store: VectorStore, embedder: Embedder, told: Told = lambda runs: 
 
     *told* hears of every batch how many runs it had. What is interrupted goes on where it was.
     """
-    usage = embed_missing(store, embedder, told)
+    usage = embed_missing(store, embedder, told) + embed_methodologies(store, embedder)
     store.switch_space(embedder.space)
     # What others learned meanwhile, in the space of before.
-    return usage + embed_missing(store, embedder, told)
+    return usage + embed_missing(store, embedder, told) + embed_methodologies(store, embedder)
 
 
 def embed_missing(store: VectorStore, embedder: Embedder, told: Told = lambda runs: None) -> Usage:
@@ -76,6 +76,17 @@ def embed_missing(store: VectorStore, embedder: Embedder, told: Told = lambda ru
         seconds = time.perf_counter() - began
         size = min(2 * size, _MOST_AT_ONCE) if seconds < _SECONDS_OF_A_BATCH / 2 else size
         size = max(size // 2, 1) if seconds > 2 * _SECONDS_OF_A_BATCH else size
+    return usage
+
+
+def embed_methodologies(store: VectorStore, embedder: Embedder) -> Usage:
+    """Embed the methodologies that have no vector in the space of *embedder* yet; what it took."""
+    usage = NO_USAGE
+    while found := store.methodologies_to_embed(_MOST_AT_ONCE, embedder.space):
+        answer = embedder.embed([methodology_text(one) for one in found])
+        ids = (one.id for one in found)
+        store.add_methodology_vectors(embedder.space, dict(zip(ids, answer.vectors, strict=True)))
+        usage += answer.usage
     return usage
 
 

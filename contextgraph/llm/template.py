@@ -16,7 +16,7 @@ MADE_BY = "template/1"
 _MESSAGE_CHARS = 200
 _DOING = {
     Phase.UNDERSTANDING: "to look around",
-    Phase.LOCATING: "to find the place",
+    Phase.LOCATING: "to find where to change it",
     Phase.REPRODUCING: "to reproduce it",
     Phase.FIXING: "to fix it",
     Phase.TESTING: "to test it",
@@ -38,7 +38,8 @@ class TemplateSummarizer:
         about = f" that speaks of `{group.keyword}`" if group.keyword else ""
         task = f", in a {_kind(group.task_type)}task{about}" if about or group.task_type else ""
         situation = f"in {group.repo}{task}, {_DOING[group.phase]}"
-        return Summary(situation, _joined([_did(one, group) for one in group.practices]), MADE_BY)
+        told = _joined([_did(one, group) for one in group.practices])
+        return Summary(situation, f"{told}{_solved(group)}", MADE_BY)
 
 
 def _situation(group: MethodologyGroup) -> str:
@@ -76,8 +77,13 @@ def _said(remedy: CommonRemedy, cleared: int) -> str:
 
 
 def _did(practice: CommonRemedy, group: PracticeGroup) -> str:
-    solved = f"; {group.solved} of them solved their task" if group.solved else ""
-    return f"{practice.text} ({practice.runs} of {group.about} such runs{solved})."
+    return f"{practice.text} ({practice.runs} of {group.about} runs)."
+
+
+def _solved(group: PracticeGroup) -> str:
+    if not group.solved:
+        return ""
+    return f" {group.solved} of them solved {'its' if group.solved == 1 else 'their'} task."
 
 
 def _kind(task_type: TaskType | None) -> str:

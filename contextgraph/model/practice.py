@@ -1,4 +1,4 @@
-"""What runs of one repository did where there was no error."""
+"""What runs of one repository did where there was no error, or none was left."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from contextgraph.model.trajectory import TaskType, Trajectory
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """A run with its fragments that were completed, that is, met no error; in order."""
+    """A run with its fragments that did not fail, in order."""
 
     trajectory: Trajectory
     fragments: tuple[Fragment, ...]
@@ -28,9 +28,10 @@ class PracticeGroup:
     """What runs of one repository have in common that did one thing, and met no error at it.
 
     *keyword* narrows it to tasks that speak of that, empty for all; *task_type* None is any task.
-    *about* counts the runs that did such a thing there, *solved* those of them that solved their
-    task. *practices* is never empty, the most frequent first; *sources* are the fragments that
-    they cover, ascending.
+    *about* counts the runs that did such a thing there and fit both; of *others*, which fit not,
+    *otherwise* did the same as the first of *practices* says. Of the runs that *practices* cover,
+    *solved* solved their task. *practices* is never empty, the most frequent first; *sources* are
+    the fragments that they cover, ascending.
     """
 
     repo: str
@@ -38,6 +39,8 @@ class PracticeGroup:
     keyword: str
     task_type: TaskType | None
     about: int
+    others: int
+    otherwise: int
     solved: int
     practices: tuple[CommonRemedy, ...]
     sources: tuple[Source, ...]

@@ -68,7 +68,7 @@ class ConsolidationStore(MethodologyStore, Protocol):
         """How the newest *runs* that met an error went with it; None where none did."""
 
     def repo_history(self, repo: str, runs: int) -> RepoHistory | None:
-        """How the newest *runs* of a repository went where they met no error; None without runs."""
+        """What the newest *runs* of a repository did that did not fail; None without runs."""
 
     def methodologies_of_repo(self, repo: str) -> Sequence[Methodology]:
         """Those of no error that are of this repository, by id, tombstones as well."""

@@ -2,6 +2,7 @@
 
 import posixpath
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -27,6 +28,7 @@ LIMIT = 5
 OURS = "contextgraph"
 BASELINES = ("nothing", "random in scope", "most frequent", "bm25 in scope", "bm25")
 METHODS = (OURS, *BASELINES)
+_QUOTED_FILE = re.compile(r"`([^`\s]+\.\w+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +197,14 @@ def _cures_answer(context: MemoryContext, message: str, repo: str) -> Answer[Cur
 
 
 def _files_answer(context: MemoryContext) -> Answer[str]:
-    cases = context.similar_cases
-    files = tuple(dict.fromkeys(file for case in cases for file in case.files))
-    return Answer(files, cases[0].score if cases else 0.0, _evidence([c.why for c in cases]))
+    """The files of *context* in the order in which it names them."""
+    cases, suggested = context.similar_cases, context.suggestions
+    files = [file for one in suggested for file in _QUOTED_FILE.findall(one.strategy)]
+    files += [file for case in cases for file in case.files]
+    naming = [one for one in suggested if _QUOTED_FILE.search(one.strategy)]
+    scores = [one.score for one in naming] + [case.score for case in cases]
+    whys = [one.why for one in naming] + [case.why for case in cases]
+    return Answer(tuple(dict.fromkeys(files)), scores[0] if scores else 0.0, _evidence(whys))
 
 
 def _evidence(whys: Sequence[Why]) -> float:

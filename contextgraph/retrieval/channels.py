@@ -19,7 +19,7 @@ from contextgraph.retrieval.findings import (
 )
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.semantic import by_semantic
-from contextgraph.retrieval.suggestions import methodologies_for
+from contextgraph.retrieval.suggestions import methodologies_for, practices_for
 
 # With so many candidates from the repository, others are not asked.
 ENOUGH = 12
@@ -43,23 +43,31 @@ def by_error(query: Query, store: RetrievalStore) -> Findings:
 
 
 def by_task(query: Query, store: RetrievalStore) -> Findings:
-    """Past runs of the same repository, those of the same type of task first."""
+    """Past runs of the same repository, those of the same type of task first; what worked in it."""
     if not query.state.repo or not query.task_words:
         return Findings()
     found = store.trajectories_for_task(query.task_type, query.scope, OVERFETCH)
     if len(found) < ENOUGH:
         found = [*found, *store.trajectories_for_task(None, query.scope, OVERFETCH)]
-    return Findings(cases=ranked_cases(query, found))
+    cases = ranked_cases(query, found)
+    return Findings(cases=cases, methodologies=practices_for(query, store))
 
 
 def by_state(query: Query, store: RetrievalStore) -> Findings:
-    """Past runs that had the same file open in the same phase, with what they did there."""
+    """Past runs that had the same file open in the same phase, with what they did there.
+
+    And what worked in that phase in the repository.
+    """
     state = query.state
-    if not state.repo or not (state.open_file and state.phase):
+    if not (state.repo and state.phase):
         return Findings()
-    name = PurePosixPath(state.open_file).name
-    found = store.fragments_for_state(state.phase, name, query.scope, OVERFETCH)
-    return Findings(cases=best_first([_at_file(query, group) for group in _by_run(found)]))
+    of_phase = [hit for hit in practices_for(query, store) if hit.methodology.phase is state.phase]
+    found: Sequence[FragmentCandidate] = ()
+    if state.open_file:
+        name = PurePosixPath(state.open_file).name
+        found = store.fragments_for_state(state.phase, name, query.scope, OVERFETCH)
+    cases = best_first([_at_file(query, group) for group in _by_run(found)])
+    return Findings(cases=cases, methodologies=tuple(of_phase))
 
 
 def by_lexical(query: Query, store: RetrievalStore) -> Findings:

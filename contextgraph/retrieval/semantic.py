@@ -10,6 +10,7 @@ from contextgraph.ports import Embedder, RetrievalStore
 from contextgraph.retrieval.findings import (
     CaseHit,
     Findings,
+    MethodologyHit,
     RecoveryHit,
     case_hit,
     recovery_hit,
@@ -17,6 +18,7 @@ from contextgraph.retrieval.findings import (
 from contextgraph.retrieval.gate import CONSERVATIVE
 from contextgraph.retrieval.in_words import alike_in_words
 from contextgraph.retrieval.query import Query
+from contextgraph.retrieval.suggestions import asks_for_practices, practices_among
 from contextgraph.vectors import Vector, cosines
 
 # Nothing is over-fetched: the store ranks by what is the score here too.
@@ -26,7 +28,10 @@ Item = TypeVar("Item")
 
 
 def by_semantic(query: Query, store: RetrievalStore) -> Findings:
-    """Past runs of a task like this one, and recoveries in fragments like this moment.
+    """Past runs of a task like this one, recoveries in fragments like this moment, advice.
+
+    Advice for errors is not searched by meaning: what is near an error says little of what clears
+    it (docs/evaluation.md).
 
     Nothing while the memory has no space. Where the embedder fails, words are compared.
     """
@@ -59,7 +64,11 @@ def _found(query: Query, store: RetrievalStore) -> Findings:
     if moment:
         near = store.nearest_recoveries(moment, query.scope, NEAREST)
         recoveries = _recoveries(query, _by_cosine(moment, near))
-    return Findings(tuple(recoveries), tuple(cases))
+    methodologies: Sequence[MethodologyHit] = ()
+    if task and asks_for_practices(query):
+        advice = store.nearest_methodologies(task, query.scope, NEAREST)
+        methodologies = practices_among(query, [one.item for one in advice])
+    return Findings(tuple(recoveries), tuple(cases), tuple(methodologies))
 
 
 def on_the_scale(cosine: float, alike: float | None) -> float:

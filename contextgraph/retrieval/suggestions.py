@@ -1,6 +1,6 @@
-"""From methodologies that resolve the error to the suggestions that are shown."""
+"""From methodologies for the error, or else for the task, to the suggestions that are shown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from contextgraph.governance import quarantined, trust
@@ -14,12 +14,13 @@ from contextgraph.model import (
     Suggestion,
     Why,
 )
+from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import ExposureStore, RetrievalStore
 from contextgraph.retrieval.findings import MethodologyHit
 from contextgraph.retrieval.gate import Gate
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import gist
-from contextgraph.text import subject_of
+from contextgraph.text import subject_of, words
 
 _MOST = 64
 _NAMED_RUNS = 10
@@ -41,7 +42,33 @@ def methodologies_for(query: Query, store: RetrievalStore) -> tuple[MethodologyH
     )
     found = next(filter(None, asked), ())
     hits = [MethodologyHit(one, _evidence(one)) for one in found if _fits(one, query, signature)]
-    return tuple(sorted(hits, key=lambda hit: (-hit.evidence, hit.methodology.id)))
+    return _best_first(hits)
+
+
+def practices_for(query: Query, store: RetrievalStore) -> tuple[MethodologyHit, ...]:
+    """What worked for tasks like that of *query* in its repository, best first."""
+    if not asks_for_practices(query):
+        return ()
+    return practices_among(query, store.methodologies_for_task(query.task_type, query.scope, _MOST))
+
+
+def asks_for_practices(query: Query) -> bool:
+    """False where an error is asked about: then that is what matters."""
+    return bool(not query.signature and query.state.repo and query.task_words)
+
+
+def practices_among(query: Query, found: Iterable[Methodology]) -> tuple[MethodologyHit, ...]:
+    """Those of *found* that are of no error, and about a task like that of *query*, best first."""
+    told = {"", *words(query.state.task_description[:TASK_CHARS])}
+    return _best_first(
+        MethodologyHit(one, _evidence(one))
+        for one in found
+        if not one.error_id
+        and one.repo == query.state.repo
+        and one.task_type in (None, query.task_type)
+        and one.keyword in told
+        and _is_alive(one)
+    )
 
 
 def suggestions_of(
@@ -50,15 +77,26 @@ def suggestions_of(
     """What the gate admits of *found* (by channel), best first, each advice once."""
     hits = list(chain.from_iterable(found.values()))
     credit = store.credit([hit.methodology.id for hit in hits])
-    shown: dict[str, Suggestion] = {}
+    ranks: dict[str, list[ChannelRank]] = {}
     for channel, ranked in found.items():
         for rank, hit in enumerate(ranked, start=1):
-            one = hit.methodology
-            if gate.admits_methodology(one) and not quarantined(*credit[one.id]):
-                why = ChannelRank(channel, rank, hit.evidence)
-                said = _suggestion(hit, why, trust(*credit[one.id]))
-                shown.setdefault(_advice(one), said)
+            why = ChannelRank(channel, rank, hit.evidence)
+            ranks.setdefault(hit.methodology.id, []).append(why)
+    shown: dict[str, Suggestion] = {}
+    for hit in hits:
+        one = hit.methodology
+        if gate.admits_methodology(one) and not quarantined(*credit[one.id]):
+            said = _suggestion(hit, tuple(ranks[one.id]), trust(*credit[one.id]))
+            shown.setdefault(_advice(one), said)
     return tuple(sorted(shown.values(), key=lambda one: (-one.score, one.id))[:limit])
+
+
+def _best_first(hits: Iterable[MethodologyHit]) -> tuple[MethodologyHit, ...]:
+    return tuple(sorted(hits, key=lambda hit: (-hit.evidence, hit.methodology.id)))
+
+
+def _is_alive(methodology: Methodology) -> bool:
+    return methodology.status is not MethodologyStatus.QUARANTINED
 
 
 def _fits(methodology: Methodology, query: Query, signature: ErrorSignature) -> bool:
@@ -66,7 +104,7 @@ def _fits(methodology: Methodology, query: Query, signature: ErrorSignature) -> 
         methodology.repo in (None, query.state.repo)
         and methodology.task_type in (None, query.task_type)
         and methodology.keyword in ("", subject_of(signature.message))
-        and methodology.status is not MethodologyStatus.QUARANTINED
+        and _is_alive(methodology)
     )
 
 
@@ -85,7 +123,7 @@ def _advice(methodology: Methodology) -> str:
     return gist(first)
 
 
-def _suggestion(hit: MethodologyHit, rank: ChannelRank, trusted: float) -> Suggestion:
+def _suggestion(hit: MethodologyHit, ranks: tuple[ChannelRank, ...], trusted: float) -> Suggestion:
     one = hit.methodology
     return Suggestion(
         id=one.id,
@@ -96,10 +134,10 @@ def _suggestion(hit: MethodologyHit, rank: ChannelRank, trusted: float) -> Sugge
         scope=ScopeLevel.GENERAL if one.repo is None else ScopeLevel.REPO,
         score=hit.evidence * trusted,
         why=Why(
-            channels=(rank,),
+            channels=ranks,
             scope=ScopeLevel.GENERAL if one.repo is None else ScopeLevel.REPO,
             support=one.support,
             trajectories=tuple(dict.fromkeys(s.trajectory_id for s in one.sources))[:_NAMED_RUNS],
-            signature_level=SignatureLevel.TEMPLATE,
+            signature_level=SignatureLevel.TEMPLATE if one.error_id else None,
         ),
     )

@@ -34,10 +34,10 @@ _RUNS_OF_REPO = f"""
 SELECT key, {rows.TRAJECTORY} FROM trajectory
 WHERE place = (SELECT key FROM place WHERE tenant = ? AND repo = ?)
 ORDER BY seen_at DESC, id LIMIT ?"""
-_COMPLETED = f"""
+_WENT_WELL = f"""
 SELECT f.trajectory, {rows.FRAGMENT} FROM (SELECT value AS run FROM json_each(?))
 CROSS JOIN fragment f ON f.key BETWEEN run << {RUN_BITS} AND ((run + 1) << {RUN_BITS}) - 1
-WHERE f.outcome = '{FragmentOutcome.COMPLETED}' ORDER BY f.trajectory, f.position, f.id"""
+WHERE f.outcome <> '{FragmentOutcome.FAILED}' ORDER BY f.trajectory, f.position, f.id"""
 _MET = """
 SELECT t.id, t.repo, t.task_type, m.context, m.trajectory
 FROM met m JOIN trajectory t ON t.key = m.trajectory WHERE m.error = ?
@@ -139,17 +139,17 @@ def error_history(
 
 
 def repo_history(connection: Connection, tenant: int, repo: str, runs: int) -> RepoHistory | None:
-    """How the newest *runs* of a repository went where they met no error."""
+    """What the newest *runs* of a repository did that did not fail."""
     found = connection.execute(_RUNS_OF_REPO, (tenant, repo, runs)).fetchall()
     if not found:
         return None
     ids = {row[0]: row[1] for row in found}
-    completed: dict[int, list[Fragment]] = {key: [] for key in ids}
-    for row in connection.execute(_COMPLETED, (str(list(ids)),)):
-        completed[row[0]].append(rows.fragment_of(row[1:], ids[row[0]]))
+    went_well: dict[int, list[Fragment]] = {key: [] for key in ids}
+    for row in connection.execute(_WENT_WELL, (str(list(ids)),)):
+        went_well[row[0]].append(rows.fragment_of(row[1:], ids[row[0]]))
     return RepoHistory(
         repo,
-        tuple(PastRun(rows.trajectory_of(row[1:]), tuple(completed[row[0]])) for row in found),
+        tuple(PastRun(rows.trajectory_of(row[1:]), tuple(went_well[row[0]])) for row in found),
     )
 
 

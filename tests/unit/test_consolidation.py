@@ -296,22 +296,10 @@ def test_what_enough_other_runs_teach_comes_back_after_one_was_forgotten(memory)
 
 
 def test_two_errors_that_are_cleared_alike_share_one_methodology(memory):
-    def installed_itself(number, message):
-        error = MISSING.replace("No module named '{module}'", message)
-        return run(
-            [
-                ("python demo.py", error.format(repo="shop", module=f"mod{number}"), 1),
-                ("pip install -e .", "Successfully installed shop", 0),
-                ("python demo.py", "total: 12", 0),
-            ],
-            instance_id=f"acme__shop-{number}",
-        )
-
-    one, other = "No module named '{module}'", "No module named '{module}'; 'shop' is not a package"
     learn_all(
         memory,
-        *(installed_itself(n, one) for n in range(5)),
-        *(installed_itself(n, other) for n in range(5, 8)),
+        *(installing(n, MESSAGES[0]) for n in range(5)),
+        *(installing(n, MESSAGES[1]) for n in range(5, 8)),
     )
     report = memory.consolidate()
     kept, gone = sorted(methodologies(memory), key=lambda m: m.status is MethodologyStatus.RETIRED)
@@ -323,6 +311,82 @@ def test_two_errors_that_are_cleared_alike_share_one_methodology(memory):
     }
     assert {step.name: step.removed for step in report.steps}["merge"] == 1
     assert set(changes(memory.consolidate()).values()) == {0}
+
+
+def installing(number, message, first="pip install -e ."):
+    """A run that clears an import error of this *message* by installing the project."""
+    error = MISSING.replace("No module named '{module}'", message)
+    return run(
+        [
+            ("python demo.py", error.format(repo="shop", module=f"mod{number}"), 1),
+            (first, "Successfully installed shop", 0),
+            ("python demo.py", "total: 12", 0),
+        ],
+        instance_id=f"acme__shop-{number}",
+    )
+
+
+MESSAGES = (
+    "No module named '{module}'",
+    "No module named '{module}'; 'shop' is not a package",
+    "No module named '{module}' in this environment",
+)
+
+
+def consolidate_all(memory):
+    """As if all had changed."""
+    memory.store.mark_consolidated(0)
+    return memory.consolidate()
+
+
+def test_what_was_superseded_goes_on_with_what_supersedes_that(memory):
+    for number, message in enumerate(MESSAGES):
+        first = 10 * number
+        learn_all(memory, *(installing(first + n, message) for n in range(3 + 2 * number)))
+        memory.consolidate()
+    gone = [one for one in methodologies(memory) if one.status is MethodologyStatus.RETIRED]
+    (kept,) = [one for one in methodologies(memory) if one not in gone]
+    assert [one.superseded_by for one in gone] == [kept.id] * 2
+    assert {edge.error_id for edge in memory.store.resolved_by(kept.id)} == {
+        one.error_id for one in (kept, *gone)
+    }
+    assert consolidate_all(memory).changed == 0
+
+
+def test_what_was_given_up_does_not_come_back_for_the_error_of_another(memory):
+    learn_all(memory, *(installing(n, MESSAGES[0]) for n in range(5)))
+    learn_all(memory, *(installing(10 + n, MESSAGES[1]) for n in range(3)))
+    memory.consolidate()
+    (kept,) = [one for one in methodologies(memory) if one.superseded_by is None]
+    given_up = replace(kept, status=MethodologyStatus.RETIRED)
+    memory.store.put_methodologies([given_up], [], [], [])
+    learn_all(memory, installing(20, MESSAGES[1]))
+    consolidate_all(memory)
+    assert {one.status for one in methodologies(memory)} == {MethodologyStatus.RETIRED}
+    assert memory.store.resolved_by(kept.id) == []
+
+
+def test_what_was_merged_stays_so_while_it_is_nearly_as_much_alike():
+    parts = build(Settings(":memory:"), clock=lambda: NOON)
+    with AgentMemory.of(parts) as memory:
+        learn_all(memory, *(installing(n, MESSAGES[0]) for n in range(5)))
+        other = "pip install -e . --no-deps"
+        learn_all(memory, *(installing(10 + n, MESSAGES[1], other) for n in range(3)))
+
+        def consolidated(alike, apart):
+            parts.store.mark_consolidated(0)
+            policy = ConsolidationPolicy(alike=alike, apart=apart)
+            MemoryConsolidator(
+                parts.store, TemplateSummarizer(), lambda: NOON, policy
+            ).consolidate()
+            return {one.status for one in methodologies(memory)}
+
+        apart_from_the_first = {MethodologyStatus.PROBATION}
+        merged = {MethodologyStatus.PROBATION, MethodologyStatus.RETIRED}
+        assert consolidated(0.999, 0.999) == apart_from_the_first
+        assert consolidated(0.5, 0.4) == merged
+        assert consolidated(0.999, 0.4) == merged
+        assert consolidated(0.999, 0.999) == apart_from_the_first
 
 
 def test_a_tombstone_keeps_a_methodology_from_coming_back(memory):
