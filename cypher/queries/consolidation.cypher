@@ -70,13 +70,13 @@ RETURN t.id AS trajectory_id, t.repo AS repo, t.task_type AS task_type, t.outcom
 ORDER BY m.seen_at DESC, t.id
 
 // name: repo_history
-// The newest runs of a repository, with what they did where they met no error.
+// The newest runs of a repository, with what they did that did not fail.
 MATCH (t:Trajectory {tenant: $tenant, repo: $repo})
 WITH t ORDER BY t.seen_at DESC, t.id LIMIT $runs
 RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
     .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory,
     COLLECT {
-        MATCH (t)-[has:HAS_FRAGMENT]->(f:Fragment {outcome: 'completed'})
+        MATCH (t)-[has:HAS_FRAGMENT]->(f:Fragment) WHERE f.outcome <> 'failed'
         RETURN f {.id, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome,
             .description, .action_sequence, .files, .open_file, .repo, .task_type,
             order: has.order} ORDER BY has.order, f.id
