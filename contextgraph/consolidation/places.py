@@ -8,6 +8,7 @@ from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.consolidation.sighting import Sighting, by_what, is_enough, practice, runs_of
 from contextgraph.governance import confidence
 from contextgraph.model import (
+    Action,
     Fragment,
     PastRun,
     Phase,
@@ -18,11 +19,11 @@ from contextgraph.model import (
 )
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.text import words
+from contextgraph.trace import ActionKind, read_action
 
 _SAID = "look at `{}` first: that was changed"
 _LEAST_LETTERS = 4
 _NAME = re.compile(r"\b[A-Za-z]\w*(?:_\w|[a-z][A-Z])\w*")
-_CREATED = re.compile(r"\bcreated ((?:[^\s,]+(?:, )?)+)")
 _FILE = re.compile(r"[^/]\S*\.\w+")
 
 Rarity = Callable[[Iterable[str]], Mapping[str, float]]
@@ -81,8 +82,11 @@ def _changes(run: PastRun) -> Iterator[Sighting]:
 
 
 def _made(fragment: Fragment) -> Iterator[str]:
-    for match in _CREATED.finditer(fragment.description):
-        yield from match[1].rstrip(", ").split(", ")
+    """Files that were not there before, as far as the first lines of actions tell."""
+    for line in fragment.action_sequence:
+        reading = read_action(Action("", line), None, None)
+        if reading.kind is ActionKind.CREATE:
+            yield from reading.changed
 
 
 def _narrowed(
