@@ -15,7 +15,6 @@ from contextgraph.embedding import (
     VectorCache,
     embedded,
 )
-from contextgraph.errors import StoreUnavailableError
 from contextgraph.llm import TemplateSummarizer
 from contextgraph.loops import LoopDetector
 from contextgraph.ports import GraphStore
@@ -84,9 +83,9 @@ def _embedder(
 
 def _store(settings: Settings, *, read_only: bool) -> GraphStore:
     if settings.is_remote:
-        raise StoreUnavailableError(
-            f"{settings.store}: this version has no Neo4j store yet; name a file instead"
-        )
+        from contextgraph.store.neo4j_store import Neo4jStore
+
+        return Neo4jStore(settings.address, settings.auth, settings.tenant, read_only)
     from contextgraph.store.networkx_store import NetworkxStore
 
     return NetworkxStore(settings.address, tenant=settings.tenant, read_only=read_only)

@@ -9,7 +9,9 @@ WHERE m.status <> 'retired' AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $re
         WHERE f.seen_at > $as_of OR f.instance_id IN $excluded
     }
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
-RETURN m AS methodology,
+RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
+    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
+    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.repo IS NULL, m.support DESC, m.id
 
@@ -23,7 +25,9 @@ WHERE m.status <> 'retired' AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $re
         WHERE f.seen_at > $as_of OR f.instance_id IN $excluded
     }
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
-RETURN m AS methodology,
+RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
+    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
+    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.repo IS NULL, m.support DESC, m.id
 
@@ -31,20 +35,26 @@ ORDER BY m.repo IS NULL, m.support DESC, m.id
 // Those of no error that are of a repository.
 MATCH (m:Methodology {tenant: $tenant, error_id: ''})
 WHERE m.repo = $repo
-RETURN m AS methodology,
+RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
+    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
+    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.id
 
 // name: methodologies_of
 UNWIND $ids AS id
 MATCH (m:Methodology {tenant: $tenant, id: id})
-RETURN DISTINCT m AS methodology,
+RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
+    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
+    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.id
 
 // name: methodologies_of_error
 MATCH (m:Methodology {tenant: $tenant, error_id: $error_id})
-RETURN m AS methodology,
+RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
+    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
+    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.id
 
@@ -53,7 +63,9 @@ ORDER BY m.id
 MATCH (asked:ErrorPattern {tenant: $tenant, id: $error_id})
 MATCH (e:ErrorPattern {tenant: $tenant, family: asked.family, error_type: asked.error_type})
 MATCH (m:Methodology {tenant: $tenant, error_id: e.id})
-RETURN m AS methodology,
+RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
+    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
+    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.id
 
@@ -74,6 +86,17 @@ MATCH (m:Methodology {tenant: $tenant})
 MATCH (i:ShownItem {tenant: $tenant, id: m.id})
 WHERE EXISTS { (i)<-[:SHOWED]-(c:Context) WHERE c.helped IS NOT NULL }
 RETURN m.id AS id ORDER BY id
+
+// name: drop_outdated_vectors
+// Let methodologies whose text is another by now be embedded anew.
+UNWIND $rows AS row
+MATCH (m:Methodology {tenant: $tenant, id: row.id})
+WHERE m.situation <> row.situation OR m.strategy <> row.strategy
+CALL (m) {
+    UNWIND m.embedded AS property
+    SET m[property] = null
+}
+SET m.embedded = null
 
 // name: put_methodologies
 // Write methodologies in the place of those of their ids.

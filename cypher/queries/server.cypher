@@ -9,3 +9,24 @@ RETURN versions[0] AS version, edition
 // name: await_indexes
 // Wait until all indexes answer.
 CALL db.awaitIndexes($seconds)
+
+// name: ill_indexes
+// Indexes that do not answer.
+SHOW INDEXES YIELD name, state
+WHERE state <> 'ONLINE'
+RETURN name, state
+ORDER BY name
+
+// name: stray_nodes
+// Runs that cannot be read again, and fragments without a run.
+CALL () {
+    MATCH (t:Trajectory {tenant: $tenant})
+    WHERE t.id IS NOT NULL AND NOT EXISTS { (t)-[:HAS_RAW_RUN]->() }
+    RETURN count(t) AS runs
+}
+CALL () {
+    MATCH (f:Fragment {tenant: $tenant})
+    WHERE f.id IS NOT NULL AND NOT EXISTS { (f)<-[:HAS_FRAGMENT]-() }
+    RETURN count(f) AS fragments
+}
+RETURN runs + fragments AS count

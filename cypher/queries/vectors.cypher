@@ -58,6 +58,13 @@ CALL (t) {
 }
 RETURN max(t.id) AS last
 
+// name: sweep_methodologies
+// Take the vectors of a retired space from methodologies.
+MATCH (m:Methodology {tenant: $tenant})
+WHERE m.id IS NOT NULL AND $property IN m.embedded
+SET m.embedded = [kept IN m.embedded WHERE kept <> $property]
+SET m[$property] = null
+
 // name: remove_space
 MATCH (s:Retired {tenant: $tenant, name: $name})
 DELETE s
@@ -106,6 +113,47 @@ CALL db.create.setNodeVectorProperty(t, $property, row.vector)
 UNWIND $rows AS row
 MATCH (f:Fragment {tenant: $tenant, id: row.id})
 CALL db.create.setNodeVectorProperty(f, $property, row.vector)
+
+// name: methodologies_to_embed
+// Methodologies without a vector in a space; no tombstones.
+MATCH (m:Methodology {tenant: $tenant})
+WHERE m.id IS NOT NULL AND m.status <> 'retired'
+    AND ($property IS NULL OR NOT $property IN coalesce(m.embedded, []))
+RETURN m.id AS id ORDER BY m.tenant, m.id LIMIT $limit
+
+// name: embeddable_methodologies
+UNWIND $ids AS id
+MATCH (m:Methodology {tenant: $tenant, id: id})
+WHERE NOT $property IN coalesce(m.embedded, [])
+RETURN id
+
+// name: note_embedded_methodologies
+UNWIND $ids AS id
+MATCH (m:Methodology {tenant: $tenant, id: id})
+SET m.embedded = coalesce(m.embedded, []) + $property
+
+// name: add_methodology_vectors
+UNWIND $rows AS row
+MATCH (m:Methodology {tenant: $tenant, id: row.id})
+CALL db.create.setNodeVectorProperty(m, $property, row.vector)
+
+// name: nearest_methodologies
+// The nearest methodologies of a repository or general, by looking at each: there are few.
+MATCH (m:Methodology {tenant: $tenant})
+WHERE m.id IS NOT NULL AND m.status <> 'retired' AND m[$property] IS NOT NULL
+    AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $repo)
+    AND NOT EXISTS {
+        (m)-[:DERIVED_FROM]->(f:Fragment)
+        WHERE f.seen_at > $as_of OR f.instance_id IN $excluded
+    }
+WITH m, round(2 * vector.similarity.cosine(m[$property], $vector) - 1, 4) AS cosine
+ORDER BY cosine DESC, m.id LIMIT $limit
+RETURN m[$property] AS vector,
+    m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
+    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
+    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
+    COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
+ORDER BY cosine DESC, m.id
 
 // name: count_trajectories_in_repo
 // How many runs there are in a repository, counted up to a limit.

@@ -272,6 +272,7 @@ def test_a_memory_that_is_only_read_notes_nothing(tmp_path):
         assert not memory.report_outcome(context.id, helped=True)
 
 
-def test_the_founding_form_says_what_this_version_cannot_do():
-    with pytest.raises(StoreUnavailableError, match="no Neo4j store yet"):
-        AgentMemory(neo4j_uri="bolt://127.0.0.1:7687", neo4j_auth=("neo4j", "x"))
+def test_the_founding_form_says_which_server_it_cannot_reach():
+    memory = AgentMemory(neo4j_uri="bolt://127.0.0.1:1", neo4j_auth=("neo4j", "x"))
+    with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+        memory.get_stats()

@@ -14,6 +14,7 @@ WITHOUT_TENANT = {
     "any_node",
     "applied_migrations",
     "await_indexes",
+    "ill_indexes",
     "record_migration",
     "server",
     "unique_migrations",

@@ -14,6 +14,7 @@ from contextgraph.model import (
     Exposure,
     Fragment,
     FragmentCandidate,
+    HealthCheck,
     Learned,
     LearnStatus,
     MemoryCounts,
@@ -40,6 +41,7 @@ from contextgraph.store.neo4j_store import (
     consolidations,
     explaining,
     exposures,
+    health,
     methodologies as abstracted,
     nearness,
     retrieval,
@@ -192,6 +194,12 @@ class Neo4jStore:
     def add_vectors(self, vectors: Mapping[str, RunVectors]) -> None:
         self._connection.write(spaces.add_vectors, vectors)
 
+    def methodologies_to_embed(self, limit: int, space: str | None = None) -> Sequence[Methodology]:
+        return self._connection.read(spaces.methodologies_to_embed, limit, space)
+
+    def add_methodology_vectors(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        self._connection.write(spaces.add_methodology_vectors, space, vectors)
+
     def switch_space(self, space: str) -> None:
         """The switch is one transaction; what it made invisible is taken away after it."""
         self._connection.write(spaces.switch, space)
@@ -217,6 +225,11 @@ class Neo4jStore:
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[RecoveryCandidate]]:
         return self._connection.read(nearness.nearest_recoveries, vector, scope, limit)
+
+    def nearest_methodologies(
+        self, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[Methodology]]:
+        return self._connection.read(nearness.nearest_methodologies, vector, scope, limit)
 
     def counts(self) -> MemoryCounts:
         return self._connection.read(statistics.counts)
@@ -332,3 +345,6 @@ class Neo4jStore:
 
     def explain(self, node_id: str) -> Explanation | None:
         return self._connection.read(explaining.explain, node_id)
+
+    def health(self) -> Sequence[HealthCheck]:
+        return tuple(health.checks(self._connection))

@@ -1,6 +1,6 @@
 """Methodologies in the graph: found for an error, read back, written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextgraph.model import (
@@ -40,7 +40,7 @@ def methodologies_for_error(
         limit=max(0, limit),
         **rows.scope_parameters(scope),
     )
-    return [_value(row) for row in found]
+    return [methodology_of(row) for row in found]
 
 
 def methodologies_for_task(
@@ -53,27 +53,33 @@ def methodologies_for_task(
         limit=max(0, limit),
         **rows.scope_parameters(scope),
     )
-    return [_value(row) for row in found]
+    return [methodology_of(row) for row in found]
 
 
 def methodologies_of_repo(transaction: Transaction, repo: str) -> list[Methodology]:
     """Those of no error that are of this repository, by id; tombstones as well."""
-    return [_value(row) for row in transaction.rows("methodologies_of_repo", repo=repo)]
+    return [methodology_of(row) for row in transaction.rows("methodologies_of_repo", repo=repo)]
 
 
 def methodologies_of(transaction: Transaction, ids: Sequence[str]) -> list[Methodology]:
     """Those of these ids, by id."""
-    return [_value(row) for row in transaction.rows("methodologies_of", ids=sorted(set(ids)))]
+    return [
+        methodology_of(row) for row in transaction.rows("methodologies_of", ids=sorted(set(ids)))
+    ]
 
 
 def methodologies_of_error(transaction: Transaction, error_id: str) -> list[Methodology]:
     """Those abstracted from this error, by id; tombstones as well."""
-    return [_value(row) for row in transaction.rows("methodologies_of_error", error_id=error_id)]
+    return [
+        methodology_of(row) for row in transaction.rows("methodologies_of_error", error_id=error_id)
+    ]
 
 
 def methodologies_of_type(transaction: Transaction, error_id: str) -> list[Methodology]:
     """Those of all errors of the family and type of this one, by id; tombstones as well."""
-    return [_value(row) for row in transaction.rows("methodologies_of_type", error_id=error_id)]
+    return [
+        methodology_of(row) for row in transaction.rows("methodologies_of_type", error_id=error_id)
+    ]
 
 
 def methodology_ids(transaction: Transaction) -> list[str]:
@@ -127,7 +133,9 @@ def _put(transaction: Transaction, methodologies: Sequence[Methodology]) -> None
         for source in one.sources
     ]
     by_id = sorted(methodologies, key=lambda one: one.id)
-    transaction.write("put_methodologies", [_row(one) for one in by_id])
+    given = [_row(one) for one in by_id]
+    transaction.write("drop_outdated_vectors", given)
+    transaction.write("put_methodologies", given)
     transaction.rows("unlink_methodologies", ids=ids)
     transaction.write("link_sources", sources)
     transaction.rows("link_superseded", ids=ids)
@@ -219,13 +227,9 @@ def _row(value: Methodology) -> Parameters:
     }
 
 
-def _value(row: Row) -> Methodology:
-    node: Mapping[str, object] = row["methodology"]
-    return methodology_of(node, row["sources"])
-
-
-def methodology_of(node: Row, sources: Sequence[Sequence[str]]) -> Methodology:
-    """The value of the properties of a node, and of (run, fragment) of its sources."""
+def methodology_of(row: Row) -> Methodology:
+    """The value of the columns methodology, sources: (run, fragment) of each."""
+    node: Row = row["methodology"]
     task_type, last_used, phase = node.get("task_type"), node.get("last_used"), node.get("phase")
     return Methodology(
         id=node["id"],
@@ -246,7 +250,7 @@ def methodology_of(node: Row, sources: Sequence[Sequence[str]]) -> Methodology:
         success_count=node["success_count"],
         failure_count=node["failure_count"],
         last_used=None if last_used is None else rows.time_of(last_used),
-        sources=tuple(sorted(Source(run, fragment) for run, fragment in sources)),
+        sources=tuple(sorted(Source(run, fragment) for run, fragment in row["sources"])),
         superseded_by=node.get("superseded_by"),
         phase=None if phase is None else Phase(phase),
     )

@@ -4,8 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from contextgraph.model import FragmentCandidate, Near, RecoveryCandidate, Scope, Trajectory
+from contextgraph.model import (
+    FragmentCandidate,
+    Methodology,
+    Near,
+    RecoveryCandidate,
+    Scope,
+    Trajectory,
+)
 from contextgraph.store.neo4j_store import rows, spaces
+from contextgraph.store.neo4j_store.methodologies import methodology_of
 from contextgraph.store.neo4j_store.retrieval import where
 from contextgraph.store.neo4j_store.rows import Row
 from contextgraph.store.neo4j_store.spaces import Kept
@@ -70,6 +78,24 @@ def nearest_recoveries(
     found = transaction.rows("recoveries_of", ids=ids, property=kept.property)
     near = _near(found, vector.space, rows.recovery_of)
     return [one for node in ids for one in near.get(node, ())]
+
+
+def nearest_methodologies(
+    transaction: Transaction, vector: Vector, scope: Scope, limit: int
+) -> list[Near[Methodology]]:
+    """Methodologies in the order of the port."""
+    kept = spaces.active_for(transaction, vector)
+    found = transaction.rows(
+        "nearest_methodologies",
+        property=kept.property,
+        vector=vector.numbers().tolist(),
+        limit=max(0, limit),
+        **rows.scope_parameters(scope),
+    )
+    return [
+        Near(methodology_of(row), Vector(vector.space, rows.numbers(row["vector"])))
+        for row in found
+    ]
 
 
 def _nearest(

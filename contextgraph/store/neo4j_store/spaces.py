@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import count
 
 from contextgraph.errors import SpaceMismatchError, StoreError
-from contextgraph.model import Bundle, RunTexts, RunVectors, Space, run_texts
-from contextgraph.store.neo4j_store import rows
+from contextgraph.model import Bundle, Methodology, RunTexts, RunVectors, Space, run_texts
+from contextgraph.store.neo4j_store import methodologies, rows
 from contextgraph.store.neo4j_store.changes import begin_change
 from contextgraph.store.neo4j_store.rows import Parameters, Row
 from contextgraph.store.neo4j_store.transaction import Transaction
@@ -94,6 +94,7 @@ def sweep(transaction: Transaction, name: str, property_: str, after: str) -> st
     """Take its vectors from the next runs *after* one; the last of them, empty at the end."""
     row = transaction.row("sweep_runs", property=property_, after=after, limit=_RUNS_SWEPT_AT_ONCE)
     if row is None or row["last"] is None:
+        transaction.rows("sweep_methodologies", property=property_)
         transaction.rows("remove_space", name=name)
         return ""
     last: str = row["last"]
@@ -123,6 +124,29 @@ def add_vectors(transaction: Transaction, vectors: Mapping[str, RunVectors]) -> 
             if len(row["fragments"]) == len(of_space[row["id"]].fragments)
         ]
         _write(transaction, property_, fitting)
+
+
+def methodologies_to_embed(
+    transaction: Transaction, limit: int, space: str | None
+) -> list[Methodology]:
+    """Methodologies by id, of those without a vector in *space* where one is given."""
+    known = {kept.space.name: kept.property for kept in _all(transaction)}
+    property_ = None if space is None else known.get(space)
+    found = transaction.rows("methodologies_to_embed", limit=max(0, limit), property=property_)
+    return methodologies.methodologies_of(transaction, [row["id"] for row in found])
+
+
+def add_methodology_vectors(
+    transaction: Transaction, space: str, vectors: Mapping[str, Vector | None]
+) -> None:
+    """Write *vectors* of *space*, where the methodology is there and has none of it."""
+    begin_change(transaction)
+    property_ = _known(transaction, [space])[space]
+    asked = transaction.rows("embeddable_methodologies", ids=sorted(vectors), property=property_)
+    ids = [row["id"] for row in asked]
+    given = _vector_rows((node, vectors[node]) for node in ids)
+    transaction.write("add_methodology_vectors", given, property=property_)
+    transaction.rows("note_embedded_methodologies", ids=ids, property=property_)
 
 
 def insert(transaction: Transaction, bundles: Sequence[Bundle]) -> None:

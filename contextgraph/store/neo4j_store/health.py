@@ -1,0 +1,75 @@
+"""Whether a memory on a server is well."""
+
+from collections.abc import Callable, Iterator
+
+from contextgraph.errors import StoreError
+from contextgraph.model import HealthCheck
+from contextgraph.store.neo4j_store.changes import begin_change
+from contextgraph.store.neo4j_store.connection import Connection
+from contextgraph.store.neo4j_store.transaction import Transaction
+
+
+def checks(connection: Connection) -> Iterator[HealthCheck]:
+    """Reachable, schema version, integrity, writable, sizes; those that cannot be made failed."""
+    for name, look in _LOOKS.items():
+        try:
+            yield look(connection)
+        except StoreError as error:
+            yield HealthCheck(name, False, str(error), _REMEDIES[name])
+
+
+def _reachable(connection: Connection) -> HealthCheck:
+    row = connection.read(Transaction.row, "server")
+    assert row is not None  # every server has a kernel
+    detail = f"{connection.address}: Neo4j {row['version']} {row['edition']}"
+    return HealthCheck("reachable", True, detail)
+
+
+def _schema(connection: Connection) -> HealthCheck:
+    missing = connection.pending_migrations()
+    if missing:
+        names = ", ".join(step.name for step in missing)
+        return HealthCheck("schema version", False, f"lacks {names}", _REMEDIES["schema version"])
+    return HealthCheck("schema version", True, "up to date")
+
+
+def _integrity(connection: Connection) -> HealthCheck:
+    ill = connection.read(Transaction.rows, "ill_indexes")
+    if ill:
+        found = ", ".join(f"{row['name']} is {row['state']}" for row in ill)
+        return HealthCheck("integrity", False, found, _REMEDIES["integrity"])
+    stray = connection.read(Transaction.row, "stray_nodes")
+    if stray and stray["count"]:
+        detail = f"{stray['count']} nodes belong to nothing"
+        return HealthCheck("integrity", False, detail, _REMEDIES["integrity"])
+    return HealthCheck("integrity", True, "all indexes are online, every node has its run")
+
+
+def _writable(connection: Connection) -> HealthCheck:
+    if connection.read_only:
+        return HealthCheck("writable", True, "opened for reading only, not tried")
+    connection.write(begin_change)
+    return HealthCheck("writable", True, "a transaction could be committed")
+
+
+def _sizes(connection: Connection) -> HealthCheck:
+    row = connection.read(Transaction.row, "memory_size")
+    runs, recoveries = (row["trajectories"], row["recoveries"]) if row else (0, 0)
+    return HealthCheck("sizes", True, f"{runs} trajectories, {recoveries} recoveries")
+
+
+_LOOKS: dict[str, Callable[[Connection], HealthCheck]] = {
+    "reachable": _reachable,
+    "schema version": _schema,
+    "integrity": _integrity,
+    "writable": _writable,
+    "sizes": _sizes,
+}
+_REMEDIES = {
+    "reachable": "check the address, that the server runs, the user and the password",
+    "schema version": "run contextgraph migrate",
+    "integrity": "drop indexes that failed and run contextgraph migrate; restore lost nodes from a "
+    "backup, or learn the runs again",
+    "writable": "give the user the rights to write; make room on the server's disk",
+    "sizes": "see the checks before",
+}
