@@ -14,7 +14,9 @@ from tests.acceptance.command_line import contextgraph
 
 DOCUMENT = Path("docs/cli.md")
 COMMANDS = sorted(
-    command.callback.__name__ for command in app.registered_commands if command.callback
+    command.name or command.callback.__name__
+    for command in app.registered_commands
+    if command.callback
 )
 HEAVY = ("contextgraph.memory", "contextgraph.model", "networkx", "numpy", "rich", "sqlite3")
 
