@@ -29,6 +29,14 @@ RETURN t[$property] AS trajectory, COLLECT {
     RETURN f[$property] ORDER BY f.order, f.id
 } AS fragments
 
+// name: methodology_vectors
+// The vectors in a space of methodologies that are embedded; none for texts that have none.
+UNWIND $ids AS id
+MATCH (m:Methodology {tenant: $tenant, id: id})
+WHERE $property IN m.embedded
+RETURN id, m[$property] AS vector
+ORDER BY id
+
 // name: set_met_steps
 // At how many steps runs met errors, also in fragments that were pruned.
 UNWIND $rows AS row

@@ -1,15 +1,13 @@
 """Which stores are compared, and the decorator that makes a test of each pair."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import cast
 from uuid import uuid4
 
 import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
-from contextgraph.ports import GraphStore
 from contextgraph.store import NetworkxStore
 from contextgraph.store.neo4j_store import Neo4jStore
 from tests.reference_memory import ReferenceMemory
@@ -39,8 +37,8 @@ def on_a_server(request: pytest.FixtureRequest, doors: int = 1) -> Twins:
     """The Neo4j store, as a tenant of its own, beside the in-process one."""
     server: Neo4jServer = request.getfixturevalue("neo4j_server")
     tenant = uuid4().hex
-    opened = [Neo4jStore(server.uri, server.auth, tenant) for _ in range(doors)]
-    return Twins(NetworkxStore(":memory:"), (cast(Sequence[GraphStore], opened),))
+    opened = tuple(Neo4jStore(server.uri, server.auth, tenant) for _ in range(doors))
+    return Twins(NetworkxStore(":memory:"), (opened,))
 
 
 PAIRS = (
@@ -58,10 +56,7 @@ def congruent(**drawn: st.SearchStrategy) -> Callable[[Callable[..., None]], Cal
     """Let a test of *twins* run on each pair of stores with generated arguments."""
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
-        kept = hasattr(Neo4jStore, test.__name__.removeprefix("test_"))
-        pairs = PAIRS if kept else PAIRS[:1]
-
-        @pytest.mark.parametrize("pair", pairs, ids=lambda pair: pair.name)
+        @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
         def on_pair(pair: Pair, request: pytest.FixtureRequest) -> None:
             @pair.settings
             @given(**drawn)

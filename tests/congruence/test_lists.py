@@ -7,6 +7,7 @@ import pytest
 
 from contextgraph.ports import GraphStore
 from contextgraph.store import NetworkxStore
+from contextgraph.store.neo4j_store import Neo4jStore
 from tests.reference_memory import ReferenceMemory
 
 # A file and a server differ in what can be wrong with them and in their schemas; the others have no
@@ -41,7 +42,7 @@ def test_every_operation_is_compared() -> None:
     assert compared() == operations() - INCOMPARABLE
 
 
-@pytest.mark.parametrize("store", [NetworkxStore])
+@pytest.mark.parametrize("store", [NetworkxStore, Neo4jStore])
 def test_every_operation_is_a_method_of_the_store(store: type) -> None:
     public = {name for name in vars(store) if not name.startswith("_")}
     assert operations() <= public

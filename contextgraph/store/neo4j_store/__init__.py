@@ -337,6 +337,9 @@ class Neo4jStore:
     def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
         return self._connection.read(archives.similar_to, trajectory_id)
 
+    def methodology_vectors(self, space: str, ids: Sequence[str]) -> Mapping[str, Vector | None]:
+        return self._connection.read(archives.methodology_vectors, space, ids)
+
     def exposures(self, after: str, limit: int) -> Sequence[Exposure]:
         return self._connection.read(archives.exposures, after, limit)
 

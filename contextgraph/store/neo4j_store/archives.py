@@ -78,6 +78,17 @@ def similar_to(transaction: Transaction, trajectory_id: str) -> list[SimilarTo]:
     ]
 
 
+def methodology_vectors(
+    transaction: Transaction, space: str, ids: Sequence[str]
+) -> dict[str, Vector | None]:
+    """Vectors in *space* of those of these methodologies that are embedded."""
+    property_ = spaces.property_of(transaction, space)
+    if property_ is None:
+        return {}
+    found = transaction.rows("methodology_vectors", ids=sorted(set(ids)), property=property_)
+    return {row["id"]: _vector(space, row["vector"]) for row in found}
+
+
 def exposures(transaction: Transaction, after: str, limit: int) -> list[Exposure]:
     """Contexts that were shown, by id, from the first one greater than *after*."""
     return [

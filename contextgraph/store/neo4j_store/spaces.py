@@ -52,6 +52,12 @@ def space_model(transaction: Transaction, name: str) -> bytes | None:
     return None if row is None else bytes(row["data"])
 
 
+def property_of(transaction: Transaction, name: str) -> str | None:
+    """The property for the vectors of the space *name*, None where there is no such space."""
+    known = {kept.space.name: kept.property for kept in _all(transaction)}
+    return known.get(name)
+
+
 def free_property(transaction: Transaction, name: str) -> str:
     """The property for the vectors of the space *name*: its own, or one that no other has."""
     known = {kept.space.name: kept.property for kept in _all(transaction)}

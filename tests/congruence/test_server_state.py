@@ -1,0 +1,24 @@
+"""Whatever is done to a memory on a Neo4j server, through two doors, it answers as a file does."""
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.congruence.pairs import on_a_server
+from tests.memories import Memories
+
+# Every step is a hundred round trips: few sequences, and none made shorter.
+FEW = settings(
+    max_examples=3,
+    stateful_step_count=8,
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
+
+
+def test_a_server_and_a_file_stay_alike(request: pytest.FixtureRequest) -> None:
+    class OnAServer(Memories):
+        def __init__(self) -> None:
+            super().__init__(on_a_server(request, doors=2))
+
+    run_state_machine_as_test(OnAServer, settings=FEW)
