@@ -42,6 +42,13 @@ def test_one_text_refused_at_several_places_is_a_loop() -> None:
     assert the_loop(session).repetitions == 4
 
 
+def test_a_line_within_a_whole_file_is_another_place() -> None:
+    session = Session("core.py")
+    for number in range(2):
+        session.refused(1, 30, f"import x{number}", why=INDENT)
+    assert loops_of(session.refused(14, 14, "    total(1)", why=INDENT).read()) == ()
+
+
 def test_refusals_with_another_message_each_time_are_no_loop() -> None:
     session = Session("core.py")
     for name in ("a", "b", "c", "d"):
