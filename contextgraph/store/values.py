@@ -96,7 +96,9 @@ class LatestValues:
         with self._lock:
             if revision < self._latest.revision:
                 return _empty(revision)
-            if revision > self._latest.revision:
+            if self._latest.revision < 0:
+                self._latest = _empty(revision)
+            elif revision > self._latest.revision:
                 self._latest = _kept(self._latest, revision, connection, tenant)
             return self._latest
 
