@@ -10,16 +10,17 @@ from contextgraph.embedding.lease import alone
 from contextgraph.embedding.runs import texts_of
 from contextgraph.embedding.tfidf import MAKER, is_fitted
 from contextgraph.errors import EmbeddingError, StoreError
-from contextgraph.model import NO_USAGE, HealthCheck, Space, Usage
+from contextgraph.model import NO_USAGE, HealthCheck, Space, Usage, methodology_text
 from contextgraph.ports import EmbedderSource, GraphStore
 
 REEMBED = "contextgraph reembed"
 _RUNS_AT_ONCE = 256
+_ALL = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ReembeddingPlan:
-    """What `SpaceKeeper.reembed` would do: *runs* still to embed, their *texts*, at most *usage*.
+    """What `SpaceKeeper.reembed` would do: *runs* still to embed, all *texts*, at most *usage*.
 
     *space* is ``tfidf`` where the model has yet to be fitted.
     """
@@ -68,7 +69,9 @@ class SpaceKeeper:
             told = [text for run in found for text in texts_of(run)]
             runs, texts, after = runs + len(found), texts + len(told), found[-1].trajectory_id
             usage += target.estimate(told) if target else NO_USAGE
-        return ReembeddingPlan(space or MAKER, runs, texts, usage)
+        advice = [*map(methodology_text, self._store.methodologies_to_embed(_ALL, space))]
+        usage += target.estimate(advice) if target else NO_USAGE
+        return ReembeddingPlan(space or MAKER, runs, texts + len(advice), usage)
 
     def reembed(
         self,
