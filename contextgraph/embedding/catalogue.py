@@ -14,8 +14,10 @@ NeuralEmbedder = LocalEmbedder | RemoteEmbedder
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Makes embedders: *endpoint* and *purse* are for those behind an API, *price* for a million
-    tokens of one whose price is not known.
+    """Makes embedders of their names.
+
+    *endpoint* and *purse* are for those behind an API; *price*, in US dollars for a million tokens,
+    takes the place of what is known.
     """
 
     endpoint: Endpoint

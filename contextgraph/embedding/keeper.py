@@ -12,6 +12,7 @@ from contextgraph.embedding.tfidf import MAKER, is_fitted
 from contextgraph.errors import EmbeddingError, StoreError
 from contextgraph.model import NO_USAGE, HealthCheck, Space, Usage, methodology_text
 from contextgraph.ports import EmbedderSource, GraphStore
+from contextgraph.remote import ENDURING
 
 REEMBED = "contextgraph reembed"
 _RUNS_AT_ONCE = 256
@@ -156,7 +157,7 @@ class SpaceKeeper:
         return f"no space yet; it will be {chosen}"
 
     def _target(self, name: str) -> NeuralEmbedder | None:
-        return self._catalogue.named(name or self._chosen or MAKER)
+        return self._catalogue.named(name or self._chosen or MAKER, ENDURING)
 
     def _move_to(self, target: NeuralEmbedder, told: Callable[[int], None]) -> Usage:
         active = self._store.active_space()

@@ -4,9 +4,10 @@ from contextgraph.remote.budget import Budget
 from contextgraph.remote.endpoint import Endpoint
 from contextgraph.remote.failures import UnusableAnswerError
 from contextgraph.remote.ledger import Ledger
-from contextgraph.remote.patience import HASTY, PATIENT, Patience
+from contextgraph.remote.patience import ENDURING, HASTY, PATIENT, Patience
 
 __all__ = [
+    "ENDURING",
     "HASTY",
     "PATIENT",
     "Budget",

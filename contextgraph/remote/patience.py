@@ -21,7 +21,10 @@ class Patience:
     limited: float
 
 
-PATIENT = Patience(timeout=60, outage=20, limited=600)
+# Nobody waits but who asked for it: what is re-embedded is much, and late anyway.
+ENDURING = Patience(timeout=60, outage=60, limited=600)
+# A run that was learned may be embedded later.
+PATIENT = Patience(timeout=60, outage=20, limited=60)
 # An agent waits for the answer.
 HASTY = Patience(timeout=5, outage=1, limited=1)
 
