@@ -120,9 +120,16 @@ class AgentMemory:
         with self.batch():
             yield from map(self.learn, raws)
 
-    def batch(self) -> AbstractContextManager[None]:
-        """Within it, consolidation and fitting the embedding space are put off to the end."""
-        return self._routine.batch()
+    def batch(
+        self,
+        progress: Callable[[int, int], None] | None = None,
+        told: Callable[[ConsolidationReport], None] | None = None,
+    ) -> AbstractContextManager[None]:
+        """Within it, consolidation and fitting the embedding space are put off to the end.
+
+        *progress* of that is as for `consolidate`; *told* is given its report, if it was due.
+        """
+        return self._routine.batch(progress, told)
 
     def consolidate(
         self, progress: Callable[[int, int], None] = lambda done, total: None

@@ -23,6 +23,9 @@ from contextgraph.retrieval import CHANNELS, MemoryRetriever
 from contextgraph.stats import StatisticsEngine
 from contextgraph.writing import MemoryWriter
 
+# What leads out of a loop goes by its error, or else by the task.
+_OF_LOOPS = {name: CHANNELS[name] for name in ("error", "task")}
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -57,7 +60,7 @@ def build(
         store=store,
         writer=MemoryWriter(store, now, partial(embedded, source=learning)),
         retriever=MemoryRetriever(store, embedder=asking),
-        loop_detector=LoopDetector(store, MemoryRetriever(store, {"error": CHANNELS["error"]})),
+        loop_detector=LoopDetector(store, MemoryRetriever(store, _OF_LOOPS)),
         stats=StatisticsEngine(store, ledger.totals),
         consolidator=MemoryConsolidator(
             store, TemplateSummarizer(), now, ConsolidationPolicy(), learning

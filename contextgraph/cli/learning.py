@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contextgraph.cli.progress import Progress
     from contextgraph.errors import ReadError
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import Json, LearnReceipt
+    from contextgraph.model import ConsolidationReport, Json, LearnReceipt
 
 
 def learn(
@@ -64,7 +64,7 @@ def learn(
     done = _Done()
     try:
         with open_memory(store, tenant, embedder=embedder, max_cost=max_cost) as memory:
-            with memory.batch(), progress:
+            with progress, memory.batch(progress.consolidating, done.reports.append):
                 _learn_all(memory, intake, done, progress, as_json=as_json)
             _remark(memory, done)
     except KeyboardInterrupt:
@@ -84,6 +84,7 @@ class _Done:
     tokens: int = 0
     cost: float = 0.0
     reason: str = ""
+    reports: "list[ConsolidationReport]" = field(default_factory=list)
 
     def add(self, receipt: "LearnReceipt") -> None:
         self.counts[receipt.status] += 1
@@ -113,7 +114,9 @@ def _learn_all(
 
 
 def _remark(memory: "AgentMemory", done: _Done) -> None:
-    """Say what a user would not expect of the vectors."""
+    """Say what came of consolidation, and what a user would not expect of the vectors."""
+    for report in done.reports:
+        complain(_told(report))
     waiting = memory.spaces.waiting() if done.reason else 0
     if waiting:
         complain(
@@ -123,6 +126,20 @@ def _remark(memory: "AgentMemory", done: _Done) -> None:
     remark = memory.spaces.remark()
     if remark:
         complain(remark)
+
+
+def _told(report: "ConsolidationReport") -> str:
+    """What came of a consolidation, in one line."""
+    if not report.started:
+        return f"not consolidated: {report.reason}"
+    steps = {step.name: step for step in report.steps}
+    made, merged, cleaned = steps["abstract"], steps["merge"], steps["clean up"]
+    changed = made.updated + steps["statistics"].updated
+    gone = made.removed + merged.removed + cleaned.removed
+    return (
+        f"consolidated in {report.seconds:.1f} s: {made.created} methodologies created, "
+        f"{changed} updated, {gone} removed"
+    )
 
 
 def _emit_failure(error: "ReadError") -> None:

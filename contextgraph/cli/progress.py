@@ -24,7 +24,7 @@ class Progress:
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
             self._bar = _bar()
-            self._task = self._bar.add_task("", total=self._total() or None, done=0)
+            self._task = self._bar.add_task("", total=self._total() or None, done=0, doing="")
             self._bar.start()
         return self
 
@@ -42,6 +42,11 @@ class Progress:
         """So much more of the total is behind."""
         if self._bar and self._task is not None:
             self._bar.update(self._task, advance=amount)
+
+    def consolidating(self, done: int, total: int) -> None:
+        """All is learned; so many of *total* kinds of error are consolidated."""
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, completed=done, total=total, doing="consolidating")
 
     def count(self, done: int) -> None:
         """So many trajectories are done."""
@@ -66,6 +71,8 @@ def _bar() -> "Bar":
         """Trajectories so far, and how many a second."""
 
         def render(self, task: Task) -> Text:
+            if doing := task.fields["doing"]:
+                return Text(doing)
             done, elapsed = task.fields["done"], task.elapsed
             rate = f", {done / elapsed:.0f}/s" if elapsed else ""
             return Text(f"{done} trajectories{rate}")

@@ -4,11 +4,13 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from contextgraph.consolidation.consolidator import MemoryConsolidator
+from contextgraph.consolidation.consolidator import MemoryConsolidator, Progress
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import ConsolidationReport
 
 _log = logging.getLogger(__name__)
+
+Told = Callable[[ConsolidationReport], None]
 
 
 class Routine:
@@ -33,8 +35,11 @@ class Routine:
         return self._run(lambda: True)
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
-        """Put consolidation off while many runs are learned."""
+    def batch(self, progress: Progress | None = None, told: Told | None = None) -> Iterator[None]:
+        """Put consolidation off while many runs are learned; *told* gets the report of what is due.
+
+        *progress* is as for `MemoryConsolidator.consolidate`.
+        """
         before = self._learned
         self._batches += 1
         try:
@@ -44,11 +49,15 @@ class Routine:
         # Not after an error: whoever interrupts does not want to wait.
         if not self._batches:
             many = self._learned - before >= self._consolidator.policy.every
-            self._run(lambda: many or self._consolidator.is_due())
+            report = self._run(lambda: many or self._consolidator.is_due(), progress)
+            if told is not None and report is not None:
+                told(report)
 
-    def _run(self, is_due: Callable[[], bool]) -> ConsolidationReport | None:
+    def _run(
+        self, is_due: Callable[[], bool], progress: Progress | None = None
+    ) -> ConsolidationReport | None:
         try:
-            return self._consolidator.consolidate() if is_due() else None
+            return self._consolidator.consolidate(progress) if is_due() else None
         except ContextGraphError as error:
             _log.warning("consolidation is put off, the runs are learned: %s", error)
             return None

@@ -22,7 +22,7 @@ def ways_onward(
     loops = [
         found
         for found in store.fragments_for_state(None, file, scope, _CANDIDATES)
-        if _repeats(found.fragment, verb)
+        if repeats(found.fragment, verb)
     ]
     runs = store.fragments_of(found.trajectory.id for found in loops)
     return merged(
@@ -32,7 +32,8 @@ def ways_onward(
     )
 
 
-def _repeats(fragment: Fragment, verb: str) -> bool:
+def repeats(fragment: Fragment, verb: str) -> bool:
+    """True for a loop of this command."""
     same = [action for action in fragment.action_sequence if action.split()[:1] == [verb]]
     return fragment.fragment_type is FragmentType.LOOP and 2 * len(same) > len(
         fragment.action_sequence

@@ -18,6 +18,16 @@ class Proof(IntEnum):
 
     LEFT_THE_LOOP = 0
     CLEARED_THE_ERROR = 1
+    WORKED_FOR_SUCH_TASKS = 2
+    LEFT_SUCH_A_LOOP = 3
+
+
+_ACHIEVED = {
+    Proof.LEFT_THE_LOOP: "left the same loop",
+    Proof.CLEARED_THE_ERROR: "cleared this error",
+    Proof.WORKED_FOR_SUCH_TASKS: "worked for such tasks",
+    Proof.LEFT_SUCH_A_LOOP: "left such a loop",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +51,7 @@ class WayOut:
 
 def said(way: WayOut) -> str:
     """The sentence for an agent's prompt, ending with where it comes from."""
-    achieved = "left the same loop" if way.proof is Proof.LEFT_THE_LOOP else "cleared this error"
+    achieved = _ACHIEVED[way.proof]
     names = list(dict.fromkeys(instance for instance, _ in way.runs))
     more = f" and {len(names) - NAMED_RUNS} more" if len(names) > NAMED_RUNS else ""
     what = clip(_OTHER_LINES.sub(r"for other lines (\1 instead of \2)", way.what), SENTENCE_CHARS)

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -131,6 +132,21 @@ def test_people_get_a_table(tmp_path: Path, store: Path) -> None:
     assert result.code == 0
     assert "created" in result.out
     assert "unchanged" in result.out
+
+
+def test_what_came_of_consolidating_at_the_end_is_said_in_one_line(
+    tmp_path: Path, store: Path
+) -> None:
+    runs = write_runs(tmp_path / "many.jsonl", [recovering_run(number) for number in range(16)])
+    done = contextgraph("learn", runs, "--json", "--store", store)
+    (told,) = [line for line in done.err.splitlines() if "consolidated" in line]
+    assert re.fullmatch(
+        r"contextgraph: consolidated in [\d.]+ s: "
+        r"1 methodologies created, 0 updated, 0 removed",
+        told,
+    )
+    again = contextgraph("learn", runs, "--store", store)
+    assert "consolidated" not in again.err
 
 
 def test_a_store_that_cannot_be_reached_has_its_own_exit_code(tmp_path: Path) -> None:

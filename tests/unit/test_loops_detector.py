@@ -126,12 +126,6 @@ def test_to_repeat_the_same_command_is_no_way_out(memory: AgentMemory) -> None:
 def test_how_a_run_went_on_from_the_same_views_of_the_same_file_is_suggested(
     memory: AgentMemory,
 ) -> None:
-    def scrolling() -> Session:
-        session = Session("core.py")
-        for _ in range(4):
-            session.do("scroll_down", "[File: /shop/core.py (9 lines total)]\n9:end")
-        return session
-
     went_on = scrolling().do('search_file "tariff"', "Found 1 matches")
     went_on.do("goto 3", "[File: /shop/core.py (9 lines total)]\n3:tariff = 1")
     learned(memory, went_on, 7)
@@ -141,6 +135,38 @@ def test_how_a_run_went_on_from_the_same_views_of_the_same_file_is_suggested(
     (way,) = loop.escape_suggestions
     assert "search_file" in way
     assert way.endswith("(left the same loop in acme__shop-7)")
+
+
+def scrolling(file: str = "core.py") -> Session:
+    session = Session(file)
+    for _ in range(4):
+        session.do("scroll_down", f"[File: /shop/{file} (9 lines total)]\n9:end")
+    return session
+
+
+def test_what_several_repositories_went_on_with_after_such_a_command_is_suggested(
+    memory: AgentMemory,
+) -> None:
+    for number, repo in enumerate(("bolt/bank", "core/kiln", "core/kiln")):
+        went_on = scrolling("main.py").do('search_file "tariff"', "Found 1 matches")
+        went_on.do("goto 3", "[File: /shop/main.py (9 lines total)]\n3:tariff = 1")
+        learned(memory, went_on, number, repo)
+        (way, *_) = memory.loop_detector.get_escape_suggestions(live(scrolling())[-1]) or ("",)
+        assert way.startswith("go on with `search_file`") is (number == 2)
+    assert way.endswith("(left such a loop in bolt__bank-0, core__kiln-1 and 1 more)")
+    loop = LoopInfo(LoopKind.REPEAT_NO_ERROR, 0, 3, 4, ("scroll_down",), LoopSeverity.REPEATING)
+    assert memory.loop_detector.get_escape_suggestions(loop) == (way,)
+
+
+def test_what_worked_for_such_tasks_leads_out_of_a_loop_without_an_error(
+    memory: AgentMemory,
+) -> None:
+    for number in range(3):
+        learned(memory, Session("rates.py").edited(number, number, f"rate = {number}"), number)
+    memory.consolidate()
+    (way,) = memory.loop_detector.get_escape_suggestions(live(scrolling())[-1])
+    assert way.startswith("look at `rates.py` first")
+    assert "worked for such tasks" in way
 
 
 def test_for_a_loop_without_its_state_only_what_several_repositories_did_is_said(
