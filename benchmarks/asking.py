@@ -24,7 +24,7 @@ def rows(
         path = folder / f"memory{size}.db"
         with AgentMemory.open(str(path)) as memory:
             for bundle in bundles(found, size):
-                memory.store.add_bundle(bundle)
+                memory.store.add_bundles([bundle])
             memory.consolidate()
             floor = _lookup_floor(path)
             scoped = _states(found, seed, "acme/shop0")

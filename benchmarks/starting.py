@@ -22,7 +22,7 @@ def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
         for number, bundle in enumerate(bundles(found, sys.maxsize)):
             if number == RUNS:
                 break
-            memory.store.add_bundle(bundle)
+            memory.store.add_bundles([bundle])
     floor = _process("pass")
     yield _row("import contextgraph", _process("import contextgraph"), floor, "150 ms")
     start = "from contextgraph.cli import main; import sys; sys.argv[1:] = "

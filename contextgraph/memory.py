@@ -1,10 +1,11 @@
 """The façade: what an agent loop, a batch job or an entrance calls."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from contextgraph.config import OPENAI_EMBEDDER, load_settings
 from contextgraph.consolidation import Routine
 from contextgraph.embedding import Reembedding, ReembeddingPlan
-from contextgraph.errors import DegradedError
+from contextgraph.errors import DegradedError, StoreError, StoreUnavailableError
 from contextgraph.model import (
     ConsolidationReport,
     Explanation,
@@ -33,6 +34,9 @@ from contextgraph.writing import Inspection, error_id, inspect_run
 if TYPE_CHECKING:
     from contextgraph.archive import Exported, Imported
     from contextgraph.replay import Evaluation, Moment, Walk
+
+# A transaction costs as much as several runs; what is lost with it has to be learned again.
+RUNS_AT_ONCE = 16
 
 
 class AgentMemory:
@@ -115,10 +119,29 @@ class AgentMemory:
         self._routine.after_learning()
         return receipt
 
-    def learn_many(self, raws: Iterable[RawTrajectory]) -> Iterator[LearnReceipt]:
-        """Learn runs one by one, yielding a receipt as each is stored; a `batch`."""
+    def learn_many(self, raws: Iterable[RawTrajectory]) -> Generator[LearnReceipt]:
+        """Learn runs, sixteen to a transaction, yielding a receipt for each that is stored.
+
+        A `batch`. Raises as `learn`, once all runs before the one that cannot be stored are.
+        """
+        rest = iter(raws)
         with self.batch():
+            while some := list(islice(rest, RUNS_AT_ONCE)):
+                yield from self._learned(some)
+
+    def _learned(self, raws: Sequence[RawTrajectory]) -> Iterator[LearnReceipt]:
+        self._note_exposures()
+        try:
+            receipts = self.writer.write_all(raws)
+        except StoreUnavailableError:
+            raise
+        except StoreError:
+            # One of them cannot be stored: the others are not to go with it.
             yield from map(self.learn, raws)
+            return
+        for receipt in receipts:
+            self._routine.after_learning()
+            yield receipt
 
     def batch(
         self,

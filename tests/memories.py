@@ -53,7 +53,7 @@ class Memories(RuleBasedStateMachine):
 
     @rule(bundle=bundles())
     def add(self, bundle: Bundle) -> None:
-        self.twins.write("add_bundle", bundle)
+        self.twins.write("add_bundles", [bundle])
 
     @rule(bundle=bundles())
     def replace(self, bundle: Bundle) -> None:

@@ -60,8 +60,8 @@ class ReferenceMemory(ReferenceStore):
         self.stale_repos: dict[str, int] = {}
         self.vectors_of_advice: dict[tuple[str, str], Vector | None] = {}
 
-    def add_bundle(self, bundle: Bundle) -> LearnStatus:
-        status = super().add_bundle(bundle)
+    def add(self, bundle: Bundle) -> LearnStatus:
+        status = super().add(bundle)
         if status is not LearnStatus.UNCHANGED:
             self.revision += 1
             self.changed[bundle.trajectory.id] = self.revision
@@ -400,7 +400,7 @@ class ReferenceMemory(ReferenceStore):
         return [self._restore(run) for run in runs]
 
     def _restore(self, run: ArchivedRun) -> LearnStatus:
-        status = self.add_bundle(replace(run.bundle, exposures=()))
+        status = self.add(replace(run.bundle, exposures=()))
         if status is LearnStatus.CREATED:
             self.met[run.bundle.trajectory.id] = Counter(run.steps)
         return status

@@ -52,7 +52,10 @@ class ReferenceStore:
         self.active: str | None = None
         self.vectors: dict[tuple[str, str], RunVectors] = {}
 
-    def add_bundle(self, bundle: Bundle) -> LearnStatus:
+    def add_bundles(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
+        return [self.add(bundle) for bundle in bundles]
+
+    def add(self, bundle: Bundle) -> LearnStatus:
         known = self.bundles.get(bundle.trajectory.id)
         if known is None:
             self._put(bundle)

@@ -41,10 +41,10 @@ class Twins:
         """
         runs = list({bundle.trajectory.id: bundle for bundle in memory}.values())
         for bundle in reversed(runs):
-            self.reference.add_bundle(bundle)
+            self.reference.add_bundles([bundle])
         for doors in self.memories:
             for number, bundle in enumerate(runs):
-                doors[number % len(doors)].add_bundle(bundle)
+                doors[number % len(doors)].add_bundles([bundle])
 
     def mark_consolidated(self) -> None:
         """Consolidate up to now, which each store counts in its own way."""

@@ -1,9 +1,10 @@
 """``contextgraph learn``: from files of finished runs into the memory."""
 
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from contextgraph.cli.progress import Progress
     from contextgraph.errors import ReadError
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import ConsolidationReport, Json, LearnReceipt
+    from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
+
+    _Read: TypeAlias = list[RawTrajectory | ReadError]
 
 
 def learn(
@@ -46,7 +49,7 @@ def learn(
     """Learn finished runs.
 
     Runs that are known already stay as they are, so the same command goes on where it was
-    interrupted. Every run is stored durably before the next one is read.
+    interrupted. What is counted is stored durably.
 
     \b
     Example:
@@ -59,13 +62,13 @@ def learn(
     from contextgraph.readers import size_of
 
     progress = Progress(lambda: size_of(paths))
-    on_failure = _emit_failure if as_json else None
-    intake = Intake(paths, outcomes, on_failure, progress.advance)
-    done = _Done()
+    read: _Read = []
+    intake = Intake(paths, outcomes, read.append, progress.advance)
+    done = _Done(progress, as_json)
     try:
         with open_memory(store, tenant, embedder=embedder, max_cost=max_cost) as memory:
             with progress, memory.batch(progress.consolidating, done.reports.append):
-                _learn_all(memory, intake, done, progress, as_json=as_json)
+                _learn_all(memory, intake, read, done)
             _remark(memory, done)
     except KeyboardInterrupt:
         stored = done.counts.total()
@@ -80,6 +83,8 @@ def learn(
 class _Done:
     """What was learned so far, what its vectors took, and why some were not made."""
 
+    progress: "Progress"
+    as_json: bool
     counts: Counter[str] = field(default_factory=Counter)
     tokens: int = 0
     cost: float = 0.0
@@ -91,26 +96,39 @@ class _Done:
         self.tokens += receipt.usage.tokens
         self.cost += receipt.usage.cost
         self.reason = receipt.not_embedded or self.reason
+        self.progress.count(self.counts.total())
+
+    def tell(self, record: "dict[str, Json]") -> None:
+        if self.as_json:
+            emit(record)
 
 
-def _learn_all(
-    memory: "AgentMemory",
-    intake: "Intake",
-    done: _Done,
-    progress: "Progress",
-    *,
-    as_json: bool,
-) -> None:
-    from contextgraph.cli.interrupt import finishing
-    from contextgraph.cli.records import learned_record
+def _learn_all(memory: "AgentMemory", intake: "Intake", read: "_Read", done: _Done) -> None:
+    from contextgraph.memory import RUNS_AT_ONCE
 
     for raw in intake:
-        with finishing():
-            receipt = memory.learn(raw)
-            done.add(receipt)
-            if as_json:
-                emit(learned_record(raw, receipt))
-        progress.count(done.counts.total())
+        read.append(raw)
+        if len(read) >= RUNS_AT_ONCE:
+            _learn(memory, read, done)
+    _learn(memory, read, done)
+
+
+def _learn(memory: "AgentMemory", read: "_Read", done: _Done) -> None:
+    """Learn what was *read*, and say so of each in the order of reading."""
+    from contextgraph.cli.interrupt import finishing
+    from contextgraph.cli.records import failed_record, learned_record
+    from contextgraph.model import RawTrajectory
+
+    runs = [one for one in read if isinstance(one, RawTrajectory)]
+    with finishing(), closing(memory.learn_many(runs)) as receipts:
+        for one in read:
+            if isinstance(one, RawTrajectory):
+                receipt = next(receipts)
+                done.add(receipt)
+                done.tell(learned_record(one, receipt))
+            else:
+                done.tell(failed_record(one))
+        read.clear()
 
 
 def _remark(memory: "AgentMemory", done: _Done) -> None:
@@ -140,12 +158,6 @@ def _told(report: "ConsolidationReport") -> str:
         f"consolidated in {report.seconds:.1f} s: {made.created} methodologies created, "
         f"{changed} updated, {gone} removed"
     )
-
-
-def _emit_failure(error: "ReadError") -> None:
-    from contextgraph.cli.records import failed_record
-
-    emit(failed_record(error))
 
 
 def _conclude(done: _Done, intake: "Intake", *, as_json: bool) -> None:

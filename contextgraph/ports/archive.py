@@ -16,7 +16,7 @@ class ArchiveStore(Protocol):
         """All that is kept of a run; errors by id, recoveries by step, fragment and error."""
 
     def restore_runs(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
-        """Keep runs as they were archived, in one transaction; a status as of `add_bundle` each.
+        """Keep runs as they were archived, in one transaction; a status as of `add_bundles`.
 
         Nothing is credited. Vectors are kept where there is room for their space.
         """

@@ -18,7 +18,7 @@ class ExposureStore(Protocol):
         """Note that *items* (ids of fragments and methodologies) were shown as *context_id*.
 
         A context that is noted already stays as it is. *error_id* is the error that the items were
-        to clear: `add_bundle` of a run in whose playbooks the context was found, and that met this
+        to clear: `add_bundles` of a run in whose playbooks the context was found, and that met this
         error, reports whether the run cleared it.
         """
 

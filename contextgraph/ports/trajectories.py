@@ -13,8 +13,10 @@ class TrajectoryStore(Protocol):
     (keywords, context) in the words of the run of least id among those that are there.
     """
 
-    def add_bundle(self, bundle: Bundle) -> LearnStatus:
-        """Keep *bundle* whole and durably, or raise and keep nothing.
+    def add_bundles(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
+        """Keep all *bundles* whole and durably, in one transaction; what was done with each.
+
+        Where one cannot be kept it raises, and none of them is.
 
         A trajectory that is known by its id is left as it is (unchanged), unless its outcome was
         unknown and is now given: then outcome and exit status are taken over (updated).

@@ -6,16 +6,21 @@ from collections.abc import Iterator, Mapping
 from sqlite3 import Connection
 
 from contextgraph.errors import StoreError
-from contextgraph.model import Bundle, Fragment, Trajectory
+from contextgraph.model import Bundle, Fragment, LearnStatus, Trajectory
 from contextgraph.store import exposures, full_text, rows, runs, spaces
 from contextgraph.store.runs import Run
 from contextgraph.store.tenants import new_revision
 
 
-def add(connection: Connection, tenant: int, bundle: Bundle, raw: bytes) -> None:
-    """Write a run that is new, and report of the contexts found in it."""
-    insert(connection, tenant, bundle, raw)
-    exposures.fold(connection, tenant, bundle)
+def add(connection: Connection, tenant: int, bundle: Bundle, raw: bytes) -> LearnStatus:
+    """Write a run that is new, and report of the contexts found in it; or its outcome."""
+    status = runs.status(connection, tenant, bundle.trajectory)
+    if status is LearnStatus.CREATED:
+        insert(connection, tenant, bundle, raw)
+        exposures.fold(connection, tenant, bundle)
+    if status is LearnStatus.UPDATED:
+        runs.set_outcome(connection, tenant, bundle.trajectory)
+    return status
 
 
 def insert(connection: Connection, tenant: int, bundle: Bundle, raw: bytes) -> None:

@@ -102,21 +102,17 @@ class NetworkxStore:
         self._connections = Connections(str(path), read_only=read_only)
         self._own_derived = _Derived()
 
-    def add_bundle(self, bundle: Bundle) -> LearnStatus:
-        given = bundle.trajectory
+    def add_bundles(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:
         with self._reading() as (connection, tenant):
-            status = runs.status(connection, tenant, given)
-        if status is LearnStatus.UNCHANGED:
-            return status
-        raw = packed(bundle.raw)
+            statuses = [runs.status(connection, tenant, bundle.trajectory) for bundle in given]
+        if set(statuses) <= {LearnStatus.UNCHANGED}:
+            return statuses
+        raws = [packed(bundle.raw) for bundle in given]
         with self._writing() as (connection, tenant):
-            # Another process may have learned it since.
-            status = runs.status(connection, tenant, given)
-            if status is LearnStatus.CREATED:
+            return [
                 bundles.add(connection, tenant, bundle, raw)
-            if status is LearnStatus.UPDATED:
-                runs.set_outcome(connection, tenant, given)
-        return status
+                for bundle, raw in zip(given, raws, strict=True)
+            ]
 
     def replace_bundle(self, bundle: Bundle) -> None:
         raw = packed(bundle.raw)

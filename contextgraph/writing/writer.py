@@ -1,6 +1,6 @@
 """Learning: one run, one bundle, one transaction."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from contextgraph.model import (
@@ -35,18 +35,27 @@ class MemoryWriter:
 
         A run that is known costs next to nothing: an interrupted batch goes on where it was.
         """
+        return self.write_all([raw])[0]
+
+    def write_all(self, raws: Sequence[RawTrajectory]) -> Sequence[LearnReceipt]:
+        """Learn *raws* in one transaction: all are stored, or an error was raised and none is."""
+        found = [self._known_or_made(raw) for raw in raws]
+        made = [one for one in found if isinstance(one, EmbeddedBundle)]
+        statuses = iter(self._store.add_bundles([one.bundle for one in made]) if made else ())
+        return [
+            _receipt(one, next(statuses)) if isinstance(one, EmbeddedBundle) else one
+            for one in found
+        ]
+
+    def _known_or_made(self, raw: RawTrajectory) -> LearnReceipt | EmbeddedBundle:
+        """The receipt of a run that is known and says no more; what any other teaches."""
         identity = trajectory_id(raw)
         known = self._store.learned(identity)
-        if known and not _tells_more(raw, known):
-            return LearnReceipt(
-                identity,
-                LearnStatus.UNCHANGED,
-                known.fragments,
-                known.error_patterns,
-                known.to_embed,
-            )
-        made = self._embedded(bundle_of(raw, self._now(), identity))
-        return _receipt(made, self._store.add_bundle(made.bundle))
+        if known is None or _tells_more(raw, known):
+            return self._embedded(bundle_of(raw, self._now(), identity))
+        return LearnReceipt(
+            identity, LearnStatus.UNCHANGED, known.fragments, known.error_patterns, known.to_embed
+        )
 
     def rewrite(self, identity: str) -> LearnReceipt | None:
         """Read the stored run of this id again; None where there is none."""

@@ -141,7 +141,7 @@ def test_learned_since_consolidation(twins: Twins, memory: list[Bundle]) -> None
     twins.ask("learned_since_consolidation")
     twins.mark_consolidated()
     twins.ask("learned_since_consolidation")
-    twins.write("add_bundle", memory[0])
+    twins.write("add_bundles", memory[:1])
     twins.ask("learned_since_consolidation")
 
 
@@ -151,7 +151,7 @@ def test_unconsolidated(twins: Twins, memory: list[Bundle]) -> None:
     twins.ask("unconsolidated")
     twins.ask("unconsolidated", 0)
     twins.mark_consolidated()
-    twins.write("add_bundle", memory[0])
+    twins.write("add_bundles", memory[:1])
     twins.write("forget", [memory[-1].trajectory.id])
     twins.ask("unconsolidated")
 

@@ -27,7 +27,7 @@ def test_add_exposure(twins: Twins, memory: list[Bundle], items: list[list[str]]
         twins.write("add_exposure", context_id, some, SHOWN_AT, error)
         twins.write("add_exposure", context_id, ["another"], SHOWN_AT)
     for bundle in memory:
-        twins.write("add_bundle", bundle)
+        twins.write("add_bundles", [bundle])
     twins.ask("credit", ITEM_IDS)
     for context_id in CONTEXT_IDS:
         twins.ask("explain", context_id)

@@ -23,11 +23,11 @@ def compare_all(twins: Twins) -> None:
 
 
 @congruent(memory=memories, outcome=st.sampled_from(Outcome))
-def test_add_bundle(twins: Twins, memory: list[Bundle], outcome: Outcome) -> None:
+def test_add_bundles(twins: Twins, memory: list[Bundle], outcome: Outcome) -> None:
     for bundle in memory:
-        twins.write("add_bundle", bundle)
+        twins.write("add_bundles", [bundle])
         told = replace(bundle.trajectory, outcome=outcome, exit_status="told")
-        twins.write("add_bundle", replace(bundle, trajectory=told))
+        twins.write("add_bundles", [replace(bundle, trajectory=told)])
     compare_all(twins)
 
 
@@ -79,5 +79,5 @@ def test_forget(twins: Twins, memory: list[Bundle], ids: list[str]) -> None:
     twins.learn(memory)
     twins.write("forget", [*ids, memory[0].trajectory.id])
     compare_all(twins)
-    twins.write("add_bundle", memory[0])
+    twins.write("add_bundles", memory[:1])
     compare_all(twins)

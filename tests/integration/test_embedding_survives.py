@@ -26,7 +26,7 @@ from tests.made_bundles import made_bundle
 store = NetworkxStore(sys.argv[1])
 print("ready", flush=True)
 for number in map(int, sys.argv[2:]):
-    store.add_bundle(made_bundle(number))
+    store.add_bundles([made_bundle(number)])
     try:
         refit(store)
     except StoreError as error:
@@ -43,7 +43,7 @@ def refitting(path: Path, *numbers: int) -> subprocess.Popen[str]:
 def learned(path: Path, count: int = COUNT) -> NetworkxStore:
     store = NetworkxStore(str(path))
     for number in range(count):
-        store.add_bundle(made_bundle(number))
+        store.add_bundles([made_bundle(number)])
     return store
 
 

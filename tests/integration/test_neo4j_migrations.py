@@ -89,7 +89,7 @@ def test_a_database_of_others_becomes_a_memory_only_on_demand(
     assert names(driver, "CONSTRAINTS") == set()
 
     assert store.migrate() == [step.name for step in migrations.migrations()]
-    store.add_bundle(made_bundle(1))
+    store.add_bundles([made_bundle(1)])
     kept = driver.execute_query("MATCH (n:Customer) RETURN n.name AS name").records
     assert [record["name"] for record in kept] == ["Ada"]
 
@@ -97,7 +97,7 @@ def test_a_database_of_others_becomes_a_memory_only_on_demand(
 def test_a_memory_is_refused_until_a_later_step_is_applied(
     store: Neo4jStore, neo4j: Neo4jServer, driver: Driver, folder: Path
 ) -> None:
-    store.add_bundle(made_bundle(1))
+    store.add_bundles([made_bundle(1)])
     add_later(folder)
     later = Neo4jStore(neo4j.uri, neo4j.auth)
 
@@ -119,7 +119,7 @@ def test_a_memory_of_a_later_version_and_an_edited_step_are_refused(
     store: Neo4jStore, neo4j: Neo4jServer, folder: Path
 ) -> None:
     add_later(folder)
-    store.add_bundle(made_bundle(1))
+    store.add_bundles([made_bundle(1)])
 
     with (folder / f"{LATER}.cypher").open("a") as file:
         file.write("// A comment may be added,\n")
@@ -139,7 +139,7 @@ def test_a_step_that_was_broken_off_is_applied_again(store: Neo4jStore, driver: 
     for statement in first.statements[:3]:
         driver.execute_query(statement)
 
-    store.add_bundle(made_bundle(1))
+    store.add_bundles([made_bundle(1)])
 
     assert len(names(driver, "INDEXES")) == len(first.statements) + 1  # and that of the records
 

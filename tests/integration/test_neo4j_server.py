@@ -70,7 +70,7 @@ def test_a_server_in_a_container_takes_a_memory() -> None:
     try:
         found = json.loads(said.stdout)
         store = Neo4jStore(found["uri"], (found["user"], found["password"]))
-        store.add_bundle(made_bundle(1))
+        store.add_bundles([made_bundle(1)])
         assert len(store.trajectory_ids()) == 1
         store.close()
     finally:

@@ -33,7 +33,7 @@ def assert_they_hold_the_same(store: Neo4jStore, reference: ReferenceStore) -> N
 def test_what_was_learned_is_held_once(store: Neo4jStore) -> None:
     reference = ReferenceStore()
     for bundle in (*map(made_bundle, (5, 3, 4, 5)), made_bundle(3, outcome=Outcome.SOLVED)):
-        assert store.add_bundle(bundle) is reference.add_bundle(bundle)
+        assert store.add_bundles([bundle]) == reference.add_bundles([bundle])
     assert_they_hold_the_same(store, reference)
 
 
@@ -41,7 +41,7 @@ def test_runs_are_replaced_and_forgotten_whole(store: Neo4jStore) -> None:
     reference = ReferenceStore()
     for known in (store, reference):
         for number in range(5):
-            known.add_bundle(made_bundle(number))
+            known.add_bundles([made_bundle(number)])
         known.replace_bundle(made_bundle(2, outcome=Outcome.SOLVED, note="better read"))
         assert known.forget(["run0000", "run0004", "absent"]) == 2
         with pytest.raises(StoreError):
@@ -55,14 +55,14 @@ def test_a_run_that_does_not_hang_together_leaves_nothing(store: Neo4jStore) -> 
     strange = replace(bundle, errors=())
     for wrong in (twice, strange):
         with pytest.raises(StoreError, match="run0001"):
-            store.add_bundle(wrong)
+            store.add_bundles([wrong])
     assert store.trajectory_ids() == []
 
 
 def test_tenants_do_not_see_each_other(store: Neo4jStore, neo4j: Neo4jServer) -> None:
     neighbour = Neo4jStore(neo4j.uri, neo4j.auth, tenant="neighbour")
-    store.add_bundle(made_bundle(1))
-    neighbour.add_bundle(made_bundle(2))
+    store.add_bundles([made_bundle(1)])
+    neighbour.add_bundles([made_bundle(2)])
     assert store.trajectory_ids() == ["run0001"]
     assert neighbour.forget(["run0001"]) == 0
     neighbour.close()
@@ -73,5 +73,5 @@ def test_a_memory_that_does_not_exist_is_not_made_by_reading(neo4j: Neo4jServer)
     with pytest.raises(MemoryNotFoundError, match="learn something first"):
         reader.trajectory_ids()
     with pytest.raises(StoreError, match="reading only"):
-        reader.add_bundle(made_bundle(1))
+        reader.add_bundles([made_bundle(1)])
     reader.close()

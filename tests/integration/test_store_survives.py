@@ -23,7 +23,7 @@ from contextgraph.store import NetworkxStore
 from tests.made_bundles import made_bundle
 store = NetworkxStore(sys.argv[1])
 for number in map(int, sys.argv[2:]):
-    print(store.add_bundle(made_bundle(number)), number, flush=True)
+    print(*store.add_bundles([made_bundle(number)]), number, flush=True)
 """
 
 
@@ -54,7 +54,7 @@ def content(store: NetworkxStore) -> list[object]:
 def undisturbed() -> list[object]:
     store = NetworkxStore(":memory:")
     for number in range(COUNT):
-        store.add_bundle(made_bundle(number))
+        store.add_bundles([made_bundle(number)])
     return content(store)
 
 
@@ -104,7 +104,7 @@ def test_threads_share_a_store(tmp_path: Path, undisturbed: list[object]) -> Non
     store = NetworkxStore(str(tmp_path / "memory.db"))
 
     def learn_and_look(number: int) -> int:
-        store.add_bundle(made_bundle(number))
+        store.add_bundles([made_bundle(number)])
         store.graph()
         frequencies = store.word_frequencies(["cache"])
         return frequencies["cache"] + len(store.trajectories_for_text(["cache"], Scope(), 1000))
@@ -118,20 +118,20 @@ def test_threads_share_a_store(tmp_path: Path, undisturbed: list[object]) -> Non
 def test_threads_share_a_store_without_a_file(undisturbed: list[object]) -> None:
     store = NetworkxStore(":memory:")
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(store.add_bundle, map(made_bundle, range(COUNT))))
+        list(pool.map(lambda number: store.add_bundles([made_bundle(number)]), range(COUNT)))
     assert content(store) == undisturbed
     store.close()
 
 
 def test_a_forked_process_goes_on_with_connections_of_its_own(tmp_path: Path) -> None:
     store = NetworkxStore(str(tmp_path / "memory.db"))
-    store.add_bundle(made_bundle(0))
+    store.add_bundles([made_bundle(0)])
     child = os.fork()
     if child == 0:
-        learned = str(store.add_bundle(made_bundle(1))) == "created"
+        learned = store.add_bundles([made_bundle(1)]) == ["created"]
         os._exit(0 if learned and len(store.trajectory_ids()) == 2 else 1)
     assert os.waitpid(child, 0)[1] == 0
-    store.add_bundle(made_bundle(2))
+    store.add_bundles([made_bundle(2)])
     assert len(store.trajectory_ids()) == 3
     assert all(check.ok for check in store.health())
     store.close()
@@ -140,7 +140,7 @@ def test_a_forked_process_goes_on_with_connections_of_its_own(tmp_path: Path) ->
 def test_a_reader_sees_one_revision_while_others_write(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     store = NetworkxStore(str(path))
-    store.add_bundle(made_bundle(0))
+    store.add_bundles([made_bundle(0)])
     with learning(path, range(COUNT)) as process:
         while process.poll() is None:
             counts = store.counts()

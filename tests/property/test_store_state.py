@@ -31,7 +31,7 @@ class InProcess(Memories):
 
     @rule(bundle=bundles())
     def add_to_the_neighbour(self, bundle: Bundle) -> None:
-        self.neighbour.add_bundle(bundle)
+        self.neighbour.add_bundles([bundle])
 
     @rule()
     def ask_for_the_graph(self) -> None:

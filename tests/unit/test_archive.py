@@ -44,7 +44,7 @@ def fill(store: NetworkxStore) -> None:
     store.prepare_space(SPACE, b"model \x00\xff")
     store.switch_space(SPACE.name)
     for number in range(70):
-        store.add_bundle(made_bundle(number))
+        store.add_bundles([made_bundle(number)])
     vector = Vector.of(SPACE.name, (1, 2))
     store.add_vectors({"run0001": RunVectors(SPACE.name, vector, (None, vector))})
     stays = advice("mth_1", MethodologyStatus.ACTIVE)

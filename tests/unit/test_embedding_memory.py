@@ -149,7 +149,7 @@ def test_a_vector_of_another_space_is_not_searched_for(memory: AgentMemory) -> N
 
 
 def test_vectors_of_a_space_that_was_dropped_are_refused(memory: AgentMemory) -> None:
-    memory.store.add_bundle(made_bundle(0))
+    memory.store.add_bundles([made_bundle(0)])
     with pytest.raises(StoreError, match="no room was made for space made/far@2"):
         memory.store.switch_space("made/far@2")
 

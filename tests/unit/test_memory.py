@@ -11,6 +11,7 @@ from contextgraph.errors import (
     ContextGraphError,
     DegradedError,
     MemoryNotFoundError,
+    StoreError,
     StoreUnavailableError,
 )
 from contextgraph.model import LearnStatus, LoopKind, ScopeLevel
@@ -276,3 +277,28 @@ def test_the_founding_form_says_which_server_it_cannot_reach():
     memory = AgentMemory(neo4j_uri="bolt://127.0.0.1:1", neo4j_auth=("neo4j", "x"))
     with pytest.raises(StoreUnavailableError, match="cannot be reached"):
         memory.get_stats()
+
+
+def test_a_run_that_cannot_be_stored_takes_none_of_its_batch_with_it():
+    timeless = recovering_run(2, started_at=NOON.replace(tzinfo=None))
+    runs = [recovering_run(1), timeless, recovering_run(3)]
+    with AgentMemory.open(":memory:") as memory:
+        receipts = memory.learn_many(runs)
+        assert next(receipts).status is LearnStatus.CREATED
+        with pytest.raises(StoreError, match="time zone"):
+            next(receipts)
+        assert len(memory.store.trajectory_ids()) == 1
+        assert [receipt.status for receipt in memory.learn_many([runs[0], runs[2], runs[2]])] == [
+            LearnStatus.UNCHANGED,
+            LearnStatus.CREATED,
+            LearnStatus.UNCHANGED,
+        ]
+
+
+def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
+    with AgentMemory.open(":memory:") as memory:
+        receipts = memory.learn_many(map(recovering_run, range(20)))
+        next(receipts)
+        assert len(memory.store.trajectory_ids()) == 16
+        assert len(list(receipts)) == 19
+        assert len(memory.store.trajectory_ids()) == 20

@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def learned(path: Path) -> Path:
     store = NetworkxStore(str(path))
-    store.add_bundle(made_bundle(0))
+    store.add_bundles([made_bundle(0)])
     store.close()
     return path
 
@@ -59,7 +59,7 @@ def test_making_a_store_touches_nothing(path: Path) -> None:
 def test_learning_makes_the_folders_above_the_file(tmp_path: Path) -> None:
     path = tmp_path / "data" / "contextgraph" / "memory.db"
     store = NetworkxStore(str(path))
-    store.add_bundle(made_bundle(0))
+    store.add_bundles([made_bundle(0)])
     store.close()
     assert path.is_file()
 
@@ -67,7 +67,7 @@ def test_learning_makes_the_folders_above_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a memory?mode=ro#1.db", "50%.db", "Gedächtnis.db"])
 def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     store = NetworkxStore(str(tmp_path / name))
-    store.add_bundle(made_bundle(0))
+    store.add_bundles([made_bundle(0)])
     store.close()
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -88,7 +88,7 @@ def test_an_empty_file_is_no_memory_to_a_reader(path: Path) -> None:
 def test_an_empty_file_becomes_a_memory(path: Path) -> None:
     path.touch()
     store = NetworkxStore(str(path))
-    store.add_bundle(made_bundle(0))
+    store.add_bundles([made_bundle(0)])
     assert store.document_count() == 1
     store.close()
 
@@ -96,7 +96,7 @@ def test_an_empty_file_becomes_a_memory(path: Path) -> None:
 def test_a_reader_cannot_write(learned: Path) -> None:
     store = NetworkxStore(str(learned), read_only=True)
     with pytest.raises(StoreError, match="for reading only"):
-        store.add_bundle(made_bundle(1))
+        store.add_bundles([made_bundle(1)])
     assert store.document_count() == 1
     store.close()
 
@@ -140,7 +140,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
 def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
     path.write_text("dear diary, " * 1000)
     with pytest.raises(StoreError, match="is not a memory of contextgraph; name another file"):
-        NetworkxStore(str(path)).add_bundle(made_bundle(0))
+        NetworkxStore(str(path)).add_bundles([made_bundle(0)])
     assert path.read_text().startswith("dear diary")
 
 
@@ -148,7 +148,7 @@ def test_a_database_of_another_program_is_refused(path: Path) -> None:
     change(path, "CREATE TABLE diary (entry TEXT)")
     before = path.read_bytes()
     with pytest.raises(StoreError, match="is a database of another program; name another file"):
-        NetworkxStore(str(path)).add_bundle(made_bundle(0))
+        NetworkxStore(str(path)).add_bundles([made_bundle(0)])
     assert path.read_bytes() == before
 
 
@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 def test_a_folder_that_may_not_be_written_is_named(path: Path) -> None:
     path.parent.chmod(0o500)
     with pytest.raises(StoreUnavailableError, match="check that its folder exists and may be"):
-        NetworkxStore(str(path)).add_bundle(made_bundle(0))
+        NetworkxStore(str(path)).add_bundles([made_bundle(0)])
 
 
 def test_damage_is_reported(learned: Path) -> None:
@@ -176,7 +176,7 @@ def test_damage_is_reported(learned: Path) -> None:
     learned.write_bytes(content)
     store = NetworkxStore(str(learned))
     with pytest.raises(StoreError, match="is damaged; restore it from a copy"):
-        store.add_bundle(made_bundle(1))
+        store.add_bundles([made_bundle(1)])
     assert not all(check.ok for check in store.health())
     store.close()
 
@@ -197,7 +197,7 @@ def test_a_full_disk_leaves_the_memory_as_it_was(
     monkeypatch.setattr(connections, "_PRAGMAS", limited)
     store = NetworkxStore(str(learned))
     with pytest.raises(StoreError, match="the disk is full; free some space"):
-        all(store.add_bundle(made_bundle(number)) for number in range(1, 50))
+        all(store.add_bundles([made_bundle(number)]) for number in range(1, 50))
     learned_by_now = store.document_count()
     assert len(store.trajectory_ids()) == learned_by_now
     assert store.counts().nodes["Fragment"] == 2 * learned_by_now
@@ -213,11 +213,11 @@ def test_a_locked_file_is_waited_for_and_then_named(
     holder.execute("BEGIN IMMEDIATE")
     store = NetworkxStore(str(learned))
     with pytest.raises(StoreUnavailableError, match="is locked by another process"):
-        store.add_bundle(made_bundle(1))
+        store.add_bundles([made_bundle(1)])
     assert store.document_count() == 1, "readers do not wait for writers"
     holder.execute("ROLLBACK")
     holder.close()
-    assert store.add_bundle(made_bundle(1)) == "created"
+    assert store.add_bundles([made_bundle(1)]) == ["created"]
     store.close()
 
 
@@ -232,14 +232,14 @@ def test_every_sqlite_exception_is_translated(kind: type[Exception]) -> None:
     "use",
     [
         lambda store: store.counts(),
-        lambda store: store.add_bundle(made_bundle(0)),
+        lambda store: store.add_bundles([made_bundle(0)]),
         lambda store: store.graph(),
         lambda store: store.forget(["run0000"]),
     ],
 )
 def test_a_closed_store_says_so(path: Path, use: Callable[[NetworkxStore], object]) -> None:
     store = NetworkxStore(str(path))
-    store.add_bundle(made_bundle(0))
+    store.add_bundles([made_bundle(0)])
     store.close()
     store.close()
     with pytest.raises(StoreError, match="is closed"):
@@ -251,7 +251,7 @@ def test_within_a_snapshot_one_state_is_seen(learned: Path) -> None:
     before = store.trajectory_ids()
     with store.snapshot(), store.snapshot():
         assert store.trajectory_ids() == before
-        other.add_bundle(made_bundle(99))
+        other.add_bundles([made_bundle(99)])
         assert store.trajectory_ids() == before
         assert store.document_count() == len(before)
     assert len(store.trajectory_ids()) == len(before) + 1
@@ -262,7 +262,7 @@ def test_a_snapshot_is_that_of_one_thread(learned: Path) -> None:
     before = store.document_count()
     with store.snapshot(), ThreadPoolExecutor(1) as other:
         assert store.document_count() == before
-        other.submit(store.add_bundle, made_bundle(99)).result()
+        other.submit(store.add_bundles, [made_bundle(99)]).result()
         assert other.submit(store.document_count).result() == before + 1
         assert store.document_count() == before
 
@@ -271,8 +271,8 @@ def test_a_snapshot_is_that_of_one_thread(learned: Path) -> None:
 def test_nothing_is_written_within_a_snapshot(tmp_path: Path, address: str) -> None:
     store = NetworkxStore(address if address == ":memory:" else str(tmp_path / address))
     with store.snapshot(), pytest.raises(StoreError, match="within a snapshot"):
-        store.add_bundle(made_bundle(1))
-    assert store.add_bundle(made_bundle(1)) is LearnStatus.CREATED
+        store.add_bundles([made_bundle(1)])
+    assert store.add_bundles([made_bundle(1)]) == [LearnStatus.CREATED]
 
 
 def test_closing_leaves_one_file(learned: Path) -> None:

@@ -34,15 +34,15 @@ def store(tmp_path: Path) -> Iterator[NetworkxStore]:
 
 
 def test_learning_twice_changes_nothing(store: NetworkxStore) -> None:
-    assert store.add_bundle(made_bundle(0)) is LearnStatus.CREATED
+    assert store.add_bundles([made_bundle(0)]) == [LearnStatus.CREATED]
     before = store.counts()
-    assert store.add_bundle(made_bundle(0)) is LearnStatus.UNCHANGED
+    assert store.add_bundles([made_bundle(0)]) == [LearnStatus.UNCHANGED]
     assert store.counts() == before
 
 
 def test_an_outcome_that_comes_later_is_taken_over_everywhere(store: NetworkxStore) -> None:
-    store.add_bundle(made_bundle(0))
-    assert store.add_bundle(made_bundle(0, outcome=Outcome.SOLVED)) is LearnStatus.UPDATED
+    store.add_bundles([made_bundle(0)])
+    assert store.add_bundles([made_bundle(0, outcome=Outcome.SOLVED)]) == [LearnStatus.UPDATED]
     trajectory, raw = store.trajectory("run0000"), store.raw_trajectory("run0000")
     assert trajectory is not None
     assert raw is not None
@@ -53,15 +53,15 @@ def test_an_outcome_that_comes_later_is_taken_over_everywhere(store: NetworkxSto
 
 
 def test_an_outcome_that_is_known_stays(store: NetworkxStore) -> None:
-    store.add_bundle(made_bundle(0, outcome=Outcome.SOLVED))
-    assert store.add_bundle(made_bundle(0, outcome=Outcome.FAILED)) is LearnStatus.UNCHANGED
-    assert store.add_bundle(made_bundle(0)) is LearnStatus.UNCHANGED
+    store.add_bundles([made_bundle(0, outcome=Outcome.SOLVED)])
+    assert store.add_bundles([made_bundle(0, outcome=Outcome.FAILED)]) == [LearnStatus.UNCHANGED]
+    assert store.add_bundles([made_bundle(0)]) == [LearnStatus.UNCHANGED]
     assert store.counts().outcomes["solved"] == 1
 
 
 def test_runs_share_the_pattern_of_an_error(store: NetworkxStore) -> None:
     for number in (0, 3):
-        store.add_bundle(made_bundle(number))
+        store.add_bundles([made_bundle(number)])
     assert store.counts().nodes["ErrorPattern"] == 1
     tally = store.error_tally(SIGNATURE, Scope())
     assert tally is not None
@@ -70,7 +70,7 @@ def test_runs_share_the_pattern_of_an_error(store: NetworkxStore) -> None:
 
 def test_at_most_ten_runs_are_named(store: NetworkxStore) -> None:
     for number in range(0, 36, 3):
-        store.add_bundle(made_bundle(number))
+        store.add_bundles([made_bundle(number)])
     tally = store.error_tally(SIGNATURE, Scope())
     assert tally is not None
     assert tally.runs == 12
@@ -79,7 +79,7 @@ def test_at_most_ten_runs_are_named(store: NetworkxStore) -> None:
 
 def test_forgetting_a_run_takes_what_only_it_supports(store: NetworkxStore) -> None:
     for number in (0, 1, 3):
-        store.add_bundle(made_bundle(number))
+        store.add_bundles([made_bundle(number)])
     assert store.forget(["run0000", "run0001", "unknown", "run0000"]) == 2
     assert store.counts().nodes == ONE_RUN
     assert store.word_frequencies(["part3", "part0"]) == {"part3": 1, "part0": 0}
@@ -88,7 +88,7 @@ def test_forgetting_a_run_takes_what_only_it_supports(store: NetworkxStore) -> N
 
 def test_the_words_of_a_shared_error_outlive_the_run_they_came_from(store: NetworkxStore) -> None:
     for number in (0, 3):
-        store.add_bundle(made_bundle(number, note=f"note{number}"))
+        store.add_bundles([made_bundle(number, note=f"note{number}")])
     before, after = store.error_tally(SIGNATURE, Scope()), None
     store.forget(["run0000"])
     after = store.error_tally(SIGNATURE, Scope())
@@ -102,7 +102,7 @@ def test_a_forgotten_text_is_nowhere_in_the_file(tmp_path: Path) -> None:
     store = NetworkxStore(str(path))
     for number in range(40):
         note = "verysecretword" if number == 20 else "harmlessword"
-        store.add_bundle(made_bundle(number, note=note))
+        store.add_bundles([made_bundle(number, note=note)])
     store.forget(["run0020"])
     content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     store.close()
@@ -113,7 +113,7 @@ def test_a_forgotten_text_is_nowhere_in_the_file(tmp_path: Path) -> None:
 
 def test_forgetting_takes_the_credit_of_what_is_gone(store: NetworkxStore) -> None:
     for number in (0, 1):
-        store.add_bundle(made_bundle(number))
+        store.add_bundles([made_bundle(number)])
     store.add_exposure("seen", ["run0000/0", "run0001/0"], NOON)
     store.report_outcome("seen", True)
     store.forget(["run0000"])
@@ -141,7 +141,7 @@ def test_a_context_that_is_noted_stays_as_it_is(store: NetworkxStore) -> None:
 
 
 def test_replacing_keeps_what_does_not_depend_on_reading(store: NetworkxStore) -> None:
-    store.add_bundle(made_bundle(0, outcome=Outcome.SOLVED))
+    store.add_bundles([made_bundle(0, outcome=Outcome.SOLVED)])
     store.add_exposure("seen", ["run0000/0"], NOON)
     store.report_outcome("seen", True)
     before = store.trajectory("run0000")
@@ -167,17 +167,17 @@ def test_a_bundle_that_refers_elsewhere_leaves_nothing(store: NetworkxStore) -> 
     bundle = made_bundle(0)
     stray = replace(bundle.recovered[0], fragment_id="elsewhere")
     with pytest.raises(StoreError, match="run0000 refers to elsewhere"):
-        store.add_bundle(replace(bundle, recovered=(stray,)))
+        store.add_bundles([replace(bundle, recovered=(stray,))])
     assert not any(store.counts().nodes.values())
     assert store.document_count() == 0
-    assert store.add_bundle(bundle) is LearnStatus.CREATED
+    assert store.add_bundles([bundle]) == [LearnStatus.CREATED]
 
 
 def test_a_time_without_zone_is_refused(store: NetworkxStore) -> None:
     bundle = made_bundle(0)
     unclear = replace(bundle.trajectory, run_at=datetime(2026, 1, 1))  # noqa: DTZ001
     with pytest.raises(StoreError, match="2026-01-01T00:00:00 has no time zone"):
-        store.add_bundle(replace(bundle, trajectory=unclear))
+        store.add_bundles([replace(bundle, trajectory=unclear)])
 
 
 @pytest.mark.parametrize("place", ["raw", "trajectory", "fragment"])
@@ -191,7 +191,7 @@ def test_a_text_that_is_not_unicode_is_refused(store: NetworkxStore, place: str)
         ),
     }[place]
     with pytest.raises(StoreError, match="cannot"):
-        store.add_bundle(changed)
+        store.add_bundles([changed])
     assert store.trajectory_ids() == []
 
 
@@ -218,16 +218,16 @@ def test_every_field_of_a_raw_run_is_kept(store: NetworkxStore) -> None:
         source="s",
         system_prompt="p",
     )
-    store.add_bundle(replace(bundle, raw=raw))
+    store.add_bundles([replace(bundle, raw=raw)])
     assert store.raw_trajectory("run0000") == raw
 
 
 def test_tenants_do_not_see_each_other(tmp_path: Path) -> None:
     path = str(tmp_path / "memory.db")
     ours, theirs = NetworkxStore(path, tenant="ours"), NetworkxStore(path, tenant="theirs")
-    assert ours.add_bundle(made_bundle(0, note="ourword")) is LearnStatus.CREATED
+    assert ours.add_bundles([made_bundle(0, note="ourword")]) == [LearnStatus.CREATED]
     assert theirs.document_count() == 0
-    assert theirs.add_bundle(made_bundle(0, note="theirword")) is LearnStatus.CREATED
+    assert theirs.add_bundles([made_bundle(0, note="theirword")]) == [LearnStatus.CREATED]
     assert theirs.word_frequencies(["ourword", "theirword"]) == {"ourword": 0, "theirword": 1}
     assert theirs.trajectories_for_text(["ourword"], Scope(REPO), 5) == []
     assert theirs.forget(["run0000"]) == 1
@@ -244,18 +244,18 @@ def test_a_place_is_no_level_to_ask_for(store: NetworkxStore) -> None:
 def test_only_the_rarest_eight_words_count(store: NetworkxStore) -> None:
     common = [f"common{number}" for number in range(8)]
     rare = [f"rare{number}" for number in range(8)]
-    store.add_bundle(made_bundle(0, note=" ".join(common)))
-    store.add_bundle(made_bundle(1, note=" ".join(common + rare)))
+    store.add_bundles([made_bundle(0, note=" ".join(common))])
+    store.add_bundles([made_bundle(1, note=" ".join(common + rare))])
     found = store.trajectories_for_text([*common, *rare], Scope(), 5)
     assert [run.id for run in found] == ["run0001"]
     assert len(store.trajectories_for_text(common, Scope(), 5)) == 2
 
 
 def test_a_graph_that_was_handed_out_does_not_change(store: NetworkxStore) -> None:
-    store.add_bundle(made_bundle(0))
+    store.add_bundles([made_bundle(0)])
     graph = store.graph()
     before = sorted(graph.edges(keys=True))
-    store.add_bundle(made_bundle(1))
+    store.add_bundles([made_bundle(1)])
     store.forget(["run0000"])
     assert sorted(graph.edges(keys=True)) == before
     assert "run0000" not in store.graph()
@@ -263,7 +263,7 @@ def test_a_graph_that_was_handed_out_does_not_change(store: NetworkxStore) -> No
 
 def test_the_graph_names_nodes_as_the_values_do(store: NetworkxStore) -> None:
     bundle = made_bundle(0)
-    store.add_bundle(bundle)
+    store.add_bundles([bundle])
     run, fragment, error = bundle.trajectory, bundle.fragments[0], bundle.errors[0]
     nodes = store.graph().nodes
     assert nodes[run.id] == {"label": "Trajectory", "name": run.name, "repo": REPO}
@@ -272,7 +272,7 @@ def test_the_graph_names_nodes_as_the_values_do(store: NetworkxStore) -> None:
 
 
 def test_an_unknown_repository_has_nothing(store: NetworkxStore) -> None:
-    store.add_bundle(made_bundle(0))
+    store.add_bundles([made_bundle(0)])
     nowhere = Scope("nobody/nothing")
     assert store.recoveries_for_error(SIGNATURE, SignatureLevel.FAMILY, nowhere, 5) == []
     assert store.recoveries_for_text(["boom"], nowhere, 5) == []
@@ -280,5 +280,5 @@ def test_an_unknown_repository_has_nothing(store: NetworkxStore) -> None:
 
 
 def test_an_unknown_error_has_no_tally(store: NetworkxStore) -> None:
-    store.add_bundle(made_bundle(0))
+    store.add_bundles([made_bundle(0)])
     assert store.error_tally(ErrorSignature(Family.SHELL, "X", "", ""), Scope()) is None

@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> str:
 def store(path: str) -> Iterator[NetworkxStore]:
     store = NetworkxStore(path)
     for number in range(4):
-        store.add_bundle(made_bundle(number))
+        store.add_bundles([made_bundle(number)])
     yield store
     store.close()
 
@@ -36,7 +36,7 @@ def test_an_outcome_that_another_process_learned_is_seen(store: NetworkxStore, p
     assert outcomes(store) == [Outcome.UNKNOWN] * 2
     other = NetworkxStore(path)
     for number in (0, 3):
-        other.add_bundle(made_bundle(number, outcome=Outcome.SOLVED))
+        other.add_bundles([made_bundle(number, outcome=Outcome.SOLVED)])
     assert outcomes(store) == [Outcome.SOLVED] * 2
 
 
@@ -44,7 +44,7 @@ def test_a_snapshot_does_not_see_what_others_have_read_since(store: NetworkxStor
     with store.snapshot(), ThreadPoolExecutor(1) as other:
         for number in (0, 3):
             bundle = made_bundle(number, outcome=Outcome.SOLVED)
-            other.submit(store.add_bundle, bundle).result()
+            other.submit(store.add_bundles, [bundle]).result()
         assert other.submit(outcomes, store).result() == [Outcome.SOLVED] * 2
         assert outcomes(store) == [Outcome.UNKNOWN] * 2
     assert outcomes(store) == [Outcome.SOLVED] * 2
@@ -53,7 +53,7 @@ def test_a_snapshot_does_not_see_what_others_have_read_since(store: NetworkxStor
 def test_a_repository_that_was_unknown_is_found_when_it_is_learned(path: str) -> None:
     fresh, scope = NetworkxStore(path), Scope("ada/engine")
     assert fresh.trajectories_for_task(None, scope, 9) == []
-    fresh.add_bundle(made_bundle(7))
+    fresh.add_bundles([made_bundle(7)])
     assert len(fresh.trajectories_for_task(None, scope, 9)) == 1
 
 

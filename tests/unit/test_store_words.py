@@ -24,9 +24,9 @@ def store(
 
 def test_counts_follow_what_is_learned_and_forgotten(store: NetworkxStore) -> None:
     assert list(store.word_frequencies(ASKED).values()) == [0, 0, 0, 0, 0]
-    store.add_bundle(made_bundle(0))
+    store.add_bundles([made_bundle(0)])
     assert list(store.word_frequencies(ASKED).values()) == [1, 0, 0, 0, 0]
-    store.add_bundle(made_bundle(1, note="Überlauf getattr_static"))
+    store.add_bundles([made_bundle(1, note="Überlauf getattr_static")])
     assert list(store.word_frequencies(ASKED).values()) == [2, 1, 1, 0, 1]
     store.forget(["run0000"])
     assert list(store.word_frequencies(ASKED).values()) == [1, 1, 1, 0, 1]
@@ -34,10 +34,10 @@ def test_counts_follow_what_is_learned_and_forgotten(store: NetworkxStore) -> No
 
 
 def test_counts_follow_what_other_processes_learn(store: NetworkxStore, tmp_path: Path) -> None:
-    store.add_bundle(made_bundle(0))
+    store.add_bundles([made_bundle(0)])
     store.word_frequencies(ASKED)
     other = NetworkxStore(str(tmp_path / "memory.db"))
-    other.add_bundle(made_bundle(1))
+    other.add_bundles([made_bundle(1)])
     other.close()
     assert list(store.word_frequencies(ASKED).values()) == [2, 1, 0, 0, 0]
     assert store.document_count() == 2
@@ -47,7 +47,7 @@ def test_each_tenant_counts_its_own(store: NetworkxStore, tmp_path: Path) -> Non
     path = str(tmp_path / "memory.db")
     tenants = [NetworkxStore(path, tenant=f"tenant{number}") for number in range(12)]
     for number, tenant in enumerate(tenants):
-        tenant.add_bundle(made_bundle(number))
+        tenant.add_bundles([made_bundle(number)])
     frequencies = [tenant.word_frequencies(["part1", "cache"]) for tenant in tenants]
     assert [counted["part1"] for counted in frequencies] == [0, 1, *([0] * 10)]
     assert {counted["cache"] for counted in frequencies} == {1}

@@ -77,9 +77,9 @@ class Neo4jStore:
         self._trajectory_words = WordCounts("trajectory")
         self._recovered_words = WordCounts("recovered")
 
-    def add_bundle(self, bundle: Bundle) -> LearnStatus:
-        given = [Packed(bundle, packed(bundle.raw))]
-        return self._connection.write(bundles.add_bundles, given)[0]
+    def add_bundles(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:
+        packs = [Packed(bundle, packed(bundle.raw)) for bundle in given]
+        return self._connection.write(bundles.add_bundles, packs)
 
     def replace_bundle(self, bundle: Bundle) -> None:
         given = Packed(bundle, packed(bundle.raw))
