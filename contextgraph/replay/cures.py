@@ -14,6 +14,7 @@ _CODE = re.compile(r"`([^`]*)`")
 _UNDEFINED = re.compile(r"`([\w.]+)` was undefined: (added|put|did without)\b")
 _INSTEAD = re.compile(r"(?:used|ran) `([^`]*)` instead of `([^`]*)`")
 _OPENED = re.compile(r"opened (\S+) first, then used `(\S+)")
+MOVED_DOWN, MOVED_UP = "moved down", "moved up"
 _RANGES = re.compile(r"same text for lines (\d+):(\d+) instead of (\d+):(\d+)")
 _NOTHING_DONE = re.compile(r"repeated |ran the same command again|sent the same edit again|then ")
 _EDIT = re.compile(r"edit (\S+)(?: \d+:\d+)?: (.*)", re.DOTALL)
@@ -127,7 +128,7 @@ def _range_change(ranges: re.Match[str]) -> str:
         return "widened"
     if old_first <= first and last <= old_last:
         return "narrowed"
-    return "moved"
+    return MOVED_DOWN if first + last > old_first + old_last else MOVED_UP
 
 
 def _lines_said(clause: str) -> Iterator[Move]:

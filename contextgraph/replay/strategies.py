@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from contextgraph.replay.command_moves import moves_between, moves_of_line
 from contextgraph.replay.corrections import path_moves
-from contextgraph.replay.cures import Cure, change_in, import_in
+from contextgraph.replay.cures import MOVED_DOWN, MOVED_UP, Cure, change_in, import_in
 from contextgraph.replay.moves import Move, MoveKind
 from contextgraph.text import quoted_names
 
@@ -22,7 +22,7 @@ _RAN_FIRST = re.compile(r"run `([^`]*)`")
 _INSTEAD = re.compile(r"use `([^`]*)` instead of `([^`]*)`")
 _APART = re.compile(r"write `([^`]*)` and its argument apart")
 _PATH_OUT = re.compile(r"leave the path out: [^`]*`(\w+)")
-_LEFT_OUT = re.compile(r"leave `[^`]*` out of `([^`]*)`")
+_LEFT_OUT = re.compile(r"leave `([^`]*)` out of `([^`]*)`")
 _IS = re.compile(r"there is no `([^`]*)`: it is `([^`]*)`")
 _LEADING = re.compile(r"leave out the leading (?:`([^`]*)/`|<name of the repository>/)")
 _BEFORE = re.compile(r"put `([^`]*)/` before the path")
@@ -37,7 +37,6 @@ _SAID = {
     "a range that ends later": Move(MoveKind.RANGE, "widened"),
     "start the range earlier": Move(MoveKind.RANGE, "widened"),
     "same text for fewer lines": Move(MoveKind.RANGE, "narrowed"),
-    "look at the line numbers again": Move(MoveKind.RANGE, "moved"),
     "give the path from the root": Move(MoveKind.PATH, "made absolute"),
 }
 
@@ -52,7 +51,7 @@ def cure_of_strategy(strategy: str, message: str, repo: str) -> Cure:
     """The cure that *strategy* comes to for an error of this *message* in *repo*."""
     said = _put_to(strategy, message)
     moves = frozenset(
-        (*_of_edits(said, message), *_of_commands(said, repo), *_of_paths(said, repo))
+        (*_of_edits(said, message), *_of_commands(said, message, repo), *_of_paths(said, repo))
     )
     removed, added = [], []
     for old, new, only in _CHANGED.findall(said):
@@ -83,9 +82,11 @@ def _of_edits(said: str, message: str) -> Iterator[Move]:
     for line in _WITHOUT.findall(said):
         yield Move(MoveKind.LINE, f"not {' '.join(line.split())}")
     yield from (move for words, move in _SAID.items() if words in said)
+    if "look at the line numbers again" in said:  # it says of no direction
+        yield from (Move(MoveKind.RANGE, moved) for moved in (MOVED_DOWN, MOVED_UP))
 
 
-def _of_commands(said: str, repo: str) -> Iterator[Move]:
+def _of_commands(said: str, message: str, repo: str) -> Iterator[Move]:
     for line in _RAN_FIRST.findall(said):
         yield from moves_of_line(line, repo)
     for new, old in _INSTEAD.findall(said):
@@ -93,8 +94,14 @@ def _of_commands(said: str, repo: str) -> Iterator[Move]:
     yield from (Move(MoveKind.USE, f"{program} apart") for program in _APART.findall(said))
     yield from (Move(MoveKind.FLAG, f"{program} {flag}") for flag, program in _FLAG.findall(said))
     yield from (Move(MoveKind.OPEN_FIRST, verb) for verb in _OPEN.findall(said))
-    for verb in (*_PATH_OUT.findall(said), *_LEFT_OUT.findall(said)):
+    left_out = [verb for path, verb in _LEFT_OUT.findall(said) if _is_named(path, message)]
+    for verb in (*_PATH_OUT.findall(said), *left_out):
         yield Move(MoveKind.ARGUMENT, f"{verb} without path")
+
+
+def _is_named(path: str, message: str) -> bool:
+    """True where *message* is about this very *path*, not one that begins or ends with it."""
+    return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w/-]|\.\w)", message) is not None
 
 
 def _of_paths(said: str, repo: str) -> Iterator[Move]:

@@ -82,6 +82,10 @@ OTHER = {
         cure("used `open lib/cart.py` instead of `open src/cart.py`"),
         cure("used `open lib/cart.py` instead of `open src/cart.py`", repo=ELSEWHERE),
     ),
+    "lines further up rather than further down": (
+        cure("sent the same text for lines 3:4 instead of 8:9", "edit a.py 3:4: def total(self):"),
+        cure("sent the same text for lines 9:9 instead of 7:7", "edit a.py 9:9: def total(self):"),
+    ),
     "fewer lines rather than more": (
         cure("sent the same text for lines 3:9 instead of 3:5", "edit a.py 3:9: def total(self):"),
         cure("sent the same text for lines 3:5 instead of 3:9", "edit a.py 3:5: def total(self):"),

@@ -71,6 +71,16 @@ def said(strategy: str, message: str = "") -> set[str]:
             "used `open cart.py` instead of `open shop/cart.py`",
         ),
         (
+            "leave `src` out of `ls`: there is no such path",
+            "cannot access 'src': No such file or directory",
+            "used `ls -F` instead of `ls -F src`",
+        ),
+        (
+            "look at the line numbers again (`goto`, `open`) and send the same text",
+            "unexpected indent",
+            "sent the same text for lines 8:9 instead of 3:4",
+        ),
+        (
             "there is no `src/cart.py`: it is `lib/cart.py`",
             "File src/cart.py not found",
             "used `open lib/cart.py` instead of `open src/cart.py`",
@@ -99,6 +109,14 @@ def test_advice_that_leaves_out_the_point_matches_nothing(strategy: str, what: s
     message = "undefined name 'Path'"
 
     assert not matches(cure_in(what, (), HERE), cure_of_strategy(strategy, message, HERE), message)
+
+
+@pytest.mark.parametrize("path", ["src/shop", "lib", "other/src", "src.py"])
+def test_to_leave_out_one_path_is_no_advice_about_another(path: str) -> None:
+    said = cure_of_strategy(
+        "leave `src` out of `ls`: there is no such path", f"cannot access '{path}'", HERE
+    )
+    assert not matches(cure_in(f"used `ls` instead of `ls {path}`", (), HERE), said, path)
 
 
 def test_each_way_that_a_strategy_offers_is_an_advice_of_its_own() -> None:
