@@ -1,0 +1,8 @@
+// Error hot spots: which errors most runs meet in which repository
+MATCH (t:Trajectory {tenant: $tenant})-[m:MET]->(e:ErrorPattern)
+WITH t.repo AS repo, e, count(*) AS runs, sum(m.steps) AS steps,
+    sum(CASE WHEN m.cleared THEN 1 ELSE 0 END) AS cleared
+RETURN repo, e.error_type AS error, e.template AS template, runs, steps,
+    round(100.0 * cleared / runs) AS cleared_percent
+ORDER BY runs DESC, steps DESC, repo, template
+LIMIT 25;

@@ -1,0 +1,95 @@
+"""The queries that are saved for analysts, on a memory that was learned and consolidated."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from neo4j import Driver, GraphDatabase, Record
+
+from contextgraph import AgentMemory
+from contextgraph.readers import read
+from contextgraph.store.neo4j_store.queries import cypher_folder
+from tests.server import Neo4jServer
+
+FOLDER = cypher_folder() / "analysis"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.cypher"))
+EXAMPLES = Path(__file__).parents[2] / "examples" / "trajectories"
+REPO = "harborlight/tidewatch"
+# What these runs do not have: their agent had no memory, nothing of theirs was found harmful.
+NOTHING_TO_TELL = {"advice_given", "not_trusted", "waiting_for_vectors"}
+
+
+def text(name: str) -> str:
+    return (FOLDER / f"{name}.cypher").read_text()
+
+
+@pytest.fixture(scope="module")
+def memory(neo4j_server: Neo4jServer) -> Iterator[AgentMemory]:
+    neo4j_server.empty()
+    with AgentMemory(neo4j_server.uri, neo4j_server.auth) as opened:
+        paths = [*EXAMPLES.glob("harborlight*-*.json"), *EXAMPLES.glob("fernway*-2*.json")]
+        for _ in opened.learn_many(raw for path in sorted(paths) for raw in read(path)):
+            pass
+        opened.consolidate()
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def driver(neo4j_server: Neo4jServer) -> Iterator[Driver]:
+    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as opened:
+        yield opened
+
+
+def answer(driver: Driver, name: str, **parameters: object) -> list[Record]:
+    found = driver.execute_query(
+        text(name), {"days": 1, "repo": REPO, "id": "", **parameters}, database_="neo4j"
+    )
+    return found.records
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(NAMES) >= 15
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_has_a_title_and_keeps_to_one_tenant(name: str) -> None:
+    first, *rest = text(name).splitlines()
+    assert re.fullmatch(r"// [A-Z][^.]+", first)
+    assert "{tenant: $tenant" in rest[0]
+    assert set(re.findall(r"\$(\w+)", "\n".join(rest))) <= {"tenant", "days", "repo", "id"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_tells_something_and_nothing_of_others(
+    memory: AgentMemory, driver: Driver, name: str
+) -> None:
+    (methodology, *_) = memory.store.methodology_ids()
+    (run, *_) = memory.store.trajectory_ids()
+    identity = methodology if name == "methodology_provenance" else run
+
+    told = answer(driver, name, tenant="default", id=identity)
+
+    assert bool(told) is (name not in NOTHING_TO_TELL)
+    assert answer(driver, name, tenant="others", id=identity) == []
+
+
+def test_counts_are_those_that_the_memory_tells(memory: AgentMemory, driver: Driver) -> None:
+    counts = memory.store.counts()
+    repositories = answer(driver, "repositories", tenant="default")
+    assert sum(row["runs"] for row in repositories) == counts.nodes["Trajectory"]
+    assert sum(row["solved"] for row in repositories) == counts.outcomes["solved"]
+    phases = answer(driver, "phases", tenant="default")
+    assert sum(row["fragments"] for row in phases) == counts.nodes["Fragment"]
+    told = {
+        (row["error"], row["next"]): row["times"]
+        for row in answer(driver, "error_transitions", tenant="default")
+    }
+    transitions = memory.store.error_transitions()
+    assert told
+    assert all(transitions[error][then] == times for (error, then), times in told.items())
+
+
+def test_every_node_has_a_name_for_the_browser(memory: AgentMemory, driver: Driver) -> None:
+    nameless = "MATCH (n) WHERE n.name IS NULL RETURN DISTINCT labels(n) AS labels"
+    assert [row["labels"] for row in driver.execute_query(nameless).records] == []
