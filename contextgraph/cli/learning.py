@@ -3,6 +3,7 @@
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -18,15 +19,21 @@ from contextgraph.cli.options import (
     open_memory,
 )
 from contextgraph.cli.output import complain, emit
+from contextgraph.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from contextgraph.cli.intake import Intake
     from contextgraph.cli.progress import Progress
+    from contextgraph.cli.spool import Spool
     from contextgraph.errors import ReadError
     from contextgraph.memory import AgentMemory
     from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
 
     _Read: TypeAlias = list[RawTrajectory | ReadError]
+
+MOST_KEPT = 256
 
 
 def learn(
@@ -49,7 +56,8 @@ def learn(
     """Learn finished runs.
 
     Runs that are known already stay as they are, so the same command goes on where it was
-    interrupted. What is counted is stored durably.
+    interrupted. What is counted is stored durably. Where a server cannot be reached, the runs are
+    kept in a folder, and learned first by the next such command.
 
     \b
     Example:
@@ -61,15 +69,20 @@ def learn(
     from contextgraph.cli.progress import Progress
     from contextgraph.readers import size_of
 
+    spool = _spool(store, tenant)
     progress = Progress(lambda: size_of(paths))
     read: _Read = []
     intake = Intake(paths, outcomes, read.append, progress.advance)
-    done = _Done(progress, as_json)
+    runs, done = iter(intake), _Done(progress, as_json)
     try:
         with open_memory(store, tenant, embedder=embedder, max_cost=max_cost) as memory:
             with progress, memory.batch(progress.consolidating, done.reports.append):
-                _learn_all(memory, intake, read, done)
+                _learn_spooled(memory, spool, done)
+                _learn_all(memory, runs, read, done)
             _remark(memory, done)
+    except StoreUnavailableError as error:
+        _keep_rest(spool, chain(read, runs), done, error)
+        raise
     except KeyboardInterrupt:
         stored = done.counts.total()
         complain(f"interrupted; {stored} trajectories are stored, the same command goes on there")
@@ -103,10 +116,58 @@ class _Done:
             emit(record)
 
 
-def _learn_all(memory: "AgentMemory", intake: "Intake", read: "_Read", done: _Done) -> None:
+def _spool(store: str | None, tenant: str | None) -> "Spool | None":
+    """Where runs wait for a server; None for a file, which is as near as a spool would be."""
+    from contextgraph.cli.spool import Spool
+    from contextgraph.config import load_settings
+
+    settings = load_settings(store=store or None, tenant=tenant)
+    return Spool(settings) if settings.is_remote else None
+
+
+def _learn_spooled(memory: "AgentMemory", spool: "Spool | None", done: _Done) -> None:
+    """Learn what could not be learned before."""
+    for path, raw in spool or ():
+        _learn(memory, [raw], done)
+        path.unlink(missing_ok=True)  # another process may have learned it as well
+
+
+def _keep_rest(
+    spool: "Spool | None",
+    rest: "Iterable[RawTrajectory | ReadError]",
+    done: _Done,
+    error: StoreUnavailableError,
+) -> None:
+    """Keep the runs that were at hand and those that follow: they may be nowhere else.
+
+    Of large collections only the first ones: these lie in files, where they can be read again.
+    """
+    from contextgraph.cli.records import failed_record, spooled_record
+    from contextgraph.model import RawTrajectory
+
+    if spool is None:
+        return
+    more = iter(rest)
+    for one in islice(more, MOST_KEPT):
+        if isinstance(one, RawTrajectory):
+            spool.keep(one)
+            done.tell(spooled_record(one, error))
+        else:
+            done.tell(failed_record(one))
+    complain(
+        f"{len(spool)} trajectories wait in {spool.folder}; "
+        "the next `contextgraph learn` for this memory learns them first"
+    )
+    if next(more, None):
+        complain("the others are where they were: the same command goes on there")
+
+
+def _learn_all(
+    memory: "AgentMemory", runs: "Iterable[RawTrajectory]", read: "_Read", done: _Done
+) -> None:
     from contextgraph.memory import RUNS_AT_ONCE
 
-    for raw in intake:
+    for raw in runs:
         read.append(raw)
         if len(read) >= RUNS_AT_ONCE:
             _learn(memory, read, done)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from contextgraph.errors import ReadError
+from contextgraph.errors import ReadError, StoreUnavailableError
 from contextgraph.model import (
     ConsolidationReport,
     ErrorSolution,
@@ -43,6 +43,20 @@ def learned_record(raw: RawTrajectory, receipt: LearnReceipt) -> dict[str, Json]
         "source": raw.source,
         "instance_id": raw.instance_id,
         **receipt_record(receipt),
+    }
+
+
+def spooled_record(raw: RawTrajectory, reason: StoreUnavailableError) -> dict[str, Json]:
+    """A run that is not learned yet, and waits for the store."""
+    return {
+        "source": raw.source,
+        "instance_id": raw.instance_id,
+        "trajectory_id": None,
+        "status": "failed",
+        "fragments": 0,
+        "error_patterns": 0,
+        "to_embed": 0,
+        "error": f"waits in the spool: {reason}",
     }
 
 

@@ -1,0 +1,223 @@
+"""``python -m benchmarks.faults``: many processes on one Neo4j server, and a server that dies.
+
+Starts a server of its own by ``scripts/neo4j``, loopback only, and stops it in the end. Prints what
+was done and seen as one JSON object a line; exits with 1 where anything was lost or kept twice.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from benchmarks.material import EXAMPLES, renamed, runs
+from contextgraph import AgentMemory
+from contextgraph.errors import ContextGraphError
+from contextgraph.model import RawTrajectory
+from contextgraph.readers import write_jsonl
+from contextgraph.trace import states_of
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "neo4j"
+NAME = "faults"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A server that this process started."""
+
+    uri: str
+    user: str
+    password: str
+    pid: int
+
+    def environment(self) -> dict[str, str]:
+        """What a process needs to log in."""
+        return {
+            **os.environ,
+            "CONTEXTGRAPH_NEO4J_USER": self.user,
+            "CONTEXTGRAPH_NEO4J_PASSWORD": self.password,
+        }
+
+    def memory(self, tenant: str) -> AgentMemory:
+        """The part of *tenant*."""
+        auth = (self.user, self.password)
+        return AgentMemory.open(self.uri, auth=auth, tenant=tenant)
+
+
+def start() -> Started:
+    """Start the server, or start it again with the data that it had."""
+    found = json.loads(_script("start", "--json", "--name", NAME))
+    return Started(found["uri"], found["user"], found["password"], found["pid"])
+
+
+def kill(server: Started) -> None:
+    """Let the server die without a word; its data stays."""
+    os.kill(server.pid, signal.SIGKILL)
+    _script("stop", "--keep", "--name", NAME)
+
+
+@contextmanager
+def server() -> Iterator[Started]:
+    """A server for as long as it lasts."""
+    try:
+        yield start()
+    finally:
+        _script("stop", "--name", NAME)
+
+
+def crowd(
+    started: Started, found: Sequence[RawTrajectory], processes: int, seconds: float
+) -> dict[str, object]:
+    """*processes* that learn, ask and consolidate one memory for *seconds*."""
+    command = [sys.executable, "-m", "benchmarks.faults", "--one-of-a-crowd", started.uri]
+    with TemporaryDirectory(prefix="contextgraph-faults-") as folder:
+        path = Path(folder) / "runs.jsonl"
+        with path.open("wb") as file:
+            write_jsonl(renamed(found, 40 * processes), file)
+        begun = [
+            subprocess.Popen(
+                [*command, "--data", str(path), "--seconds", str(seconds), "--seed", str(seed)],
+                env=started.environment(),
+                stdout=subprocess.PIPE,
+            )
+            for seed in range(processes)
+        ]
+        said = [json.loads(process.communicate()[0]) for process in begun]
+    done = Counter[str]()
+    for one in said:
+        done.update(one["done"])
+    acknowledged = {run for one in said for run in one["acknowledged"]}
+    with started.memory("crowd") as memory:
+        held = list(memory.store.trajectory_ids())
+        well = all(check.ok for check in memory.health())
+    return {
+        "what": f"{processes} processes for {seconds:.0f} s",
+        "done": dict(sorted(done.items())),
+        "acknowledged": len(acknowledged),
+        "held": len(held),
+        "lost": len(acknowledged - set(held)),
+        "twice": len(held) - len(set(held)),
+        "errors": [error for one in said for error in one["errors"]][:5],
+        "well": well,
+    }
+
+
+def one_of_a_crowd(uri: str, path: Path, seconds: float, seed: int) -> dict[str, object]:
+    """What one process does: learns runs that others learn too, asks, consolidates."""
+    chance = Random(seed)
+    found = runs(path)
+    chance.shuffle(found)
+    states = [state for raw in found[:20] for state in states_of(raw)]
+    done, acknowledged, errors = Counter[str](), [], []
+    until = time.monotonic() + seconds
+    with AgentMemory.open(uri, tenant="crowd") as memory:
+        for raw in cycle(found):
+            if time.monotonic() > until:
+                break
+            try:
+                receipt = memory.learn(raw)
+                done[receipt.status] += 1
+                acknowledged.append(receipt.trajectory_id)
+                for state in chance.choices(states, k=3):
+                    memory.query(state, degrade=True)
+                    done["queries"] += 1
+            except ContextGraphError as error:
+                errors.append(str(error))
+    return {"done": done, "acknowledged": sorted(set(acknowledged)), "errors": errors}
+
+
+def outage(started: Started, found: Sequence[RawTrajectory], count: int) -> dict[str, object]:
+    """A batch during which the server dies, and comes back for the same command."""
+    with TemporaryDirectory(prefix="contextgraph-faults-") as folder:
+        path = Path(folder) / "runs.jsonl"
+        many = list(islice(renamed(found, count), count))
+        with path.open("wb") as file:
+            write_jsonl(many, file)
+        environment = {**started.environment(), "XDG_DATA_HOME": folder}
+        learning = _learning(started, path, environment)
+        assert learning.stdout is not None
+        acknowledged = [json.loads(learning.stdout.readline()) for _ in range(count // 3)]
+        kill(started)
+        rest, said = learning.communicate()
+        acknowledged += [json.loads(line) for line in rest.splitlines()]
+        again = start()
+        with again.memory("outage") as memory:
+            held_before = set(memory.store.trajectory_ids())
+        told = {r["trajectory_id"] for r in acknowledged if r.get("status") == "created"}
+        second = _learning(again, path, environment)
+        second.communicate()
+        with again.memory("outage") as memory, AgentMemory.open(":memory:") as undisturbed:
+            for raw in many:
+                undisturbed.writer.write(raw)
+            same = list(memory.store.trajectory_ids()) == list(undisturbed.store.trajectory_ids())
+            nodes = memory.store.counts().nodes
+            alike = all(nodes[k] == v for k, v in _of_runs(undisturbed).items())
+    return {
+        "what": f"the server was killed after {count // 3} of {count} runs, and started again",
+        "acknowledged_before": len(told),
+        "lost": len(told - held_before),
+        "exit_code": learning.returncode,
+        "said": said.strip().splitlines(),
+        "exit_code_again": second.returncode,
+        "same_as_undisturbed": same and alike,
+    }
+
+
+def _of_runs(memory: AgentMemory) -> dict[str, int]:
+    nodes = memory.store.counts().nodes
+    return {kind: nodes[kind] for kind in ("Trajectory", "Fragment", "ErrorPattern")}
+
+
+def _learning(started: Started, path: Path, environment: dict[str, str]) -> "subprocess.Popen[str]":
+    command = [str(Path(sys.executable).parent / "contextgraph"), "learn", str(path), "--json"]
+    return subprocess.Popen(
+        [*command, "--store", started.uri, "--tenant", "outage"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _script(*arguments: str) -> str:
+    done = subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"scripts/neo4j {' '.join(arguments)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def main() -> None:
+    """Do it and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=__doc__)
+    parser.add_argument("--data", type=Path, default=EXAMPLES, help="trajectories to learn")
+    parser.add_argument("--processes", type=int, default=16)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--runs", type=int, default=120, help="of the batch that is disturbed")
+    parser.add_argument("--one-of-a-crowd", metavar="URI", help=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one_of_a_crowd:
+        uri, seed = options.one_of_a_crowd, options.seed
+        print(json.dumps(one_of_a_crowd(uri, options.data, options.seconds, seed)))
+        return
+    found = runs(options.data)
+    with server() as started:
+        reports = [outage(started, found, options.runs)]
+        print(json.dumps(reports[-1]), flush=True)
+        reports.append(crowd(start(), found, options.processes, options.seconds))
+        print(json.dumps(reports[-1]), flush=True)
+    sys.exit(any(report["lost"] or report.get("twice") for report in reports))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Runs that a server could not take, kept as files until it can."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contextgraph.errors import SettingsError
+
+if TYPE_CHECKING:
+    from contextgraph.config import Settings
+    from contextgraph.model import RawTrajectory
+
+
+class Spool:
+    """The runs that wait for the memory of *settings*, one file each, readable by their owner only.
+
+    They are as they were read: secrets are masked when they are learned.
+    """
+
+    def __init__(self, settings: "Settings") -> None:
+        from platformdirs import user_data_path
+
+        whose = f"{settings.address}\n{settings.tenant}"
+        name = hashlib.blake2b(whose.encode(), digest_size=8).hexdigest()
+        self.folder = user_data_path() / "contextgraph" / "spool" / name
+
+    def keep(self, raw: "RawTrajectory") -> None:
+        """Keep *raw*; the same run is kept once."""
+        import io
+
+        from contextgraph.readers import write_jsonl
+
+        record = io.BytesIO()
+        write_jsonl([raw], record)
+        name = hashlib.blake2b(record.getvalue(), digest_size=16).hexdigest()
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            part = self.folder / f"{name}.{os.getpid()}.part"
+            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+                file.write(record.getvalue())
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(self.folder / f"{name}.jsonl")
+        except OSError as error:
+            reason = error.strerror or error
+            raise SettingsError(f"{self.folder} cannot be written: {reason}") from error
+
+    def __iter__(self) -> Iterator["tuple[Path, RawTrajectory]"]:
+        """The runs that wait, with their files, oldest first."""
+        from contextgraph.readers import read
+
+        for path in sorted(self.folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime):
+            for raw in read(path):
+                yield path, raw
+
+    def __len__(self) -> int:
+        return len(list(self.folder.glob("*.jsonl")))

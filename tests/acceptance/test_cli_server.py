@@ -1,0 +1,134 @@
+"""What a user sees of a memory on a Neo4j server, above all when something is wrong with it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from socket import create_server
+from uuid import uuid4
+
+import pytest
+
+from tests.acceptance.command_line import Result, contextgraph, write_runs
+from tests.builders import recovering_run
+from tests.server import Neo4jServer
+
+CLOSED = "bolt://127.0.0.1:1"
+STORE_UNAVAILABLE = 4
+
+
+@pytest.fixture
+def server(neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> Neo4jServer:
+    """A server, with its user and password in the environment, and a tenant for this test."""
+    user, password = neo4j_server.auth
+    monkeypatch.setenv("CONTEXTGRAPH_NEO4J_USER", user)
+    monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", password)
+    monkeypatch.setenv("CONTEXTGRAPH_TENANT", uuid4().hex)
+    return neo4j_server
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    return write_runs(tmp_path / "runs.jsonl", [recovering_run(number) for number in range(3)])
+
+
+def assert_unavailable(result: Result, said: str) -> None:
+    assert result.code == STORE_UNAVAILABLE
+    assert said in result.err
+    assert "Traceback" not in result.err
+
+
+def test_what_was_learned_on_a_server_is_answered_by_it(server: Neo4jServer, runs: Path) -> None:
+    learned = contextgraph("learn", runs, "--store", server.uri, "--json")
+    again = contextgraph("learn", runs, "--store", server.uri, "--json")
+    (stats,) = contextgraph("stats", "--store", server.uri, "--json").records
+
+    assert learned.records[-1]["summary"]["created"] == 3
+    assert again.records[-1]["summary"]["unchanged"] == 3
+    assert stats["counts"]["nodes"]["Trajectory"] == 3
+
+
+def test_a_server_that_does_not_run_is_named() -> None:
+    result = contextgraph("query", "--error", "boom", "--store", CLOSED)
+
+    assert_unavailable(result, f"{CLOSED} cannot be reached; check the address")
+
+
+def test_what_is_no_server_of_neo4j_is_named() -> None:
+    with create_server(("127.0.0.1", 0)) as mute:
+        address = f"bolt://127.0.0.1:{mute.getsockname()[1]}"
+        mute.close()
+        result = contextgraph("stats", "--store", address)
+
+    assert_unavailable(result, "cannot be reached")
+
+
+def test_a_wrong_password_is_said(server: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", "certainly wrong")
+
+    result = contextgraph("query", "--error", "boom", "--store", server.uri)
+
+    assert_unavailable(result, "refuses the user or the password; check both")
+    assert "certainly wrong" not in result.err
+
+
+def test_a_database_that_does_not_exist_is_said(server: Neo4jServer) -> None:
+    result = contextgraph("query", "--error", "boom", "--store", f"{server.uri}/absent")
+
+    assert_unavailable(result, "has no such database; name one that exists")
+
+
+@pytest.fixture
+def unreachable(
+    server: Neo4jServer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[pytest.MonkeyPatch]:
+    """For as long as it lasts, the server of the test cannot be reached."""
+    with monkeypatch.context() as patch:
+        patch.setattr("contextgraph.store.neo4j_store.connection.Connection._connected", _refused)
+        yield patch
+
+
+def _refused(connection: object) -> None:
+    from neo4j.exceptions import ServiceUnavailable
+
+    raise ServiceUnavailable("connection refused")
+
+
+def test_runs_wait_in_a_spool_while_the_server_is_away(
+    server: Neo4jServer, runs: Path, unreachable: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    away = contextgraph("learn", runs, "--store", server.uri, "--json")
+    runs.unlink()
+    unreachable.undo()
+    other = write_runs(tmp_path / "other.jsonl", [recovering_run(7)])
+    back = contextgraph("learn", other, "--store", server.uri, "--json")
+
+    assert_unavailable(away, "3 trajectories wait in")
+    assert [record["status"] for record in away.records[:-1]] == ["failed"] * 3
+    assert "waits in the spool" in away.records[0]["error"]
+    assert back.code == 0
+    assert back.records[-1]["summary"]["created"] == 4
+    again = contextgraph("learn", other, "--store", server.uri, "--json")
+    assert again.records[-1]["summary"]["unchanged"] == 1
+
+
+def test_what_waits_can_be_read_by_its_owner_only(
+    server: Neo4jServer, runs: Path, unreachable: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    contextgraph("learn", runs, "--store", server.uri)
+
+    kept = list(tmp_path.rglob("spool/*/*.jsonl"))
+    assert len(kept) == 3
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+
+
+def test_a_memory_of_a_file_goes_to_a_server_and_back(
+    server: Neo4jServer, runs: Path, tmp_path: Path
+) -> None:
+    store, first, second = (tmp_path / name for name in ("m.db", "first.jsonl", "second.jsonl"))
+    contextgraph("learn", runs, "--store", store, "--tenant", "default")
+    contextgraph("export", first, "--store", store, "--tenant", "default")
+
+    assert contextgraph("import", first, "--store", server.uri).code == 0
+    assert contextgraph("export", second, "--store", server.uri).code == 0
+
+    lines = [path.read_bytes().splitlines() for path in (first, second)]
+    assert lines[0][1:] == lines[1][1:]
