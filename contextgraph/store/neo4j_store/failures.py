@@ -46,6 +46,12 @@ _CODES = (
         SchemaError,
         "lacks a procedure that this version needs; run Neo4j 5.26 or later",
     ),
+    # A transaction that is ended while it waits for another one.
+    (
+        "Neo.ClientError.Transaction.LockClientStopped",
+        StoreUnavailableError,
+        "did not finish in time; try again, or look for what holds it up with SHOW TRANSACTIONS",
+    ),
     (
         "Neo.ClientError.Transaction.TransactionTimedOut",
         StoreUnavailableError,
