@@ -2,28 +2,32 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice, repeat
 
 from contextgraph.errors import EmbeddingError
-from contextgraph.model import Bundle, EmbeddedBundle, RunTexts, RunVectors, Usage
+from contextgraph.model import NO_USAGE, Bundle, EmbeddedBundle, RunTexts, RunVectors, Usage
 from contextgraph.ports import Embedder, EmbedderSource
 from contextgraph.vectors import Vector
 
 
-def embedded(bundle: Bundle, source: EmbedderSource) -> EmbeddedBundle:
-    """*bundle* with its vectors; as it is while there is no space, or the embedder fails.
+def embedded(bundles: Sequence[Bundle], source: EmbedderSource) -> list[EmbeddedBundle]:
+    """*bundles* with their vectors; as they are while there is no space, or the embedder fails.
 
-    What is not embedded now is marked by having no vectors, and is embedded later.
+    What is not embedded now is marked by having no vectors, and is embedded later. What all of them
+    took is told with the first.
     """
     try:
-        embedder = source()
+        embedder = source() if bundles else None
         if embedder is None:
-            return EmbeddedBundle(bundle)
-        texts = bundle.texts
-        vectors, usage = embed_runs([texts], embedder)
+            return [EmbeddedBundle(bundle) for bundle in bundles]
+        vectors, usage = embed_runs([bundle.texts for bundle in bundles], embedder)
     except EmbeddingError as error:
-        return EmbeddedBundle(bundle, failure=str(error))
-    return EmbeddedBundle(replace(bundle, vectors=vectors[texts.trajectory_id]), usage)
+        return [EmbeddedBundle(bundle, failure=str(error)) for bundle in bundles]
+    usages = chain([usage], repeat(NO_USAGE))
+    return [
+        EmbeddedBundle(replace(bundle, vectors=vectors[bundle.trajectory.id]), took)
+        for bundle, took in zip(bundles, usages, strict=False)
+    ]
 
 
 def embed_runs(runs: Sequence[RunTexts], embedder: Embedder) -> tuple[dict[str, RunVectors], Usage]:

@@ -22,7 +22,7 @@ class LearnReceipt:
 
     *fragments* and *error_patterns* count what it consists of; *to_embed* counts the nodes of it
     that have no vector yet, for the reason in *not_embedded* where it is a failure. *usage* is what
-    its vectors took.
+    its vectors took; of runs that were embedded together, the first one's receipt has it all.
     """
 
     trajectory_id: str

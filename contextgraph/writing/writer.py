@@ -17,6 +17,10 @@ from contextgraph.writing.bundle import bundle_of, renewed
 from contextgraph.writing.identity import trajectory_id
 
 
+def _as_they_are(bundles: Sequence[Bundle]) -> list[EmbeddedBundle]:
+    return [EmbeddedBundle(bundle) for bundle in bundles]
+
+
 class MemoryWriter:
     """Writes what runs teach into a store."""
 
@@ -24,7 +28,7 @@ class MemoryWriter:
         self,
         store: TrajectoryStore,
         now: Callable[[], datetime],
-        embedded: Callable[[Bundle], EmbeddedBundle] = EmbeddedBundle,
+        embedded: Callable[[Sequence[Bundle]], Sequence[EmbeddedBundle]] = _as_they_are,
     ) -> None:
         self._store = store
         self._now = now
@@ -39,20 +43,18 @@ class MemoryWriter:
 
     def write_all(self, raws: Sequence[RawTrajectory]) -> Sequence[LearnReceipt]:
         """Learn *raws* in one transaction: all are stored, or an error was raised and none is."""
-        found = [self._known_or_made(raw) for raw in raws]
-        made = [one for one in found if isinstance(one, EmbeddedBundle)]
-        statuses = iter(self._store.add_bundles([one.bundle for one in made]) if made else ())
-        return [
-            _receipt(one, next(statuses)) if isinstance(one, EmbeddedBundle) else one
-            for one in found
-        ]
+        found = [self._known_or_read(raw) for raw in raws]
+        made = self._embedded([one for one in found if isinstance(one, Bundle)])
+        statuses = self._store.add_bundles([one.bundle for one in made]) if made else ()
+        receipts = map(_receipt, made, statuses)
+        return [next(receipts) if isinstance(one, Bundle) else one for one in found]
 
-    def _known_or_made(self, raw: RawTrajectory) -> LearnReceipt | EmbeddedBundle:
+    def _known_or_read(self, raw: RawTrajectory) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and says no more; what any other teaches."""
         identity = trajectory_id(raw)
         known = self._store.learned(identity)
         if known is None or _tells_more(raw, known):
-            return self._embedded(bundle_of(raw, self._now(), identity))
+            return bundle_of(raw, self._now(), identity)
         return LearnReceipt(
             identity, LearnStatus.UNCHANGED, known.fragments, known.error_patterns, known.to_embed
         )
@@ -65,7 +67,7 @@ class MemoryWriter:
         )
         if before is None or raw is None:
             return None
-        made = self._embedded(renewed(bundle_of(raw, self._now(), identity), before))
+        (made,) = self._embedded([renewed(bundle_of(raw, self._now(), identity), before)])
         self._store.replace_bundle(made.bundle)
         return _receipt(made, LearnStatus.UPDATED)
 
