@@ -36,28 +36,39 @@ def main() -> None:
     """Print every figure."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reading", description=__doc__)
     parser.add_argument("runs", type=Path, help="the runs that the labels speak of")
-    found = _labelled(parser.parse_args().runs)
+    parser.add_argument("--labels", choices=("first", "second"), default="first", help="which set")
+    given = parser.parse_args()
+    labels = _load(LABELS / given.labels)
+    found = _labelled(given.runs, labels)
     traces = {instance: trace(raw) for instance, raw in found.items()}
     for stratum in ("random", "hard"):
-        _steps(stratum, found, traces)
-    _phases(traces)
-    _tasks(traces)
-    _loops(traces)
-    _recoveries(traces)
+        chosen = [label for label in labels["steps"] if label["stratum"] == stratum]
+        if chosen:
+            _steps(stratum, chosen, found, traces)
+    _phases(labels["phases"], traces)
+    _tasks(labels["tasks"], traces)
+    _loops(labels["loops"], traces)
+    _recoveries(labels["recoveries"], traces)
 
 
-def _labelled(path: Path) -> dict[str, RawTrajectory]:
-    wanted = {label["instance_id"] for file in LABELS.glob("*.jsonl") for label in _load(file.stem)}
+def _load(folder: Path) -> dict[str, list[Label]]:
+    return {
+        file.stem: [json.loads(line) for line in file.read_text().splitlines()]
+        for file in sorted(folder.glob("*.jsonl"))
+    }
+
+
+def _labelled(path: Path, labels: dict[str, list[Label]]) -> dict[str, RawTrajectory]:
+    wanted = {label["instance_id"] for kind in labels.values() for label in kind}
     return {raw.instance_id: raw for raw in read(path) if raw.instance_id in wanted}
 
 
-def _load(name: str) -> list[Label]:
-    return [json.loads(line) for line in (LABELS / f"{name}.jsonl").read_text().splitlines()]
-
-
-def _steps(stratum: str, runs: dict[str, RawTrajectory], traces: dict[str, Trace]) -> None:
-    labels = [label for label in _load("steps") if label["stratum"] == stratum]
-
+def _steps(
+    stratum: str,
+    labels: Sequence[Label],
+    runs: dict[str, RawTrajectory],
+    traces: dict[str, Trace],
+) -> None:
     def ours(label: Label) -> ErrorSignature | None:
         return traces[label["instance_id"]].steps[label["step"]].error
 
@@ -72,8 +83,10 @@ def _steps(stratum: str, runs: dict[str, RawTrajectory], traces: dict[str, Trace
     )
     pairs = [(label, error) for label in labels if label["is_error"] and (error := ours(label))]
     for name in ("family", "error_type", "location"):
-        right = sum(getattr(error, name) == label[name] for label, error in pairs)
-        print(f"  of {len(pairs)} errors found, {name} exact: {right / len(pairs):.3f}")
+        told = [(label, error) for label, error in pairs if name in label]
+        if told:
+            right = sum(getattr(error, name) == label[name] for label, error in told)
+            print(f"  of {len(told)} errors found, {name} exact: {right / len(told):.3f}")
 
 
 def _f1(labels: Sequence[Label], verdict: Callable[[Label], bool]) -> float:
@@ -90,8 +103,7 @@ def _interval(labels: Sequence[Label], verdict: Callable[[Label], bool]) -> tupl
     return scores[RESAMPLED // 40], scores[-RESAMPLED // 40]
 
 
-def _phases(traces: dict[str, Trace]) -> None:
-    labels = _load("phases")
+def _phases(labels: Sequence[Label], traces: dict[str, Trace]) -> None:
     right, total, shares = _agreement(labels, traces, lambda step: step.phase)
     naive, _, _ = _agreement(labels, traces, lambda step: BY_KIND.get(step.reading.kind))
     by_run = sum(shares) / len(shares)
@@ -113,21 +125,18 @@ def _agreement(
     return right, total, shares
 
 
-def _tasks(traces: dict[str, Trace]) -> None:
-    for name, labels in (
-        ("all", _load("tasks")),
-        ("unambiguous", [label for label in _load("tasks") if not label["ambiguous"]]),
-    ):
-        right = sum(traces[x["instance_id"]].task_type == x["task_type"] for x in labels)
-        always = sum(x["task_type"] == "bug_fix" for x in labels)
+def _tasks(labels: Sequence[Label], traces: dict[str, Trace]) -> None:
+    clear = [label for label in labels if not label["ambiguous"]]
+    for name, chosen in (("all", labels), ("unambiguous", clear)):
+        right = sum(traces[x["instance_id"]].task_type == x["task_type"] for x in chosen)
+        always = sum(x["task_type"] == "bug_fix" for x in chosen)
         print(
-            f"task types, {name} ({len(labels)}): {right / len(labels):.3f}; "
-            f"always bug_fix {always / len(labels):.3f}"
+            f"task types, {name} ({len(chosen)}): {right / len(chosen):.3f}; "
+            f"always bug_fix {always / len(chosen):.3f}"
         )
 
 
-def _loops(traces: dict[str, Trace]) -> None:
-    labels = _load("loops")
+def _loops(labels: Sequence[Label], traces: dict[str, Trace]) -> None:
     as_steps = [{**label, "is_error": label["has_loop"]} for label in labels]
     score = _f1(as_steps, lambda label: bool(traces[label["instance_id"]].loops))
     naive = _f1(as_steps, lambda label: bool(_rows(traces[label["instance_id"]])))
@@ -153,8 +162,8 @@ def _covers(start: int, end: int, span: Label) -> bool:
     return bool(2 * shared >= covered)
 
 
-def _recoveries(traces: dict[str, Trace]) -> None:
-    labels = _load("recoveries")
+def _recoveries(given: Sequence[Label], traces: dict[str, Trace]) -> None:
+    labels = [label for label in given if label["recovered_step"] is not None]
     found = [(label, _recovery(label, traces[label["instance_id"]])) for label in labels]
     first = sum(one is not None and _starts(one, label) for label, one in found)
     met = [(label["workaround"], one.workaround) for label, one in found if one is not None]
@@ -166,6 +175,13 @@ def _recoveries(traces: dict[str, Trace]) -> None:
     print(f"  the start at any showing of the error: {len(met) / len(labels):.3f}")
     both, said, true = (sum(pair) for pair in zip(*((t and o, o, t) for t, o in met), strict=True))
     print(f"  workarounds: {true} labelled, {said} told, {both} of both")
+    never = [label for label in given if label["recovered_step"] is None]
+    claimed = sum(
+        label["error_step"] in {one.error_step for one in traces[label["instance_id"]].recoveries}
+        for label in never
+    )
+    if never:
+        print(f"  errors that were never cleared: {len(never)}; taken for cleared {claimed}")
 
 
 def _recovery(label: Label, read: Trace) -> Recovery | None:
