@@ -50,6 +50,7 @@ def test_a_server_that_does_not_run_is_named() -> None:
     result = contextgraph("query", "--error", "boom", "--store", CLOSED)
 
     assert_unavailable(result, f"{CLOSED} cannot be reached; check the address")
+    assert len(result.err.splitlines()) == 1
 
 
 def test_what_is_no_server_of_neo4j_is_named() -> None:

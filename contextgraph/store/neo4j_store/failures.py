@@ -110,5 +110,10 @@ def _failed(name: str, error: Exception) -> StoreError:
     classes = {kind.__name__ for kind in type(error).__mro__}
     for kind, said in _DRIVER:
         if kind in classes:
-            return StoreUnavailableError(f"{name} {said} ({error})")
-    return StoreError(f"{name} could not be used: {error}")
+            return StoreUnavailableError(f"{name} {said} ({_in_one_line(error)})")
+    return StoreError(f"{name} could not be used: {_in_one_line(error)}")
+
+
+def _in_one_line(error: Exception) -> str:
+    """The driver lists each address that it tried on a line of its own."""
+    return " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""What a Neo4j store does when its server is busy, slow, or asked by many at once."""
+"""Many that write to one memory on a server at once: queued, never lost, one consolidating."""
 
 import threading
 from collections.abc import Iterator
@@ -7,13 +7,10 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
-from neo4j import GraphDatabase
 
 from contextgraph import AgentMemory
-from contextgraph.errors import StoreUnavailableError
 from contextgraph.model import ConsolidationReport, LearnStatus
-from contextgraph.store.neo4j_store import Neo4jStore, connection
-from contextgraph.store.neo4j_store.connection import Opened
+from contextgraph.store.neo4j_store import Neo4jStore
 from tests.builders import recovering_run
 from tests.made_bundles import made_bundle
 from tests.server import Neo4jServer
@@ -25,42 +22,6 @@ def store(neo4j_server: Neo4jServer) -> Iterator[Neo4jStore]:
     store.add_bundles([made_bundle(0)])
     yield store
     store.close()
-
-
-def test_a_pool_that_is_exhausted_is_said(store: Neo4jStore, neo4j_server: Neo4jServer) -> None:
-    opened = store._connection._opened
-    assert opened is not None
-    opened.driver.close()
-    narrow = GraphDatabase.driver(
-        neo4j_server.uri,
-        auth=neo4j_server.auth,
-        max_connection_pool_size=1,
-        connection_acquisition_timeout=0.2,
-    )
-    store._connection._opened = Opened(narrow, opened.server)
-    with narrow.session(database="neo4j") as session, session.begin_transaction() as held:
-        held.run("RETURN 1").consume()
-        with pytest.raises(StoreUnavailableError, match=r"all its connections in use; use fewer"):
-            store.trajectory_ids()
-    assert store.trajectory_ids() == ["run0000"]
-
-
-def test_a_writer_that_waits_too_long_is_ended(
-    store: Neo4jStore, neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection, "WRITE_SECONDS", 1.0)
-    monkeypatch.setattr(connection, "RETRY_SECONDS", 1.0)
-    lock = "MATCH (m:Memory {tenant: $tenant}) SET m.changed_at = datetime()"
-    with (
-        GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver,
-        driver.session(database="neo4j") as session,
-        session.begin_transaction() as held,
-    ):
-        held.run(lock, tenant=store.tenant).consume()
-        with pytest.raises(StoreUnavailableError, match=r"did not finish in time; try again"):
-            store.add_bundles([made_bundle(1)])
-    assert store.trajectory_ids() == ["run0000"]
-    assert store.add_bundles([made_bundle(1)]) == [LearnStatus.CREATED]
 
 
 def test_writers_that_share_errors_do_not_stop_one_another(
