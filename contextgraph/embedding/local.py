@@ -5,7 +5,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,17 +140,21 @@ def _loaded(folder: Path | None, _process: int) -> _Model:
 
 
 def _packaged_tokens() -> WordPiece:
-    text = (files("contextgraph.embedding") / "bert_uncased.txt").read_text(encoding="utf-8")
-    return WordPiece.of(text.removesuffix("\n").split("\n"))
+    return _tokens_of(Path(__file__).with_name("bert_uncased.txt"))
 
 
 def _tokens_in(folder: Path) -> WordPiece:
     plain, described = folder / "vocab.txt", folder / "tokenizer.json"
     if plain.is_file():
-        return WordPiece.of(plain.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
+        return _tokens_of(plain)
     if not described.is_file():
         raise SettingsError(f"neither vocab.txt nor tokenizer.json in {folder}")
     model: Any = orjson.loads(described.read_bytes())["model"]
     if model.get("type") != "WordPiece":
         raise SettingsError(f"{described}: {model.get('type')} tokens; only WordPiece is known")
     return WordPiece(model["vocab"])
+
+
+def _tokens_of(vocabulary: Path) -> WordPiece:
+    """The tokens in a file of one a line."""
+    return WordPiece.of(vocabulary.read_text(encoding="utf-8").removesuffix("\n").split("\n"))

@@ -1,7 +1,6 @@
 """Vectors from a server that speaks OpenAI's API."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -84,6 +83,8 @@ class RemoteEmbedder:
         usage = Usage()
         if len(batches) == 1:
             return self._buy_batch(batches[0], found)
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             for bought in pool.map(lambda batch: self._buy_batch(batch, found), batches):
                 usage += bought

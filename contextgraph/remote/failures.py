@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -87,6 +86,8 @@ def _retry_after(headers: "Mapping[str, str]") -> float | None:
 
 
 def _until(date: str) -> float | None:
+    from email.utils import parsedate_to_datetime  # costs 6 ms, and few servers send a date
+
     try:
         return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
     except ValueError:
