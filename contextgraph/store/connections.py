@@ -74,7 +74,7 @@ class Connections:
         if not Path(self.path).exists():
             return pending(0)
         with store_errors(self.path), closing(self._connected("ro")) as connection:
-            check_schema(connection, self.path)
+            self._is_current(connection)
             return pending(schema_version(connection))
 
     def empty_log(self) -> None:
@@ -171,12 +171,17 @@ class Connections:
         return f"{Path(self.path).absolute().as_uri()}?mode={mode}"
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        if not check_schema(connection, self.path):
+        if not self._is_current(connection):
             if self.read_only:
                 refuse_to_migrate(connection, self.path)
             self._create_or_migrate(connection)
         for pragma in _PRAGMAS:
             connection.execute(pragma)
+
+    def _is_current(self, connection: sqlite3.Connection) -> bool:
+        """Whether the schema is the present one, seen in one state: others may be making it now."""
+        with _transaction(connection, ""):
+            return check_schema(connection, self.path)
 
     def _create_or_migrate(self, connection: sqlite3.Connection) -> None:
         _use_write_ahead_log(connection)

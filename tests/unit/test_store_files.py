@@ -152,6 +152,23 @@ def test_a_database_of_another_program_is_refused(path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_file_that_another_makes_meanwhile_is_a_memory(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sqlite3.connect(path) as empty:
+        empty.execute("PRAGMA journal_mode = WAL")
+    look = schema._is_empty
+
+    def look_late(connection: sqlite3.Connection) -> bool:
+        monkeypatch.setattr(schema, "_is_empty", look)
+        NetworkxStore(str(path)).add_bundles([made_bundle(1)])
+        return look(connection)
+
+    monkeypatch.setattr(schema, "_is_empty", look_late)
+    NetworkxStore(str(path)).add_bundles([made_bundle(2)])
+    assert len(NetworkxStore(str(path)).trajectory_ids()) == 2
+
+
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is a folder; name a file"):
         NetworkxStore(str(tmp_path)).counts()
