@@ -33,6 +33,8 @@ CODES = {
     "Neo.ClientError.Procedure.ProcedureNotFound": SchemaError,
     "Neo.ClientError.Transaction.TransactionTimedOut": StoreUnavailableError,
     "Neo.ClientError.Transaction.TransactionTimedOutClientConfiguration": StoreUnavailableError,
+    "Neo.ClientError.Transaction.LockClientStopped": StoreUnavailableError,
+    "Neo.ClientError.Transaction.Terminated": StoreUnavailableError,
     "Neo.TransientError.Transaction.DeadlockDetected": StoreUnavailableError,
     "Neo.TransientError.General.DatabaseUnavailable": StoreUnavailableError,
     "Neo.TransientError.General.MemoryPoolOutOfMemoryError": StoreUnavailableError,

@@ -31,6 +31,8 @@ READ_SECONDS = 60.0
 # How long transactions are tried again: a deadlock or a change of leader is over by then.
 RETRY_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
+MOST_CONNECTIONS = 100
+ACQUIRE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,8 @@ class Connection:
             self._uri,
             auth=self._auth,
             connection_timeout=CONNECT_SECONDS,
+            max_connection_pool_size=MOST_CONNECTIONS,
+            connection_acquisition_timeout=ACQUIRE_SECONDS,
             max_transaction_retry_time=RETRY_SECONDS,
             notifications_min_severity="OFF",
             telemetry_disabled=True,

@@ -58,6 +58,11 @@ _CODES = (
         "did not finish in time; try again, or look for what holds it up with SHOW TRANSACTIONS",
     ),
     (
+        "Neo.ClientError.Transaction.Terminated",
+        StoreUnavailableError,
+        "ended the transaction, as it does when it stops; try again",
+    ),
+    (
         "Neo.TransientError.General.MemoryPoolOutOfMemoryError",
         StoreUnavailableError,
         "has too little memory for this; write fewer runs at once or give it more",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from contextgraph.errors import StoreError
+from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.model import HealthCheck
 from contextgraph.store.neo4j_store.changes import begin_change
 from contextgraph.store.neo4j_store.connection import Connection
@@ -10,10 +10,14 @@ from contextgraph.store.neo4j_store.transaction import Transaction
 
 
 def checks(connection: Connection) -> Iterator[HealthCheck]:
-    """Reachable, schema version, integrity, writable, sizes; those that cannot be made failed."""
+    """Reachable, schema version, integrity, writable, sizes; up to one that cannot be made."""
     for name, look in _LOOKS.items():
         try:
             yield look(connection)
+        except StoreUnavailableError as error:
+            yield HealthCheck(name, False, str(error), _REMEDIES[name])
+            # Each further try would wait as long, or count as one more wrong password.
+            return
         except StoreError as error:
             yield HealthCheck(name, False, str(error), _REMEDIES[name])
 
