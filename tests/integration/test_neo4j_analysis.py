@@ -93,3 +93,11 @@ def test_counts_are_those_that_the_memory_tells(memory: AgentMemory, driver: Dri
 def test_every_node_has_a_name_for_the_browser(memory: AgentMemory, driver: Driver) -> None:
     nameless = "MATCH (n) WHERE n.name IS NULL RETURN DISTINCT labels(n) AS labels"
     assert [row["labels"] for row in driver.execute_query(nameless).records] == []
+
+
+def test_the_guide_lists_them_all() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "neo4j.md").read_text()
+    listed = re.findall(
+        r"^\| \[(\w+)\]\(\.\./cypher/analysis/\1\.cypher\) \| (.+) \|$", guide, re.MULTILINE
+    )
+    assert dict(listed) == {name: text(name).splitlines()[0].removeprefix("// ") for name in NAMES}
