@@ -19,8 +19,8 @@ SPENT_FILE = Path("contextgraph") / "spent.db"
 OPENAI_EMBEDDER = "openai/text-embedding-3-small"
 
 # What ``contextgraph.toml`` may hold. A key is no such thing: it belongs into the environment.
-_TEXTS = ("store", "tenant", "embedder")
-_NUMBERS = ("embedding_price", "max_cost")
+_TEXTS = ("store", "tenant", "embedder", "summarizer")
+_NUMBERS = ("embedding_price", "prompt_price", "answer_price", "max_cost")
 _OPENAI = {"embedding_api_key": "OPENAI_API_KEY", "api_url": "OPENAI_BASE_URL"}
 
 
@@ -32,8 +32,10 @@ class Settings:
     ``contextgraph/memory.db`` under the user's data directory. *auth* is (user, password); from the
     environment only, as ``CONTEXTGRAPH_NEO4J_USER`` and ``CONTEXTGRAPH_NEO4J_PASSWORD``.
     *embedder* is ``tfidf``, ``local``, ``local/FOLDER`` or ``openai/MODEL[@DIMENSIONS]``; empty
-    means the one whose space the memory has. *embedding_price* is US dollars for a million tokens,
-    *max_cost* how many dollars may be spent on models before the memory is opened again.
+    means the one whose space the memory has. *summarizer* is ``template`` or ``openai/MODEL``;
+    empty means the template. *embedding_price*, *prompt_price* and *answer_price* are US dollars
+    for a million tokens where they are not the known ones, *max_cost* how many dollars may be
+    spent on models before the memory is opened again.
     """
 
     store: str = ""
@@ -43,6 +45,9 @@ class Settings:
     embedder: str = ""
     api_url: str = field(default="", repr=False)
     embedding_price: float | None = None
+    summarizer: str = ""
+    prompt_price: float | None = None
+    answer_price: float | None = None
     max_cost: float | None = None
 
     @property

@@ -23,6 +23,7 @@ from contextgraph.model import (
     MemoryContext,
     RawTrajectory,
     State,
+    WordingPlan,
 )
 from contextgraph.ports import GraphStore
 from contextgraph.retrieval import MAX_TOKENS, render
@@ -70,17 +71,23 @@ class AgentMemory:
         tenant: str | None = None,
         read_only: bool = False,
         embedder: str | None = None,
+        summarizer: str | None = None,
         max_cost: float | None = None,
     ) -> Self:
         """The memory at *address*: a file, ``:memory:``, or a ``neo4j://``/``bolt://`` address.
 
         An empty address means what the environment and ``contextgraph.toml`` say. A file is
         created when something is first written, never with *read_only*. Without *auth* (user,
-        password) that of the environment is used. *embedder* is described in docs/embedding.md;
-        *max_cost* is how many US dollars may be spent on models meanwhile.
+        password) that of the environment is used. *embedder* is described in docs/embedding.md,
+        *summarizer* in docs/llm.md; *max_cost* is how many US dollars may be spent on models
+        meanwhile.
         """
         settings = load_settings(
-            store=address or None, tenant=tenant, embedder=embedder, max_cost=max_cost
+            store=address or None,
+            tenant=tenant,
+            embedder=embedder,
+            summarizer=summarizer,
+            max_cost=max_cost,
         )
         if auth is not None:
             settings = replace(settings, auth=auth)
@@ -164,6 +171,10 @@ class AgentMemory:
         """
         self._note_exposures()
         return self.consolidator.consolidate(progress)
+
+    def plan_wording(self) -> WordingPlan:
+        """What `consolidate` would ask a language model, and what it costs; nothing is sent."""
+        return self.consolidator.plan_wording()
 
     def rebuild(self) -> Iterator[LearnReceipt]:
         """Read all stored runs again as this version reads logs, yielding a receipt for each.

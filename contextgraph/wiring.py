@@ -15,9 +15,10 @@ from contextgraph.embedding import (
     VectorCache,
     embedded,
 )
-from contextgraph.llm import TemplateSummarizer
+from contextgraph.errors import SettingsError
+from contextgraph.llm import Prices, RemoteEditor, TemplateSummarizer, chat_model, model_in
 from contextgraph.loops import LoopDetector
-from contextgraph.ports import GraphStore
+from contextgraph.ports import Editor, GraphStore
 from contextgraph.remote import HASTY, PATIENT, Budget, Endpoint, Ledger, Patience
 from contextgraph.retrieval import CHANNELS, MemoryRetriever
 from contextgraph.stats import StatisticsEngine
@@ -53,7 +54,10 @@ def build(
     store = _store(settings, read_only=read_only)
     now = clock or _now
     ledger = Ledger(spent(), settings.address)
-    catalogue = _catalogue(settings, ledger)
+    endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
+    budget = Budget(settings.max_cost)
+    purse = Purse(VectorCache(bought_vectors()), ledger, budget)
+    catalogue = Catalogue(endpoint, purse, settings.embedding_price)
     learning = _embedder(store, catalogue, settings, PATIENT, begins=True)
     asking = _embedder(store, catalogue, settings, HASTY, begins=False)
     return Parts(
@@ -63,7 +67,12 @@ def build(
         loop_detector=LoopDetector(store, MemoryRetriever(store, _OF_LOOPS)),
         stats=StatisticsEngine(store, ledger.totals),
         consolidator=MemoryConsolidator(
-            store, TemplateSummarizer(), now, ConsolidationPolicy(), learning
+            store,
+            TemplateSummarizer(),
+            now,
+            ConsolidationPolicy(),
+            learning,
+            _editor(settings, endpoint, ledger, budget),
         ),
         spaces=SpaceKeeper(store, catalogue, settings.embedder, asking, now),
         now=now,
@@ -71,10 +80,20 @@ def build(
     )
 
 
-def _catalogue(settings: Settings, ledger: Ledger) -> Catalogue:
-    endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
-    purse = Purse(VectorCache(bought_vectors()), ledger, Budget(settings.max_cost))
-    return Catalogue(endpoint, purse, settings.embedding_price)
+def _editor(
+    settings: Settings, endpoint: Endpoint, ledger: Ledger, budget: Budget
+) -> Editor | None:
+    """Who words methodologies; None where that is left to the template."""
+    name = model_in(settings.summarizer)
+    if name is None:
+        return None
+    model = chat_model(name, Prices(settings.prompt_price, settings.answer_price))
+    if budget.max_cost is not None and not model.prices.are_known:
+        raise SettingsError(
+            f"--max-cost needs the prices of {model.full_name}; set prompt_price and answer_price "
+            "in contextgraph.toml (US dollars for a million tokens)"
+        )
+    return RemoteEditor(model, endpoint, ledger, budget, PATIENT)
 
 
 def _embedder(

@@ -1,7 +1,7 @@
-"""A server on loopback that speaks the embeddings route of OpenAI's API, and fails on demand.
+"""A server on loopback that speaks two routes of OpenAI's API, and fails on demand.
 
-Its vectors are real ones: of the TF-IDF model it was given, or of hashed words. A later route is
-one more entry in ``ROUTES``.
+Its vectors are real ones: of the TF-IDF model it was given, or of hashed words. What it says in a
+chat is made of the facts it was sent.
 """
 
 import hashlib
@@ -59,7 +59,12 @@ class Server:
     @property
     def texts(self) -> list[str]:
         """All texts that were sent, in order."""
-        return [text for body in self.asked for text in body["input"]]
+        return [text for body in self.asked for text in body.get("input", ())]
+
+    @property
+    def chats(self) -> list[Body]:
+        """What was asked of the chat route, in order."""
+        return [body for body in self.asked if "messages" in body]
 
     @contextmanager
     def counting(self, body: Body) -> Iterator[int]:
@@ -124,7 +129,42 @@ def embeddings(state: Server, body: Body) -> dict[str, Any]:
     return {"object": "list", "data": rows[::-1], "model": body["model"], "usage": usage}
 
 
-ROUTES: dict[str, Callable[[Server, Body], dict[str, Any]]] = {"/v1/embeddings": embeddings}
+def advice(body: Body) -> dict[str, Any]:
+    """Advice from the facts in the first question of *body*: what was done, said in other words."""
+    facts = orjson.loads(body["messages"][1]["content"])
+    remedies = facts["remedies"]
+    error = facts.get("error")
+    where = facts.get("repository") or "any repository"
+    return {
+        "situation": f"When {error['type'] if error else facts['phase']} comes up in {where}.",
+        "strategy": " Otherwise, ".join(f"first {remedy}." for remedy in remedies),
+        "not_when": "Not without a need." if len(remedies) > 1 else "",
+    }
+
+
+def chat(state: Server, body: Body) -> dict[str, Any]:
+    """The chat route; the answer follows the form that was asked for."""
+    return said(body, orjson.dumps(advice(body)).decode())
+
+
+def said(body: Body, content: str | None) -> dict[str, Any]:
+    """A reply to *body* in which the model says *content*."""
+    sent = sum(count_tokens(message["content"]) for message in body["messages"])
+    answered = count_tokens(content or "")
+    message = {"role": "assistant", "content": content}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "model": body["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": sent, "completion_tokens": answered},
+    }
+
+
+ROUTES: dict[str, Callable[[Server, Body], dict[str, Any]]] = {
+    "/v1/embeddings": embeddings,
+    "/v1/chat/completions": chat,
+}
 
 
 def error(status: int, message: str, code: str | None = None, **headers: str) -> Reply:

@@ -1,39 +1,86 @@
 """``contextgraph consolidate``: bring up to date what many runs teach together."""
 
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
-from contextgraph.cli.options import AsJson, Store, Tenant, open_memory
+from contextgraph.cli.options import AsJson, MaxCost, Store, Summarizer, Tenant, open_memory
 from contextgraph.cli.output import complain, emit
 
+if TYPE_CHECKING:
+    from contextgraph.model import ConsolidationReport, WordingPlan
 
-def consolidate(as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
-    """Abstract methodologies from what was learned, merge, measure, clean up.
+
+def consolidate(
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print what a model would be sent and what it costs; send nothing."
+        ),
+    ] = False,
+    summarizer: Summarizer = None,
+    max_cost: MaxCost = None,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Abstract methodologies from what was learned, merge, measure, clean up, put into words.
 
     `learn` does so by itself; a second run right after changes nothing. Where another process is
-    at it already, this one says so and leaves it at that.
+    at it already, this one says so and leaves it at that. Where a language model is configured, it
+    words what the template worded; without its answer the template's words stand.
 
     \b
     With --json one object: "started", "reason", "trajectories", "changed", "seconds",
-    "steps" [{"name", "examined", "created", "updated", "removed"}].
+    "steps" [{"name", "examined", "created", "updated", "removed"}], "tokens", "cost" (US dollars),
+    "requests", "waiting" (methodologies to be worded later), "not_worded" (why).
+    With --dry-run: "editor", "prompts" [text], "tokens", "cost", "requests", about.
 
     \b
     Example:
       contextgraph consolidate --store team.db
+      contextgraph consolidate --summarizer openai/gpt-4.1-mini --dry-run
+      contextgraph consolidate --summarizer openai/gpt-4.1-mini --max-cost 0.50
     """
     from contextgraph.cli.progress import Progress
 
     with open_memory(store, tenant, read_only=True) as existing:
         existing.store.document_count()  # raises where there is no memory: none is created here
-    with open_memory(store, tenant) as memory, Progress(lambda: 1) as progress:
-        report = memory.consolidate(lambda done, total: progress.count(done))
+    with open_memory(store, tenant, summarizer=summarizer, max_cost=max_cost) as memory:
+        if dry_run:
+            _show_plan(memory.plan_wording(), as_json=as_json)
+            return
+        with Progress(lambda: 1) as progress:
+            report = memory.consolidate(lambda done, total: progress.count(done))
+    _show(report, as_json=as_json)
+
+
+def _show(report: "ConsolidationReport", *, as_json: bool) -> None:
     if as_json:
         from contextgraph.cli.records import consolidation_record
 
         emit(consolidation_record(report))
-    elif report.started:
-        from contextgraph.cli.tables import show_consolidation
-
-        show_consolidation(report)
-    else:
+        return
+    if not report.started:
         complain(report.reason)
-    raise typer.Exit(0)
+        return
+    from contextgraph.cli.tables import show_consolidation
+
+    show_consolidation(report)
+    if report.waiting:
+        complain(f"{report.waiting} methodologies wait to be worded: {report.not_worded}")
+
+
+def _show_plan(plan: "WordingPlan", *, as_json: bool) -> None:
+    if as_json:
+        from contextgraph.cli.records import usage_record
+
+        emit({"editor": plan.editor, "prompts": list(plan.prompts), **usage_record(plan.usage)})
+        return
+    if not plan.editor:
+        print("no language model is configured (CONTEXTGRAPH_SUMMARIZER): nothing would be sent")
+        return
+    for prompt in plan.prompts:
+        print(f"{prompt}\n")
+    print(f"{plan.editor}: {len(plan.prompts):,} methodologies to word")
+    print(f"about {plan.usage.tokens:,} tokens, ${plan.usage.cost:.4f}")

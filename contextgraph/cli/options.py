@@ -35,6 +35,15 @@ Embedder = Annotated[
         show_default="what the memory has",
     ),
 ]
+Summarizer = Annotated[
+    str | None,
+    typer.Option(
+        "--summarizer",
+        metavar="NAME",
+        help="template or openai/MODEL (or CONTEXTGRAPH_SUMMARIZER).",
+        show_default="template",
+    ),
+]
 MaxCost = Annotated[
     float | None,
     typer.Option(
@@ -62,11 +71,17 @@ def open_memory(
     *,
     read_only: bool = False,
     embedder: str | None = None,
+    summarizer: str | None = None,
     max_cost: float | None = None,
 ) -> "AgentMemory":
     """The memory that the options name; with *read_only* it must exist already."""
     from contextgraph.memory import AgentMemory
 
     return AgentMemory.open(
-        store or "", tenant=tenant, read_only=read_only, embedder=embedder, max_cost=max_cost
+        store or "",
+        tenant=tenant,
+        read_only=read_only,
+        embedder=embedder,
+        summarizer=summarizer,
+        max_cost=max_cost,
     )

@@ -19,6 +19,7 @@ from contextgraph.model import (
     SimilarCase,
     Suggestion,
     Trajectory,
+    Usage,
     Why,
 )
 from contextgraph.stats import MemoryStats
@@ -155,10 +156,7 @@ def stats_record(
         "transitions": {error: dict(nexts) for error, nexts in stats.transitions.items()},
         "common_mistakes": common,
         "failure_patterns": patterns,
-        "usage": {
-            space: {"requests": used.requests, "tokens": used.tokens, "cost": round(used.cost, 6)}
-            for space, used in stats.usage.items()
-        },
+        "usage": {model: usage_record(used) for model, used in stats.usage.items()},
         "plots": [str(file) for file in plots],
     }
 
@@ -181,7 +179,14 @@ def consolidation_record(report: ConsolidationReport) -> dict[str, Json]:
         "changed": report.changed,
         "steps": steps,
         "seconds": round(report.seconds, 3),
+        **usage_record(report.usage),
+        "waiting": report.waiting,
+        "not_worded": report.not_worded or None,
     }
+
+
+def usage_record(usage: Usage) -> dict[str, Json]:
+    return {"tokens": usage.tokens, "cost": round(usage.cost, 6), "requests": usage.requests}
 
 
 def explanation_record(found: Explanation) -> dict[str, Json]:

@@ -11,7 +11,6 @@ from contextgraph.cli.output import complain, emit
 if TYPE_CHECKING:
     from contextgraph.embedding import Reembedding, ReembeddingPlan
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import Json, Usage
 
 FAILED = 1
 
@@ -78,7 +77,16 @@ def _waiting(until: datetime) -> None:
 
 def _show_plan(plan: "ReembeddingPlan", *, as_json: bool) -> None:
     if as_json:
-        emit({"space": plan.space, "runs": plan.runs, "texts": plan.texts, **_used(plan.usage)})
+        from contextgraph.cli.records import usage_record
+
+        emit(
+            {
+                "space": plan.space,
+                "runs": plan.runs,
+                "texts": plan.texts,
+                **usage_record(plan.usage),
+            }
+        )
     else:
         print(f"{plan.space}: {plan.runs:,} runs to embed, {plan.texts:,} texts")
         print(f"at most about {plan.usage.tokens:,} tokens, ${plan.usage.cost:.4f}")
@@ -86,11 +94,9 @@ def _show_plan(plan: "ReembeddingPlan", *, as_json: bool) -> None:
 
 def _show_done(done: "Reembedding", *, as_json: bool) -> None:
     if as_json:
-        emit({"space": done.space.name, "runs": done.runs, **_used(done.usage)})
+        from contextgraph.cli.records import usage_record
+
+        emit({"space": done.space.name, "runs": done.runs, **usage_record(done.usage)})
     else:
         print(f"{done.space.name} answers now; {done.runs:,} runs embedded")
         print(f"{done.usage.tokens:,} tokens, ${done.usage.cost:.4f}")
-
-
-def _used(usage: "Usage") -> "dict[str, Json]":
-    return {"tokens": usage.tokens, "cost": round(usage.cost, 6), "requests": usage.requests}

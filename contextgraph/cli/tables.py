@@ -50,8 +50,8 @@ def show_stats(stats: MemoryStats, top: int) -> None:
         for space, used in stats.usage.items()
     ]
     if rows:
-        columns = ("space", "requests", "tokens", "cost")
-        _table(console, "What its vectors took, from this machine", columns, rows)
+        columns = ("model", "requests", "tokens", "cost")
+        _table(console, "What models took for it, from this machine", columns, rows)
 
 
 def show_mistakes(
@@ -89,6 +89,10 @@ def show_consolidation(report: ConsolidationReport) -> None:
         for step in report.steps
     ]
     _table(console, title, ("step", *CHANGES), rows)
+    if report.usage.requests:
+        used = report.usage
+        took = f"{used.requests:,} requests, {used.tokens:,} tokens, ${used.cost:.4f}"
+        console.print(Text(f"the language model took {took}"))
     if not report.changed:
         console.print(Text("nothing changed", style="dim"))
 

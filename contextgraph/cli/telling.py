@@ -50,7 +50,7 @@ def stats(
     "transitions" {type: {next type: probability}},
     "common_mistakes" [{"description", "count", "cleared"}] of the repository and situation,
     "failure_patterns" [{"condition", "what", "count", "prevented"}] of the repository,
-    "usage" {space: {"requests", "tokens", "cost"}} of models behind an API, from this machine,
+    "usage" {model: {"requests", "tokens", "cost"}} of models behind an API, from this machine,
     "plots" [file].
 
     \b

@@ -1,7 +1,7 @@
 """The first step and the third: what the history of an error teaches, and how well that does."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,8 +13,10 @@ from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.consolidation.practices import practices_of
 from contextgraph.consolidation.statistics import measured, practised
 from contextgraph.consolidation.tallies import Changes, Work, resolved_by
+from contextgraph.consolidation.wording import with_words_of
 from contextgraph.model import (
     ErrorHistory,
+    Group,
     Methodology,
     MethodologyGroup,
     MethodologyStatus,
@@ -24,6 +26,9 @@ from contextgraph.model import (
 )
 from contextgraph.ports import LearntStore, Summarizer
 from contextgraph.text import words
+
+Taught = tuple[Group, Methodology]
+"""What runs have in common, and the methodology that it makes."""
 
 _SAID = ("situation", "strategy", "made_by", "sources")
 
@@ -61,17 +66,40 @@ class Abstraction:
                 self._compare(self._practised(history), known, changes, work)
         return changes
 
+    def taught(self, error_ids: Sequence[str], repos: Sequence[str]) -> Iterator[Taught]:
+        """All that the histories of these errors and repositories teach, as it would be kept."""
+        for error_id in error_ids:
+            history = self.store.error_history(error_id, self.policy.window)
+            if history is not None:
+                known = self.store.methodologies_of_error(error_id)
+                yield from self._as_kept(self._taught_by(history), known)
+        for repo in repos:
+            past = self.store.repo_history(repo, self.policy.window)
+            if past is not None:
+                known = self.store.methodologies_of_repo(repo)
+                yield from self._as_kept(self._practised(past), known)
+
+    def _as_kept(
+        self, found: Iterable[Taught], before_it: Iterable[Methodology]
+    ) -> Iterator[Taught]:
+        known = {one.id: one for one in before_it}
+        for group, methodology in found:
+            yield group, self._kept(methodology, known.get(methodology.id))
+
+    def _kept(self, methodology: Methodology, before: Methodology | None) -> Methodology:
+        return self._with_tombstone(with_words_of(before, methodology), before)
+
     def _compare(
         self,
-        found: Sequence[Methodology],
+        found: Sequence[Taught],
         before_it: Sequence[Methodology],
         changes: Changes,
         work: Work,
     ) -> None:
         known = {one.id: one for one in before_it}
-        for methodology in found:
+        for _, methodology in found:
             before = known.pop(methodology.id, None)
-            now = self._with_tombstone(methodology, before)
+            now = self._kept(methodology, before)
             work.statistics.examined += 1
             if now == before:
                 continue
@@ -89,26 +117,24 @@ class Abstraction:
         changes.removed += gone
         work.abstract.removed += len(gone)
 
-    def _taught_by(self, history: ErrorHistory) -> list[Methodology]:
+    def _taught_by(self, history: ErrorHistory) -> list[Taught]:
         groups = groups_of(history, self.policy)
         ids = [_identity(group) for group in groups]
         credit = self.store.credit(ids)
-        found = [
-            measured(_methodology(group, self.summarizer.summarise(group)), group, credit)
-            for group in groups
-        ]
-        return sorted(found, key=lambda methodology: methodology.id)
+        found: list[Taught] = []
+        for group in groups:
+            said = self.summarizer.summarise(group)
+            found.append((group, measured(_methodology(group, said), group, credit)))
+        return sorted(found, key=_id_of)
 
-    def _practised(self, history: RepoHistory) -> list[Methodology]:
+    def _practised(self, history: RepoHistory) -> list[Taught]:
         groups = practices_of(history, self.policy, partial(self._rarity, history))
         credit = self.store.credit([_identity_of(group) for group in groups])
-        found = [
-            practised(
-                _methodology_of(group, self.summarizer.summarise_practice(group)), group, credit
-            )
-            for group in groups
-        ]
-        return sorted(found, key=lambda methodology: methodology.id)
+        found: list[Taught] = []
+        for group in groups:
+            said = self.summarizer.summarise_practice(group)
+            found.append((group, practised(_methodology_of(group, said), group, credit)))
+        return sorted(found, key=_id_of)
 
     def _rarity(self, history: RepoHistory, asked: Iterable[str]) -> Mapping[str, float]:
         """Word -> the share of the tasks of other repositories that have it."""
@@ -150,6 +176,10 @@ class Abstraction:
 def _is_given_up(methodology: Methodology) -> bool:
     """True for a tombstone that keeps a methodology from coming up again."""
     return methodology.status is MethodologyStatus.RETIRED and methodology.superseded_by is None
+
+
+def _id_of(taught: Taught) -> str:
+    return taught[1].id
 
 
 def _identity(group: MethodologyGroup) -> str:

@@ -12,18 +12,21 @@ from contextgraph.consolidation.cleaning import clean_up
 from contextgraph.consolidation.likeness import Likeness
 from contextgraph.consolidation.merging import merge
 from contextgraph.consolidation.policy import ConsolidationPolicy
+from contextgraph.consolidation.rewording import Reworded, Rewording
 from contextgraph.consolidation.tallies import Work
 from contextgraph.embedding import (
+    Tenure,
     calibrate,
     calibration_due,
     embed_methodologies,
     embed_missing,
     fit_due,
+    kept,
     refit,
 )
 from contextgraph.errors import EmbeddingError
-from contextgraph.model import ConsolidationReport, Unconsolidated
-from contextgraph.ports import EmbedderSource, GraphStore, Summarizer
+from contextgraph.model import NO_USAGE, ConsolidationReport, Unconsolidated, WordingPlan
+from contextgraph.ports import Editor, EmbedderSource, GraphStore, Summarizer
 
 # So many errors are written in one transaction: others who write wait no longer than for these.
 _BATCH = 32
@@ -50,12 +53,14 @@ class MemoryConsolidator:
         now: Callable[[], datetime],
         policy: ConsolidationPolicy,
         embedder: EmbedderSource = lambda: None,
+        editor: Editor | None = None,
     ) -> None:
         self._store = store
         self._now = now
         self._embedder = embedder
         self._likeness = Likeness(embedder)
         self._abstraction = Abstraction(store, summarizer, policy, self._likeness)
+        self._rewording = Rewording(store, self._abstraction, editor) if editor else None
         self.policy = policy
 
     def is_due(self) -> bool:
@@ -65,27 +70,49 @@ class MemoryConsolidator:
         """
         return self._store.learned_since_consolidation() >= self.policy.every
 
-    def consolidate(self, progress: Progress | None = None) -> ConsolidationReport:
+    def consolidate(
+        self, progress: Progress | None = None, *, hurried: bool = False
+    ) -> ConsolidationReport:
         """Bring the methodologies up to date; says so where another process is at it.
 
-        *progress* is told how many of how many errors are done. It can be interrupted: what was
-        written stands, and the next one goes on from there. Raises `StoreError` where the store
-        does not do its part.
+        *progress* is told how many of how many errors are done. *hurried*: do not wait long for a
+        language model. It can be interrupted: what was written stands, and the next one goes on
+        from there. Raises `StoreError` where the store does not do its part.
         """
         began, holder, now = time.perf_counter(), uuid4().hex, self._now()
         taken_until = self._store.take_lease(holder, now, now + self.policy.lease)
         if taken_until is not None:
             reason = f"another consolidation is at work, until {taken_until:%H:%M:%S} at most"
             return ConsolidationReport(False, reason, 0, (), time.perf_counter() - began)
-        try:
-            work = Work()
+        work = Work()
+        with kept(self._store, holder, self._now) as tenure:
             self._embed(work)
             self._work_through(work, progress or _tell_nobody)
+            said = self._word(work, tenure, hurried=hurried)
             self._embed_methodologies()
-        finally:
-            self._store.return_lease(holder)
-        seconds = time.perf_counter() - began
-        return ConsolidationReport(True, "", work.trajectories, work.reports(), seconds)
+        return ConsolidationReport(
+            started=True,
+            reason="",
+            trajectories=work.trajectories,
+            steps=work.reports(),
+            seconds=time.perf_counter() - began,
+            usage=said.usage,
+            waiting=said.waiting,
+            not_worded=said.reason,
+        )
+
+    def plan_wording(self) -> WordingPlan:
+        """What `consolidate` would ask a language model; nothing is sent or written."""
+        return self._rewording.plan() if self._rewording else WordingPlan("", (), NO_USAGE)
+
+    def _word(self, work: Work, tenure: Tenure, *, hurried: bool) -> Reworded:
+        if self._rewording is None:
+            return Reworded()
+        within = self.policy.wording if hurried else None
+        said = self._rewording.word(work.word, tenure, within)
+        if said.waiting:
+            _log.warning("%d methodologies wait to be worded: %s", said.waiting, said.reason)
+        return said
 
     def _work_through(self, work: Work, progress: Progress) -> None:
         todo = self._store.unconsolidated()

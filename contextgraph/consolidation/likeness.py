@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from contextgraph.embedding import is_fitted
 from contextgraph.errors import EmbeddingError
+from contextgraph.model import counted, first_remedy
 from contextgraph.ports import EmbedderSource
 from contextgraph.text import words
 from contextgraph.vectors import cosines
@@ -26,7 +27,8 @@ class Likeness:
         Of each the greater of Dice's coefficient and the cosine, of both the lesser: the same
         remedies in another order are other advice.
         """
-        return min(self._likeness(one, other), self._likeness(_first(one), _first(other)))
+        whole = self._likeness(counted(one), counted(other))
+        return min(whole, self._likeness(first_remedy(one), first_remedy(other)))
 
     def _likeness(self, one: str, other: str) -> float:
         return max(dice(said(one), said(other)), self._cosine(one, other))
@@ -42,11 +44,6 @@ class Likeness:
             return 0.0
         first, second = found.vectors
         return cosines(first, [second])[0] if first and second else 0.0
-
-
-def _first(strategy: str) -> str:
-    """The first remedy of a strategy that numbers them."""
-    return strategy.partition(" (2) ")[0].removeprefix("(1) ")
 
 
 @lru_cache(8192)

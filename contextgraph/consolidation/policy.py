@@ -19,6 +19,8 @@ class ConsolidationPolicy:
     What worked without an error needs runs that together weigh *practice_weight* (one that solved
     its task counts 1, any other 0.5), and more than *practice_share* of those that did such a
     thing. A name is rare that at most *rare* of the tasks of other repositories have.
+
+    After learning, a language model is asked for no longer than *wording*.
     """
 
     every: int = 16
@@ -38,3 +40,4 @@ class ConsolidationPolicy:
     practice_share: float = 0.5
     rare: float = 0.02
     lease: timedelta = timedelta(minutes=5)
+    wording: timedelta = timedelta(seconds=30)

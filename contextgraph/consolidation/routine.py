@@ -28,7 +28,7 @@ class Routine:
     def after_learning(self) -> ConsolidationReport | None:
         """Consolidate if it is time to; None where it is not, or where it failed."""
         self._learned += 1
-        return None if self._batches else self._run(self._consolidator.is_due)
+        return None if self._batches else self._run(self._consolidator.is_due, hurried=True)
 
     def after_rebuilding(self) -> ConsolidationReport | None:
         """Consolidate: with the old reading of a run goes what was abstracted from it."""
@@ -54,10 +54,14 @@ class Routine:
                 told(report)
 
     def _run(
-        self, is_due: Callable[[], bool], progress: Progress | None = None
+        self,
+        is_due: Callable[[], bool],
+        progress: Progress | None = None,
+        *,
+        hurried: bool = False,
     ) -> ConsolidationReport | None:
         try:
-            return self._consolidator.consolidate(progress) if is_due() else None
+            return self._consolidator.consolidate(progress, hurried=hurried) if is_due() else None
         except ContextGraphError as error:
             _log.warning("consolidation is put off, the runs are learned: %s", error)
             return None

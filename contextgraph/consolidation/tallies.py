@@ -30,6 +30,7 @@ class Work:
     merge: Tally = field(default_factory=Tally)
     statistics: Tally = field(default_factory=Tally)
     clean_up: Tally = field(default_factory=Tally)
+    word: Tally = field(default_factory=Tally)
 
     def reports(self) -> tuple[StepReport, ...]:
         """The steps in their order."""
@@ -39,6 +40,7 @@ class Work:
             self.merge.report("merge"),
             self.statistics.report("statistics"),
             self.clean_up.report("clean up"),
+            self.word.report("word"),
         )
 
 

@@ -12,6 +12,7 @@ from contextgraph.embedding.fitting import (
     refit,
 )
 from contextgraph.embedding.keeper import Reembedding, ReembeddingPlan, SpaceKeeper
+from contextgraph.embedding.lease import Tenure, kept
 from contextgraph.embedding.openai import Purse
 from contextgraph.embedding.runs import embed_runs, embedded
 from contextgraph.embedding.tfidf import TfidfModel, fit, is_fitted
@@ -23,6 +24,7 @@ __all__ = [
     "Reembedding",
     "ReembeddingPlan",
     "SpaceKeeper",
+    "Tenure",
     "TfidfModel",
     "VectorCache",
     "calibrate",
@@ -34,5 +36,6 @@ __all__ = [
     "fit",
     "fit_due",
     "is_fitted",
+    "kept",
     "refit",
 ]

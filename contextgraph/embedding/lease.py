@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ from contextgraph.errors import StoreError
 from contextgraph.ports import ConsolidationStore
 
 LEASE = timedelta(minutes=1)
-_RENEWED_AFTER = 20.0
+RENEWED_AFTER = 20.0
 _LOOKS_AFTER = 0.5
 
 
@@ -26,12 +27,44 @@ def alone(
     Waits for whoever has it, at most until the time that *waiting* is told: a process that was
     killed keeps it for a minute.
     """
-    holder, stop = uuid4().hex, threading.Event()
+    holder = uuid4().hex
     _take(store, holder, now, waiting)
-    renewing = threading.Thread(target=_renew, args=(store, holder, now, stop), daemon=True)
+    with kept(store, holder, now):
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """The lease of *holder*, for as long as nobody else has it."""
+
+    store: ConsolidationStore
+    holder: str
+    now: Callable[[], datetime]
+
+    def renew(self) -> None:
+        """Hold it for a minute more; raises `StoreError` where another process has taken over."""
+        now = self.now()
+        until = self.store.take_lease(self.holder, now, now + LEASE)
+        if until is not None:
+            raise StoreError(
+                "another process took over, since this one was not heard of for too long; "
+                f"it works until {until:%H:%M:%S} UTC at most"
+            )
+
+
+@contextmanager
+def kept(
+    store: ConsolidationStore,
+    holder: str,
+    now: Callable[[], datetime],
+    every: float = RENEWED_AFTER,
+) -> Iterator[Tenure]:
+    """Renew the lease of *holder* meanwhile, *every* so many seconds; return it at the end."""
+    tenure, stop = Tenure(store, holder, now), threading.Event()
+    renewing = threading.Thread(target=_renew, args=(tenure, stop, every), daemon=True)
     renewing.start()
     try:
-        yield
+        yield tenure
     finally:
         stop.set()
         renewing.join()
@@ -52,15 +85,10 @@ def _take(
         time.sleep(_LOOKS_AFTER)
 
 
-def _renew(
-    store: ConsolidationStore,
-    holder: str,
-    now: Callable[[], datetime],
-    stop: threading.Event,
-) -> None:
-    while not stop.wait(_RENEWED_AFTER):
+def _renew(tenure: Tenure, stop: threading.Event, every: float) -> None:
+    while not stop.wait(every):
         try:
-            store.take_lease(holder, now(), now() + LEASE)
+            tenure.renew()
         except StoreError:
-            # Whoever holds the store for so long will be told by the next write that matters.
+            # Whoever holds the store for so long, or took over, is met by what is written next.
             continue

@@ -1,6 +1,5 @@
 """Ways out of a loop that has an error: what cleared it."""
 
-import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -16,6 +15,7 @@ from contextgraph.model import (
     SignatureLevel,
     State,
     Why,
+    first_remedy,
 )
 from contextgraph.trace import in_general, is_repetition, signature_of
 
@@ -25,8 +25,6 @@ RUNS_EACH = 3
 REPOSITORIES = 2
 MANY_RUNS = 3
 _CANDIDATES = 64
-# The words before and after the first of several numbered remedies.
-_FIRST = re.compile(r"^\(1\) | \(2\) .*$", re.DOTALL)
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
 
@@ -47,7 +45,7 @@ def ways_past_error(
     found = adviser.retrieve(asked, SOLUTIONS, exclude_instances=exclude_instances)
     spans = _spans(signature, store, Scope(state.repo or None, exclude_instances))
     # What was abstracted from many runs is in general terms already: of it the most usual is said.
-    abstracted = [(_FIRST.sub("", one.strategy), one.why) for one in found.suggestions]
+    abstracted = [(first_remedy(one.strategy), one.why) for one in found.suggestions]
     concrete = [(one.description, one.why) for one in found.error_solutions]
     ways = list(_ways(abstracted, store, spans))
     ways += _bearing(_ways(concrete, store, spans), names_of(state.last_action, signature))

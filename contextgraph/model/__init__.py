@@ -54,6 +54,8 @@ from contextgraph.model.methodology import (
     StepReport,
     Summary,
     Unconsolidated,
+    counted,
+    first_remedy,
 )
 from contextgraph.model.practice import PastRun, PracticeGroup, RepoHistory
 from contextgraph.model.receipt import (
@@ -78,6 +80,7 @@ from contextgraph.model.trajectory import (
     repo_of,
 )
 from contextgraph.model.usage import NO_USAGE, Usage
+from contextgraph.model.wording import Group, Wording, WordingPlan, Words
 
 __all__ = [
     "NO_USAGE",
@@ -105,6 +108,7 @@ __all__ = [
     "FragmentCandidate",
     "FragmentOutcome",
     "FragmentType",
+    "Group",
     "HealthCheck",
     "Json",
     "LearnReceipt",
@@ -151,6 +155,11 @@ __all__ = [
     "Unconsolidated",
     "Usage",
     "Why",
+    "Wording",
+    "WordingPlan",
+    "Words",
+    "counted",
+    "first_remedy",
     "instance_id_in",
     "methodology_text",
     "repo_of",

@@ -7,6 +7,7 @@ from enum import StrEnum
 from contextgraph.model.error import ErrorPattern
 from contextgraph.model.fragment import Phase, Recovered
 from contextgraph.model.trajectory import Outcome, TaskType
+from contextgraph.model.usage import NO_USAGE, Usage
 
 
 class MethodologyStatus(StrEnum):
@@ -117,6 +118,16 @@ class Summary:
     made_by: str
 
 
+def counted(strategy: str) -> str:
+    """What of a strategy was counted: its first line. What follows are a model's words."""
+    return strategy.partition("\n")[0]
+
+
+def first_remedy(strategy: str) -> str:
+    """The first of the remedies that a strategy counts, and may number."""
+    return counted(strategy).partition(" (2) ")[0].removeprefix("(1) ")
+
+
 @dataclass(frozen=True, slots=True)
 class ResolvedBy:
     """An error pattern is resolved by a methodology.
@@ -204,13 +215,20 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationReport:
-    """What a consolidation did; *started* False: another one was at work, *reason* says so."""
+    """What a consolidation did; *started* False: another one was at work, *reason* says so.
+
+    *usage* is what a language model took, *waiting* how many methodologies wait for its words, and
+    *not_worded* says why.
+    """
 
     started: bool
     reason: str
     trajectories: int
     steps: tuple[StepReport, ...]
     seconds: float
+    usage: Usage = NO_USAGE
+    waiting: int = 0
+    not_worded: str = ""
 
     @property
     def changed(self) -> int:

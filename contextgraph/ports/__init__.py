@@ -15,6 +15,7 @@ from contextgraph.ports.consolidation import (
     MethodologyStore,
     Summarizer,
 )
+from contextgraph.ports.editing import Editor
 from contextgraph.ports.embedding import Embedder, EmbedderSource
 from contextgraph.ports.exposures import ExposureStore
 from contextgraph.ports.retrieval import RetrievalStore
@@ -26,6 +27,7 @@ from contextgraph.ports.upkeep import HealthStore, ProvenanceStore, SchemaStore
 __all__ = [
     "ArchiveStore",
     "ConsolidationStore",
+    "Editor",
     "Embedder",
     "EmbedderSource",
     "ExposureStore",

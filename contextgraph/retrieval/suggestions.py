@@ -13,6 +13,7 @@ from contextgraph.model import (
     SignatureLevel,
     Suggestion,
     Why,
+    first_remedy,
 )
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import ExposureStore, RetrievalStore
@@ -119,8 +120,7 @@ def _evidence(methodology: Methodology) -> float:
 
 def _advice(methodology: Methodology) -> str:
     """What makes two methodologies the same advice: the gist of their first remedy."""
-    first = methodology.strategy.partition(" (2) ")[0].removeprefix("(1) ")
-    return gist(first)
+    return gist(first_remedy(methodology.strategy))
 
 
 def _suggestion(hit: MethodologyHit, ranks: tuple[ChannelRank, ...], trusted: float) -> Suggestion:

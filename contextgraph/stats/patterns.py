@@ -12,6 +12,7 @@ from contextgraph.model import (
     RecoveryCandidate,
     Scope,
     SignatureLevel,
+    counted,
 )
 from contextgraph.stats.counting import CountingStore, told
 from contextgraph.trace import in_general
@@ -60,7 +61,8 @@ def _prevented(tally: ErrorTally, store: CountingStore, scope: Scope) -> str:
     error = tally.error
     asked = ErrorSignature(error.family, error.error_type, error.context, error.template)
     if abstracted := [one for one in _abstracted(asked, store, scope) if not one.keyword]:
-        return max(abstracted, key=lambda one: (one.repo is not None, one.support)).strategy
+        best = max(abstracted, key=lambda one: (one.repo is not None, one.support))
+        return counted(best.strategy)
     found = store.recoveries_for_error(asked, SignatureLevel.TEMPLATE, scope, _RECOVERIES)
     if not found:
         return f"nothing yet: none of {tally.runs} runs got over it"
