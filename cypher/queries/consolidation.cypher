@@ -39,21 +39,26 @@ RETURN DISTINCT e.id AS id
 
 // name: stale_errors
 MATCH (s:StaleError {tenant: $tenant})
-WHERE s.revision > $revision
+WHERE s.id IS NOT NULL AND s.revision > $revision
 RETURN s.id AS id
 
 // name: stale_repos
 MATCH (s:StaleRepo {tenant: $tenant})
-WHERE s.revision > $revision
+WHERE s.repo IS NOT NULL AND s.revision > $revision
 RETURN s.repo AS repo
 
 // name: mark_consolidated
 MATCH (m:Memory {tenant: $tenant})
 SET m.consolidated = $revision
 
-// name: remove_stale
-MATCH (s:StaleError|StaleRepo)
-WHERE s.tenant = $tenant AND s.revision <= $revision
+// name: remove_stale_errors
+MATCH (s:StaleError {tenant: $tenant})
+WHERE s.id IS NOT NULL AND s.revision <= $revision
+DELETE s
+
+// name: remove_stale_repos
+MATCH (s:StaleRepo {tenant: $tenant})
+WHERE s.repo IS NOT NULL AND s.revision <= $revision
 DELETE s
 
 // name: error_history
@@ -72,6 +77,7 @@ ORDER BY m.seen_at DESC, t.id
 // name: repo_history
 // The newest runs of a repository, with what they did that did not fail.
 MATCH (t:Trajectory {tenant: $tenant, repo: $repo})
+WHERE t.solved IS NOT NULL AND t.seen_at IS NOT NULL
 WITH t ORDER BY t.seen_at DESC, t.id LIMIT $runs
 RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
     .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory,

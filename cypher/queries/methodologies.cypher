@@ -71,6 +71,7 @@ ORDER BY m.id
 
 // name: methodology_ids
 MATCH (m:Methodology {tenant: $tenant})
+WHERE m.id IS NOT NULL
 RETURN m.id AS id ORDER BY id
 
 // name: resolved_by
@@ -83,6 +84,7 @@ ORDER BY error_id
 // name: shown_methodologies
 // Those of which it was reported whether they helped.
 MATCH (m:Methodology {tenant: $tenant})
+WHERE m.id IS NOT NULL
 MATCH (i:ShownItem {tenant: $tenant, id: m.id})
 WHERE EXISTS { (i)<-[:SHOWED]-(c:Context) WHERE c.helped IS NOT NULL }
 RETURN m.id AS id ORDER BY id
@@ -173,7 +175,7 @@ SET s.error_id = row.error_id, s.weight = row.weight
 // name: orphans
 // Methodologies that no fragment supports, tombstones excepted.
 MATCH (m:Methodology {tenant: $tenant})
-WHERE m.status <> 'retired' AND NOT EXISTS { (m)-[:DERIVED_FROM]->() }
+WHERE m.id IS NOT NULL AND m.status <> 'retired' AND NOT EXISTS { (m)-[:DERIVED_FROM]->() }
 RETURN m.id AS id
 
 // name: with_superseded

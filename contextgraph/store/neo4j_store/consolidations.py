@@ -67,7 +67,8 @@ def mark_consolidated(transaction: Transaction, revision: int) -> None:
     """Note that what changed up to *revision* is consolidated."""
     begin_change(transaction)
     transaction.rows("mark_consolidated", revision=revision)
-    transaction.rows("remove_stale", revision=revision)
+    transaction.rows("remove_stale_errors", revision=revision)
+    transaction.rows("remove_stale_repos", revision=revision)
 
 
 def error_history(transaction: Transaction, error_id: str, runs: int) -> ErrorHistory | None:
