@@ -54,7 +54,7 @@ ORDER BY runs DESC, e.id
 // name: common_errors_in_phase_everywhere
 // Errors that most runs met in one phase.
 MATCH (:Fragment)-[c:CAUSED_ERROR]->(e:ErrorPattern)
-WHERE c.tenant = $tenant AND c.phase = $phase
+WHERE c.tenant = $tenant AND c.repo IS NOT NULL AND c.phase = $phase
     AND ($as_of IS NULL OR c.seen_at <= $as_of)
     AND NOT c.instance_id IN $excluded
 WITH e, c.trajectory_id AS run, c.seen_at AS seen_at, sum(size(c.steps)) AS steps

@@ -1,0 +1,80 @@
+"""No query looks at all nodes or relations of a kind: each begins at an index."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from contextgraph.store.neo4j_store import Neo4jStore
+from contextgraph.store.neo4j_store.queries import queries
+from tests.made_bundles import made_bundle
+from tests.server import Neo4jServer
+
+SCANS = {
+    "AllNodesScan",
+    "NodeByLabelScan",
+    "UnionNodeByLabelsScan",
+    "IntersectionNodeByLabelsScan",
+    "AllRelationshipsScan",
+    "DirectedAllRelationshipsScan",
+    "UndirectedAllRelationshipsScan",
+    "DirectedRelationshipTypeScan",
+    "UndirectedRelationshipTypeScan",
+}
+LISTS = {
+    "ids",
+    "rows",
+    "repos",
+    "items",
+    "excluded",
+    "phases",
+    "task_types",
+    "names",
+    "vector",
+    "words",
+}
+NUMBERS = {"limit", "keep", "runs", "revision", "nearest", "most", "seconds", "share"}
+
+
+def operators(plan: dict[str, Any] | None) -> Iterator[str]:
+    assert plan is not None  # it was asked for
+    yield plan["operatorType"].split("@")[0]
+    for child in plan.get("children", ()):
+        yield from operators(child)
+
+
+def parameters(text: str) -> dict[str, object]:
+    names = set(re.findall(r"\$(\w+)", text))
+    lists: dict[str, object] = {name: [] for name in names & LISTS}
+    numbers = dict.fromkeys(names & NUMBERS, 1)
+    return {**dict.fromkeys(names, "x"), **lists, **numbers}
+
+
+@pytest.fixture(scope="module")
+def plans(neo4j_server: Neo4jServer) -> dict[str, set[str]]:
+    """The operators of each query about a memory."""
+    from neo4j import GraphDatabase
+
+    store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, "plans")
+    store.add_bundles([made_bundle(number) for number in range(9)])
+    store.close()
+    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
+        return {
+            name: set(
+                operators(
+                    driver.execute_query(
+                        f"EXPLAIN {text}",
+                        parameters(text),
+                        database_="neo4j",
+                    ).summary.plan
+                )
+            )
+            for name, text in queries().items()
+            if "$tenant" in text
+        }
+
+
+@pytest.mark.parametrize("name", [name for name, text in queries().items() if "$tenant" in text])
+def test_a_query_begins_at_an_index(name: str, plans: dict[str, set[str]]) -> None:
+    assert plans[name] & SCANS == set()
