@@ -192,11 +192,13 @@ def _configuration(memory: "AgentMemory") -> "dict[str, Json]":
     from dataclasses import asdict
 
     from contextgraph.cli.checkup import own_version
+    from contextgraph.config import load_settings
     from contextgraph.retrieval import CONSERVATIVE
     from contextgraph.retrieval.fuse import WEIGHTS
 
     return {
         "version": own_version(),
+        "embedder": load_settings().embedder or "tfidf",
         "channels": list(memory.retriever.channels),
         "weights": dict(WEIGHTS),
         "gate": asdict(CONSERVATIVE),
