@@ -17,7 +17,7 @@ def main() -> None:
     options = _options()
     with TemporaryDirectory(prefix="contextgraph-benchmark-") as folder:
         for row in _rows(options, Path(folder)):
-            print(json.dumps(row.record()) if options.json else _line(row), flush=True)
+            print(json.dumps(row.record()) if options.json else line(row), flush=True)
 
 
 def _rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
@@ -28,7 +28,8 @@ def _rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
     yield from asking.rows(found, sizes, folder, options.seed)
 
 
-def _line(row: Row) -> str:
+def line(row: Row) -> str:
+    """One line of the table."""
     ratio = f"{row.ratio:8.1f} x {row.floor}" if row.ratio is not None else ""
     budget = f"(budget {row.budget})" if row.budget else ""
     return f"{row.what:<62} {row.value:>10.2f} {row.unit:<9} {ratio} {budget}".rstrip()

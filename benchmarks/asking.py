@@ -27,9 +27,9 @@ def rows(
                 memory.store.add_bundles([bundle])
             memory.consolidate()
             floor = _lookup_floor(path)
-            scoped = _states(found, seed, "acme/shop0")
+            scoped = states_about(found, seed, "acme/shop0")
             yield from _measured(memory, scoped, f"query in scope, {size:,} fragments", floor, size)
-            unscoped = _states(found, seed, "")
+            unscoped = states_about(found, seed, "")
             yield from _measured(memory, unscoped, f"query unscoped, {size:,} fragments", floor, 0)
             memory.get_stats()  # loads the graph
             yield Row(f"process memory, {size:,} fragments", _resident(), "MB", budget="1,200 MB")
@@ -48,7 +48,8 @@ def _measured(
         yield Row(label, value * 1000, "ms", name, value / floor, budget)
 
 
-def _states(found: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]:
+def states_about(found: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]:
+    """States of *found*, half of them with an error, as if in *repo*."""
     states = [state for raw in found for state in states_of(raw)]
     telling = [state for state in states if state.current_error] or states
     chosen = Random(seed).choices(telling, k=ASKED // 2) + Random(seed).choices(

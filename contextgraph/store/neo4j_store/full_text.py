@@ -103,7 +103,7 @@ class WordCounts:
         return {row["word"]: row["count"] for row in found}
 
     def _size(self, transaction: Transaction) -> tuple[int, int]:
-        row = transaction.row("memory_size")
+        row = transaction.once("memory_size")
         return (row[self._name], row["removals"]) if row else (0, 0)
 
 

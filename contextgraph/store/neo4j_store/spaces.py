@@ -31,7 +31,7 @@ class Kept:
 
 def active(transaction: Transaction) -> Kept | None:
     """The space that answers."""
-    row = transaction.row("active_space")
+    row = transaction.once("active_space")
     return None if row is None else _kept(row["space"])
 
 

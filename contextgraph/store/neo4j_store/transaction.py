@@ -21,6 +21,7 @@ class Transaction:
         self._transaction = transaction
         self.tenant = tenant
         self.server = server
+        self._once: dict[str, Row | None] = {}
 
     def rows(self, name: str, /, **parameters: object) -> list[Row]:
         """All that the query of this name returns."""
@@ -31,6 +32,12 @@ class Transaction:
         """The first row of it, None where there is none."""
         found = self.rows(name, **parameters)
         return found[0] if found else None
+
+    def once(self, name: str, /) -> Row | None:
+        """The first row, asked once: of what this transaction does not change itself."""
+        if name not in self._once:
+            self._once[name] = self.row(name)
+        return self._once[name]
 
     def write(self, name: str, rows: Sequence[object], /, **parameters: object) -> None:
         """Run a query over *rows*, unless there are none."""
