@@ -22,18 +22,18 @@ SCANS = {
     "DirectedRelationshipTypeScan",
     "UndirectedRelationshipTypeScan",
 }
-LISTS = {
-    "ids",
-    "rows",
-    "repos",
-    "items",
-    "excluded",
-    "phases",
-    "task_types",
-    "names",
-    "vector",
-    "words",
+# A memory has one or two spaces.
+FEW = {
+    "spaces",
+    "space_model",
+    "put_space_model",
+    "retire_spaces",
+    "retired_spaces",
+    "remove_space",
 }
+# These count all of a memory: where to begin depends on how much there is of what.
+ALL = {"common_errors_in_phase_everywhere", "counts"}
+LISTS = {"ids", "rows", "repos", "items", "excluded", "phases", "task_types", "vector", "words"}
 NUMBERS = {"limit", "keep", "runs", "revision", "nearest", "most", "seconds", "share"}
 
 
@@ -56,9 +56,12 @@ def plans(neo4j_server: Neo4jServer) -> dict[str, set[str]]:
     """The operators of each query about a memory."""
     from neo4j import GraphDatabase
 
-    store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, "plans")
-    store.add_bundles([made_bundle(number) for number in range(9)])
-    store.close()
+    # Of a few nodes, looking at all of them costs less than an index.
+    for tenant in ("plans", "neighbour"):
+        store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, tenant)
+        for start in range(0, 128, 32):
+            store.add_bundles([made_bundle(start + number) for number in range(32)])
+        store.close()
     with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
         return {
             name: set(
@@ -75,6 +78,9 @@ def plans(neo4j_server: Neo4jServer) -> dict[str, set[str]]:
         }
 
 
-@pytest.mark.parametrize("name", [name for name, text in queries().items() if "$tenant" in text])
+@pytest.mark.parametrize(
+    "name",
+    [name for name, text in queries().items() if "$tenant" in text and name not in FEW | ALL],
+)
 def test_a_query_begins_at_an_index(name: str, plans: dict[str, set[str]]) -> None:
     assert plans[name] & SCANS == set()
