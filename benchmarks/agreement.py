@@ -77,8 +77,8 @@ def agreement(file: AgentMemory, server: AgentMemory, states: Sequence[State]) -
     ]
     vector_questions = list(_vector_questions(file, states))
     near = [_recall(question(file), question(server)) for question in vector_questions]
-    in_order = sum(question(file) == question(server) for question in vector_questions)
-    return Agreement(len(states), same, _mean(text), _mean(near), in_order / len(near))
+    in_order = [question(file) == question(server) for question in vector_questions]
+    return Agreement(len(states), same, _mean(text), _mean(near), _mean(in_order))
 
 
 Question = Callable[[AgentMemory], Sequence[str]]

@@ -16,11 +16,13 @@ def test_a_server_and_a_file_give_the_same_advice(
     user, password = neo4j_server.auth
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_USER", user)
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", password)
-    runs = list(read(EXAMPLES))[::4]
+    runs = list(read(EXAMPLES))[::2]
     with opened(":memory:") as file, opened(neo4j_server.uri, uuid4().hex) as server:
         learn(file, runs)
         learn(server, runs)
-        found = agreement(file, server, some_states(runs, 8, seed=1))
+        found = agreement(file, server, some_states(runs, 6, seed=1))
+
+        assert file.store.active_space() is not None
 
     assert found.same_answers == found.asked
     assert found.full_text_recall == found.vector_recall == found.same_order == 1.0
