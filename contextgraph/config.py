@@ -2,9 +2,10 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from contextgraph.errors import SettingsError
 
@@ -19,9 +20,28 @@ SPENT_FILE = Path("contextgraph") / "spent.db"
 OPENAI_EMBEDDER = "openai/text-embedding-3-small"
 
 # What ``contextgraph.toml`` may hold. A key is no such thing: it belongs into the environment.
-_TEXTS = ("store", "tenant", "embedder", "summarizer")
+_TEXTS = ("store", "tenant", "embedder", "summarizer", "configuration")
 _NUMBERS = ("embedding_price", "prompt_price", "answer_price", "max_cost")
 _OPENAI = {"embedding_api_key": "OPENAI_API_KEY", "api_url": "OPENAI_BASE_URL"}
+
+
+PLAIN = "default"  # the configuration that changes nothing, unless one is called so
+_CONFIGURATIONS = "configurations"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A named way to answer, for ablation; what is empty is as without it.
+
+    *channels* are those to ask, *weights* theirs in the fusion, *gate* the bounds that differ.
+    """
+
+    name: str = PLAIN
+    channels: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    gate: Mapping[str, float] = field(default_factory=dict)
+    embedder: str = ""
+    summarizer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +55,8 @@ class Settings:
     means the one whose space the memory has. *summarizer* is ``template`` or ``openai/MODEL``;
     empty means the template. *embedding_price*, *prompt_price* and *answer_price* are US dollars
     for a million tokens where they are not the known ones, *max_cost* how many dollars may be
-    spent on models before the memory is opened again.
+    spent on models before the memory is opened again. *configuration* is one of those in
+    ``contextgraph.toml``.
     """
 
     store: str = ""
@@ -49,6 +70,7 @@ class Settings:
     prompt_price: float | None = None
     answer_price: float | None = None
     max_cost: float | None = None
+    configuration: Configuration = Configuration()
 
     @property
     def is_remote(self) -> bool:
@@ -89,32 +111,90 @@ def load_settings(
 ) -> Settings:
     """The settings in force: *flags* that are not None, then environment, file, defaults.
 
-    Raises `SettingsError` for a file that cannot be parsed or holds an unknown key.
+    A *configuration* named by any of these goes before what environment and file say. Raises
+    `SettingsError` for a file that cannot be parsed or holds an unknown key.
     """
     environment = os.environ if environment is None else environment
-    settings = _from_file((folder or Path.cwd()) / SETTINGS_FILE)
-    settings = _with(settings, _from_environment(environment))
-    settings = replace(settings, auth=_auth(environment))
-    return _with(settings, {key: value for key, value in flags.items() if value is not None})
+    path = (folder or Path.cwd()) / SETTINGS_FILE
+    table, configurations = _from_file(path)
+    values = {**table, **_from_environment(environment)}
+    given = {key: value for key, value in flags.items() if value is not None}
+    name = str(given.pop("configuration", "") or values.pop("configuration", "") or PLAIN)
+    values.pop("configuration", None)
+    chosen = _named(name, configurations)
+    values |= {key: said for key in ("embedder", "summarizer") if (said := getattr(chosen, key))}
+    settings = _with(Settings(), {**values, **given})
+    return replace(settings, auth=_auth(environment), configuration=chosen)
 
 
-def _from_file(path: Path) -> Settings:
+def _named(name: str, configurations: Mapping[str, Configuration]) -> Configuration:
+    if name != PLAIN and name not in configurations:
+        known = ", ".join(sorted({PLAIN, *configurations}))
+        raise SettingsError(f"no configuration {name!r} in {SETTINGS_FILE}; known: {known}")
+    return configurations.get(name, Configuration())
+
+
+def _from_file(path: Path) -> tuple[dict[str, str | float], dict[str, Configuration]]:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return Settings()
+        return {}, {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path.name}: {error}") from error
-    unknown = sorted(set(table) - set(_TEXTS) - set(_NUMBERS))
-    if unknown:
-        known = ", ".join((*_TEXTS, *_NUMBERS))
-        raise SettingsError(f"{path.name}: unknown key {unknown[0]!r}; known: {known}")
+    _check_keys(path.name, table, (*_TEXTS, *_NUMBERS, _CONFIGURATIONS))
+    configurations = _table(f"{path.name}: {_CONFIGURATIONS}", table.pop(_CONFIGURATIONS, {}))
     for key, value in sorted(table.items()):
         if key in _TEXTS and not isinstance(value, str):
             raise SettingsError(f"{path.name}: {key} must be a string")
-        if key in _NUMBERS and (isinstance(value, bool) or not isinstance(value, int | float)):
+        if key in _NUMBERS and not _is_number(value):
             raise SettingsError(f"{path.name}: {key} must be a number")
-    return _with(Settings(), table)
+    return table, {name: _configuration(name, of) for name, of in configurations.items()}
+
+
+def _configuration(name: str, given: object) -> Configuration:
+    """The configuration that a table of the file describes."""
+    where = f"{SETTINGS_FILE}: {_CONFIGURATIONS}.{name}"
+    table = _table(where, given)
+    known = tuple(item.name for item in fields(Configuration) if item.name != "name")
+    _check_keys(where, table, known)
+    channels = table.get("channels", [])
+    if not isinstance(channels, list) or not all(isinstance(one, str) for one in channels):
+        raise SettingsError(f"{where}: channels must be a list of strings")
+    for key in ("embedder", "summarizer"):
+        if not isinstance(table.get(key, ""), str):
+            raise SettingsError(f"{where}: {key} must be a string")
+    return Configuration(
+        name=name,
+        channels=tuple(channels),
+        weights=_numbers(f"{where}: weights", table.get("weights", {})),
+        gate=_numbers(f"{where}: gate", table.get("gate", {})),
+        embedder=str(table.get("embedder", "")),
+        summarizer=str(table.get("summarizer", "")),
+    )
+
+
+def _numbers(where: str, given: object) -> dict[str, float]:
+    table = _table(where, given)
+    for key, value in table.items():
+        if not _is_number(value):
+            raise SettingsError(f"{where}: {key} must be a number")
+    return table
+
+
+def _table(where: str, given: object) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise SettingsError(f"{where} must be a table")
+    return given
+
+
+def _check_keys(where: str, table: Mapping[str, object], known: Sequence[str]) -> None:
+    unknown = sorted(set(table) - set(known))
+    if unknown:
+        raise SettingsError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(known)}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str | float]:

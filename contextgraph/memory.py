@@ -72,6 +72,7 @@ class AgentMemory:
         read_only: bool = False,
         embedder: str | None = None,
         summarizer: str | None = None,
+        configuration: str | None = None,
         max_cost: float | None = None,
     ) -> Self:
         """The memory at *address*: a file, ``:memory:``, or a ``neo4j://``/``bolt://`` address.
@@ -79,14 +80,15 @@ class AgentMemory:
         An empty address means what the environment and ``contextgraph.toml`` say. A file is
         created when something is first written, never with *read_only*. Without *auth* (user,
         password) that of the environment is used. *embedder* is described in docs/embedding.md,
-        *summarizer* in docs/llm.md; *max_cost* is how many US dollars may be spent on models
-        meanwhile.
+        *summarizer* in docs/llm.md, *configuration* in docs/evaluation.md; *max_cost* is how many
+        US dollars may be spent on models meanwhile.
         """
         settings = load_settings(
             store=address or None,
             tenant=tenant,
             embedder=embedder,
             summarizer=summarizer,
+            configuration=configuration,
             max_cost=max_cost,
         )
         if auth is not None:
@@ -108,6 +110,7 @@ class AgentMemory:
         self.stats = parts.stats
         self.consolidator = parts.consolidator
         self.spaces = parts.spaces
+        self.configuration = parts.configuration
         self._routine = Routine(parts.consolidator)
         self._now = parts.now
         # A memory that is only read keeps no note of what it showed.

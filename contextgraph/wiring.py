@@ -1,11 +1,11 @@
 """From settings to parts: the one place that names adapters."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import partial
 
-from contextgraph.config import Settings, bought_vectors, spent
+from contextgraph.config import PLAIN, Settings, bought_vectors, spent
 from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
 from contextgraph.embedding import (
     ActiveEmbedder,
@@ -20,12 +20,12 @@ from contextgraph.llm import Prices, RemoteEditor, TemplateSummarizer, chat_mode
 from contextgraph.loops import LoopDetector
 from contextgraph.ports import Editor, GraphStore
 from contextgraph.remote import HASTY, PATIENT, Budget, Endpoint, Ledger, Patience
-from contextgraph.retrieval import CHANNELS, MemoryRetriever
+from contextgraph.retrieval import CHANNELS, WEIGHTS, Channel, Gate, MemoryRetriever
 from contextgraph.stats import StatisticsEngine
 from contextgraph.writing import MemoryWriter
 
 # What leads out of a loop goes by its error, or else by the task.
-_OF_LOOPS = {name: CHANNELS[name] for name in ("error", "task")}
+_OF_LOOPS = ("error", "task")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Parts:
     spaces: SpaceKeeper
     now: Callable[[], datetime]
     read_only: bool = False
+    configuration: str = PLAIN
 
 
 def build(
@@ -54,6 +55,8 @@ def build(
     store = _store(settings, read_only=read_only)
     now = clock or _now
     ledger = Ledger(spent(), settings.address)
+    channels, weights, gate = _channels(settings), _weights(settings), _gate(settings)
+    of_loops = {name: channel for name, channel in channels.items() if name in _OF_LOOPS}
     endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
     budget = Budget(settings.max_cost)
     purse = Purse(VectorCache(bought_vectors()), ledger, budget)
@@ -63,8 +66,8 @@ def build(
     return Parts(
         store=store,
         writer=MemoryWriter(store, now, partial(embedded, source=learning)),
-        retriever=MemoryRetriever(store, embedder=asking),
-        loop_detector=LoopDetector(store, MemoryRetriever(store, _OF_LOOPS)),
+        retriever=MemoryRetriever(store, channels, gate, asking, weights),
+        loop_detector=LoopDetector(store, MemoryRetriever(store, of_loops, gate, weights=weights)),
         stats=StatisticsEngine(store, ledger.totals),
         consolidator=MemoryConsolidator(
             store,
@@ -77,7 +80,41 @@ def build(
         spaces=SpaceKeeper(store, catalogue, settings.embedder, asking, now),
         now=now,
         read_only=read_only,
+        configuration=settings.configuration.name,
     )
+
+
+def _channels(settings: Settings) -> Mapping[str, Channel]:
+    """The channels of the configuration, in its order."""
+    chosen = settings.configuration.channels or tuple(CHANNELS)
+    _check(settings, "channel", chosen, CHANNELS)
+    return {name: CHANNELS[name] for name in chosen}
+
+
+def _weights(settings: Settings) -> Mapping[str, float]:
+    given = settings.configuration.weights
+    _check(settings, "channel", given, WEIGHTS)
+    if small := [name for name, weight in given.items() if weight <= 0]:
+        raise SettingsError(
+            f"configuration {settings.configuration.name}: the weight of {small[0]} must be above "
+            "0; to do without it, leave it out of channels"
+        )
+    return {**WEIGHTS, **given}
+
+
+def _gate(settings: Settings) -> Gate:
+    given = settings.configuration.gate
+    _check(settings, "bound", given, [item.name for item in fields(Gate)])
+    return Gate(**given)  # type: ignore[arg-type]  # numbers, by names checked above
+
+
+def _check(settings: Settings, what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise SettingsError(
+            f"configuration {settings.configuration.name}: unknown {what} {unknown[0]!r}; "
+            f"known: {', '.join(known)}"
+        )
 
 
 def _editor(

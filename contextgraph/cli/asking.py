@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgraph.cli.options import AsJson, Store, Tenant, open_memory
+from contextgraph.cli.options import AsJson, Configuration, Store, Tenant, open_memory
 
 PHASES = "understanding|locating|reproducing|fixing|testing|submitting"
 
@@ -69,6 +69,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", min=1, help="At most so many items of a kind.")
     ] = 5,
+    configuration: Configuration = None,
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
@@ -103,6 +104,6 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     }
     asked = questions(source, batch, {name: value for name, value in flags.items() if value})
     guard = Guard(limit, tuple(exclude_instance or ()), as_of)
-    with open_memory(store, tenant, read_only=True) as memory:
+    with open_memory(store, tenant, read_only=True, configuration=configuration) as memory:
         answered = answer_all(memory, asked, guard, as_json=as_json)
     raise typer.Exit(exit_code(answered))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextgraph.cli.options import AsJson, Tenant, open_memory
+from contextgraph.cli.options import AsJson, Configuration, Tenant
 from contextgraph.cli.output import complain, emit
 from contextgraph.cli.replaying import IN_MEMORY, OwnStore
 
@@ -14,9 +14,9 @@ PARTLY_DONE = 3
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contextgraph.memory import AgentMemory
-    from contextgraph.model import Json, RawTrajectory
-    from contextgraph.replay import Evaluation, Moment, Report
+    from contextgraph.cli.trial import Trial
+    from contextgraph.model import Json
+    from contextgraph.replay import Contrast, Report
 
 
 def _option(flag: str, metavar: str, help_text: str) -> Any:
@@ -52,9 +52,14 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         _option("--related", "FOLDER", "Past tasks, new tasks, and which people linked."),
     ] = None,
     compare: Annotated[
-        tuple[Path, Path] | None,
-        _option("--compare", "FILE FILE", "Compare two reports written by --details."),
+        tuple[str, str] | None,
+        _option(
+            "--compare",
+            "A B",
+            "Compare two configurations on these runs; without runs, two files of --details.",
+        ),
     ] = None,
+    configuration: Configuration = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="For every draw.")] = 0,
     max_runs: Annotated[
         int | None, _option("--max-runs", "N", "Judge by at most so many runs, drawn by the seed.")
@@ -91,20 +96,38 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
       contextgraph evaluate --learn old/ --judge new/ --plot figures/
       contextgraph evaluate runs.jsonl.gz --online --min-runs 3 --max-runs 200
       contextgraph evaluate --compare before.json after.json
+      contextgraph evaluate runs.jsonl.gz --compare default no-semantic
     """
-    if compare:
-        _compare(*compare, seed, as_json=as_json)
+    given = paths or learn or judge or related
+    if compare and not given:
+        _compare_files(Path(compare[0]), Path(compare[1]), seed, as_json=as_json)
         return
-    given = _Given(paths, learn, judge)
-    taught, judging = given.parts(0.0 if online else share)
-    judging = _chosen(judging, min_runs, max_runs, seed)
-    if not judging and related is None:
+    if not given:
         raise typer.BadParameter("name runs to judge by, --related, or --compare")
-    linked = _related(related, seed) if related else ()
-    with open_memory(store or IN_MEMORY, tenant) as memory:
-        found = _evaluated(memory, None if online else taught, judging, seed) if judging else None
-        report = _report(memory, found, linked, seed)
-    _write(report, details, plot)
+    from contextgraph.cli.trial import Given, Trial, chosen
+
+    runs = Given(paths, learn, judge)
+    taught, judging = runs.parts(0.0 if online else share)
+    judging = chosen(judging, min_runs, max_runs, seed)
+    if not judging and related is None:
+        raise typer.BadParameter("none of these runs is to judge by")
+    trial = Trial(None if online else taught, judging, related, seed)
+    if compare:
+        if store or details or plot or configuration:
+            raise typer.BadParameter(
+                "--compare A B says which configurations; leave out --configuration, --store, "
+                "--details and --plot"
+            )
+        _compare_configurations(trial, *compare, as_json=as_json)
+    else:
+        report = trial.under(configuration, store or IN_MEMORY, tenant)
+        _write(report, details, plot)
+        _show(report, as_json=as_json)
+    if runs.failed:
+        raise typer.Exit(PARTLY_DONE)
+
+
+def _show(report: "Report", *, as_json: bool) -> None:
     if as_json:
         from contextgraph.replay import report_record
 
@@ -113,96 +136,6 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         from contextgraph.cli.judged import show_report
 
         show_report(report)
-    if given.failed:
-        raise typer.Exit(PARTLY_DONE)
-
-
-class _Given:
-    """The runs that the options name."""
-
-    def __init__(
-        self, paths: list[str] | None, learn: list[str] | None, judge: list[str] | None
-    ) -> None:
-        if paths and (learn or judge):
-            raise typer.BadParameter("give PATH, or --learn and --judge, not both")
-        self._paths, self._learn, self._judge = paths, learn, judge
-        self.failed = 0
-
-    def parts(self, share: float) -> "tuple[Sequence[RawTrajectory], Sequence[RawTrajectory]]":
-        """Those to learn, about *share* of what stands for both, and those to judge by."""
-        from contextgraph.replay import split
-
-        taught, judging = split(self._read(self._paths), share)
-        return [*taught, *self._read(self._learn)], [*judging, *self._read(self._judge)]
-
-    def _read(self, paths: list[str] | None) -> "list[RawTrajectory]":
-        from contextgraph.cli.intake import Intake
-
-        intake = Intake(paths or [])
-        found = list(intake) if paths else []
-        self.failed += intake.failed
-        return found
-
-
-def _chosen(
-    runs: "Sequence[RawTrajectory]", min_runs: int, max_runs: int | None, seed: int
-) -> "Sequence[RawTrajectory]":
-    from collections import Counter
-
-    from contextgraph.replay import sampled
-
-    sizes = Counter(raw.repo for raw in runs)
-    kept = [raw for raw in runs if sizes[raw.repo] >= min_runs]
-    return kept if max_runs is None else sampled(kept, max_runs, seed)
-
-
-def _evaluated(
-    memory: "AgentMemory",
-    taught: "Sequence[RawTrajectory] | None",
-    judging: "Sequence[RawTrajectory]",
-    seed: int,
-) -> "Evaluation":
-    from contextgraph.cli.progress import Progress
-
-    known = memory.get_stats().counts.nodes.get("Trajectory", 0)
-    if known:
-        raise typer.BadParameter(f"--store has {known} runs; an evaluation needs an empty memory")
-    progress = Progress(lambda: len(judging) * (2 if taught is None else 1) + len(taught or ()))
-    with progress:
-        if taught is None:
-            return memory.evaluate_online(judging, seed=seed, advance=lambda: progress.advance(1))
-        return memory.evaluate(taught, judging, seed=seed, advance=lambda: progress.advance(1))
-
-
-def _related(folder: Path, seed: int) -> "tuple[Moment, ...]":
-    """Judged in a memory of their own: past tasks would help or hinder the runs."""
-    with open_memory(IN_MEMORY, None) as memory:
-        return memory.evaluate_related(folder, seed=seed)
-
-
-def _report(
-    memory: "AgentMemory", found: "Evaluation | None", related: "tuple[Moment, ...]", seed: int
-) -> "Report":
-    from contextgraph.replay import report_of
-
-    return report_of(found, related, _configuration(memory), seed)
-
-
-def _configuration(memory: "AgentMemory") -> "dict[str, Json]":
-    from dataclasses import asdict
-
-    from contextgraph.cli.checkup import own_version
-    from contextgraph.config import load_settings
-    from contextgraph.retrieval import CONSERVATIVE
-    from contextgraph.retrieval.fuse import WEIGHTS
-
-    return {
-        "version": own_version(),
-        "embedder": load_settings().embedder or "tfidf",
-        "channels": list(memory.retriever.channels),
-        "weights": dict(WEIGHTS),
-        "gate": asdict(CONSERVATIVE),
-    }
 
 
 def _write(report: "Report", details: Path | None, plot: Path | None) -> None:
@@ -217,12 +150,34 @@ def _write(report: "Report", details: Path | None, plot: Path | None) -> None:
             complain(f"wrote {path}")
 
 
-def _compare(first: Path, second: Path, seed: int, *, as_json: bool) -> None:
-    from contextgraph.cli.judged import contrast_record, show_contrasts
+def _compare_files(first: Path, second: Path, seed: int, *, as_json: bool) -> None:
     from contextgraph.replay import compare, moments_in
 
     contrasts = compare(moments_in(first), moments_in(second), seed)
+    _show_contrasts(contrasts, first.name, second.name, {}, as_json=as_json)
+
+
+def _compare_configurations(trial: "Trial", first: str, second: str, *, as_json: bool) -> None:
+    from contextgraph.replay import compare
+
+    reports = {name: trial.under(name) for name in (first, second)}
+    contrasts = compare(reports[first].moments, reports[second].moments, trial.seed)
+    configs: dict[str, Json] = {name: dict(report.config) for name, report in reports.items()}
+    _show_contrasts(contrasts, first, second, configs, as_json=as_json)
+
+
+def _show_contrasts(
+    contrasts: "Sequence[Contrast]",
+    first: str,
+    second: str,
+    configs: "dict[str, Json]",
+    *,
+    as_json: bool,
+) -> None:
+    from contextgraph.cli.judged import contrast_record, show_contrasts
+
     if as_json:
-        emit({"contrasts": [contrast_record(one) for one in contrasts]})
+        records: list[Json] = [contrast_record(one) for one in contrasts]
+        emit({"contrasts": records, **({"configurations": configs} if configs else {})})
     else:
-        show_contrasts(contrasts, f"{second.name} against {first.name}, on the same moments")
+        show_contrasts(contrasts, f"{second} against {first}, on the same moments")

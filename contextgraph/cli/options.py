@@ -44,6 +44,15 @@ Summarizer = Annotated[
         show_default="template",
     ),
 ]
+Configuration = Annotated[
+    str | None,
+    typer.Option(
+        "--configuration",
+        metavar="NAME",
+        help="One of [configurations] in contextgraph.toml (or CONTEXTGRAPH_CONFIGURATION).",
+        show_default="default",
+    ),
+]
 MaxCost = Annotated[
     float | None,
     typer.Option(
@@ -72,6 +81,7 @@ def open_memory(
     read_only: bool = False,
     embedder: str | None = None,
     summarizer: str | None = None,
+    configuration: str | None = None,
     max_cost: float | None = None,
 ) -> "AgentMemory":
     """The memory that the options name; with *read_only* it must exist already."""
@@ -83,5 +93,6 @@ def open_memory(
         read_only=read_only,
         embedder=embedder,
         summarizer=summarizer,
+        configuration=configuration,
         max_cost=max_cost,
     )

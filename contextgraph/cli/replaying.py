@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import AsJson, Paths, Tenant, open_memory
+from contextgraph.cli.options import AsJson, Configuration, Paths, Tenant, open_memory
 from contextgraph.cli.output import complain, emit
 
 if TYPE_CHECKING:
@@ -28,7 +28,11 @@ OwnStore = Annotated[
 
 
 def replay(
-    paths: Paths, as_json: AsJson = False, store: OwnStore = None, tenant: Tenant = None
+    paths: Paths,
+    configuration: Configuration = None,
+    as_json: AsJson = False,
+    store: OwnStore = None,
+    tenant: Tenant = None,
 ) -> None:
     """Walk recorded runs in order: ask at each start and error, warn of loops, then learn.
 
@@ -53,7 +57,7 @@ def replay(
     intake = Intake(paths)
     runs = list(intake)
     progress = Progress(lambda: len(runs))
-    with open_memory(store or IN_MEMORY, tenant) as memory, progress:
+    with open_memory(store or IN_MEMORY, tenant, configuration=configuration) as memory, progress:
         walk = memory.replay(runs)
         try:
             _show_all(walk, runs, progress, as_json=as_json)

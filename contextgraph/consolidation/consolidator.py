@@ -62,6 +62,7 @@ class MemoryConsolidator:
         self._abstraction = Abstraction(store, summarizer, policy, self._likeness)
         self._rewording = Rewording(store, self._abstraction, editor) if editor else None
         self.policy = policy
+        self.editor = editor
 
     def is_due(self) -> bool:
         """True where as many trajectories were learned since the last time as make it due.

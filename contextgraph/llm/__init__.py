@@ -2,6 +2,6 @@
 
 from contextgraph.llm.chat_models import Prices, chat_model, model_in
 from contextgraph.llm.openai import RemoteEditor
-from contextgraph.llm.template import TemplateSummarizer
+from contextgraph.llm.template import MADE_BY, TemplateSummarizer
 
-__all__ = ["Prices", "RemoteEditor", "TemplateSummarizer", "chat_model", "model_in"]
+__all__ = ["MADE_BY", "Prices", "RemoteEditor", "TemplateSummarizer", "chat_model", "model_in"]

@@ -8,7 +8,7 @@ from contextgraph.retrieval.channels import (
     by_task,
 )
 from contextgraph.retrieval.findings import CaseHit, Channel, Findings, RecoveryHit
-from contextgraph.retrieval.fuse import fuse
+from contextgraph.retrieval.fuse import WEIGHTS, fuse
 from contextgraph.retrieval.gate import CONSERVATIVE, Gate
 from contextgraph.retrieval.query import Query, query_of
 from contextgraph.retrieval.render import MAX_TOKENS, render
@@ -19,6 +19,7 @@ __all__ = [
     "CHANNELS",
     "CONSERVATIVE",
     "MAX_TOKENS",
+    "WEIGHTS",
     "CaseHit",
     "Channel",
     "Findings",

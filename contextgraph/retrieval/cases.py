@@ -27,7 +27,12 @@ Rankings = Mapping[str, Sequence[CaseHit]]
 
 
 def cases_of(
-    query: Query, found: Rankings, gate: Gate, store: TrajectoryStore, limit: int
+    query: Query,
+    found: Rankings,
+    gate: Gate,
+    store: TrajectoryStore,
+    limit: int,
+    weights: Mapping[str, float],
 ) -> tuple[SimilarCase, ...]:
     """What the gate admits of *found* (by channel), best first, at most *limit*; one per run."""
     admitted = {
@@ -39,7 +44,8 @@ def cases_of(
             by_run.setdefault(hit.trajectory.id, []).append(hit)
     newest = max((hits[0].trajectory.seen_at for hits in by_run.values()), default=None)
     fused = fuse(
-        {name: [(h.trajectory.id, h.evidence) for h in hits] for name, hits in admitted.items()}
+        {name: [(h.trajectory.id, h.evidence) for h in hits] for name, hits in admitted.items()},
+        weights,
     )
     cases = [
         _case(query, by_run[run], score, ranks, newest) for run, (score, ranks) in fused.items()

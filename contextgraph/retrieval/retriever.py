@@ -10,6 +10,7 @@ from contextgraph.ports import EmbedderSource, GraphStore
 from contextgraph.retrieval.cases import cases_of
 from contextgraph.retrieval.channels import CHANNELS
 from contextgraph.retrieval.findings import Channel, Findings
+from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, Gate
 from contextgraph.retrieval.query import Query, no_embedder, query_of
 from contextgraph.retrieval.solutions import solutions_of
@@ -26,10 +27,12 @@ class MemoryRetriever:
         channels: Mapping[str, Channel] = CHANNELS,
         gate: Gate = CONSERVATIVE,
         embedder: EmbedderSource = no_embedder,
+        weights: Mapping[str, float] = WEIGHTS,
     ) -> None:
         self._store = store
         self.channels = channels
-        self._gate = gate
+        self.gate = gate
+        self.weights = weights
         self._embedder = embedder
 
     def retrieve(
@@ -61,10 +64,12 @@ class MemoryRetriever:
         abstracted = {name: findings.methodologies for name, findings in found.items()}
         return MemoryContext(
             id=f"ctx_{uuid4().hex[:16]}",
-            suggestions=suggestions_of(abstracted, self._gate, self._store, limit),
-            error_solutions=solutions_of(query, recoveries, self._gate, self._store, limit),
-            similar_cases=cases_of(query, cases, self._gate, self._store, limit),
-            warnings=warnings_for(query, self._store, self._gate, limit),
+            suggestions=suggestions_of(abstracted, self.gate, self._store, limit),
+            error_solutions=solutions_of(
+                query, recoveries, self.gate, self._store, limit, self.weights
+            ),
+            similar_cases=cases_of(query, cases, self.gate, self._store, limit, self.weights),
+            warnings=warnings_for(query, self._store, self.gate, limit),
             degraded=degraded,
             error=query.signature,
         )
@@ -90,8 +95,8 @@ class MemoryRetriever:
         return self._by("semantic", state, limit)
 
     def _by(self, channel: str, state: State, limit: int) -> MemoryContext:
-        alone = {channel: self.channels[channel]}
-        retriever = MemoryRetriever(self._store, alone, self._gate, self._embedder)
+        alone = {channel: self.channels.get(channel, CHANNELS[channel])}
+        retriever = MemoryRetriever(self._store, alone, self.gate, self._embedder, self.weights)
         return retriever.retrieve(state, limit)
 
     def _ask(self, query: Query) -> tuple[dict[str, Findings], tuple[str, ...]]:

@@ -46,7 +46,12 @@ class _Told:
 
 
 def solutions_of(
-    query: Query, found: Rankings, gate: Gate, store: SolutionStore, limit: int
+    query: Query,
+    found: Rankings,
+    gate: Gate,
+    store: SolutionStore,
+    limit: int,
+    weights: Mapping[str, float],
 ) -> tuple[ErrorSolution, ...]:
     """What the gate admits of *found* (by channel), best first, at most *limit*.
 
@@ -62,7 +67,8 @@ def solutions_of(
         groups.setdefault(advice, []).append(hit)
     admitted = {advice: hits for advice, hits in groups.items() if _admits(gate, query, hits)}
     newest = max((_seen_at(hit) for hits in admitted.values() for hit in hits), default=None)
-    fused = fuse({name: _one_of_each(hits, admitted) for name, hits in ranked.items()})
+    rankings = {name: _one_of_each(hits, admitted) for name, hits in ranked.items()}
+    fused = fuse(rankings, weights)
     told = [
         _told(admitted[advice], score, ranks, newest) for advice, (score, ranks) in fused.items()
     ]

@@ -135,6 +135,60 @@ def test_two_reports_with_details_are_compared(tmp_path: Path) -> None:
     assert "clearance@1" in contextgraph("evaluate", "--compare", before, after).out
 
 
+@pytest.fixture
+def mute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A configuration that answers nothing about errors."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "contextgraph.toml").write_text(
+        '[configurations.mute]\nchannels = ["task"]\nweights = {task = 0.3}\n'
+    )
+
+
+@pytest.mark.usefixtures("mute")
+def test_two_configurations_are_compared_on_the_same_runs(tmp_path: Path) -> None:
+    old = write_runs(tmp_path / "old.jsonl", [recovering_run(1)])
+    new = write_runs(tmp_path / "new.jsonl", [recovering_run(2)])
+    asked = ("evaluate", "--learn", old, "--judge", new, "--compare", "mute", "default")
+
+    (result,) = contextgraph(*asked, "--json").records
+
+    clearance = result["contrasts"][0]
+    assert (clearance["measure"], clearance["first"], clearance["second"]) == ("clearance@1", 0, 1)
+    mute, plain = result["configurations"]["mute"], result["configurations"]["default"]
+    assert (mute["channels"], mute["weights"]) == (["task"], {"task": 0.3})
+    assert mute["data"] == plain["data"]
+    assert "default against mute" in contextgraph(*asked).out
+    assert contextgraph(*asked, "--details", tmp_path / "x.json").code == 2
+
+
+@pytest.mark.usefixtures("mute")
+def test_a_report_says_which_configuration_it_is_of(tmp_path: Path) -> None:
+    new = write_runs(tmp_path / "new.jsonl", [recovering_run(2)])
+    of = ("--configuration", "mute", "--json")
+
+    config = contextgraph("evaluate", "--judge", new, *of).records[0]["config"]
+
+    assert (config["configuration"], config["channels"]) == ("mute", ["task"])
+    assert (config["embedder"], config["summarizer"]) == (None, "template/1")
+    assert config["gate"]["recovery"] == 0.5
+    replayed = contextgraph("replay", new, *of).records
+    assert all(not one["items"].get("error_solutions") for one in replayed[:-1])
+    contextgraph("learn", new, "--store", tmp_path / "memory.db")
+    error = (
+        "query",
+        "--repo",
+        "acme/shop",
+        "--error",
+        NO_MODULE,
+        "--store",
+        tmp_path / "memory.db",
+    )
+    assert contextgraph(*error, "--json").records[0]["error_solutions"]
+    assert not contextgraph(*error, *of).records[0]["error_solutions"]
+    unknown = contextgraph("evaluate", "--judge", new, "--configuration", "loud")
+    assert (unknown.code, "known: default, mute" in unknown.err) == (1, True)
+
+
 def test_people_get_a_table_of_figures(tmp_path: Path) -> None:
     new = write_runs(tmp_path / "new.jsonl", [recovering_run(2)])
 

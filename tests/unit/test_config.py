@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from contextgraph.config import Settings, load_settings
+from contextgraph import AgentMemory, State
+from contextgraph.config import Configuration, Settings, load_settings
 from contextgraph.errors import SettingsError
+from contextgraph.retrieval import fuse
+from contextgraph.wiring import build
+from tests.builders import NO_MODULE, recovering_run
 
 
 def test_without_anything_the_memory_is_in_the_users_data_directory(tmp_path):
@@ -31,6 +35,15 @@ def test_each_source_overrides_the_one_below_it(tmp_path):
         ('max_cost = "much"', "max_cost must be a number"),
         ("max_cost = true", "max_cost must be a number"),
         ('embedding_api_key = "sk-x"', "unknown key 'embedding_api_key'"),
+        ("configurations = 3", "configurations must be a table"),
+        ("[configurations]\na = 3", r"configurations\.a must be a table"),
+        (
+            "[configurations.a]\nchanels = []",
+            r"\.a: unknown key 'chanels'; known: channels, weights",
+        ),
+        ('[configurations.a]\nchannels = "error"', "channels must be a list of strings"),
+        ("[configurations.a]\nembedder = 3", "embedder must be a string"),
+        ('[configurations.a]\nweights = {error = "much"}', r"\.a: weights: error must be a number"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named_with_its_reason(tmp_path, content, reason):
@@ -50,6 +63,70 @@ def test_the_embedder_is_chosen_like_everything_else(tmp_path):
     assert (settings.embedder, settings.embedding_price, settings.max_cost) == ("local", 2, 0.5)
     assert (settings.embedding_api_key, settings.api_url) == ("sk-x", "http://localhost:1/v1")
     assert load_settings(environment, tmp_path, embedder="tfidf").embedder == "tfidf"
+
+
+def test_a_configuration_is_chosen_by_name_and_goes_before_the_file(tmp_path):
+    (tmp_path / "contextgraph.toml").write_text(
+        'embedder = "tfidf"\nconfiguration = "lean"\n'
+        '[configurations.lean]\nchannels = ["error"]\nembedder = "local"\n'
+        "[configurations.eager]\ngate = {recovery = 0.1}\n"
+    )
+    lean = load_settings({}, tmp_path)
+    assert (lean.configuration.name, lean.configuration.channels) == ("lean", ("error",))
+    assert lean.embedder == "local"
+    assert load_settings({}, tmp_path, embedder="openai/x@2").embedder == "openai/x@2"
+    chosen = {"CONTEXTGRAPH_CONFIGURATION": "eager"}
+    assert load_settings(chosen, tmp_path).configuration.gate == {"recovery": 0.1}
+    assert load_settings(chosen, tmp_path, configuration="lean").configuration.name == "lean"
+    plain = load_settings(chosen, tmp_path, configuration="default")
+    assert (plain.configuration, plain.embedder) == (Configuration(), "tfidf")
+
+
+def test_a_configuration_that_is_not_there_is_an_error_that_names_the_others(tmp_path):
+    (tmp_path / "contextgraph.toml").write_text("[configurations.lean]\n[configurations.eager]\n")
+    with pytest.raises(SettingsError, match=r"'bold' in contextgraph.toml; known: default, eager"):
+        load_settings({}, tmp_path, configuration="bold")
+
+
+@pytest.mark.parametrize(
+    ("configuration", "reason"),
+    [
+        (
+            Configuration("a", channels=("errors",)),
+            "a: unknown channel 'errors'; known: error, task",
+        ),
+        (Configuration("a", weights={"errors": 1.0}), "unknown channel 'errors'; known: error"),
+        (Configuration("a", weights={"error": 0.0}), "the weight of error must be above 0"),
+        (Configuration("a", gate={"recoveries": 1.0}), "unknown bound 'recoveries'; known: recov"),
+    ],
+)
+def test_a_configuration_that_no_memory_can_have_is_refused(configuration, reason):
+    with pytest.raises(SettingsError, match=reason):
+        build(Settings(":memory:", configuration=configuration))
+
+
+def test_a_memory_answers_as_it_is_configured():
+    def answer(**given):
+        settings = Settings(":memory:", configuration=Configuration("a", **given))
+        with AgentMemory.of(build(settings)) as memory:
+            memory.learn(recovering_run())
+            return memory.query(State(repo="acme/shop", current_error=NO_MODULE))
+
+    (plain,) = answer().error_solutions
+    assert {found.channel for found in plain.why.channels} == {"error", "lexical"}
+    (alone,) = answer(channels=("lexical",)).error_solutions
+    assert {found.channel for found in alone.why.channels} == {"lexical"}
+    assert not answer(gate={"recovery": 1.1}).error_solutions
+
+
+def test_weights_decide_which_channel_is_heard_first():
+    def order(weights):
+        rankings = {"error": [("a", 1.0), ("b", 1.0)], "lexical": [("b", 1.0)]}
+        fused = fuse(rankings, weights)
+        return sorted(fused, key=lambda key: -fused[key][0])
+
+    assert order({"error": 1.0, "lexical": 1.0}) == ["b", "a"]
+    assert order({"error": 1.0, "lexical": 0.0001}) == ["a", "b"]
 
 
 def test_a_number_in_the_environment_that_is_none_is_named(tmp_path):
