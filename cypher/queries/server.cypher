@@ -30,3 +30,14 @@ CALL () {
     RETURN count(f) AS fragments
 }
 RETURN runs + fragments AS count
+
+// name: vector_indexes
+// For how many dimensions, and for which likeness, each of them was made.
+SHOW VECTOR INDEXES YIELD name, options
+RETURN name, options.indexConfig['vector.dimensions'] AS dimensions,
+    toUpper(options.indexConfig['vector.similarity_function']) AS similarity
+
+// name: vector_properties
+// Where nodes of this database hold vectors: those of all tenants share its indexes.
+MATCH (s:Space)
+RETURN DISTINCT s.property AS property ORDER BY property

@@ -10,6 +10,7 @@ import pytest
 from neo4j import Driver, GraphDatabase
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
+from contextgraph.model import Space
 from contextgraph.store.neo4j_store import Neo4jStore, migrations
 from contextgraph.store.neo4j_store.queries import cypher_folder
 from tests.made_bundles import made_bundle
@@ -142,6 +143,32 @@ def test_a_step_that_was_broken_off_is_applied_again(store: Neo4jStore, driver: 
     store.add_bundles([made_bundle(1)])
 
     assert len(names(driver, "INDEXES")) == len(first.statements) + 1  # and that of the records
+
+
+@pytest.mark.parametrize("dimensions", [None, 3])
+def test_vector_indexes_that_do_not_fit_are_refused_and_made_anew(
+    store: Neo4jStore, neo4j: Neo4jServer, driver: Driver, dimensions: int | None
+) -> None:
+    store.prepare_space(Space("made/by-hand@4", 1), None)
+    store.switch_space("made/by-hand@4")
+    index = "fragment_embedding_4_1"
+    driver.execute_query(f"DROP INDEX {index}")
+    if dimensions is not None:
+        driver.execute_query(
+            f"CREATE VECTOR INDEX {index} FOR (n:Fragment) ON (n.embedding_4_1) "
+            "OPTIONS {indexConfig: {`vector.dimensions`: $dimensions}}",
+            dimensions=dimensions,
+        )
+    later = Neo4jStore(neo4j.uri, neo4j.auth)
+
+    with pytest.raises(SchemaError, match=f"lacks vector index {index}; run contextgraph migrate"):
+        later.trajectory_ids()
+    assert not {check.name: check.ok for check in later.health()}["schema version"]
+    assert later.migrate() == [f"vector index {index}"]
+
+    assert later.pending_migrations() == []
+    assert later.trajectory_ids() == []
+    later.close()
 
 
 MIGRATE = """

@@ -18,6 +18,8 @@ WITHOUT_TENANT = {
     "record_migration",
     "server",
     "unique_migrations",
+    "vector_indexes",
+    "vector_properties",
 }
 
 

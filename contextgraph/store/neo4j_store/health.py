@@ -70,7 +70,8 @@ _LOOKS: dict[str, Callable[[Connection], HealthCheck]] = {
     "sizes": _sizes,
 }
 _REMEDIES = {
-    "reachable": "check the address, that the server runs, the user and the password",
+    "reachable": "see docs/neo4j.md; user and password are read from CONTEXTGRAPH_NEO4J_USER and "
+    "CONTEXTGRAPH_NEO4J_PASSWORD",
     "schema version": "run contextgraph migrate",
     "integrity": "drop indexes that failed and run contextgraph migrate; restore lost nodes from a "
     "backup, or learn the runs again",

@@ -35,10 +35,14 @@ INDEXES_WITHIN = 3600  # seconds: an index over a large memory takes its time
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step: its *name* (``V0001__memory``) and its statements."""
+    """One step: its *name* (``V0001__memory``) and its statements.
+
+    One that is not to be taken *once* mends what may break again, and is not recorded.
+    """
 
     name: str
     statements: tuple[str, ...]
+    once: bool = True
 
     @property
     def checksum(self) -> str:
@@ -107,7 +111,8 @@ def apply(driver: "Driver", database: str, step: Migration) -> None:
         run_schema(driver, database, statement)
     run = partial(driver.execute_query, database_=database)
     run(query("await_indexes"), seconds=INDEXES_WITHIN)
-    run(query("record_migration"), name=step.name, checksum=step.checksum)
+    if step.once:
+        run(query("record_migration"), name=step.name, checksum=step.checksum)
 
 
 def run_schema(driver: "Driver", database: str, statement: str) -> None:

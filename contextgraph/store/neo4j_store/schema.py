@@ -13,6 +13,7 @@ from contextgraph.store.neo4j_store.migrations import (
     missing_of,
 )
 from contextgraph.store.neo4j_store.queries import query
+from contextgraph.store.neo4j_store.vector_index import mending
 
 if TYPE_CHECKING:
     from neo4j import Driver
@@ -68,8 +69,12 @@ def server_of(driver: "Driver", database: str) -> Server:
 
 
 def pending(driver: "Driver", database: str) -> tuple[Migration, ...]:
-    """The steps that *database* lacks; raises `SchemaError` where they do not fit its record."""
-    return missing_of(migrations(), applied_to(driver, database))
+    """What *database* lacks: steps, else indexes that were dropped or do not fit their vectors.
+
+    Raises `SchemaError` where the steps do not fit its record.
+    """
+    missing = missing_of(migrations(), applied_to(driver, database))
+    return missing or mending(driver, database)
 
 
 def _version(text: str) -> tuple[int, int]:
