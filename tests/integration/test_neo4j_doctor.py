@@ -1,0 +1,62 @@
+"""`contextgraph doctor` on a Neo4j server: what is ill is said in one sentence, with a remedy."""
+
+import socket
+
+import pytest
+from neo4j import GraphDatabase
+
+from contextgraph.cli.checkup import check_up
+from contextgraph.model import HealthCheck
+from tests.server import Neo4jServer
+
+OF_THE_STORE = ("reachable", "schema version", "integrity", "writable", "sizes")
+
+
+@pytest.fixture
+def credentials(neo4j: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    user, password = neo4j.auth
+    monkeypatch.setenv("CONTEXTGRAPH_NEO4J_USER", user)
+    monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", password)
+
+
+def ill(address: str) -> list[HealthCheck]:
+    return [check for check in check_up(address, None).checks if not check.ok]
+
+
+@pytest.mark.usefixtures("credentials")
+def test_a_memory_that_is_well_tells_version_and_edition(neo4j: Neo4jServer) -> None:
+    found = {check.name: check for check in check_up(neo4j.uri, None).checks}
+    assert all(found[name].ok for name in OF_THE_STORE)
+    assert found["reachable"].detail.startswith(f"{neo4j.uri}: Neo4j ")
+    assert found["reachable"].detail.endswith("community")
+
+
+@pytest.mark.usefixtures("credentials")
+def test_a_wrong_database_is_named(neo4j: Neo4jServer) -> None:
+    (check,) = ill(f"{neo4j.uri}/memories")
+    assert check.name == "reachable"
+    assert "has no such database" in check.detail
+    assert "memories" in check.detail
+
+
+def test_a_wrong_password_is_told_from_a_server_that_is_away(
+    neo4j: Neo4jServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", "guessed")
+    (refused,) = ill(neo4j.uri)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        (away,) = ill(f"bolt://127.0.0.1:{unused.getsockname()[1]}")
+
+    assert "refuses the user or the password" in refused.detail
+    assert "cannot be reached" in away.detail
+    assert "CONTEXTGRAPH_NEO4J_PASSWORD" in refused.remedy
+
+
+@pytest.mark.usefixtures("credentials")
+def test_a_database_of_others_is_left_alone(neo4j: Neo4jServer) -> None:
+    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+        driver.execute_query("CREATE (:Customer {name: 'Ada'})")
+    found = ill(neo4j.uri)
+    assert any("holds data, but no memory" in check.detail for check in found)
+    assert all("contextgraph migrate" in check.remedy + check.detail for check in found)
