@@ -126,7 +126,7 @@ class AgentMemory:
         """
         self._note_exposures()
         receipt = self.writer.write(raw)
-        self._routine.after_learning()
+        self._routine.after_learning(receipt.status)
         return receipt
 
     def learn_many(self, raws: Iterable[RawTrajectory]) -> Generator[LearnReceipt]:
@@ -150,7 +150,7 @@ class AgentMemory:
             yield from map(self.learn, raws)
             return
         for receipt in receipts:
-            self._routine.after_learning()
+            self._routine.after_learning(receipt.status)
             yield receipt
 
     def batch(

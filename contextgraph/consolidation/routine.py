@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from contextgraph.consolidation.consolidator import MemoryConsolidator, Progress
 from contextgraph.errors import ContextGraphError
-from contextgraph.model import ConsolidationReport
+from contextgraph.model import ConsolidationReport, LearnStatus
 
 _log = logging.getLogger(__name__)
 
@@ -25,9 +25,9 @@ class Routine:
         self._batches = 0
         self._learned = 0
 
-    def after_learning(self) -> ConsolidationReport | None:
+    def after_learning(self, status: LearnStatus) -> ConsolidationReport | None:
         """Consolidate if it is time to; None where it is not, or where it failed."""
-        self._learned += 1
+        self._learned += status is not LearnStatus.UNCHANGED
         return None if self._batches else self._run(self._consolidator.is_due, hurried=True)
 
     def after_rebuilding(self) -> ConsolidationReport | None:
