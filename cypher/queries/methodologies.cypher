@@ -4,10 +4,10 @@
 // Those that resolve an error, those of the repository first, then by support.
 MATCH (e:ErrorPattern {tenant: $tenant, fingerprint: $fingerprint})-[:RESOLVED_BY]->(m:Methodology)
 WHERE m.status <> 'retired' AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $repo)
-    AND NOT EXISTS {
+    AND (($as_of IS NULL AND $excluded = []) OR NOT EXISTS {
         (m)-[:DERIVED_FROM]->(f:Fragment)
         WHERE f.seen_at > $as_of OR f.instance_id IN $excluded
-    }
+    })
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
@@ -20,10 +20,10 @@ ORDER BY m.repo IS NULL, m.support DESC, m.id
 MATCH (m:Methodology {tenant: $tenant, error_id: ''})
 WHERE m.status <> 'retired' AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $repo)
     AND ($task_type IS NULL OR m.task_type IS NULL OR m.task_type = $task_type)
-    AND NOT EXISTS {
+    AND (($as_of IS NULL AND $excluded = []) OR NOT EXISTS {
         (m)-[:DERIVED_FROM]->(f:Fragment)
         WHERE f.seen_at > $as_of OR f.instance_id IN $excluded
-    }
+    })
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,

@@ -142,10 +142,10 @@ CALL db.create.setNodeVectorProperty(m, $property, row.vector)
 MATCH (m:Methodology {tenant: $tenant})
 WHERE m.id IS NOT NULL AND m.status <> 'retired' AND m[$property] IS NOT NULL
     AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $repo)
-    AND NOT EXISTS {
+    AND (($as_of IS NULL AND $excluded = []) OR NOT EXISTS {
         (m)-[:DERIVED_FROM]->(f:Fragment)
         WHERE f.seen_at > $as_of OR f.instance_id IN $excluded
-    }
+    })
 WITH m, round(2 * vector.similarity.cosine(m[$property], $vector) - 1, 4) AS cosine
 ORDER BY cosine DESC, m.id LIMIT $limit
 RETURN m[$property] AS vector,
