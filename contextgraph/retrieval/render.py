@@ -59,7 +59,9 @@ def _suggestion(suggestion: Suggestion) -> str:
     trust = f"confidence {suggestion.confidence:.2f}" if proven else "on probation"
     where = "this repository" if suggestion.scope is ScopeLevel.REPO else "any repository"
     marks = [trust, where, f"{suggestion.why.support} runs"]
-    return f"{suggestion.situation}: {suggestion.strategy} [{', '.join(marks)}]"
+    counted, *words = suggestion.strategy.split("\n")
+    head = f"{suggestion.situation}: {counted} [{', '.join(marks)}]"
+    return "\n".join([head, *(f"   {line}" for line in words)])
 
 
 def _warning(warning: FailureWarning) -> str:

@@ -13,7 +13,7 @@ print(len(queries()), len(migrations()))
 """
 
 
-def test_a_wheel_holds_the_cypher(tmp_path: Path) -> None:
+def test_a_wheel_holds_the_cypher_and_the_prompts(tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     installed = tmp_path / "installed"
     offline = ["--no-deps", "--no-build-isolation", "--no-index"]
@@ -30,6 +30,10 @@ def test_a_wheel_holds_the_cypher(tmp_path: Path) -> None:
         path.relative_to(installed / "contextgraph") for path in Path(said[0]).rglob("*.*")
     }
     assert in_the_wheel == in_the_clone
+    prompts = Path("contextgraph", "llm", "prompts")
+    names = {path.name for path in (ROOT / prompts).iterdir()}
+    assert names == {path.name for path in (installed / prompts).iterdir()}
+    assert names
 
 
 def told(cwd: Path) -> list[str]:

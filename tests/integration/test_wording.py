@@ -14,7 +14,7 @@ from contextgraph.errors import SettingsError, StoreError
 from contextgraph.model import ConsolidationReport, Methodology
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, run
-from tests.model_server import KEY, Handler, Reply, Server, error, said, serving
+from tests.model_server import KEY, MODEL as EMBEDDER, Handler, Reply, Server, error, said, serving
 
 MODEL = "openai/gpt-test"
 TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
@@ -77,7 +77,9 @@ def test_a_model_words_what_was_counted(server: Server, store: Path) -> None:
     assert (report.usage.requests, report.waiting) == (1, 0)
     with AgentMemory.open(str(store)) as memory:
         context = memory.query(State(repo="acme/shop", current_error=NO_MODULE))
-        assert "How: first run" in memory.render(context)
+        shown = memory.render(context).splitlines()
+        at = shown.index("   How: first run `pip install <the missing module>` first.")
+        assert shown[at - 1].endswith("4 runs]")
         assert memory.get_stats().usage == {MODEL: report.usage}
 
 
@@ -178,6 +180,22 @@ def test_a_cap_leaves_words_for_later(server: Server, store: Path) -> None:
     assert report.waiting == 1
     assert "pass the cap" in report.not_worded
     assert not server.asked
+
+
+def test_embeddings_and_words_are_paid_from_one_purse(
+    server: Server, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_PROMPT_PRICE", "1")
+    monkeypatch.setenv("CONTEXTGRAPH_ANSWER_PRICE", "1")
+    monkeypatch.setenv("CONTEXTGRAPH_EMBEDDING_PRICE", "1")
+    cap = 0.003  # one answer may cost 0.0027, the vectors cost 0.0008
+    with AgentMemory.open(str(store), summarizer=MODEL, embedder=EMBEDDER, max_cost=cap) as memory:
+        spent = memory.reembed().usage.cost
+        report = memory.consolidate()
+    assert report.waiting == 1
+    assert f"${spent:.4f} spent" in report.not_worded
+    with AgentMemory.open(str(store), summarizer=MODEL, max_cost=cap) as memory:
+        assert memory.consolidate().waiting == 0
 
 
 def test_learning_does_not_fail_with_the_model(
