@@ -24,6 +24,9 @@ from contextgraph.retrieval import CHANNELS, WEIGHTS, Channel, Gate, MemoryRetri
 from contextgraph.stats import StatisticsEngine
 from contextgraph.writing import MemoryWriter
 
+_SERVERS = ("neo4j", "bolt")
+_ADDRESSES = "a file, :memory:, neo4j://HOST:PORT or bolt://HOST:PORT"
+
 # What leads out of a loop goes by its error, or else by the task.
 _OF_LOOPS = ("error", "task")
 
@@ -142,12 +145,19 @@ def _embedder(
 
 def _store(settings: Settings, *, read_only: bool) -> GraphStore:
     if settings.is_remote:
+        _check_scheme(settings.address)
         from contextgraph.store.neo4j_store import Neo4jStore
 
         return Neo4jStore(settings.address, settings.auth, settings.tenant, read_only)
     from contextgraph.store.networkx_store import NetworkxStore
 
     return NetworkxStore(settings.address, tenant=settings.tenant, read_only=read_only)
+
+
+def _check_scheme(address: str) -> None:
+    scheme = address.partition("://")[0]
+    if scheme.partition("+")[0] not in _SERVERS:
+        raise SettingsError(f"{address}: no store is known as {scheme}://; write {_ADDRESSES}")
 
 
 def _now() -> datetime:
