@@ -195,7 +195,8 @@ def _learn(memory: "AgentMemory", read: "_Read", done: _Done) -> None:
 def _remark(memory: "AgentMemory", done: _Done) -> None:
     """Say what came of consolidation, and what a user would not expect of the vectors."""
     for report in done.reports:
-        complain(_told(report))
+        if report.changed or not report.started:
+            complain(_told(report))
     waiting = memory.spaces.waiting() if done.reason else 0
     if waiting:
         complain(

@@ -49,28 +49,27 @@ def learned_record(raw: RawTrajectory, receipt: LearnReceipt) -> dict[str, Json]
 
 def spooled_record(raw: RawTrajectory, reason: StoreUnavailableError) -> dict[str, Json]:
     """A run that is not learned yet, and waits for the store."""
-    return {
-        "source": raw.source,
-        "instance_id": raw.instance_id,
-        "trajectory_id": None,
-        "status": "failed",
-        "fragments": 0,
-        "error_patterns": 0,
-        "to_embed": 0,
-        "error": f"waits in the spool: {reason}",
-    }
+    return _not_learned(raw.source, raw.instance_id, f"waits in the spool: {reason}")
 
 
 def failed_record(failure: ReadError) -> dict[str, Json]:
+    return _not_learned(failure.source, None, str(failure))
+
+
+def _not_learned(source: str | None, instance_id: str | None, error: str) -> dict[str, Json]:
+    """The keys of a run that was learned, so that programs read every line alike."""
     return {
-        "source": failure.source,
-        "instance_id": None,
+        "source": source,
+        "instance_id": instance_id,
         "trajectory_id": None,
         "status": "failed",
         "fragments": 0,
         "error_patterns": 0,
         "to_embed": 0,
-        "error": str(failure),
+        "not_embedded": None,
+        "tokens": 0,
+        "cost": 0.0,
+        "error": error,
     }
 
 

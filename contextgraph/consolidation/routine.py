@@ -47,8 +47,9 @@ class Routine:
         finally:
             self._batches -= 1
         # Not after an error: whoever interrupts does not want to wait.
-        if not self._batches:
-            many = self._learned - before >= self._consolidator.policy.every
+        learned = self._learned - before
+        if learned and not self._batches:
+            many = learned >= self._consolidator.policy.every
             report = self._run(lambda: many or self._consolidator.is_due(), progress)
             if told is not None and report is not None:
                 told(report)

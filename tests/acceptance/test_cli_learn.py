@@ -187,3 +187,36 @@ def test_an_interrupt_stops_cleanly_and_says_what_is_stored(tmp_path: Path, stor
     assert process.returncode == 130
     assert f"interrupted; {stored} trajectories are stored".encode() in err
     assert stats["counts"]["outcomes"]["unknown"] == stored
+
+
+def test_the_line_of_a_run_that_could_not_be_read_has_the_keys_of_the_others(
+    tmp_path: Path, store: Path
+) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1)], b"{broken")
+
+    learned, failed, _summary = contextgraph("learn", runs, "--store", store, "--json").records
+
+    assert failed["status"] == "failed"
+    assert list(failed) == list(learned)
+
+
+def test_where_nothing_was_read_nothing_is_said_of_consolidation(
+    tmp_path: Path, store: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "no-memory"
+    folder.touch()
+
+    result = contextgraph("learn", tmp_path / "nothing", "--store", folder / "memory.db")
+
+    assert result.code in {1, 4}
+    assert "consolidation" not in result.err + caplog.text
+
+
+def test_an_address_of_no_store_is_named_with_those_there_are(tmp_path: Path) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1)])
+
+    result = contextgraph("learn", runs, "--store", "http://localhost:7474")
+
+    assert result.code == 1
+    assert "no store is known as http://" in result.err
+    assert "bolt://HOST:PORT" in result.err
