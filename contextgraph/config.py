@@ -148,6 +148,8 @@ def _from_file(path: Path) -> tuple[dict[str, str | float], dict[str, Configurat
             raise SettingsError(f"{path.name}: {key} must be a string")
         if key in _NUMBERS and not _is_number(value):
             raise SettingsError(f"{path.name}: {key} must be a number")
+        if key in _NUMBERS and not value >= 0:
+            raise SettingsError(f"{path.name}: {key} must not be negative")
     return table, {name: _configuration(name, of) for name, of in configurations.items()}
 
 
@@ -208,9 +210,12 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str | float]:
 
 def _number(name: str, value: str) -> float:
     try:
-        return float(value)
+        number = float(value)
     except ValueError as error:
         raise SettingsError(f"{name}: {value!r} is no number") from error
+    if not number >= 0:
+        raise SettingsError(f"{name}: {value!r} must not be negative")
+    return number
 
 
 def _auth(environment: Mapping[str, str]) -> tuple[str, str] | None:

@@ -33,6 +33,8 @@ def test_each_source_overrides_the_one_below_it(tmp_path):
         ("store = 3", "store must be a string"),
         ("store =", "contextgraph.toml"),
         ('max_cost = "much"', "max_cost must be a number"),
+        ("max_cost = -1", "max_cost must not be negative"),
+        ("max_cost = nan", "max_cost must not be negative"),
         ("max_cost = true", "max_cost must be a number"),
         ('embedding_api_key = "sk-x"', "unknown key 'embedding_api_key'"),
         ("configurations = 3", "configurations must be a table"),
