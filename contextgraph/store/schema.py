@@ -219,7 +219,7 @@ def refuse_to_migrate(connection: Connection, name: str) -> None:
         raise MemoryNotFoundError(f"no memory at {name}; learn something first")
     raise SchemaError(
         f"{name} has schema {schema_version(connection)}, older than {VERSION}; "
-        "open it once for writing"
+        "`contextgraph migrate` brings it up to date"
     )
 
 

@@ -115,7 +115,7 @@ def test_a_file_of_an_earlier_version_is_brought_up_to_date(
     later = (*schema.MIGRATIONS, ("CREATE TABLE later (key INTEGER PRIMARY KEY)",))
     monkeypatch.setattr(schema, "MIGRATIONS", later)
     monkeypatch.setattr(schema, "VERSION", len(later))
-    with pytest.raises(SchemaError, match="open it once for writing"):
+    with pytest.raises(SchemaError, match="contextgraph migrate"):
         NetworkxStore(str(learned), read_only=True).counts()
     store = NetworkxStore(str(learned))
     assert store.document_count() == 1
