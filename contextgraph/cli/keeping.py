@@ -1,6 +1,7 @@
 """``contextgraph rebuild``, ``migrate`` and ``forget``: what becomes of what is stored."""
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -78,10 +79,11 @@ def migrate(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Bring the schema of a memory up to date, for after an update of this program.
+    """Bring the schema of a memory up to date.
 
-    A memory on a server is refused until this is done; a file is also brought up to date when it
-    is next written. Where there is no memory yet, an empty one is made.
+    For after an update of this program. A memory on a server is refused until this is done; a file
+    is also brought up to date when it is next written. Where there is no memory yet, an empty one
+    is made.
 
     \b
     With --json one object: "migrations" [names, in order], "dry_run".
@@ -126,7 +128,8 @@ def forget(
     with open_memory(store, tenant, read_only=True) as memory:
         found = [run for run in _trajectories(memory) if everything or _is_among(run, *chosen)]
     if not found:
-        complain("no such trajectory in the memory")
+        named = ", ".join(chain.from_iterable(chosen))
+        complain(f"no trajectory of {named} in the memory" if named else "the memory has no run")
         raise typer.Exit(1)
     if not yes:
         _ask(found)

@@ -70,7 +70,7 @@ def test_forgetting_what_is_not_there_is_a_failure(store: Path) -> None:
     result = forget(store, "--instance", "nobody__nothing-1", "--yes")
 
     assert result.code == 1
-    assert "no such trajectory" in result.err
+    assert "no trajectory of nobody__nothing-1" in result.err
 
 
 def test_forgetting_without_saying_what_is_wrong_usage(store: Path) -> None:
