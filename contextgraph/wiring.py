@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import partial
+from urllib.parse import urlsplit
 
 from contextgraph.config import PLAIN, Settings, bought_vectors, spent
 from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
@@ -145,7 +146,7 @@ def _embedder(
 
 def _store(settings: Settings, *, read_only: bool) -> GraphStore:
     if settings.is_remote:
-        _check_scheme(settings.address)
+        _check_address(settings.address)
         from contextgraph.store.neo4j_store import Neo4jStore
 
         return Neo4jStore(settings.address, settings.auth, settings.tenant, read_only)
@@ -154,10 +155,20 @@ def _store(settings: Settings, *, read_only: bool) -> GraphStore:
     return NetworkxStore(settings.address, tenant=settings.tenant, read_only=read_only)
 
 
-def _check_scheme(address: str) -> None:
-    scheme = address.partition("://")[0]
-    if scheme.partition("+")[0] not in _SERVERS:
-        raise SettingsError(f"{address}: no store is known as {scheme}://; write {_ADDRESSES}")
+def _check_address(address: str) -> None:
+    """Raise `SettingsError` where no server can be meant, before a driver makes guesses."""
+    parts = urlsplit(address)
+    if "@" in parts.netloc:  # not said again: it may end with a password
+        raise SettingsError(
+            "the address of the store holds a user; set CONTEXTGRAPH_NEO4J_USER and "
+            "CONTEXTGRAPH_NEO4J_PASSWORD instead"
+        )
+    if parts.scheme.partition("+")[0] not in _SERVERS:
+        raise SettingsError(f"{address}: no store is known as {parts.scheme}://; write {_ADDRESSES}")
+    try:
+        _ = parts.port
+    except ValueError as error:
+        raise SettingsError(f"{address}: its port is no number below 65536") from error
 
 
 def _now() -> datetime:

@@ -32,10 +32,11 @@ def export(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Write a memory to a file: runs with what was read from them, methodologies, credit, vectors.
+    """Write a memory to a file.
 
-    The file has one JSON object a line, and is there whole in the end or as it was before. It
-    holds the masked runs themselves: guard it like the memory.
+    Runs with what was read from them, methodologies, credit, vectors. The file has one JSON object
+    a line, and is there whole in the end or as it was before. It holds the masked runs themselves:
+    guard it like the memory.
 
     \b
     Example:
@@ -72,10 +73,11 @@ def import_(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Read a file that `export` wrote into a memory, beside what it holds.
+    """Read a file that `export` wrote into a memory.
 
-    The whole file is checked first: where a line is damaged nothing is imported. What is known
-    already stays as it is, so the same command goes on where it was interrupted.
+    What the memory holds stays. The whole file is checked first: where a line is damaged nothing is
+    imported. What is known already stays as it is, so the same command goes on where it was
+    interrupted.
 
     \b
     Example:

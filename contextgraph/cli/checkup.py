@@ -11,7 +11,7 @@ from contextgraph.config import load_settings
 from contextgraph.model import HealthCheck, Json
 
 DISTRIBUTION = "contextgraph-memory"
-LIBRARIES = ("networkx", "numpy", "orjson", "rich", "typer", "zstandard")
+LIBRARIES = "neo4j networkx numpy orjson rich scikit-learn typer zstandard".split()
 EXTRAS = {"local": "onnxruntime", "openai": "openai", "parquet": "pyarrow", "plot": "matplotlib"}
 OLDEST_PYTHON = (3, 11)
 

@@ -24,11 +24,12 @@ def consolidate(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Abstract methodologies from what was learned, merge, measure, clean up, put into words.
+    """Abstract methodologies from what many runs did.
 
-    `learn` does so by itself; a second run right after changes nothing. Where another process is
-    at it already, this one says so and leaves it at that. Where a language model is configured, it
-    words what the template worded; without its answer the template's words stand.
+    Then merges, measures, cleans up and puts them into words. `learn` does so by itself; a second
+    run right after changes nothing. Where another process is at it already, this one says so and
+    leaves it at that. Where a language model is configured, it words what the template worded;
+    without its answer the template's words stand.
 
     \b
     With --json one object: "started", "reason", "trajectories", "changed", "seconds",

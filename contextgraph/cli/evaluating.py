@@ -9,6 +9,7 @@ from contextgraph.cli.options import AsJson, Configuration, Tenant
 from contextgraph.cli.output import complain, emit
 from contextgraph.cli.replaying import IN_MEMORY, OwnStore
 
+FAILED = 1
 PARTLY_DONE = 3
 
 if TYPE_CHECKING:
@@ -78,11 +79,12 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     store: OwnStore = None,
     tenant: Tenant = None,
 ) -> None:
-    """Judge what a memory says by recorded runs, beside baselines, with 95 % intervals.
+    """Judge what a memory says by recorded runs.
 
-    Learns one part of the runs and judges by the other (--split, or --learn and --judge), or goes
-    through them in order (--online). The judged run, its instance and later runs are not seen.
-    Fills a memory that is forgotten at the end; one named by --store must be empty.
+    Beside baselines, with 95 % intervals. Learns one part of the runs and judges by the other
+    (--split, or --learn and --judge), or goes through them in order (--online). The judged run, its
+    instance and later runs are not seen. Fills a memory that is forgotten at the end; one named by
+    --store must be empty.
 
     \b
     With --json one object: "config", "measures" {measure: {method: {"value", "low", "high",
@@ -109,6 +111,8 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     runs = Given(paths, learn, judge)
     taught, judging = runs.parts(0.0 if online else share)
     judging = chosen(judging, min_runs, max_runs, seed)
+    if runs.failed and not (taught or judging):
+        raise typer.Exit(FAILED)  # each was reported
     if not judging and related is None:
         raise typer.BadParameter("none of these runs is to judge by")
     trial = Trial(None if online else taught, judging, related, seed)
@@ -139,12 +143,18 @@ def _show(report: "Report", *, as_json: bool) -> None:
 
 
 def _write(report: "Report", details: Path | None, plot: Path | None) -> None:
+    from contextgraph.errors import SettingsError
     from contextgraph.replay import draw, report_record
 
     if details:
         import orjson
 
-        details.write_bytes(orjson.dumps(report_record(report, with_moments=True)))
+        content = orjson.dumps(report_record(report, with_moments=True))
+        try:
+            details.write_bytes(content)
+        except OSError as error:
+            reason = error.strerror or error
+            raise SettingsError(f"{details} cannot be written: {reason}") from error
     if plot:
         for path in draw(report, plot):
             complain(f"wrote {path}")

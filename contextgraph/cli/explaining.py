@@ -24,7 +24,7 @@ def explain(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show where something that the memory said comes from: sources, runs, counts.
+    """Show where something that the memory said comes from.
 
     \b
     With --json one object: "id", "label", "name", "facts" {…}, "relations"

@@ -31,7 +31,7 @@ def inspect(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how runs are read: steps, phases, errors, fragments, loops, recoveries.
+    """Show how runs are read: phases, errors, loops, recoveries.
 
     Learns nothing and needs no memory.
 

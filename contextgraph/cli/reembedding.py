@@ -26,7 +26,7 @@ def reembed(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Embed all runs anew by the embedder configured, then search by it.
+    """Embed all runs anew by the embedder configured.
 
     Until all is done queries are answered as before, then at once by the new vectors. What is
     interrupted goes on where it was; what was bought of an API is not bought again. Where nothing

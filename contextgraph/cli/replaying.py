@@ -34,12 +34,12 @@ def replay(
     store: OwnStore = None,
     tenant: Tenant = None,
 ) -> None:
-    """Walk recorded runs in order: ask at each start and error, warn of loops, then learn.
+    """Walk recorded runs as if live, and show what would be said.
 
-    Shows what memory would have said. Without --store a memory that is forgotten at the end is
-    filled; one that is named learns the runs, and learning is resumed where it was interrupted.
-    Runs are ordered by their start where all tell it, else by the number in the instance id within
-    each repository, else as they come.
+    Asks at each start and error, warns of loops, then learns. Shows what memory would have said.
+    Without --store a memory that is forgotten at the end is filled; one that is named learns the
+    runs, and learning is resumed where it was interrupted. Runs are ordered by their start where
+    all tell it, else by the number in the instance id within each repository, else as they come.
 
     \b
     With --json one line per moment: "instance_id", "step" (so many were done), "kind" (start,

@@ -42,7 +42,7 @@ def stats(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show what is in the memory: counts, errors, transitions, failure patterns.
+    """Show what is in the memory: counts, errors, what follows.
 
     \b
     With --json one object: "counts" {"nodes", "edges", "outcomes", "methodologies",
@@ -81,7 +81,7 @@ def stats(
 
 
 def doctor(as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
-    """Check the memory and this installation; says what to do about what is ill.
+    """Check the memory and this installation; name remedies.
 
     \b
     With --json one object: "ok", "store", "checks" [{"name", "ok", "detail", "remedy"}],

@@ -70,6 +70,10 @@ def test_without_a_command_the_help_is_shown() -> None:
     assert all(command in result.out + result.err for command in COMMANDS)
 
 
+def test_what_a_command_is_for_fits_into_its_line_of_the_help() -> None:
+    assert "..." not in contextgraph("--help").out.partition("Commands:")[2]
+
+
 def test_help_loads_nothing_heavy() -> None:
     program = (
         "import sys\n"

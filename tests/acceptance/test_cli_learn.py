@@ -212,11 +212,21 @@ def test_where_nothing_was_read_nothing_is_said_of_consolidation(
     assert "consolidation" not in result.err + caplog.text
 
 
-def test_an_address_of_no_store_is_named_with_those_there_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("http://localhost:7474", "no store is known as http://; write a file, :memory:, neo4j://"),
+        ("bolt://localhost:port", "bolt://localhost:port: its port is no number"),
+        ("bolt://neo4j:geheim@localhost", "set CONTEXTGRAPH_NEO4J_USER and"),
+    ],
+)
+def test_an_address_of_no_server_is_refused_with_what_to_write(
+    tmp_path: Path, address: str, said: str
+) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1)])
 
-    result = contextgraph("learn", runs, "--store", "http://localhost:7474")
+    result = contextgraph("learn", runs, "--store", address)
 
     assert result.code == 1
-    assert "no store is known as http://" in result.err
-    assert "bolt://HOST:PORT" in result.err
+    assert said in result.err
+    assert "geheim" not in result.err

@@ -247,3 +247,10 @@ def test_details_hold_every_judged_moment(runs: Path, tmp_path: Path) -> None:
     assert {(moment["instance_id"], moment["kind"]) for moment in moments} == {
         (f"acme__shop-{number}", kind) for number in (1, 2, 3) for kind in ("start", "error")
     }
+
+
+def test_evaluating_what_cannot_be_read_is_a_failure_of_reading(tmp_path: Path) -> None:
+    result = contextgraph("evaluate", tmp_path / "nothing.jsonl")
+
+    assert result.code == 1
+    assert result.err.endswith("nothing.jsonl: no such file or folder\n")
