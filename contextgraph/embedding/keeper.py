@@ -153,8 +153,9 @@ class SpaceKeeper:
         return HealthCheck("embedding", True, f"{embedder.space}; likeness: {bound}")
 
     def _before_the_first(self) -> str:
-        chosen = self._chosen or f"{MAKER} after 16 runs"
-        return f"no space yet; it will be {chosen}"
+        if self._chosen:
+            return f"no space yet; it will be {self._chosen}"
+        return f"no space yet; from 16 runs on consolidation makes one of {MAKER}"
 
     def _target(self, name: str) -> NeuralEmbedder | None:
         return self._catalogue.named(name or self._chosen or MAKER, ENDURING)
