@@ -164,7 +164,9 @@ def _check_address(address: str) -> None:
             "CONTEXTGRAPH_NEO4J_PASSWORD instead"
         )
     if parts.scheme.partition("+")[0] not in _SERVERS:
-        raise SettingsError(f"{address}: no store is known as {parts.scheme}://; write {_ADDRESSES}")
+        raise SettingsError(
+            f"{address}: no store is known as {parts.scheme}://; write {_ADDRESSES}"
+        )
     try:
         _ = parts.port
     except ValueError as error:

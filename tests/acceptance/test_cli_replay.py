@@ -254,3 +254,12 @@ def test_evaluating_what_cannot_be_read_is_a_failure_of_reading(tmp_path: Path) 
 
     assert result.code == 1
     assert result.err.endswith("nothing.jsonl: no such file or folder\n")
+
+
+def test_a_report_that_cannot_be_written_is_named(tmp_path: Path, runs: Path) -> None:
+    details = tmp_path / "missing" / "report.json"
+
+    result = contextgraph("evaluate", runs, "--details", details)
+
+    assert result.code == 1
+    assert f"{details} cannot be written" in result.err
