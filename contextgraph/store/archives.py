@@ -72,7 +72,7 @@ def archived_run(connection: Connection, tenant: int, trajectory_id: str) -> Arc
         ),
         recovered=tuple(map(_recovered, connection.execute(_RECOVERED, of_run))),
         raw=raw,
-        vectors=_vectors(connection, key),
+        vectors=_vectors(connection, run, keys),
     )
     return ArchivedRun(bundle, {row[0]: row[6] for row in errors})
 
@@ -164,15 +164,15 @@ def _recovered(row: rows.Row) -> Recovered:
     return rows.recovered_of(row[2:], row[0], row[1])
 
 
-def _vectors(connection: Connection, key: int) -> RunVectors | None:
-    """Those of the run of this key in the active space."""
-    row = connection.execute(_VECTORS, (key,)).fetchone()
+def _vectors(connection: Connection, run: Run, fragments: Sequence[int]) -> RunVectors | None:
+    """Those of *run* and its *fragments* (keys) in the active space."""
+    row = connection.execute(_VECTORS, (run.key,)).fetchone()
     if row is None:
         return None
     space, data = row
     size = 4 * dimensions_of(space)
     found = [_vector(space, data[at : at + size]) for at in range(0, len(data), size)]
-    return RunVectors(space, found[0], tuple(found[1:]))
+    return RunVectors(space, found[0], tuple(found[1 + key - run.first] for key in fragments))
 
 
 def _vector(space: str, data: bytes) -> Vector | None:

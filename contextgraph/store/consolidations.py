@@ -160,9 +160,9 @@ def prune_failed(connection: Connection, tenant: int, error_id: str, keep: int) 
     ).fetchone()
     found = connection.execute(_FAILED, (row[0], keep)).fetchall() if row else []
     if found:
-        revision = new_revision(connection, tenant)
+        revision = new_revision(connection, tenant, removing=True)
         connection.executemany(
-            "INSERT OR IGNORE INTO pruned VALUES (?, ?, ?)",
+            "INSERT OR REPLACE INTO pruned VALUES (?, ?, ?)",
             [(tenant, fragment, revision) for _, fragment, _ in found],
         )
         connection.executemany(

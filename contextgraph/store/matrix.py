@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 TABLES = {NodeKind.TRAJECTORY: "trajectory", NodeKind.FRAGMENT: "fragment"}
 
 _NEWER = """
-SELECT v.key, v.trajectory, t.place, t.seen_at, v.data
+SELECT v.trajectory, t.place, t.seen_at, v.key, v.data
 FROM vectors v CROSS JOIN trajectory t ON t.key = v.trajectory
 WHERE v.key > ? AND v.space = ? ORDER BY v.key"""
-_NODE, _RUN, _PLACE, _SEEN_AT = range(4)
+_THERE = "SELECT key FROM vectors WHERE space = ?"
+_NODE, _RUN, _PLACE, _SEEN_AT, _KEY = range(5)
 _GONE = 0
 _DECIMALS = 4
 _RUNS_AT_ONCE = 256
@@ -36,9 +37,9 @@ _LARGE_PART = 4
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """*count* rows of *vectors*, each with the node, run, place and time in *about*.
+    """*count* rows of *vectors*, each with node, run, place, time and key in *about*.
 
-    What is beyond *count* is room for more; rows of the run _GONE are of runs that were removed.
+    What is beyond *count* is room for more; rows of the run _GONE are of vectors that were dropped.
     """
 
     vectors: "Floats"
@@ -88,9 +89,9 @@ class Matrices:
             revision, removals = connection.execute(asked, (tenant,)).fetchone() or (0, 0)
             rows = self._with_newer(connection, self._rows or self._empty(connection))
             if revision > self._revision:
-                if removals != self._removals:
-                    gone = _removed(connection, tenant, self._revision)
-                    rows = {kind: _without(of_kind, gone) for kind, of_kind in rows.items()}
+                if self._removals not in (-1, removals):
+                    there = connection.execute(_THERE, (self.active.key,)).fetchall()
+                    rows = {kind: _only(of_kind, there) for kind, of_kind in rows.items()}
                 self._revision, self._removals = revision, removals
             self._rows = rows
             return rows
@@ -114,7 +115,7 @@ class Matrices:
         while batch := newer.fetchmany(_RUNS_AT_ONCE):
             added = _parsed(batch, rows[NodeKind.FRAGMENT].vectors.shape[1])
             rows = {kind: _extended(rows[kind], *added[kind]) for kind in rows}
-            self._newest = batch[-1][0]
+            self._newest = batch[-1][_KEY - 1]
         return rows
 
 
@@ -135,7 +136,7 @@ class LoadedMatrices:
 def _room(dimensions: int, size: int) -> Rows:
     import numpy as np
 
-    about = np.zeros((4, size), dtype=np.int64)
+    about = np.zeros((5, size), dtype=np.int64)
     return Rows(np.empty((size, dimensions), dtype=np.float32), about, 0)
 
 
@@ -147,7 +148,7 @@ def _parsed(
 
     numbers = np.frombuffer(b"".join(row[-1] for row in batch), "<f4").reshape(-1, dimensions)
     counts = np.array([len(row[-1]) // (4 * dimensions) for row in batch])
-    runs = np.repeat(np.array([row[1:4] for row in batch], dtype=np.int64).T, counts, axis=1)
+    runs = np.repeat(np.array([row[:-1] for row in batch], dtype=np.int64).T, counts, axis=1)
     position = np.arange(len(numbers)) - np.repeat(np.cumsum(counts) - counts, counts)
     is_run = position == 0
     nodes = np.where(is_run, runs[0], (runs[0] << RUN_BITS) + position - 1)
@@ -172,18 +173,13 @@ def _extended(rows: Rows, vectors: "Floats", about: "Numbers") -> Rows:
     return Rows(rows.vectors, rows.about, count)
 
 
-def _removed(connection: Connection, tenant: int, since: int) -> list[int]:
-    found = connection.execute(
-        "SELECT trajectory FROM removal WHERE tenant = ? AND revision > ?", (tenant, since)
-    )
-    return [row[0] for row in found]
-
-
-def _without(rows: Rows, runs: Sequence[int]) -> Rows:
+def _only(rows: Rows, there: Sequence[tuple[int]]) -> Rows:
+    """*rows* of the vectors with these keys: of runs removed, or embedded anew, none."""
     import numpy as np
 
     about = rows.about.copy()
-    about[_RUN, np.isin(about[_RUN], np.array(runs, dtype=np.int64))] = _GONE
+    kept = np.isin(about[_KEY], np.array(there, dtype=np.int64))
+    about[_RUN, ~kept] = _GONE
     return Rows(rows.vectors, about, rows.count)
 
 

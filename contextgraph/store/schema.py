@@ -113,7 +113,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE VIRTUAL TABLE trajectory_word USING fts5vocab (trajectory_text, row)",
         "CREATE VIRTUAL TABLE recovered_word USING fts5vocab (recovered_text, row)",
         # Embedding spaces. The vectors of one run, that of the trajectory and then those of its
-        # fragments, are one row: zeros say that a text has none. Newer rows have greater keys.
+        # fragments by their keys, are one row: zeros say that a text has none, or that a fragment
+        # was pruned. Newer rows have greater keys.
         """CREATE TABLE space (
             key INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, name TEXT NOT NULL,
             runs INTEGER NOT NULL, active INTEGER NOT NULL, UNIQUE (tenant, name))""",

@@ -1,7 +1,7 @@
 """Embedding spaces in the tables: their models, their vectors, and the one that is active."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 
@@ -104,16 +104,20 @@ def add(connection: Connection, tenant: int, vectors: Mapping[str, RunVectors]) 
         name: _known(connection, tenant, name) for name in {run.space for run in vectors.values()}
     }
     for trajectory_id, found in vectors.items():
+        fragments = runs.fragment_keys(connection, tenant, [trajectory_id])
         key = runs.key_of(connection, tenant, trajectory_id)
-        if key is not None and _fragments(connection, key) == len(found.fragments):
-            connection.execute(_INSERT, (key, keys[found.space], _data(found)))
+        if key is not None and len(fragments) == len(found.fragments):
+            slots = _in_slots(Run(tenant, 0, key, 0), fragments, found.fragments)
+            data = _data(found.space, (found.trajectory, *slots))
+            connection.execute(_INSERT, (key, keys[found.space], data))
 
 
 def insert(connection: Connection, run: Run, vectors: RunVectors) -> None:
     """Write the *vectors* of a run being learned, unless their space has been dropped."""
     space = _key(connection, run.tenant, vectors.space)
     if space is not None:
-        connection.execute(_INSERT, (run.key, space, _data(vectors)))
+        data = _data(vectors.space, (vectors.trajectory, *vectors.fragments))
+        connection.execute(_INSERT, (run.key, space, data))
 
 
 def texts_to_embed(
@@ -181,17 +185,15 @@ def _key(connection: Connection, tenant: int, name: str) -> int | None:
     return None if row is None else row[0]
 
 
-def _fragments(connection: Connection, key: int) -> int:
-    run = Run(0, 0, key, 0)
-    found = connection.execute(
-        "SELECT count(*) FROM fragment WHERE key BETWEEN ? AND ?", (run.first, run.last)
-    )
-    count: int = found.fetchone()[0]
-    return count
+def _in_slots(
+    run: Run, fragments: Sequence[int], vectors: Sequence[Vector | None]
+) -> list[Vector | None]:
+    """*vectors* of *fragments* (keys) with gaps for those that were pruned: slots are by key."""
+    of_key = dict(zip(fragments, vectors, strict=True))
+    return [of_key.get(key) for key in range(run.first, max(fragments, default=run.first - 1) + 1)]
 
 
-def _data(vectors: RunVectors) -> bytes:
+def _data(space: str, vectors: Sequence[Vector | None]) -> bytes:
     """The numbers of all nodes one after the other, zeros for those without a vector."""
-    none = bytes(4 * dimensions_of(vectors.space))
-    found = (vectors.trajectory, *vectors.fragments)
-    return b"".join(vector.data if vector else none for vector in found)
+    none = bytes(4 * dimensions_of(space))
+    return b"".join(vector.data if vector else none for vector in vectors)
