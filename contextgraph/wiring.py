@@ -49,14 +49,18 @@ class Parts:
 
 
 def build(
-    settings: Settings, *, read_only: bool = False, clock: Callable[[], datetime] | None = None
+    settings: Settings,
+    *,
+    read_only: bool = False,
+    create: bool = True,
+    clock: Callable[[], datetime] | None = None,
 ) -> Parts:
     """The parts of the memory that *settings* describe; nothing is opened until first used.
 
-    With *read_only* a memory that does not exist is not created: the first use raises
-    `MemoryNotFoundError`.
+    With *read_only*, or without *create*, a memory that does not exist is not created: the first
+    use raises `MemoryNotFoundError`.
     """
-    store = _store(settings, read_only=read_only)
+    store = _store(settings, read_only=read_only, create=create)
     now = clock or _now
     ledger = Ledger(spent(), settings.address)
     channels, weights, gate = _channels(settings), _weights(settings), _gate(settings)
@@ -144,7 +148,7 @@ def _embedder(
     return ActiveEmbedder(store, catalogue, chosen, patience=patience, begins=begins)
 
 
-def _store(settings: Settings, *, read_only: bool) -> GraphStore:
+def _store(settings: Settings, *, read_only: bool, create: bool) -> GraphStore:
     if settings.is_remote:
         _check_address(settings.address)
         from contextgraph.store.neo4j_store import Neo4jStore
@@ -152,7 +156,7 @@ def _store(settings: Settings, *, read_only: bool) -> GraphStore:
         return Neo4jStore(settings.address, settings.auth, settings.tenant, read_only)
     from contextgraph.store.networkx_store import NetworkxStore
 
-    return NetworkxStore(settings.address, tenant=settings.tenant, read_only=read_only)
+    return NetworkxStore(settings.address, settings.tenant, read_only, create)
 
 
 def _check_address(address: str) -> None:

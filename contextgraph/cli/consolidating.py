@@ -45,9 +45,9 @@ def consolidate(
     """
     from contextgraph.cli.progress import Progress
 
-    with open_memory(store, tenant, read_only=True) as existing:
-        existing.store.document_count()  # raises where there is no memory: none is created here
-    with open_memory(store, tenant, summarizer=summarizer, max_cost=max_cost) as memory:
+    with open_memory(
+        store, tenant, create=False, summarizer=summarizer, max_cost=max_cost
+    ) as memory:
         if dry_run:
             _show_plan(memory.plan_wording(), as_json=as_json)
             return

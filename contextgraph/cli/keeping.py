@@ -43,10 +43,8 @@ def rebuild(as_json: AsJson = False, store: Store = None, tenant: Tenant = None)
     Example:
       contextgraph rebuild --store team.db
     """
-    with open_memory(store, tenant, read_only=True) as memory:
-        total = len(memory.store.trajectory_ids())
-    with open_memory(store, tenant) as memory:
-        done = _rebuild_all(memory, total, as_json=as_json)
+    with open_memory(store, tenant, create=False) as memory:
+        done = _rebuild_all(memory, len(memory.store.trajectory_ids()), as_json=as_json)
     if as_json:
         emit({"summary": {"updated": done}})
     else:
@@ -125,15 +123,16 @@ def forget(
     chosen = (ids or [], instance or [], repo or [])
     if not everything and not any(chosen):
         raise typer.BadParameter("say what: a trajectory id, --instance, --repo or --all")
-    with open_memory(store, tenant, read_only=True) as memory:
+    with open_memory(store, tenant, create=False) as memory:
         found = [run for run in _trajectories(memory) if everything or _is_among(run, *chosen)]
-    if not found:
-        named = ", ".join(chain.from_iterable(chosen))
-        complain(f"no trajectory of {named} in the memory" if named else "the memory has no run")
-        raise typer.Exit(1)
-    if not yes:
-        _ask(found)
-    with open_memory(store, tenant) as memory:
+        if not found:
+            named = ", ".join(chain.from_iterable(chosen))
+            complain(
+                f"no trajectory of {named} in the memory" if named else "the memory has no run"
+            )
+            raise typer.Exit(1)
+        if not yes:
+            _ask(found)
         removed = memory.forget(run.id for run in found)
     _say_forgotten(found, removed, as_json=as_json)
 

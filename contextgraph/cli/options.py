@@ -79,18 +79,20 @@ def open_memory(
     tenant: str | None,
     *,
     read_only: bool = False,
+    create: bool = True,
     embedder: str | None = None,
     summarizer: str | None = None,
     configuration: str | None = None,
     max_cost: float | None = None,
 ) -> "AgentMemory":
-    """The memory that the options name; with *read_only* it must exist already."""
+    """The memory that the options name; with *read_only*, or without *create*, it must exist."""
     from contextgraph.memory import AgentMemory
 
     return AgentMemory.open(
         store or "",
         tenant=tenant,
         read_only=read_only,
+        create=create,
         embedder=embedder,
         summarizer=summarizer,
         configuration=configuration,

@@ -42,9 +42,7 @@ def reembed(
       contextgraph reembed --embedder local
       contextgraph reembed --embedder tfidf
     """
-    with open_memory(store, tenant, read_only=True) as existing:
-        existing.store.document_count()  # raises where there is no memory: none is created here
-    with open_memory(store, tenant, embedder=embedder, max_cost=max_cost) as memory:
+    with open_memory(store, tenant, create=False, embedder=embedder, max_cost=max_cost) as memory:
         plan = memory.plan_reembedding()
         if dry_run:
             _show_plan(plan, as_json=as_json)

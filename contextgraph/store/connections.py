@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from contextgraph.errors import MemoryNotFoundError, StoreError
+from contextgraph.errors import StoreError
 from contextgraph.store.failures import BUSY_SECONDS, store_errors
 from contextgraph.store.schema import (
     check_schema,
+    is_new,
     migrate,
     pending,
+    refuse_to_create,
     refuse_to_migrate,
     schema_version,
 )
@@ -40,8 +42,9 @@ class Connections:
     file has one connection, which all share in turn.
     """
 
-    def __init__(self, path: str, *, read_only: bool) -> None:
+    def __init__(self, path: str, *, read_only: bool, create: bool) -> None:
         self.path, self.read_only = path, read_only
+        self._create = create and not read_only
         self.in_memory = path == MEMORY
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
@@ -161,8 +164,8 @@ class Connections:
             raise StoreError(f"{self.path} is a folder; name a file")
         if path.exists():
             return
-        if self.read_only:
-            raise MemoryNotFoundError(f"no memory at {self.path}; learn something first")
+        if not self._create:
+            refuse_to_create(self.path)
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def _address(self, mode: str) -> str:
@@ -174,6 +177,8 @@ class Connections:
         if not self._is_current(connection):
             if self.read_only:
                 refuse_to_migrate(connection, self.path)
+            if not self._create and is_new(connection):
+                refuse_to_create(self.path)
             self._create_or_migrate(connection)
         for pragma in _PRAGMAS:
             connection.execute(pragma)

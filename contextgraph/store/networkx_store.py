@@ -93,13 +93,16 @@ class _Derived:
 class NetworkxStore:
     """A `GraphStore` in the file *path*, or in memory for ``:memory:``; methods as in the ports.
 
-    Nothing is opened until first used. Threads and processes may share it. With *read_only* a
-    memory that does not exist is not created: reading raises `MemoryNotFoundError`.
+    Nothing is opened until first used. Threads and processes may share it. With *read_only*, or
+    without *create*, a memory that does not exist is not created: the first use raises
+    `MemoryNotFoundError`.
     """
 
-    def __init__(self, path: str, tenant: str = "default", read_only: bool = False) -> None:
+    def __init__(
+        self, path: str, tenant: str = "default", read_only: bool = False, create: bool = True
+    ) -> None:
         self.tenant = tenant
-        self._connections = Connections(str(path), read_only=read_only)
+        self._connections = Connections(str(path), read_only=read_only, create=create)
         self._own_derived = _Derived()
 
     def add_bundles(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:

@@ -1,6 +1,7 @@
 """Tables of the memory file, and how an older file becomes the present one."""
 
 from sqlite3 import Connection
+from typing import NoReturn
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
 
@@ -214,14 +215,24 @@ def check_schema(connection: Connection, name: str) -> bool:
     return version == VERSION
 
 
-def refuse_to_migrate(connection: Connection, name: str) -> None:
+def is_new(connection: Connection) -> bool:
+    """True where nothing was ever written."""
+    return _pragma(connection, "application_id") == 0
+
+
+def refuse_to_migrate(connection: Connection, name: str) -> NoReturn:
     """Raise what a reader has to say about a file that only a writer may bring up to date."""
-    if _pragma(connection, "application_id") == 0:
-        raise MemoryNotFoundError(f"no memory at {name}; learn something first")
+    if is_new(connection):
+        refuse_to_create(name)
     raise SchemaError(
         f"{name} has schema {schema_version(connection)}, older than {VERSION}; "
         "`contextgraph migrate` brings it up to date"
     )
+
+
+def refuse_to_create(name: str) -> NoReturn:
+    """Raise what is to be said of a memory that does not exist where none is to be created."""
+    raise MemoryNotFoundError(f"no memory at {name}; learn something first")
 
 
 def migrate(connection: Connection) -> None:

@@ -1,10 +1,12 @@
 """``contextgraph forget``, ``rebuild``, ``stats`` and ``doctor``."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from contextgraph.store.schema import VERSION
+from contextgraph.store.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from tests.acceptance.command_line import Result, contextgraph, write_runs
 from tests.builders import recovering_run
 
@@ -21,6 +23,17 @@ def store(tmp_path: Path) -> Path:
 def trajectories(store: Path) -> int:
     (stats,) = contextgraph("stats", "--store", store, "--json").records
     return int(sum(stats["counts"]["outcomes"].values()))
+
+
+def older(tmp_path: Path) -> Path:
+    """A memory without runs, in a file of the first schema."""
+    path = tmp_path / "older.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in MIGRATIONS[0]:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 1")
+    return path
 
 
 def forget(store: Path, *arguments: str, stdin: bytes = b"") -> Result:
@@ -151,3 +164,31 @@ def test_the_doctor_says_where_no_memory_is_and_makes_none(tmp_path: Path) -> No
     assert "no memory at" in result.out
     assert "learn something first" in result.out
     assert not store.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [("consolidate", 0), ("rebuild", 0), ("reembed", 0), ("forget", 1)]
+)
+def test_what_changes_a_memory_brings_an_older_file_up_to_date(
+    tmp_path: Path, command: str, code: int
+) -> None:
+    path = older(tmp_path)
+    arguments = ("--all", "--yes") if command == "forget" else ()
+
+    result = contextgraph(command, "--store", path, *arguments)
+
+    assert result.code == code
+    assert "schema" not in result.err
+    assert trajectories(path) == 0
+
+
+@pytest.mark.parametrize("command", ["consolidate", "rebuild", "reembed", "forget"])
+def test_what_changes_a_memory_creates_none(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "absent.db"
+    arguments = ("--all", "--yes") if command == "forget" else ()
+
+    result = contextgraph(command, "--store", path, *arguments)
+
+    assert result.code == 1
+    assert f"no memory at {path}" in result.err
+    assert not path.exists()
