@@ -2,13 +2,13 @@
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from contextgraph.config import OPENAI_EMBEDDER, load_settings
 from contextgraph.consolidation import Routine
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 
 # A transaction costs as much as several runs; what is lost with it has to be learned again.
 RUNS_AT_ONCE = 16
+
+# Where nothing is ever written, so many contexts wait to be noted; the oldest are let go.
+MOST_SHOWN = 4096
+
+_Shown: TypeAlias = tuple[str, Sequence[str], datetime, str | None]
 
 
 class AgentMemory:
@@ -116,9 +121,7 @@ class AgentMemory:
         self._routine = Routine(parts.consolidator)
         self._now = parts.now
         # A memory that is only read keeps no note of what it showed.
-        self._shown: deque[tuple[MemoryContext, datetime]] = deque(
-            maxlen=0 if parts.read_only else None
-        )
+        self._shown: deque[_Shown] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
 
     def learn(self, raw: RawTrajectory) -> LearnReceipt:
         """Learn one finished run; on return it is stored durably.
@@ -241,7 +244,7 @@ class AgentMemory:
     def render(self, context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
         """The prompt text of *context*, noted as shown so that its effect can be reported."""
         if context:
-            self._shown.append((context, self._now()))
+            self._shown.append(_shown(context, self._now()))
         return render(context, max_tokens)
 
     def report_outcome(self, context_id: str, helped: bool) -> bool:
@@ -251,12 +254,11 @@ class AgentMemory:
 
     def _note_exposures(self) -> None:
         """Store what was shown; put off until something is written, so that no query waits."""
-        while self._shown:
-            context, shown_at = self._shown.popleft()
-            items = [solution.fragment_id for solution in context.error_solutions]
-            items += [suggestion.id for suggestion in context.suggestions]
-            asked = error_id(context.error) if context.error else None
-            self.store.add_exposure(context.id, items, shown_at, asked)
+        for shown in self._shown.copy():
+            self.store.add_exposure(*shown)
+            # Only now: what cannot be stored waits, and a thread that finds none can rely on it.
+            with suppress(ValueError):  # another thread stored it as well
+                self._shown.remove(shown)
 
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error or context comes from; None where unknown."""
@@ -353,10 +355,12 @@ class AgentMemory:
         return self.store.pending_migrations() if dry_run else self.store.migrate()
 
     def close(self) -> None:
-        """Release files and connections."""
-        self._note_exposures()
-        self.spaces.close()
-        self.store.close()
+        """Release files and connections, also where what was shown cannot be noted any more."""
+        try:
+            self._note_exposures()
+        finally:
+            self.spaces.close()
+            self.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -368,3 +372,10 @@ class AgentMemory:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _shown(context: MemoryContext, at: datetime) -> _Shown:
+    """What is noted of *context*, as `ExposureStore.add_exposure` takes it."""
+    items = [solution.fragment_id for solution in context.error_solutions]
+    items += [suggestion.id for suggestion in context.suggestions]
+    return context.id, items, at, error_id(context.error) if context.error else None

@@ -1,5 +1,8 @@
 """The façade over a memory of its own: learning, advising, crediting, forgetting."""
 
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 
@@ -173,6 +176,31 @@ def test_an_outcome_is_reported_once_and_only_for_what_was_shown(memory):
     memory.render(context)
     assert memory.report_outcome(context.id, helped=True)
     assert not memory.report_outcome(context.id, helped=True)
+
+
+def test_what_was_shown_while_another_wrote_is_noted_later(tmp_path, monkeypatch):
+    monkeypatch.setattr("contextgraph.store.connections.BUSY_SECONDS", 0.01)
+    path = tmp_path / "memory.db"
+    with AgentMemory.open(str(path)) as memory:
+        memory.learn(recovering_run())
+        contexts = [memory.query(STATE) for _ in range(2)]
+        for context in contexts:
+            memory.render(context)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreUnavailableError):
+                memory.learn(recovering_run(2))
+        assert all(memory.report_outcome(context.id, helped=True) for context in contexts)
+
+
+def test_what_was_shown_is_noted_once_whichever_thread_learns_next(memory):
+    memory.learn(recovering_run())
+    contexts = [memory.query(STATE) for _ in range(64)]
+    for context in contexts:
+        memory.render(context)
+    with ThreadPoolExecutor(8) as threads:
+        said = list(threads.map(lambda context: memory.report_outcome(context.id, True), contexts))
+    assert all(said)
 
 
 def test_what_was_rendered_carries_the_context_it_came_from(memory):
