@@ -75,7 +75,6 @@ class AgentMemory:
         auth: tuple[str, str] | None = None,
         tenant: str | None = None,
         read_only: bool = False,
-        create: bool = True,
         embedder: str | None = None,
         summarizer: str | None = None,
         configuration: str | None = None,
@@ -84,8 +83,7 @@ class AgentMemory:
         """The memory at *address*: a file, ``:memory:``, or a ``neo4j://``/``bolt://`` address.
 
         An empty address means what the environment and ``contextgraph.toml`` say. A file is
-        created when something is first written, never with *read_only* or without *create*: then
-        the first use raises `MemoryNotFoundError` where there is none. Without *auth* (user,
+        created when something is first written, never with *read_only*. Without *auth* (user,
         password) that of the environment is used. *embedder* is described in docs/embedding.md,
         *summarizer* in docs/llm.md, *configuration* in docs/evaluation.md; *max_cost* is how many
         US dollars may be spent on models meanwhile.
@@ -100,7 +98,7 @@ class AgentMemory:
         )
         if auth is not None:
             settings = replace(settings, auth=auth)
-        return cls.of(build(settings, read_only=read_only, create=create))
+        return cls.of(build(settings, read_only=read_only))
 
     @classmethod
     def of(cls, parts: Parts) -> Self:

@@ -86,15 +86,16 @@ def open_memory(
     max_cost: float | None = None,
 ) -> "AgentMemory":
     """The memory that the options name; with *read_only*, or without *create*, it must exist."""
+    from contextgraph.config import load_settings
     from contextgraph.memory import AgentMemory
+    from contextgraph.wiring import build
 
-    return AgentMemory.open(
-        store or "",
+    settings = load_settings(
+        store=store or None,
         tenant=tenant,
-        read_only=read_only,
-        create=create,
         embedder=embedder,
         summarizer=summarizer,
         configuration=configuration,
         max_cost=max_cost,
     )
+    return AgentMemory.of(build(settings, read_only=read_only, create=create))
