@@ -25,7 +25,8 @@ class RetrievalStore(Protocol):
 
     Of *words*, the eight rarest known ones count (ties by the word). The relevance of a text is the
     sum of what those it has are worth: 1 + round(1000 ln((1 + N) / n)), where n of all N texts of
-    its kind have the word.
+    its kind have the word. A store that has to ask a server may let n and N lag behind by 1 % of
+    the texts.
     """
 
     def snapshot(self) -> AbstractContextManager[None]:

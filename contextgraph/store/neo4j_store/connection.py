@@ -5,7 +5,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -18,8 +17,6 @@ from contextgraph.store.neo4j_store.vector_index import make_vector_indexes
 
 if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Session
-
-    from contextgraph.store.neo4j_store.schema import Server
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,14 +32,6 @@ MOST_CONNECTIONS = 100
 ACQUIRE_SECONDS = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A driver that has reached its *server*."""
-
-    driver: "Driver"
-    server: "Server"
-
-
 class _Held(threading.local):
     """What a thread holds on to while it is in *depth* snapshots."""
 
@@ -52,7 +41,7 @@ class _Held(threading.local):
 
 
 # Closing what a parent process opened would say goodbye in its name.
-_inherited: list[Opened] = []
+_inherited: list["Driver"] = []
 
 
 class Connection:
@@ -70,7 +59,7 @@ class Connection:
         self._uri = urlunsplit(parts._replace(path=""))
         self._auth = auth
         self._closed = False
-        self._opened: Opened | None = None
+        self._opened: Driver | None = None
         self._renew()
 
     def read(
@@ -118,7 +107,7 @@ class Connection:
     def pending_migrations(self) -> tuple[Migration, ...]:
         """The steps that the schema lacks, before anything is refused for want of them."""
         with store_errors(self.address), self._driver() as driver:
-            schema.server_of(driver, self.database)
+            schema.check_version(driver, self.database)
             return schema.pending(driver, self.database)
 
     def migrate(self) -> tuple[Migration, ...]:
@@ -133,9 +122,9 @@ class Connection:
 
     def make_vector_indexes(self, property_: str) -> None:
         """Make room for vectors under *property_*, which no transaction with data can do."""
-        opened = self._open()
+        driver = self._open()
         with store_errors(self.address):
-            make_vector_indexes(opened.driver, self.database, property_)
+            make_vector_indexes(driver, self.database, property_)
 
     def close(self) -> None:
         """Close all connections; closing twice is harmless."""
@@ -143,7 +132,7 @@ class Connection:
         with self._lock, store_errors(self.address):
             self._closed = True
             if self._opened:
-                self._opened.driver.close()
+                self._opened.close()
             self._opened = None
 
     def _run(
@@ -155,23 +144,21 @@ class Connection:
     ) -> T:
         from neo4j import unit_of_work
 
-        opened = self._open()
+        driver = self._open()
         seconds = READ_SECONDS if mode == "READ" else WRITE_SECONDS
 
         @unit_of_work(timeout=seconds)
         def told(transaction: "ManagedTransaction") -> T:
-            return work(Transaction(transaction, self.tenant, opened.server), *args, **kwargs)
+            return work(Transaction(transaction, self.tenant), *args, **kwargs)
 
-        with store_errors(self.address), opened.driver.session(database=self.database) as session:
+        with store_errors(self.address), driver.session(database=self.database) as session:
             return session.execute_read(told) if mode == "READ" else session.execute_write(told)
 
     def _begun(self) -> Transaction:
-        opened = self._open()
-        session = opened.driver.session(database=self.database, default_access_mode="READ")
+        driver = self._open()
+        session = driver.session(database=self.database, default_access_mode="READ")
         self._held.session = session
-        transaction = Transaction(
-            session.begin_transaction(timeout=READ_SECONDS), self.tenant, opened.server
-        )
+        transaction = Transaction(session.begin_transaction(timeout=READ_SECONDS), self.tenant)
         self._held.transaction = transaction
         return transaction
 
@@ -183,7 +170,7 @@ class Connection:
             with store_errors(self.address):
                 session.close()
 
-    def _open(self) -> "Opened":
+    def _open(self) -> "Driver":
         self._renew_after_fork()
         with self._lock:
             if self._closed:
@@ -193,15 +180,15 @@ class Connection:
                     self._opened = self._connected()
             return self._opened
 
-    def _connected(self) -> "Opened":
+    def _connected(self) -> "Driver":
         driver = self._driver()
         try:
             driver.verify_connectivity()
-            server = schema.checked(driver, self.database, self.address, read_only=self.read_only)
+            schema.check(driver, self.database, self.address, read_only=self.read_only)
         except BaseException:
             driver.close()
             raise
-        return Opened(driver, server)
+        return driver
 
     def _driver(self) -> "Driver":
         from neo4j import GraphDatabase

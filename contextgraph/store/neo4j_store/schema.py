@@ -1,7 +1,6 @@
 """The schema of a memory on a server: made where there is none, checked where there is one."""
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError
@@ -21,29 +20,17 @@ if TYPE_CHECKING:
 _OLDEST = (5, 26)
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """What a server can do: its *version*, such as (5, 26) or (2026, 9)."""
-
-    version: tuple[int, int]
-
-    @property
-    def has_search(self) -> bool:
-        """Whether vector indexes filter by themselves (``SEARCH``)."""
-        return self.version >= (2026, 2)
-
-
-def checked(driver: "Driver", database: str, address: str, *, read_only: bool) -> Server:
-    """The server, once its schema is as this version needs it.
+def check(driver: "Driver", database: str, address: str, *, read_only: bool) -> None:
+    """See that the schema is as this version needs it.
 
     A database that holds nothing yet gets the schema, unless *read_only*. Raises `SchemaError` for
     a server that is too old or a schema that is not up to date, `MemoryNotFoundError` where there
     is no memory and none may be made.
     """
-    server = server_of(driver, database)
+    check_version(driver, database)
     missing = pending(driver, database)
     if not missing:
-        return server
+        return
     if applied_to(driver, database):
         names = ", ".join(step.name for step in missing)
         raise SchemaError(f"{address} lacks {names}; run contextgraph migrate --store {address}")
@@ -56,16 +43,13 @@ def checked(driver: "Driver", database: str, address: str, *, read_only: bool) -
         )
     for step in missing:
         apply(driver, database, step)
-    return server
 
 
-def server_of(driver: "Driver", database: str) -> Server:
-    """The server; raises `SchemaError` for one that is too old."""
+def check_version(driver: "Driver", database: str) -> None:
+    """Raise `SchemaError` for a server that is too old."""
     row = driver.execute_query(query("server"), database_=database).records[0]
-    server = Server(_version(row["version"]))
-    if server.version < _OLDEST:
+    if _version(row["version"]) < _OLDEST:
         raise SchemaError(f"Neo4j {row['version']} is too old; run 5.26 or later")
-    return server
 
 
 def pending(driver: "Driver", database: str) -> tuple[Migration, ...]:

@@ -9,18 +9,13 @@ from contextgraph.store.neo4j_store.rows import Row
 if TYPE_CHECKING:
     from neo4j import ManagedTransaction, Transaction as Begun
 
-    from contextgraph.store.neo4j_store.schema import Server
-
 
 class Transaction:
     """Runs named queries, each with the *tenant* as a parameter."""
 
-    def __init__(
-        self, transaction: "ManagedTransaction | Begun", tenant: str, server: "Server"
-    ) -> None:
+    def __init__(self, transaction: "ManagedTransaction | Begun", tenant: str) -> None:
         self._transaction = transaction
         self.tenant = tenant
-        self.server = server
         self._once: dict[str, Row | None] = {}
 
     def rows(self, name: str, /, **parameters: object) -> list[Row]:
