@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contextgraph.errors import SettingsError
+from contextgraph.errors import ReadError, SettingsError
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -51,9 +51,22 @@ class Spool:
         """The runs that wait, with their files, oldest first."""
         from contextgraph.readers import read
 
-        for path in sorted(self.folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime):
-            for raw in read(path):
+        for path in sorted(self.folder.glob("*.jsonl"), key=_kept_at):
+            try:
+                found = list(read(path))
+            except ReadError:
+                if path.exists():
+                    raise
+                continue  # another process has learned it
+            for raw in found:
                 yield path, raw
 
     def __len__(self) -> int:
         return len(list(self.folder.glob("*.jsonl")))
+
+
+def _kept_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:  # another process has learned it
+        return 0.0

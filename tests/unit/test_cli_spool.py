@@ -1,0 +1,32 @@
+"""Runs that wait for a server."""
+
+from pathlib import Path
+
+import pytest
+
+from contextgraph.cli.spool import Spool
+from contextgraph.config import Settings
+from tests.builders import recovering_run
+
+
+@pytest.fixture
+def spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spool:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return Spool(Settings("neo4j://nowhere:7687"))
+
+
+def test_the_same_run_waits_once(spool: Spool) -> None:
+    for number in (1, 2, 1):
+        spool.keep(recovering_run(number))
+    assert len(spool) == 2
+    assert {raw.instance_id for _, raw in spool} == {"acme__shop-1", "acme__shop-2"}
+
+
+def test_what_another_process_has_learned_meanwhile_waits_no_more(spool: Spool) -> None:
+    for number in (1, 2):
+        spool.keep(recovering_run(number))
+    waiting = iter(spool)
+    first, _ = next(waiting)
+    for path in {*spool.folder.glob("*.jsonl")} - {first}:
+        path.unlink()
+    assert list(waiting) == []
