@@ -54,6 +54,7 @@ from contextgraph.store import (
     runs,
     spaces,
     tallies,
+    withdrawn,
 )
 from contextgraph.store.connections import Connections
 from contextgraph.store.full_text import WordCounts
@@ -404,7 +405,7 @@ class NetworkxStore:
 
     def remove_orphans(self) -> int:
         with self._writing() as (connection, tenant):
-            return abstracted.remove_orphans(connection, tenant)
+            return withdrawn.remove_orphans(connection, tenant)
 
     def shown_methodologies(self) -> Sequence[str]:
         with self._reading() as (connection, tenant):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from sqlite3 import Connection
 
 from contextgraph.model import Learned, LearnStatus, Outcome, RawTrajectory, Trajectory
-from contextgraph.store import exposures, full_text, methodologies, rows
+from contextgraph.store import exposures, full_text, rows, withdrawn
 from contextgraph.store.raw import unpacked
 from contextgraph.store.schema import RUN_BITS
 from contextgraph.store.tenants import new_revision
@@ -141,7 +141,7 @@ def forget(connection: Connection, tenant: int, trajectory_ids: Iterable[str]) -
 
 def remove(connection: Connection, tenant: int, revision: int, keys: Sequence[int]) -> list[int]:
     """Delete all rows of the runs with these *keys*; the keys of the errors that they had met."""
-    methodologies.remove_of_runs(connection, tenant, keys)
+    withdrawn.remove_of_runs(connection, tenant, keys)
     errors = connection.execute(
         "SELECT DISTINCT error FROM met WHERE trajectory IN (SELECT value FROM json_each(?))",
         (str(list(keys)),),
