@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -207,6 +208,22 @@ def test_learning_does_not_fail_with_the_model(
     assert len(receipts) == 16
     assert "1 methodologies wait to be worded" in caplog.text
     assert methodology(tmp_path / "memory.db").made_by.startswith("template/1 (waits for ")
+
+
+def test_learning_one_run_does_not_wait_long_for_a_model_and_a_batch_does(
+    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs = [installing_run(number) for number in range(32)]
+    with AgentMemory.open(str(tmp_path / "memory.db"), summarizer=MODEL) as memory:
+        consolidator = memory.consolidator
+        consolidator.policy = replace(consolidator.policy, wording=timedelta(0))
+        for one in runs[:16]:
+            memory.learn(one)
+        assert "learning does not wait for a model any longer" in caplog.text
+        assert not server.chats
+        list(memory.learn_many(runs[16:]))
+        assert len(server.chats) == 1
+    assert methodology(tmp_path / "memory.db").made_by.startswith(f"{MODEL} ")
 
 
 def test_a_dry_run_shows_what_a_consolidation_then_sends(server: Server, store: Path) -> None:
