@@ -74,6 +74,10 @@ def test_what_a_command_is_for_fits_into_its_line_of_the_help() -> None:
     assert "..." not in contextgraph("--help").out.partition("Commands:")[2]
 
 
+def test_the_package_can_be_run_as_a_module() -> None:
+    assert _python("-m", "contextgraph", "--version").stdout.startswith("contextgraph ")
+
+
 def test_help_loads_nothing_heavy() -> None:
     program = (
         "import sys\n"

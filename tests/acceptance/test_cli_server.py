@@ -67,7 +67,7 @@ def test_a_wrong_password_is_said(server: Neo4jServer, monkeypatch: pytest.Monke
 
     result = contextgraph("query", "--error", "boom", "--store", server.uri)
 
-    assert_unavailable(result, "refuses the user or the password; check both")
+    assert_unavailable(result, "refuses the user or the password; set CONTEXTGRAPH_")
     assert "certainly wrong" not in result.err
 
 

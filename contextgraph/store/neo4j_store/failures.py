@@ -24,7 +24,7 @@ _CODES = (
     (
         "Neo.ClientError.Security.",
         StoreUnavailableError,
-        "refuses the user or the password; check both",
+        "refuses the user or the password; set CONTEXTGRAPH_NEO4J_USER and …_PASSWORD",
     ),
     (
         "Neo.ClientError.Database.DatabaseNotFound",
