@@ -15,12 +15,12 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that its folder exists and may be written",
     sqlite3.SQLITE_IOERR: "cannot be read or written; check the disk",
     sqlite3.SQLITE_PERM: "may not be accessed; check its permissions",
+    sqlite3.SQLITE_FULL: "cannot grow: the disk is full; free some space and try again",
     # Readers hear of it too: they note beside the file which state they read.
     sqlite3.SQLITE_READONLY: "may not be written; check permissions of the file and its folder",
     sqlite3.SQLITE_NOMEM: "needs more memory than there is",
 }
 _REFUSED = {
-    sqlite3.SQLITE_FULL: "cannot grow: the disk is full; free some space and try again",
     sqlite3.SQLITE_NOTADB: "is not a memory of contextgraph; name another file",
     sqlite3.SQLITE_CORRUPT: "is damaged; restore it from a copy, or learn the runs again",
     sqlite3.SQLITE_TOOBIG: "cannot hold a text as long as this",

@@ -213,7 +213,7 @@ def test_a_full_disk_leaves_the_memory_as_it_was(
     limited = (*connections._PRAGMAS, f"PRAGMA max_page_count = {pages + 2}")
     monkeypatch.setattr(connections, "_PRAGMAS", limited)
     store = NetworkxStore(str(learned))
-    with pytest.raises(StoreError, match="the disk is full; free some space"):
+    with pytest.raises(StoreUnavailableError, match="the disk is full; free some space"):
         all(store.add_bundles([made_bundle(number)]) for number in range(1, 50))
     learned_by_now = store.document_count()
     assert len(store.trajectory_ids()) == learned_by_now
