@@ -55,7 +55,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSolution:
-    """A recorded recovery from this error; *score* is between 0 and 1."""
+    """A recorded recovery from this error, or one like it; *score* is between 0 and 1."""
 
     fragment_id: str
     trajectory_id: str
@@ -68,6 +68,11 @@ class ErrorSolution:
     workaround: bool
     score: float
     why: Why
+
+    @property
+    def is_of_this_error(self) -> bool:
+        """True where the messages agree, not only the type or the family."""
+        return self.signature_level in (SignatureLevel.PLACE, SignatureLevel.TEMPLATE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,14 @@ def test_nothing_known_is_nothing_said():
     assert render(MemoryContext("ctx_1")) == ""
 
 
+def test_an_error_of_the_same_type_is_not_called_this_error():
+    other = solution("installed pytz", signature_level=SignatureLevel.TYPE)
+    text = render(MemoryContext("ctx_1", (), (other, solution())))
+    same, alike = text.split("Errors of this kind were cleared before:")
+    assert "This error was cleared before:\n1. set PYTHONPATH" in same
+    assert "1. installed pytz" in alike
+
+
 def test_the_most_certain_comes_first_with_its_evidence():
     warning = FailureWarning("4 runs met X", 4, WHY)
     text = render(MemoryContext("ctx_1", (), (solution(),), (case(),), (warning,)))
