@@ -32,10 +32,8 @@ def show_context(context: MemoryContext) -> None:
     if not context:
         console.print("nothing useful known")
         return
-    same = [one for one in context.error_solutions if one.is_of_this_error]
-    alike = [one for one in context.error_solutions if not one.is_of_this_error]
-    _panel(console, "This error was cleared before", map(_solution, same))
-    _panel(console, "Errors of this kind were cleared before", map(_solution, alike))
+    for title, solutions in context.solutions_by_title.items():
+        _panel(console, title, map(_solution, solutions))
     _panel(console, "What has worked", map(_suggestion, context.suggestions))
     _panel(console, "Similar runs", map(_case, context.similar_cases))
     _panel(console, "What often goes wrong", map(_warning, context.warnings))

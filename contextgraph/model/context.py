@@ -116,6 +116,16 @@ class MemoryContext:
     degraded: tuple[str, ...] = ()
     error: ErrorSignature | None = None
 
+    @property
+    def solutions_by_title(self) -> dict[str, list[ErrorSolution]]:
+        """Title -> the error solutions under it: of this very error, then of its kind alone."""
+        same = [one for one in self.error_solutions if one.is_of_this_error]
+        alike = [one for one in self.error_solutions if not one.is_of_this_error]
+        return {
+            "This error was cleared before": same,
+            "Errors of this kind were cleared before": alike,
+        }
+
     def __bool__(self) -> bool:
         """True where there is anything to say."""
         return bool(self.suggestions or self.error_solutions or self.similar_cases or self.warnings)

@@ -36,10 +36,8 @@ def render(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
 
 def _entries(context: MemoryContext) -> Iterator[str]:
     yield from _titled("What has worked:", map(_suggestion, context.suggestions))
-    same = [one for one in context.error_solutions if one.is_of_this_error]
-    alike = [one for one in context.error_solutions if not one.is_of_this_error]
-    yield from _titled("This error was cleared before:", map(_solution, same))
-    yield from _titled("Errors of this kind were cleared before:", map(_solution, alike))
+    for title, solutions in context.solutions_by_title.items():
+        yield from _titled(f"{title}:", map(_solution, solutions))
     yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     yield from _titled("Similar tasks:", map(_case, context.similar_cases))
 
