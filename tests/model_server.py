@@ -191,3 +191,26 @@ def serving(**given: Any) -> Iterator[Server]:
                 client.close()
             server.shutdown()
             thread.join()
+
+
+def silent(number: int, handler: Handler) -> Reply | None:
+    time.sleep(1)
+    return 0, {}, b""
+
+
+def truncated(number: int, handler: Handler) -> Reply | None:
+    handler.send(200, {"Content-Length": "5000"}, b"{")
+    handler.close_connection = True
+    return 0, {}, b""
+
+
+def dripping(number: int, handler: Handler) -> Reply | None:
+    handler.send(200, {"Content-Length": "5000"}, b"{")
+    for _ in range(30):
+        time.sleep(0.1)
+        try:
+            handler.wfile.write(b" ")
+        except OSError:  # the client has gone
+            break
+    handler.close_connection = True
+    return 0, {}, b""

@@ -24,7 +24,18 @@ from contextgraph.model import (
 from contextgraph.remote import Budget, Endpoint, Ledger, Patience
 from contextgraph.text import count_tokens
 from tests.builders import NOON
-from tests.model_server import KEY, Handler, Reply, Server, error, said, serving
+from tests.model_server import (
+    KEY,
+    Handler,
+    Reply,
+    Server,
+    dripping,
+    error,
+    said,
+    serving,
+    silent,
+    truncated,
+)
 
 QUICK = Patience(timeout=0.3, outage=0.7, limited=3)
 PRICES = Prices(1.0, 10.0)
@@ -172,29 +183,6 @@ def test_a_500_is_tried_again(server: Server) -> None:
     server.fault = lambda number, handler: error(500, "boom") if number < 2 else None
     assert editor(server).reword(GROUP).words == WORDS
     assert len(server.asked) == 3
-
-
-def silent(number: int, handler: Handler) -> Reply | None:
-    time.sleep(1)
-    return 0, {}, b""
-
-
-def truncated(number: int, handler: Handler) -> Reply | None:
-    handler.send(200, {"Content-Length": "5000"}, b'{"choices": [')
-    handler.close_connection = True
-    return 0, {}, b""
-
-
-def dripping(number: int, handler: Handler) -> Reply | None:
-    handler.send(200, {"Content-Length": "5000"}, b'{"choices": [')
-    for _ in range(30):
-        time.sleep(0.1)
-        try:
-            handler.wfile.write(b" ")
-        except OSError:  # the client has gone
-            break
-    handler.close_connection = True
-    return 0, {}, b""
 
 
 @pytest.mark.parametrize(

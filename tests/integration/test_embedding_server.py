@@ -15,7 +15,19 @@ from contextgraph.embedding.openai_models import remote_model
 from contextgraph.errors import EmbeddingError
 from contextgraph.remote import PATIENT, Budget, Endpoint, Ledger, Patience
 from contextgraph.vectors import Vector
-from tests.model_server import DIMENSIONS, KEY, Handler, Reply, Server, error, hashed, serving
+from tests.model_server import (
+    DIMENSIONS,
+    KEY,
+    Handler,
+    Reply,
+    Server,
+    dripping,
+    error,
+    hashed,
+    serving,
+    silent,
+    truncated,
+)
 
 QUICK = Patience(timeout=0.3, outage=0.7, limited=3)
 TEXTS = [f"the cache of part {number} is stale" for number in range(5)]
@@ -199,29 +211,6 @@ def test_a_server_that_is_not_there_is_an_outage() -> None:
         mine = embedder(server)
     with pytest.raises(EmbeddingError, match=rf"{server.url}: no connection"):
         mine.embed(TEXTS)
-
-
-def silent(number: int, handler: Handler) -> Reply | None:
-    time.sleep(1)
-    return 0, {}, b""
-
-
-def truncated(number: int, handler: Handler) -> Reply | None:
-    handler.send(200, {"Content-Length": "5000"}, b'{"data": [')
-    handler.close_connection = True
-    return 0, {}, b""
-
-
-def dripping(number: int, handler: Handler) -> Reply | None:
-    handler.send(200, {"Content-Length": "5000"}, b'{"data": [')
-    for _ in range(30):
-        time.sleep(0.1)
-        try:
-            handler.wfile.write(b" ")
-        except OSError:  # the client has gone
-            break
-    handler.close_connection = True
-    return 0, {}, b""
 
 
 @pytest.mark.parametrize(
