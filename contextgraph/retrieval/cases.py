@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from itertools import chain
 
 from contextgraph.model import ChannelRank, Fragment, FragmentType, SimilarCase, Why
 from contextgraph.ports import TrajectoryStore
 from contextgraph.retrieval.findings import CaseHit
-from contextgraph.retrieval.fuse import final_score, fuse
+from contextgraph.retrieval.fuse import blend, final_score, ranks_in
 from contextgraph.retrieval.gate import Gate
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import scope_level
@@ -39,19 +39,48 @@ def cases_of(
         name: [hit for hit in hits if _admits(gate, query, hit)] for name, hits in found.items()
     }
     by_run: dict[str, list[CaseHit]] = {}
-    for hits in admitted.values():
-        for hit in hits:
-            by_run.setdefault(hit.trajectory.id, []).append(hit)
-    newest = max((hits[0].trajectory.seen_at for hits in by_run.values()), default=None)
-    fused = fuse(
-        {name: [(h.trajectory.id, h.evidence) for h in hits] for name, hits in admitted.items()},
-        weights,
+    for hit in chain.from_iterable(admitted.values()):
+        by_run.setdefault(hit.trajectory.id, []).append(hit)
+    asked = {name: weights[name] for name in found if found[name]}
+    scores = _scored(by_run, blend(_said(by_run, found), asked))
+    ranks = ranks_in(
+        {
+            name: [(hit.trajectory.id, hit.evidence) for hit in hits]
+            for name, hits in admitted.items()
+        }
     )
-    cases = [
-        _case(query, by_run[run], score, ranks, newest) for run, (score, ranks) in fused.items()
-    ]
+    cases = [_case(query, hits, scores[run], ranks[run]) for run, hits in by_run.items()]
     best = sorted(cases, key=lambda case: (-case.score, case.trajectory_id))[:limit]
     return _with_fragments(best, store)
+
+
+def _said(runs: Mapping[str, Sequence[CaseHit]], found: Rankings) -> dict[str, dict[str, float]]:
+    """Run -> what each channel goes by, whichever of them found the run."""
+    # What is not among the nearest is no nearer than the last of them.
+    least = min((hit.similarity for hit in found.get("semantic", ())), default=0.0)
+    return {
+        run: {
+            "error": 0.0,
+            "task": hits[0].task_overlap,
+            "state": max((hit.evidence for hit in hits if hit.fragments), default=0.0),
+            "lexical": hits[0].task_overlap,
+            "semantic": max(least, *(hit.similarity for hit in hits)),
+        }
+        for run, hits in runs.items()
+    }
+
+
+def _scored(
+    runs: Mapping[str, Sequence[CaseHit]], blended: Mapping[str, float]
+) -> dict[str, float]:
+    """Run -> its final score: all are lifted by what speaks for the best, so the blend orders."""
+    everything = list(chain.from_iterable(runs.values()))
+    newest = max((hit.trajectory.seen_at for hit in everything), default=None)
+    evidence = max((hit.evidence for hit in everything), default=0.0)
+    return {
+        run: final_score(blended[run], evidence, hits[0].trajectory.seen_at, newest)
+        for run, hits in runs.items()
+    }
 
 
 def _admits(gate: Gate, query: Query, hit: CaseHit) -> bool:
@@ -62,14 +91,9 @@ def _admits(gate: Gate, query: Query, hit: CaseHit) -> bool:
 
 
 def _case(
-    query: Query,
-    hits: Sequence[CaseHit],
-    fused: float,
-    ranks: tuple[ChannelRank, ...],
-    newest: datetime | None,
+    query: Query, hits: Sequence[CaseHit], score: float, ranks: tuple[ChannelRank, ...]
 ) -> SimilarCase:
     trajectory = hits[0].trajectory
-    evidence = max(hit.evidence for hit in hits)
     return SimilarCase(
         trajectory_id=trajectory.id,
         instance_id=trajectory.instance_id,
@@ -78,7 +102,7 @@ def _case(
         summary=trajectory.summary,
         files=trajectory.files,
         fragments=tuple(dict.fromkeys(fragment for hit in hits for fragment in hit.fragments)),
-        score=final_score(fused, evidence, trajectory.seen_at, newest),
+        score=score,
         why=Why(
             channels=ranks,
             scope=scope_level(trajectory.repo, query.state.repo),

@@ -1,4 +1,4 @@
-"""Reciprocal-rank fusion (Cormack, Clarke & Büttcher 2009) of what the channels found."""
+"""One order of what several channels found: by their ranks, or by what they say of each."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -27,18 +27,47 @@ def fuse(
 ) -> dict[Key, tuple[float, tuple[ChannelRank, ...]]]:
     """Key -> (fused rank score, 0 to 1, and the rank in each channel that found it).
 
-    *rankings* are (key, evidence) best first, by channel. 1 means first in every channel that
-    answered.
+    Reciprocal-rank fusion (Cormack, Clarke & Büttcher 2009) of *rankings*, which are (key,
+    evidence) best first, by channel. 1 means first in every channel that answered.
     """
-    answered = {name: ranking for name, ranking in rankings.items() if ranking}
-    most = sum(weights[name] for name in answered) / (K + 1)
-    ranks: dict[Key, list[ChannelRank]] = {}
-    for name, ranking in answered.items():
-        for rank, (key, evidence) in enumerate(ranking, start=1):
-            ranks.setdefault(key, []).append(ChannelRank(name, rank, evidence))
+    most = sum(weights[name] for name, ranking in rankings.items() if ranking) / (K + 1)
     return {
-        key: (sum(weights[r.channel] / (K + r.rank) for r in found) / most, tuple(found))
-        for key, found in ranks.items()
+        key: (sum(weights[r.channel] / (K + r.rank) for r in found) / most, found)
+        for key, found in ranks_in(rankings).items()
+    }
+
+
+def ranks_in(
+    rankings: Mapping[str, Sequence[tuple[Key, float]]],
+) -> dict[Key, tuple[ChannelRank, ...]]:
+    """Key -> its rank in each channel of *rankings* (see `fuse`) that found it."""
+    ranks: dict[Key, tuple[ChannelRank, ...]] = {}
+    for name, ranking in rankings.items():
+        for rank, (key, evidence) in enumerate(ranking, start=1):
+            ranks[key] = (*ranks.get(key, ()), ChannelRank(name, rank, evidence))
+    return ranks
+
+
+def blend(
+    said: Mapping[Key, Mapping[str, float]], weights: Mapping[str, float]
+) -> dict[Key, float]:
+    """Key -> the weighted mean, 0 to 1, of what is *said* of it by channel.
+
+    The channels are those of *weights*. What one says is taken over the most that it says of any
+    key; one that says 0 of all is left out. 1 means that each says the most of this key, or that
+    none says anything.
+
+    A convex combination (Bruch, Gai & Ingber 2023): unlike ranks it keeps by how much one is better
+    than the next.
+    """
+    most = {name: max((one[name] for one in said.values()), default=0.0) for name in weights}
+    shares = {name: weight / most[name] for name, weight in weights.items() if most[name] > 0}
+    if not shares:
+        return dict.fromkeys(said, 1.0)
+    total = sum(weights[name] for name in shares)
+    return {
+        key: sum(share * one[name] for name, share in shares.items()) / total
+        for key, one in said.items()
     }
 
 
