@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import LiteralString, NoReturn
 
 from scripts.neo4j_local import container, process
 from scripts.neo4j_local.jars import locked
@@ -21,7 +22,7 @@ from scripts.neo4j_local.record import (
 from scripts.neo4j_local.release import Release, UnavailableError
 
 FACTORY_PASSWORD = "neo4j"
-STARTS_WITHIN = 120.0  # seconds
+STARTS_WITHIN = 300.0  # seconds: five on a quiet machine, a hundred with a third of a core
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def start(wanted: Wanted) -> Server:
             return earlier
         server = replace(_started(wanted, earlier), owner=wanted.owner)
         write_record(server)
-        _wait(server)
+        wait(server, keep=earlier is not None)
         return server
 
 
@@ -74,6 +75,24 @@ def running() -> list[Server]:
 def runs(server: Server) -> bool:
     """True while *server* runs."""
     return container.is_running(server) if server.container else process.is_running(server)
+
+
+def wait(server: Server, *, keep: bool) -> None:
+    """Return when *server* answers a query; set its password if it is new.
+
+    Raises `UnavailableError` where it ends, or takes too long; then it is ended, its data kept if
+    *keep*.
+    """
+    deadline = time.monotonic() + STARTS_WITHIN
+    logging.getLogger("neo4j").setLevel(logging.CRITICAL)  # it does not answer at first
+    while refusal := _refusal(server):
+        if not runs(server):
+            said = (container if server.container else process).last_words(server)
+            _give_up(server, f"ended instead of starting: {said}", keep=keep)
+        if time.monotonic() > deadline:
+            waited = f"did not answer within {STARTS_WITHIN:.0f} s, {_load()}"
+            _give_up(server, f"{waited}; at last: {refusal.reason}", keep=keep)
+        time.sleep(refusal.pause)
 
 
 def _started(wanted: Wanted, earlier: Server | None) -> Server:
@@ -118,41 +137,62 @@ def _new_password() -> str:
     return os.environ.get("NEO4J_PASSWORD") or secrets.token_hex(12)
 
 
-def _wait(server: Server) -> None:
-    """Return when *server* answers a query; set its password if it is new."""
-    deadline = time.monotonic() + STARTS_WITHIN
-    logging.getLogger("neo4j").setLevel(logging.CRITICAL)  # it does not answer at first
-    while not _answers(server):
-        if runs(server) and time.monotonic() < deadline:
-            time.sleep(0.2)
-            continue
-        said = (container if server.container else process).last_words(server)
-        _end(server, keep=False)
-        raise UnavailableError(f"neo4j {server.version} did not start: {said}")
+def _give_up(server: Server, why: str, *, keep: bool) -> NoReturn:
+    _end(server, keep=keep)
+    raise UnavailableError(f"neo4j {server.version} {why}")
 
 
-def _answers(server: Server) -> bool:
-    from neo4j import GraphDatabase
-    from neo4j.exceptions import AuthError, ServiceUnavailable, SessionExpired, TransientError
+def _load() -> str:
+    return f"on a machine of {os.cpu_count()} cores with a load of {os.getloadavg()[0]:.1f}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why a server does not answer yet, and after how many seconds to ask again."""
+
+    reason: str
+    pause: float = 0.2
+
+
+def _refusal(server: Server) -> _Refusal | None:
+    """Why *server* does not answer queries yet; None where it does."""
+    from neo4j.exceptions import AuthError, DriverError, Neo4jError
 
     try:
-        with GraphDatabase.driver(server.uri, auth=(server.user, server.password)) as driver:
-            driver.execute_query("RETURN 1", database_="neo4j")
-    except (ServiceUnavailable, SessionExpired, TransientError):
-        return False
+        _ask(server, server.password, "RETURN 1", "neo4j")
     except AuthError:
-        _set_password(server)
-        return False
-    return True
+        return _password_refusal(server)
+    except (DriverError, Neo4jError) as error:
+        return _Refusal(_in_one_line(error))
+    return None
 
 
-def _set_password(server: Server) -> None:
+def _password_refusal(server: Server) -> _Refusal:
+    """Set the password of a *server* that has the factory's; why it does not answer till then.
+
+    Where that is refused as well, users are not there yet, or it went through although its
+    answer was lost. After three refusals the server refuses everyone for five seconds.
+    """
+    from neo4j.exceptions import DriverError, Neo4jError
+
+    change = "ALTER CURRENT USER SET PASSWORD FROM $old TO $new"
+    try:
+        _ask(server, FACTORY_PASSWORD, change, "system", old=FACTORY_PASSWORD, new=server.password)
+    except (DriverError, Neo4jError) as error:
+        return _Refusal(f"its password could not be set: {_in_one_line(error)}", pause=6.0)
+    return _Refusal("its password was set just now", pause=0.0)
+
+
+def _ask(
+    server: Server, password: str, text: LiteralString, database: str, **parameters: str
+) -> None:
+    """Run *text* once: whoever waits tries again, and does not do so within the driver as well."""
     from neo4j import GraphDatabase
 
-    with GraphDatabase.driver(server.uri, auth=(server.user, FACTORY_PASSWORD)) as driver:
-        driver.execute_query(
-            "ALTER CURRENT USER SET PASSWORD FROM $old TO $new",
-            old=FACTORY_PASSWORD,
-            new=server.password,
-            database_="system",
-        )
+    auth = (server.user, password)
+    with GraphDatabase.driver(server.uri, auth=auth, max_transaction_retry_time=0) as driver:
+        driver.execute_query(text, parameters, database_=database)
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

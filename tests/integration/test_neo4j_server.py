@@ -3,6 +3,10 @@
 import json
 import os
 import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import LiteralString
 
 import pytest
@@ -10,6 +14,10 @@ from neo4j import GraphDatabase
 from neo4j.exceptions import AuthError
 
 from contextgraph.store.neo4j_store import Neo4jStore
+from scripts.neo4j_local import life
+from scripts.neo4j_local.process import free_port
+from scripts.neo4j_local.record import Server
+from scripts.neo4j_local.release import UnavailableError
 from tests.made_bundles import made_bundle
 from tests.server import ENVIRONMENT, SCRIPT, Neo4jServer
 
@@ -87,3 +95,40 @@ def test_what_is_missing_is_said_in_one_line() -> None:
     said = script("start", "--version", "5.27")
     assert said.returncode == 1
     assert said.stderr == "neo4j 5.27: not a version; known: 5.26, 2026.09, or a full one\n"
+
+
+@pytest.fixture
+def starting(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Server]:
+    """A server that does not answer yet: a process that does what the test says instead."""
+    monkeypatch.setenv("CONTEXTGRAPH_NEO4J_CACHE", str(tmp_path))
+    nobody = Server("mute", "5.26.31", "", "neo4j", "secret", "", pid=0, container="", owner=0)
+    (nobody.home / "logs").mkdir(parents=True)
+    with (nobody.home / "logs" / "console.log").open("w") as log:
+        command = [sys.executable, "-c", request.param, f"--home-dir={nobody.home}"]
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    uri = f"bolt://127.0.0.1:{free_port()}"
+    try:
+        yield replace(nobody, uri=uri, pid=process.pid)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("starting", ["import time; time.sleep(60)"], indirect=True)
+def test_a_server_that_takes_too_long_is_ended_and_the_last_refusal_told(
+    starting: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(life, "STARTS_WITHIN", 0.5)
+
+    with pytest.raises(UnavailableError, match=r"within 0 s, on a .* at last: Couldn't connect"):
+        life.wait(starting, keep=False)
+
+    assert not life.runs(starting)
+
+
+@pytest.mark.parametrize("starting", ["raise OSError('Address already in use')"], indirect=True)
+def test_a_server_that_ends_instead_of_starting_has_the_last_word(starting: Server) -> None:
+    with pytest.raises(UnavailableError, match="ended instead of starting: OSError: Address alre"):
+        life.wait(starting, keep=False)
