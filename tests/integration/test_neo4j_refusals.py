@@ -45,7 +45,8 @@ def test_a_snapshot_goes_on_when_its_transaction_was_ended(
     with store.snapshot(), GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
         assert store.trajectory_ids() == ["run0000"]
         shown = driver.execute_query(
-            "SHOW TRANSACTIONS YIELD transactionId, currentQuery WHERE currentQuery = '' "
+            "SHOW TRANSACTIONS YIELD transactionId, currentQueryId "
+            "WHERE coalesce(currentQueryId, '') = '' "
             "RETURN collect(transactionId) AS ids",
             database_="neo4j",
         )
