@@ -50,7 +50,7 @@ def records(name: str, file: IO[bytes], on_bytes: OnBytes) -> Iterator[Record | 
 
 def _text_records(name: str, stream: Iterable[bytes]) -> Iterator[Record | ReadError]:
     broken: list[ReadError] = []
-    for found in _json_records(name, _lines(stream, broken)):
+    for found in _json_records(name, _lines(stream, broken), broken):
         # A stream without any record is not foreign if it is known to be broken.
         if not (broken and isinstance(found, ForeignError)):
             yield found
@@ -80,14 +80,16 @@ def _line(number: int, text: bytes) -> Iterator[_Line]:
         yield _Line(number, text)
 
 
-def _json_records(name: str, lines: Iterator[_Line]) -> Iterator[Record | ReadError]:
+def _json_records(
+    name: str, lines: Iterator[_Line], broken: Sequence[ReadError]
+) -> Iterator[Record | ReadError]:
     opening = list(islice(lines, 2))
     if not any(_JSON_START.match(line.text) for line in opening):
         yield _foreign(name, opening)
         return
     values = [_value(line.text) for line in opening]
     if _is_document(opening, values):
-        yield from _document(name, [*opening, *lines])
+        yield from _document(name, [*opening, *lines], broken)
     elif len(opening) == 1:
         yield from _records_in(name, values[0])
     else:
@@ -121,10 +123,14 @@ def _is_document(opening: Sequence[_Line], values: Sequence[Any]) -> bool:
     return not first.endswith(b"}") and isinstance(values[1], ValueError)
 
 
-def _document(name: str, lines: Sequence[_Line]) -> Iterator[Record | ReadError]:
+def _document(
+    name: str, lines: Sequence[_Line], broken: Sequence[ReadError]
+) -> Iterator[Record | ReadError]:
     value = _value(_joined(lines))
     if isinstance(value, ValueError):
         yield from _whole_lines(name, lines)
+        if broken:
+            return  # no JSON because the stream broke off, which is told of it
     yield from _records_in(name, value)
 
 

@@ -91,6 +91,19 @@ def test_what_comes_before_the_cut_in_an_archive_is_read_and_the_cut_reported(pa
     assert len(errors) == 1
 
 
+@pytest.mark.parametrize("sample", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("packer", ["gzip", "zstandard"])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_an_archive_that_was_cut_is_one_failure(sample, packer, folder, data):
+    content = PACKERS[packer](sample.read_bytes())
+    cut = data.draw(st.integers(4, len(content) - 1))
+    _, of_whole = read_bytes(folder, content)
+    _, errors = read_bytes(folder, content[:cut])
+    assert "ends early" in errors[-1].reason
+    assert len(errors) <= len(of_whole) + 1
+
+
 @pytest.mark.parametrize("packer", ["gzip", "zstandard"])
 @given(data=st.data())
 def test_what_comes_before_the_damage_in_an_archive_is_read(packer, folder, data):
