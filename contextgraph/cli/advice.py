@@ -19,6 +19,7 @@ from contextgraph.model import (
     Why,
     repo_of,
 )
+from contextgraph.text import number_of
 
 ACTION_WIDTH = 160
 TEXT_WIDTH = 600
@@ -102,7 +103,7 @@ def _why(why: Why, score: float | None = None) -> Text:
     reasons = ["this repository" if why.scope is ScopeLevel.REPO else "any repository"]
     if why.signature_level:
         reasons.append(f"same {why.signature_level}")
-    reasons.append(f"{why.support} runs" if why.support != 1 else "1 run")
+    reasons.append(number_of(why.support, "run"))
     reasons += [f"{hit.channel} #{hit.rank} ({hit.score:.2f})" for hit in why.channels]
     if score is not None:
         reasons.append(f"score {score:.2f}")

@@ -43,6 +43,7 @@ def export(
       contextgraph export team.jsonl.zst --store team.db
     """
     from contextgraph.cli.progress import Progress
+    from contextgraph.text import number_of
 
     began = time.monotonic()
     with open_memory(store, tenant, read_only=True) as memory:
@@ -61,8 +62,9 @@ def export(
         )
     else:
         print(
-            f"wrote {done.runs} trajectories, {done.methodologies} methodologies and "
-            f"{done.exposures} exposures to {path} in {seconds:.1f} s"
+            f"wrote {number_of(done.runs, 'trajectory')}, "
+            f"{number_of(done.methodologies, 'methodology')} and "
+            f"{number_of(done.exposures, 'exposure')} to {path} in {seconds:.1f} s"
         )
 
 
@@ -85,6 +87,7 @@ def import_(
     """
     from contextgraph.archive import count_runs
     from contextgraph.cli.progress import Progress
+    from contextgraph.text import number_of
 
     began = time.monotonic()
     total = count_runs(path)
@@ -112,10 +115,11 @@ def import_(
             }
         )
     else:
+        runs = number_of(done.created + done.updated + done.unchanged, "trajectory")
         print(
-            f"{done.created} trajectories are new, {done.updated} have an outcome now, "
-            f"{done.unchanged} were known; {done.methodologies} methodologies, "
-            f"{done.exposures} exposures; {seconds:.1f} s"
+            f"{runs}: {done.created} new, {done.updated} with an outcome now, "
+            f"{done.unchanged} known; {number_of(done.methodologies, 'methodology')}, "
+            f"{number_of(done.exposures, 'exposure')}; {seconds:.1f} s"
         )
 
 

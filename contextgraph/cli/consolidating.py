@@ -57,6 +57,8 @@ def consolidate(
 
 
 def _show(report: "ConsolidationReport", *, as_json: bool) -> None:
+    from contextgraph.text import number_of
+
     if as_json:
         from contextgraph.cli.records import consolidation_record
 
@@ -69,10 +71,14 @@ def _show(report: "ConsolidationReport", *, as_json: bool) -> None:
 
     show_consolidation(report)
     if report.waiting:
-        complain(f"{report.waiting} methodologies wait to be worded: {report.not_worded}")
+        complain(
+            f"{number_of(report.waiting, 'methodology')} still to be worded: {report.not_worded}"
+        )
 
 
 def _show_plan(plan: "WordingPlan", *, as_json: bool) -> None:
+    from contextgraph.text import number_of
+
     if as_json:
         from contextgraph.cli.records import usage_record
 
@@ -83,5 +89,5 @@ def _show_plan(plan: "WordingPlan", *, as_json: bool) -> None:
         return
     for prompt in plan.prompts:
         print(f"{prompt}\n")
-    print(f"{plan.editor}: {len(plan.prompts):,} methodologies to word")
-    print(f"about {plan.usage.tokens:,} tokens, ${plan.usage.cost:.4f}")
+    print(f"{plan.editor}: {number_of(len(plan.prompts), 'methodology')} to word")
+    print(f"about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}")

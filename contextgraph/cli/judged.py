@@ -10,6 +10,7 @@ from contextgraph.cli.output import one_line, plain, screen
 from contextgraph.cli.records import context_record, loop_records
 from contextgraph.model import Json
 from contextgraph.replay import Contrast, Estimate, Measures, MomentKind, Report, Spoken, Tally
+from contextgraph.text import number_of
 
 _WIDTH = 108
 _SAID = 2
@@ -84,7 +85,7 @@ def show_tally(tally: Tally) -> None:
     """How often memory would have spoken."""
     console = screen()
     ordered = tally.order.replace("_", " ")
-    console.print(Text(f"{tally.runs} runs, ordered by {ordered}", style="bold"))
+    console.print(Text(f"{number_of(tally.runs, 'run')}, ordered by {ordered}", style="bold"))
     table = Table()
     for column in ("moment", "asked", "answered"):
         table.add_column(column, justify="left" if column == "moment" else "right")

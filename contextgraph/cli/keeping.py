@@ -43,17 +43,20 @@ def rebuild(as_json: AsJson = False, store: Store = None, tenant: Tenant = None)
     Example:
       contextgraph rebuild --store team.db
     """
+    from contextgraph.text import number_of
+
     with open_memory(store, tenant, create=False) as memory:
         done = _rebuild_all(memory, len(memory.store.trajectory_ids()), as_json=as_json)
     if as_json:
         emit({"summary": {"updated": done}})
     else:
-        print(f"read {done} stored trajectories again")
+        print(f"read {number_of(done, 'stored trajectory')} again")
 
 
 def _rebuild_all(memory: "AgentMemory", total: int, *, as_json: bool) -> int:
     from contextgraph.cli.progress import Progress
     from contextgraph.cli.records import receipt_record
+    from contextgraph.text import number_of
 
     done = 0
     try:
@@ -64,7 +67,7 @@ def _rebuild_all(memory: "AgentMemory", total: int, *, as_json: bool) -> int:
                 progress.advance(1)
                 progress.count(done)
     except KeyboardInterrupt:
-        complain(f"interrupted; {done} of {total} trajectories are read again")
+        complain(f"interrupted; {done} of {number_of(total, 'trajectory')} read again")
         raise
     return done
 
@@ -149,18 +152,29 @@ def _is_among(
 
 
 def _ask(found: "Sequence[Trajectory]") -> None:
+    from contextgraph.text import number_of
+
     for run in found[:SHOWN]:
         typer.echo(f"  {run.id}  {run.name}", err=True)
     if len(found) > SHOWN:
         typer.echo(f"  and {len(found) - SHOWN} more", err=True)
-    typer.confirm(f"Forget {len(found)} trajectories?", abort=True, err=True)
+    remedy = ""
+    try:
+        agreed = typer.confirm(f"Forget {number_of(len(found), 'trajectory')}?", err=True)
+    except typer.Abort:  # standard input has ended, or Ctrl-C
+        typer.echo(err=True)
+        agreed, remedy = False, "; where nobody can be asked, give --yes"
+    if not agreed:
+        complain(f"nothing is forgotten{remedy}")
+        raise typer.Exit(1)
 
 
 def _say_forgotten(found: "Sequence[Trajectory]", removed: int, *, as_json: bool) -> None:
     from contextgraph.cli.records import trajectory_record
+    from contextgraph.text import number_of
 
     if as_json:
         runs: list[Json] = [trajectory_record(run) for run in found]
         emit({"forgotten": removed, "trajectories": runs})
     else:
-        print(f"forgot {removed} trajectories and what only they taught")
+        print(f"forgot {number_of(removed, 'trajectory')} and what nothing else taught")

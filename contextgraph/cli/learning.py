@@ -68,6 +68,7 @@ def learn(
     from contextgraph.cli.intake import Intake
     from contextgraph.cli.progress import Progress
     from contextgraph.readers import size_of
+    from contextgraph.text import number_of
 
     spool = _spool(store, tenant)
     progress = Progress(lambda: size_of(paths))
@@ -81,11 +82,13 @@ def learn(
                 _learn_all(memory, runs, read, done)
             _remark(memory, done)
     except StoreUnavailableError as error:
-        _keep_rest(spool, chain(read, runs), done, error)
+        _keep_rest(spool, chain(read, runs), done, error, most=_most_kept(paths))
         raise
     except KeyboardInterrupt:
         stored = done.counts.total()
-        complain(f"interrupted; {stored} trajectories are stored, the same command goes on there")
+        complain(
+            f"interrupted; {number_of(stored, 'trajectory')} stored, the same command goes on there"
+        )
         raise
     finally:
         _conclude(done, intake, as_json=as_json)
@@ -132,31 +135,38 @@ def _learn_spooled(memory: "AgentMemory", spool: "Spool | None", done: _Done) ->
         path.unlink(missing_ok=True)  # another process may have learned it as well
 
 
+def _most_kept(paths: "Iterable[str]") -> int | None:
+    """How many runs of *paths* are kept: of files the first ones, as they can be read again."""
+    from contextgraph.readers import is_stream
+
+    return None if any(map(is_stream, paths)) else MOST_KEPT
+
+
 def _keep_rest(
     spool: "Spool | None",
     rest: "Iterable[RawTrajectory | ReadError]",
     done: _Done,
     error: StoreUnavailableError,
+    *,
+    most: int | None,
 ) -> None:
-    """Keep the runs that were at hand and those that follow: they may be nowhere else.
-
-    Of large collections only the first ones: these lie in files, where they can be read again.
-    """
+    """Keep the runs that were at hand and those that follow, at *most* so many; None: all."""
     from contextgraph.cli.records import failed_record, spooled_record
     from contextgraph.model import RawTrajectory
+    from contextgraph.text import number_of
 
     if spool is None:
         return
     more = iter(rest)
-    for one in islice(more, MOST_KEPT):
+    for one in islice(more, most):
         if isinstance(one, RawTrajectory):
             spool.keep(one)
             done.tell(spooled_record(one, error))
         else:
             done.tell(failed_record(one))
     complain(
-        f"{len(spool)} trajectories wait in {spool.folder}; "
-        "the next `contextgraph learn` for this memory learns them first"
+        f"kept in {spool.folder}: {number_of(len(spool), 'trajectory')}; "
+        "the next `contextgraph learn` for this memory learns what waits there first"
     )
     if next(more, None):
         complain("the others are where they were: the same command goes on there")
@@ -194,13 +204,15 @@ def _learn(memory: "AgentMemory", read: "_Read", done: _Done) -> None:
 
 def _remark(memory: "AgentMemory", done: _Done) -> None:
     """Say what came of consolidation, and what a user would not expect of the vectors."""
+    from contextgraph.text import number_of
+
     for report in done.reports:
         if report.changed or not report.started:
             complain(_told(report))
     waiting = memory.spaces.waiting() if done.reason else 0
     if waiting:
         complain(
-            f"{waiting} runs are learned and wait to be embedded, by the next consolidation or "
+            f"{number_of(waiting, 'run')} still to be embedded, by the next consolidation or "
             f"`contextgraph reembed`: {done.reason}"
         )
     remark = memory.spaces.remark()
@@ -210,6 +222,8 @@ def _remark(memory: "AgentMemory", done: _Done) -> None:
 
 def _told(report: "ConsolidationReport") -> str:
     """What came of a consolidation, in one line."""
+    from contextgraph.text import number_of
+
     if not report.started:
         return f"not consolidated: {report.reason}"
     steps = {step.name: step for step in report.steps}
@@ -217,8 +231,8 @@ def _told(report: "ConsolidationReport") -> str:
     changed = made.updated + steps["statistics"].updated
     gone = made.removed + merged.removed + cleaned.removed
     return (
-        f"consolidated in {report.seconds:.1f} s: {made.created} methodologies created, "
-        f"{changed} updated, {gone} removed"
+        f"consolidated in {report.seconds:.1f} s: "
+        f"{number_of(made.created, 'methodology')} created, {changed} updated, {gone} removed"
     )
 
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from contextgraph.text import number_of
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar, TaskID
 
@@ -75,7 +77,7 @@ def _bar() -> "Bar":
                 return Text(doing)
             done, elapsed = task.fields["done"], task.elapsed
             rate = f", {done / elapsed:.0f}/s" if elapsed else ""
-            return Text(f"{done} trajectories{rate}")
+            return Text(f"{number_of(done, 'trajectory')}{rate}")
 
     return Bar(
         BarColumn(),

@@ -74,6 +74,8 @@ def _waiting(until: datetime) -> None:
 
 
 def _show_plan(plan: "ReembeddingPlan", *, as_json: bool) -> None:
+    from contextgraph.text import number_of
+
     if as_json:
         from contextgraph.cli.records import usage_record
 
@@ -86,15 +88,19 @@ def _show_plan(plan: "ReembeddingPlan", *, as_json: bool) -> None:
             }
         )
     else:
-        print(f"{plan.space}: {plan.runs:,} runs to embed, {plan.texts:,} texts")
-        print(f"at most about {plan.usage.tokens:,} tokens, ${plan.usage.cost:.4f}")
+        print(
+            f"{plan.space}: {number_of(plan.runs, 'run')} to embed, {number_of(plan.texts, 'text')}"
+        )
+        print(f"at most about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}")
 
 
 def _show_done(done: "Reembedding", *, as_json: bool) -> None:
+    from contextgraph.text import number_of
+
     if as_json:
         from contextgraph.cli.records import usage_record
 
         emit({"space": done.space.name, "runs": done.runs, **usage_record(done.usage)})
     else:
-        print(f"{done.space.name} answers now; {done.runs:,} runs embedded")
-        print(f"{done.usage.tokens:,} tokens, ${done.usage.cost:.4f}")
+        print(f"{done.space.name} answers now; {number_of(done.runs, 'run')} embedded")
+        print(f"{number_of(done.usage.tokens, 'token')}, ${done.usage.cost:.4f}")

@@ -53,6 +53,7 @@ def replay(
     """
     from contextgraph.cli.intake import Intake
     from contextgraph.cli.progress import Progress
+    from contextgraph.text import number_of
 
     intake = Intake(paths)
     runs = list(intake)
@@ -62,7 +63,7 @@ def replay(
         try:
             _show_all(walk, runs, progress, as_json=as_json)
         except KeyboardInterrupt:
-            complain(f"interrupted after {walk.tally.runs} of {len(runs)} runs")
+            complain(f"interrupted after {walk.tally.runs} of {number_of(len(runs), 'run')}")
             raise
         finally:
             _conclude(walk, intake.failed, as_json=as_json)

@@ -17,6 +17,7 @@ from contextgraph.model import (
     MistakePattern,
 )
 from contextgraph.stats import MemoryStats
+from contextgraph.text import number_of
 
 TEXT_WIDTH = 160
 NEXT_SHOWN = 3
@@ -28,7 +29,9 @@ NUMERIC = {"count", "fragments", "runs", "never cleared", "failed", *CHANGES, *L
 def show_learned(counts: Mapping[str, int], failed: int, seconds: float) -> None:
     """How many runs were learned, and how fast."""
     done = sum(counts.values())
-    title = f"{done} trajectories in {seconds:.1f} s, {done / max(seconds, 0.001):.0f}/s"
+    title = (
+        f"{number_of(done, 'trajectory')} in {seconds:.1f} s, {done / max(seconds, 0.001):.0f}/s"
+    )
     row = [f"{counts.get(status, 0):,}" for status in LearnStatus]
     _table(screen(), title, (*LearnStatus, "failed"), [[*row, f"{failed:,}"]])
 
@@ -83,7 +86,7 @@ def _show_patterns(console: Console, title: str, patterns: Iterable[FailurePatte
 def show_consolidation(report: ConsolidationReport) -> None:
     """What each step did, or that there was nothing to do."""
     console = screen()
-    title = f"{report.trajectories:,} trajectories consolidated in {report.seconds:.1f} s"
+    title = f"{number_of(report.trajectories, 'trajectory')} consolidated in {report.seconds:.1f} s"
     rows = [
         (step.name, *(f"{n:,}" for n in (step.examined, step.created, step.updated, step.removed)))
         for step in report.steps
@@ -91,8 +94,8 @@ def show_consolidation(report: ConsolidationReport) -> None:
     _table(console, title, ("step", *CHANGES), rows)
     if report.usage.requests:
         used = report.usage
-        took = f"{used.requests:,} requests, {used.tokens:,} tokens, ${used.cost:.4f}"
-        console.print(Text(f"the language model took {took}"))
+        requests, tokens = number_of(used.requests, "request"), number_of(used.tokens, "token")
+        console.print(Text(f"the language model took {requests}, {tokens}, ${used.cost:.4f}"))
     if not report.changed:
         console.print(Text("nothing changed", style="dim"))
 

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from contextgraph.cli.output import one_line, plain, screen
 from contextgraph.model import Fragment, FragmentOutcome, FragmentType, LoopInfo
+from contextgraph.text import number_of
 from contextgraph.trace import Recovery, StepTrace
 from contextgraph.writing import Inspection
 
@@ -62,8 +63,8 @@ def _title(inspection: Inspection) -> Panel:
     trace, raw = inspection.trace, inspection.trace.raw
     task = next((line for line in raw.task.splitlines() if line.strip()), "no task text")
     facts = [raw.repo or "no repository", trace.task_type, f"outcome {raw.outcome}"]
-    facts += [f"{len(trace.steps)} steps", f"{len(inspection.fragments)} fragments"]
-    facts += [f"{sum(1 for step in trace.steps if step.error)} errors"]
+    facts += [number_of(len(trace.steps), "step"), number_of(len(inspection.fragments), "fragment")]
+    facts += [number_of(sum(1 for step in trace.steps if step.error), "error")]
     facts += [f"{len(trace.recoveries)} recoveries", f"{len(trace.loops)} loops"]
     body = f"{one_line(task, 200)}\n{plain(' · '.join(facts))}\n{plain(raw.source)}"
     return Panel(Text(body), title=Text(plain(raw.instance_id)), title_align="left")

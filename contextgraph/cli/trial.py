@@ -16,6 +16,7 @@ from contextgraph.llm import MADE_BY
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, RawTrajectory
 from contextgraph.replay import Evaluation, Moment, Report, report_of, sampled, split
+from contextgraph.text import number_of
 
 
 class Given:
@@ -81,7 +82,7 @@ class Trial:
         known = memory.get_stats().counts.nodes.get("Trajectory", 0)
         if known:
             raise typer.BadParameter(
-                f"--store has {known} runs; an evaluation needs an empty memory"
+                f"--store has {number_of(known, 'run')}; an evaluation needs an empty memory"
             )
         times = 2 if self.taught is None else 1
         progress = Progress(lambda: len(self.judging) * times + len(self.taught or ()))

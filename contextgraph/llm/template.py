@@ -10,7 +10,7 @@ from contextgraph.model import (
     Summary,
     TaskType,
 )
-from contextgraph.text import clip
+from contextgraph.text import clip, number_of
 
 MADE_BY = "template/1"
 _MESSAGE_CHARS = 200
@@ -73,11 +73,13 @@ def _joined(sentences: Sequence[str]) -> str:
 
 def _said(remedy: CommonRemedy, cleared: int) -> str:
     steps = "1 step" if round(remedy.steps, 1) == 1 else f"{remedy.steps:.1f} steps"
-    return f"{remedy.text} ({remedy.runs} of {cleared} runs that got over it; {steps})."
+    return (
+        f"{remedy.text} ({remedy.runs} of {number_of(cleared, 'run')} that got over it; {steps})."
+    )
 
 
 def _did(practice: CommonRemedy, group: PracticeGroup) -> str:
-    return f"{practice.text} ({practice.runs} of {group.about} runs)."
+    return f"{practice.text} ({practice.runs} of {number_of(group.about, 'run')})."
 
 
 def _solved(group: PracticeGroup) -> str:

@@ -42,16 +42,22 @@ def sources(path: StrPath) -> Sequence[Source]:
     A folder is read with its subfolders, without hidden files. A glob finds what a folder would.
     """
     name = os.fspath(path)
-    if name == STANDARD_INPUT or os.path.isfile(name):
+    if is_stream(name) or os.path.isfile(name):
         return [Source(name)]
     if os.path.isdir(name):
         return [Source(file, Path(name)) for file in files_in(name)]
-    if os.path.exists(name):
-        return [Source(name)]  # a pipe or a device
     matches = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []
     if not matches:
         raise ReadError(name, "", "no such file or folder")
     return list(dict.fromkeys(_matched(matches)))
+
+
+def is_stream(path: StrPath) -> bool:
+    """True where *path* can be read only once: standard input, a pipe, a device."""
+    name = os.fspath(path)
+    return name == STANDARD_INPUT or (
+        os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
+    )
 
 
 def size_of(paths: Iterable[StrPath]) -> int:

@@ -6,7 +6,7 @@ from contextgraph.model import ErrorTally, FailureWarning, ScopeLevel, Why
 from contextgraph.ports import RetrievalStore
 from contextgraph.retrieval.gate import Gate
 from contextgraph.retrieval.query import Query
-from contextgraph.text import clip
+from contextgraph.text import clip, number_of
 
 _TALLIES = 20
 _NAMED_RUNS = 10
@@ -41,8 +41,7 @@ def _warning(query: Query, tally: ErrorTally) -> FailureWarning:
     where = f"in {query.scope.repo}" if query.scope.repo else "in all repositories"
     error = clip(f"{tally.error.error_type}: {tally.error.template}", 160)
     return FailureWarning(
-        text=f"{tally.runs} runs {where} met `{error}`; {tally.runs - tally.cleared_runs} of them "
-        "never cleared it",
+        text=f"{number_of(tally.runs, 'run')} {where} met `{error}`{_uncleared(tally)}",
         count=tally.runs,
         why=Why(
             channels=(),
@@ -51,3 +50,9 @@ def _warning(query: Query, tally: ErrorTally) -> FailureWarning:
             trajectories=tally.trajectories[:_NAMED_RUNS],
         ),
     )
+
+
+def _uncleared(tally: ErrorTally) -> str:
+    if tally.runs == 1:
+        return " and never cleared it"
+    return f"; {tally.runs - tally.cleared_runs} of them never cleared it"

@@ -15,6 +15,7 @@ from contextgraph.model import (
     counted,
 )
 from contextgraph.stats.counting import CountingStore, told
+from contextgraph.text import number_of
 from contextgraph.trace import in_general
 
 LEAST_RUNS = 3
@@ -65,12 +66,11 @@ def _prevented(tally: ErrorTally, store: CountingStore, scope: Scope) -> str:
         return counted(best.strategy)
     found = store.recoveries_for_error(asked, SignatureLevel.TEMPLATE, scope, _RECOVERIES)
     if not found:
-        return f"nothing yet: none of {tally.runs} runs got over it"
+        return f"nothing yet: none of {number_of(tally.runs, 'run')} got over it"
     alike = max(_alike(found), key=_runs)
     count = _runs(alike)
-    return (
-        f"{alike[0].recovered.what} ({'1 run' if count == 1 else f'{count} runs in like manner'})"
-    )
+    manner = "" if count == 1 else " in like manner"
+    return f"{alike[0].recovered.what} ({number_of(count, 'run')}{manner})"
 
 
 def _abstracted(asked: ErrorSignature, store: CountingStore, scope: Scope) -> Iterable[Methodology]:

@@ -8,6 +8,7 @@ from contextgraph.errors import StoreError
 from contextgraph.model import HealthCheck
 from contextgraph.store.connections import Connections
 from contextgraph.store.schema import VERSION, schema_version
+from contextgraph.text import number_of
 
 # Rows without what they belong to: the tables have no foreign keys to rule them out.
 _STRAY = """
@@ -69,7 +70,9 @@ def _sizes(connections: Connections) -> HealthCheck:
         size = _pragma(connection, "page_count") * _pragma(connection, "page_size")
         runs = connection.execute("SELECT count(*) FROM trajectory").fetchone()[0]
         fragments = connection.execute("SELECT count(*) FROM fragment").fetchone()[0]
-    detail = f"{size / 1e6:.1f} MB, {runs} trajectories, {fragments} fragments"
+    detail = (
+        f"{size / 1e6:.1f} MB, {number_of(runs, 'trajectory')}, {number_of(fragments, 'fragment')}"
+    )
     return HealthCheck("sizes", True, detail)
 
 

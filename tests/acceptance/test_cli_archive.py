@@ -36,7 +36,7 @@ def test_importing_says_what_was_known(store: Path, tmp_path: Path) -> None:
     result = contextgraph("import", tmp_path / "a.jsonl", "--store", store)
 
     assert result.code == 0
-    assert "0 trajectories are new, 0 have an outcome now, 2 were known" in result.out
+    assert "2 trajectories: 0 new, 0 with an outcome now, 2 known" in result.out
 
 
 def test_a_damaged_file_is_named_with_its_line(store: Path, tmp_path: Path) -> None:

@@ -76,7 +76,16 @@ def test_forgetting_asks_first(store: Path) -> None:
 
     assert (refused.code, kept) == (1, 3)
     assert "acme__shop-1" in refused.err
+    assert refused.err.endswith("contextgraph: nothing is forgotten\n")
     assert (agreed.code, trajectories(store)) == (0, 0)
+
+
+def test_forgetting_where_nobody_answers_names_the_option(store: Path) -> None:
+    result = forget(store, "--instance", "acme__shop-1")
+
+    assert (result.code, trajectories(store)) == (1, 3)
+    assert "Forget 1 trajectory?" in result.err
+    assert "nobody can be asked, give --yes" in result.err
 
 
 def test_forgetting_what_is_not_there_is_a_failure(store: Path) -> None:

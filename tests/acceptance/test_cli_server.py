@@ -71,6 +71,15 @@ def test_a_wrong_password_is_said(server: Neo4jServer, monkeypatch: pytest.Monke
     assert "certainly wrong" not in result.err
 
 
+def test_a_missing_password_is_said(server: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CONTEXTGRAPH_NEO4J_PASSWORD")
+
+    result = contextgraph("query", "--error", "boom", "--store", server.uri)
+
+    assert_unavailable(result, "wants a user and a password; set CONTEXTGRAPH_NEO4J_PASSWORD")
+    assert len(result.err.splitlines()) == 1
+
+
 def test_a_database_that_does_not_exist_is_said(server: Neo4jServer) -> None:
     result = contextgraph("query", "--error", "boom", "--store", f"{server.uri}/absent")
 
@@ -102,13 +111,33 @@ def test_runs_wait_in_a_spool_while_the_server_is_away(
     other = write_runs(tmp_path / "other.jsonl", [recovering_run(7)])
     back = contextgraph("learn", other, "--store", server.uri, "--json")
 
-    assert_unavailable(away, "3 trajectories wait in")
+    assert_unavailable(away, ": 3 trajectories; the next `contextgraph learn`")
     assert [record["status"] for record in away.records[:-1]] == ["failed"] * 3
     assert "waits in the spool" in away.records[0]["error"]
     assert back.code == 0
     assert back.records[-1]["summary"]["created"] == 4
     again = contextgraph("learn", other, "--store", server.uri, "--json")
     assert again.records[-1]["summary"]["unchanged"] == 1
+
+
+def test_of_what_comes_from_a_pipe_all_waits(
+    server: Neo4jServer,
+    runs: Path,
+    unreachable: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("contextgraph.cli.learning.MOST_KEPT", 1)
+
+    of_files = contextgraph("learn", runs, "--store", server.uri, "--tenant", "files")
+    piped = contextgraph("learn", "-", "--store", server.uri, stdin=runs.read_bytes())
+    unreachable.undo()
+    back = contextgraph("learn", "-", "--store", server.uri, "--json")
+
+    assert_unavailable(of_files, ": 1 trajectory; the next")
+    assert "the others are where they were: the same command" in of_files.err
+    assert_unavailable(piped, ": 3 trajectories; the next")
+    assert "the others" not in piped.err
+    assert back.records[-1]["summary"]["created"] == 3
 
 
 def test_what_waits_can_be_read_by_its_owner_only(

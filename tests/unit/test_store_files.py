@@ -301,7 +301,7 @@ def test_health_of_a_sound_memory(learned: Path) -> None:
     checks = {check.name: check for check in store.health()}
     assert list(checks) == ["reachable", "schema version", "integrity", "writable", "sizes"]
     assert all(check.ok for check in checks.values())
-    assert "1 trajectories, 2 fragments" in checks["sizes"].detail
+    assert "1 trajectory, 2 fragments" in checks["sizes"].detail
     store.close()
 
 

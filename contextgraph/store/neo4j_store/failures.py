@@ -68,6 +68,8 @@ _CODES = (
         "has too little memory for this; write fewer runs at once or give it more",
     ),
 )
+# What the server says where no user was named; it has no code of its own.
+_NOBODY = "missing key `scheme`"
 _DRIVER = (
     (
         "ConnectionAcquisitionTimeoutError",
@@ -103,6 +105,11 @@ def store_errors(name: str) -> Iterator[None]:
 
 def _refused(name: str, error: "Neo4jError") -> StoreError:
     code, message = error.code or "", error.message or str(error)
+    if _NOBODY in message:
+        return StoreUnavailableError(
+            f"{name} wants a user and a password; set CONTEXTGRAPH_NEO4J_PASSWORD, and "
+            f"CONTEXTGRAPH_NEO4J_USER where it is not neo4j"
+        )
     for start, kind, said in _CODES:
         if code.startswith(start):
             return kind(f"{name} {said} ({message})")

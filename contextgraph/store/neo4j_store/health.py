@@ -7,6 +7,7 @@ from contextgraph.model import HealthCheck
 from contextgraph.store.neo4j_store.changes import begin_change
 from contextgraph.store.neo4j_store.connection import Connection
 from contextgraph.store.neo4j_store.transaction import Transaction
+from contextgraph.text import number_of
 
 
 def checks(connection: Connection) -> Iterator[HealthCheck]:
@@ -44,7 +45,7 @@ def _integrity(connection: Connection) -> HealthCheck:
         return HealthCheck("integrity", False, found, _REMEDIES["integrity"])
     stray = connection.read(Transaction.row, "stray_nodes")
     if stray and stray["count"]:
-        detail = f"{stray['count']} nodes belong to nothing"
+        detail = f"{number_of(stray['count'], 'node')} without a run"
         return HealthCheck("integrity", False, detail, _REMEDIES["integrity"])
     return HealthCheck("integrity", True, "all indexes are online, every node has its run")
 
@@ -59,7 +60,9 @@ def _writable(connection: Connection) -> HealthCheck:
 def _sizes(connection: Connection) -> HealthCheck:
     row = connection.read(Transaction.row, "memory_size")
     runs, recoveries = (row["trajectories"], row["recoveries"]) if row else (0, 0)
-    return HealthCheck("sizes", True, f"{runs} trajectories, {recoveries} recoveries")
+    return HealthCheck(
+        "sizes", True, f"{number_of(runs, 'trajectory')}, {number_of(recoveries, 'recovery')}"
+    )
 
 
 _LOOKS: dict[str, Callable[[Connection], HealthCheck]] = {
