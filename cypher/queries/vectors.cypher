@@ -4,7 +4,8 @@
 // name: active_space
 MATCH (m:Memory {tenant: $tenant})
 MATCH (s:Space {tenant: $tenant, name: m.active_space})
-RETURN s {.name, .runs, .alike, .property} AS space
+RETURN s {.name, .runs, .alike, .property} AS space, coalesce(m.changes, 0) AS changes,
+    m.removals AS removals
 
 // name: spaces
 MATCH (s:Space {tenant: $tenant})
@@ -155,53 +156,117 @@ RETURN m[$property] AS vector,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY cosine DESC, m.id
 
-// name: count_trajectories_in_repo
-// How many runs there are in a repository, counted up to a limit.
-MATCH (t:Trajectory)
-WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
-WITH t LIMIT $limit
-RETURN count(t) AS count
+// name: trajectory_vectors_in_repo
+// The vectors of the runs of a repository that are not known yet, with what scopes ask of each; none
+// where there are more than $most.
+CALL () {
+    MATCH (t:Trajectory)
+    WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
+    WITH t LIMIT $most + 1
+    RETURN count(t) AS count
+}
+CALL (count) {
+    WITH count WHERE count <= $most
+    MATCH (t:Trajectory)
+    WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
+        AND NOT t.id IN $known
+    WITH t, t[$property] AS numbers
+    WHERE numbers IS NOT NULL
+    RETURN collect(t.id) AS ids, collect(t.instance_id) AS instances,
+        collect(t.seen_at.epochSeconds * 1000000 + t.seen_at.microsecond) AS seen_at,
+        collect(numbers) AS vectors
+}
+RETURN count, ids, instances, seen_at, vectors
 
-// name: count_trajectories_everywhere
-// How many runs there are, counted up to a limit.
-MATCH (t:Trajectory)
-WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
-WITH t LIMIT $limit
-RETURN count(t) AS count
+// name: trajectory_vectors_everywhere
+// The vectors of the runs that are not known yet, with what scopes ask of each; none
+// where there are more than $most.
+CALL () {
+    MATCH (t:Trajectory)
+    WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
+    WITH t LIMIT $most + 1
+    RETURN count(t) AS count
+}
+CALL (count) {
+    WITH count WHERE count <= $most
+    MATCH (t:Trajectory)
+    WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
+        AND NOT t.id IN $known
+    WITH t, t[$property] AS numbers
+    WHERE numbers IS NOT NULL
+    RETURN collect(t.id) AS ids, collect(t.instance_id) AS instances,
+        collect(t.seen_at.epochSeconds * 1000000 + t.seen_at.microsecond) AS seen_at,
+        collect(numbers) AS vectors
+}
+RETURN count, ids, instances, seen_at, vectors
 
-// name: count_fragments_in_repo
-// How many fragments there are in a repository, counted up to a limit.
-MATCH (f:Fragment)
-WHERE f.tenant = $tenant AND f.repo = $repo AND f.seen_at IS NOT NULL
-WITH f LIMIT $limit
-RETURN count(f) AS count
+// name: fragment_vectors_in_repo
+// The vectors of the fragments of a repository that are not known yet, with what scopes ask of each; none
+// where there are more than $most.
+CALL () {
+    MATCH (f:Fragment)
+    WHERE f.tenant = $tenant AND f.repo = $repo AND f.seen_at IS NOT NULL
+    WITH f LIMIT $most + 1
+    RETURN count(f) AS count
+}
+CALL (count) {
+    WITH count WHERE count <= $most
+    MATCH (f:Fragment)
+    WHERE f.tenant = $tenant AND f.repo = $repo AND f.seen_at IS NOT NULL
+        AND NOT f.id IN $known
+    WITH f, f[$property] AS numbers
+    WHERE numbers IS NOT NULL
+    RETURN collect(f.id) AS ids, collect(f.instance_id) AS instances,
+        collect(f.seen_at.epochSeconds * 1000000 + f.seen_at.microsecond) AS seen_at,
+        collect(numbers) AS vectors
+}
+RETURN count, ids, instances, seen_at, vectors
 
-// name: count_fragments_everywhere
-// How many fragments there are, counted up to a limit.
-MATCH (f:Fragment)
-WHERE f.tenant = $tenant AND f.seen_at IS NOT NULL
-WITH f LIMIT $limit
-RETURN count(f) AS count
+// name: fragment_vectors_everywhere
+// The vectors of the fragments that are not known yet, with what scopes ask of each; none
+// where there are more than $most.
+CALL () {
+    MATCH (f:Fragment)
+    WHERE f.tenant = $tenant AND f.seen_at IS NOT NULL
+    WITH f LIMIT $most + 1
+    RETURN count(f) AS count
+}
+CALL (count) {
+    WITH count WHERE count <= $most
+    MATCH (f:Fragment)
+    WHERE f.tenant = $tenant AND f.seen_at IS NOT NULL
+        AND NOT f.id IN $known
+    WITH f, f[$property] AS numbers
+    WHERE numbers IS NOT NULL
+    RETURN collect(f.id) AS ids, collect(f.instance_id) AS instances,
+        collect(f.seen_at.epochSeconds * 1000000 + f.seen_at.microsecond) AS seen_at,
+        collect(numbers) AS vectors
+}
+RETURN count, ids, instances, seen_at, vectors
 
 // name: nearest_trajectories_in_repo
 // The nearest runs of a repository, by looking at each.
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
-    AND t[$property] IS NOT NULL
     AND ($as_of IS NULL OR t.seen_at <= $as_of)
     AND NOT t.instance_id IN $excluded
-RETURN t.id AS id, round(2 * vector.similarity.cosine(t[$property], $vector) - 1, 4) AS cosine
-ORDER BY cosine DESC, id LIMIT $limit
+WITH t.id AS id, t[$property] AS numbers
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
+WHERE likeness IS NOT NULL
+RETURN id, numbers
+ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
 
 // name: nearest_trajectories_everywhere
 // The nearest runs, by looking at each.
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
-    AND t[$property] IS NOT NULL
     AND ($as_of IS NULL OR t.seen_at <= $as_of)
     AND NOT t.instance_id IN $excluded
-RETURN t.id AS id, round(2 * vector.similarity.cosine(t[$property], $vector) - 1, 4) AS cosine
-ORDER BY cosine DESC, id LIMIT $limit
+WITH t.id AS id, t[$property] AS numbers
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
+WHERE likeness IS NOT NULL
+RETURN id, numbers
+ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
 
 // name: nearest_trajectories_by_index
 // Those in scope of the nearest runs of all.
@@ -209,28 +274,35 @@ CALL db.index.vector.queryNodes($index, $nearest, $vector) YIELD node AS t
 WHERE t.tenant = $tenant AND ($repo IS NULL OR t.repo = $repo)
     AND ($as_of IS NULL OR t.seen_at <= $as_of)
     AND NOT t.instance_id IN $excluded
-RETURN t.id AS id, round(2 * vector.similarity.cosine(t[$property], $vector) - 1, 4) AS cosine
-ORDER BY cosine DESC, id LIMIT $limit
+WITH t.id AS id, t[$property] AS numbers
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
+WHERE likeness IS NOT NULL
+RETURN id, numbers
+ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
 
 // name: nearest_fragments_in_repo
 // The nearest fragments of a repository, by looking at each.
 MATCH (f:Fragment)
 WHERE f.tenant = $tenant AND f.repo = $repo AND f.seen_at IS NOT NULL
-    AND f[$property] IS NOT NULL
     AND ($as_of IS NULL OR f.seen_at <= $as_of)
     AND NOT f.instance_id IN $excluded
-RETURN f.id AS id, round(2 * vector.similarity.cosine(f[$property], $vector) - 1, 4) AS cosine
-ORDER BY cosine DESC, id LIMIT $limit
+WITH f.id AS id, f[$property] AS numbers
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
+WHERE likeness IS NOT NULL
+RETURN id, numbers
+ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
 
 // name: nearest_fragments_everywhere
 // The nearest fragments, by looking at each.
 MATCH (f:Fragment)
 WHERE f.tenant = $tenant AND f.seen_at IS NOT NULL
-    AND f[$property] IS NOT NULL
     AND ($as_of IS NULL OR f.seen_at <= $as_of)
     AND NOT f.instance_id IN $excluded
-RETURN f.id AS id, round(2 * vector.similarity.cosine(f[$property], $vector) - 1, 4) AS cosine
-ORDER BY cosine DESC, id LIMIT $limit
+WITH f.id AS id, f[$property] AS numbers
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
+WHERE likeness IS NOT NULL
+RETURN id, numbers
+ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
 
 // name: nearest_fragments_by_index
 // Those in scope of the nearest fragments of all.
@@ -238,34 +310,36 @@ CALL db.index.vector.queryNodes($index, $nearest, $vector) YIELD node AS f
 WHERE f.tenant = $tenant AND ($repo IS NULL OR f.repo = $repo)
     AND ($as_of IS NULL OR f.seen_at <= $as_of)
     AND NOT f.instance_id IN $excluded
-RETURN f.id AS id, round(2 * vector.similarity.cosine(f[$property], $vector) - 1, 4) AS cosine
-ORDER BY cosine DESC, id LIMIT $limit
+WITH f.id AS id, f[$property] AS numbers
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
+WHERE likeness IS NOT NULL
+RETURN id, numbers
+ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
 
 // name: trajectories_of
-// Runs with their vector.
 UNWIND $ids AS id
 MATCH (t:Trajectory {tenant: $tenant, id: id})
-RETURN id, t[$property] AS vector,
+RETURN id,
     t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
     .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
 
 // name: fragment_candidates_of
-// Fragments with their vector.
+// Fragments with their runs.
 UNWIND $ids AS id
 MATCH (f:Fragment {tenant: $tenant, id: id})
 MATCH (t:Trajectory {tenant: $tenant, id: f.trajectory_id})
-RETURN id, f[$property] AS vector,
+RETURN id,
     f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome, .description,
     .action_sequence, .files, .open_file, .repo, .task_type} AS fragment,
     t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
     .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
 
 // name: recoveries_of
-// The recoveries of fragments, with the vector of the fragment.
+// The recoveries of fragments.
 UNWIND $ids AS id
 MATCH (f:Fragment {tenant: $tenant, id: id})-[r:RECOVERED]->(e:ErrorPattern)
 MATCH (t:Trajectory {tenant: $tenant, id: f.trajectory_id})
-RETURN id, f[$property] AS vector, f.id AS fragment_id,
+RETURN id, f.id AS fragment_id,
     r {.error_step, .cleared_step, .message, .location, .what, .actions, .verified,
     .workaround} AS recovered,
     e {.id, .family, .error_type, .template, .keywords, .context} AS error,

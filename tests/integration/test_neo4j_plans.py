@@ -33,7 +33,18 @@ FEW = {
 }
 # These count all of a memory: where to begin depends on how much there is of what.
 ALL = {"common_errors_in_phase_everywhere", "counts"}
-LISTS = {"ids", "rows", "repos", "items", "excluded", "phases", "task_types", "vector", "words"}
+LISTS = {
+    "excluded",
+    "ids",
+    "items",
+    "known",
+    "phases",
+    "repos",
+    "rows",
+    "task_types",
+    "vector",
+    "words",
+}
 NUMBERS = {"limit", "keep", "runs", "revision", "nearest", "most", "seconds", "share"}
 
 

@@ -52,6 +52,7 @@ from contextgraph.store.neo4j_store import (
 from contextgraph.store.neo4j_store.bundles import Packed
 from contextgraph.store.neo4j_store.connection import Connection
 from contextgraph.store.neo4j_store.full_text import WordCounts
+from contextgraph.store.neo4j_store.held_vectors import HeldVectors
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.store.raw import packed
 from contextgraph.vectors import Vector
@@ -76,6 +77,7 @@ class Neo4jStore:
         self._connection = Connection(address, auth, tenant, read_only=read_only)
         self._trajectory_words = WordCounts("trajectory")
         self._recovered_words = WordCounts("recovered")
+        self._vectors = HeldVectors()
 
     def add_bundles(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:
         packs = [Packed(bundle, packed(bundle.raw)) for bundle in given]
@@ -214,17 +216,23 @@ class Neo4jStore:
     def nearest_trajectories(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[Trajectory]]:
-        return self._connection.read(nearness.nearest_trajectories, vector, scope, limit)
+        return self._connection.read(
+            nearness.nearest_trajectories, self._vectors, vector, scope, limit
+        )
 
     def nearest_fragments(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[FragmentCandidate]]:
-        return self._connection.read(nearness.nearest_fragments, vector, scope, limit)
+        return self._connection.read(
+            nearness.nearest_fragments, self._vectors, vector, scope, limit
+        )
 
     def nearest_recoveries(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[RecoveryCandidate]]:
-        return self._connection.read(nearness.nearest_recoveries, vector, scope, limit)
+        return self._connection.read(
+            nearness.nearest_recoveries, self._vectors, vector, scope, limit
+        )
 
     def nearest_methodologies(
         self, vector: Vector, scope: Scope, limit: int

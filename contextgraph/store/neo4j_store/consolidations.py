@@ -116,7 +116,7 @@ def _prune(transaction: Transaction, error_id: str, keep: int) -> int:
         transaction.write(
             "remove_untouched_files", [{"repo": repo, "name": name} for repo, name in files]
         )
-        note_change(transaction, revisions=1)
+        note_change(transaction, revisions=1, removals=1)
     return len(found)
 
 

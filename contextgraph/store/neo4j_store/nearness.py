@@ -13,6 +13,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store.neo4j_store import rows, spaces
+from contextgraph.store.neo4j_store.held_vectors import HeldVectors, Neighbour
 from contextgraph.store.neo4j_store.methodologies import methodology_of
 from contextgraph.store.neo4j_store.retrieval import where
 from contextgraph.store.neo4j_store.rows import Row
@@ -23,8 +24,6 @@ from contextgraph.vectors import Vector
 
 Item = TypeVar("Item")
 
-# Looking at so many takes as long as asking the index, and finds all.
-_FEW = 2_000
 # An index knows no scope: it is asked for more, and where too few of them are in scope for more.
 _AT_LEAST = 200
 _OVERFETCH = 10
@@ -36,48 +35,41 @@ class _Kind:
     """The names of the queries for one kind of node."""
 
     label: str
-    count: str
+    vectors: str
     nearest: str
     by_index: str
 
 
 _RUNS = _Kind(
-    "Trajectory", "count_trajectories", "nearest_trajectories", "nearest_trajectories_by_index"
+    "Trajectory", "trajectory_vectors", "nearest_trajectories", "nearest_trajectories_by_index"
 )
-_FRAGMENTS = _Kind("Fragment", "count_fragments", "nearest_fragments", "nearest_fragments_by_index")
+_FRAGMENTS = _Kind(
+    "Fragment", "fragment_vectors", "nearest_fragments", "nearest_fragments_by_index"
+)
 
 
 def nearest_trajectories(
-    transaction: Transaction, vector: Vector, scope: Scope, limit: int
+    transaction: Transaction, held: HeldVectors, vector: Vector, scope: Scope, limit: int
 ) -> list[Near[Trajectory]]:
     """Runs in the order of the port."""
-    kept = spaces.active_for(transaction, vector)
-    ids = _nearest(transaction, _RUNS, kept, vector, scope, limit)
-    found = transaction.rows("trajectories_of", ids=ids, property=kept.property)
-    near = _near(found, vector.space, lambda row: rows.trajectory_of(row["trajectory"]))
-    return [one for node in ids for one in near.get(node, ())]
+    near = _nearest(transaction, held, _RUNS, vector, scope, limit)
+    return _told(transaction, near, "trajectories_of", _trajectory_of)
 
 
 def nearest_fragments(
-    transaction: Transaction, vector: Vector, scope: Scope, limit: int
+    transaction: Transaction, held: HeldVectors, vector: Vector, scope: Scope, limit: int
 ) -> list[Near[FragmentCandidate]]:
     """Fragments in the order of the port."""
-    kept = spaces.active_for(transaction, vector)
-    ids = _nearest(transaction, _FRAGMENTS, kept, vector, scope, limit)
-    found = transaction.rows("fragment_candidates_of", ids=ids, property=kept.property)
-    near = _near(found, vector.space, rows.fragment_candidate_of)
-    return [one for node in ids for one in near.get(node, ())]
+    near = _nearest(transaction, held, _FRAGMENTS, vector, scope, limit)
+    return _told(transaction, near, "fragment_candidates_of", rows.fragment_candidate_of)
 
 
 def nearest_recoveries(
-    transaction: Transaction, vector: Vector, scope: Scope, limit: int
+    transaction: Transaction, held: HeldVectors, vector: Vector, scope: Scope, limit: int
 ) -> list[Near[RecoveryCandidate]]:
     """The recoveries of the nearest fragments, in the order of the port."""
-    kept = spaces.active_for(transaction, vector)
-    ids = _nearest(transaction, _FRAGMENTS, kept, vector, scope, limit)
-    found = transaction.rows("recoveries_of", ids=ids, property=kept.property)
-    near = _near(found, vector.space, rows.recovery_of)
-    return [one for node in ids for one in near.get(node, ())]
+    near = _nearest(transaction, held, _FRAGMENTS, vector, scope, limit)
+    return _told(transaction, near, "recoveries_of", rows.recovery_of)
 
 
 def nearest_methodologies(
@@ -99,35 +91,56 @@ def nearest_methodologies(
 
 
 def _nearest(
-    transaction: Transaction, kind: _Kind, kept: Kept, vector: Vector, scope: Scope, limit: int
-) -> list[str]:
-    """The ids of the nearest nodes, best first."""
+    transaction: Transaction,
+    held: HeldVectors,
+    kind: _Kind,
+    vector: Vector,
+    scope: Scope,
+    limit: int,
+) -> list[Neighbour]:
+    """The nearest nodes, best first."""
+    kept = spaces.active_for(transaction, vector)
     if limit < 1:
         return []
+    found = held.of(transaction, kind.vectors, kept, scope.repo)
+    if found is not None:
+        return found.nearest(vector, scope, limit)
+    return _by_index(transaction, kind, kept, vector, scope, limit)
+
+
+def _by_index(
+    transaction: Transaction, kind: _Kind, kept: Kept, vector: Vector, scope: Scope, limit: int
+) -> list[Neighbour]:
     asked = {
         "property": kept.property,
         "vector": vector.numbers().tolist(),
         "limit": limit,
         **rows.scope_parameters(scope),
     }
-    few = max(_FEW, limit)
-    counted = transaction.row(where(kind.count, scope), repo=scope.repo, limit=few + 1)
-    assert counted is not None  # it aggregates
+    index = vector_index(kind.label, kept.property)
     nearest = max(_AT_LEAST, _OVERFETCH * limit)
-    while counted["count"] > few and nearest <= _MOST:
-        index = vector_index(kind.label, kept.property)
+    while nearest <= _MOST:
         found = transaction.rows(kind.by_index, index=index, nearest=nearest, **asked)
         if len(found) == limit:
-            return [row["id"] for row in found]
+            return _neighbours(found, vector.space)
         nearest *= _OVERFETCH
-    return [row["id"] for row in transaction.rows(where(kind.nearest, scope), **asked)]
+    return _neighbours(transaction.rows(where(kind.nearest, scope), **asked), vector.space)
 
 
-def _near(
-    found: Sequence[Row], space: str, item: Callable[[Row], Item]
-) -> Mapping[str, list[Near[Item]]]:
-    near: dict[str, list[Near[Item]]] = {}
-    for row in found:
-        vector = Vector(space, rows.numbers(row["vector"]))
-        near.setdefault(row["id"], []).append(Near(item(row), vector))
-    return near
+def _neighbours(found: Sequence[Row], space: str) -> list[Neighbour]:
+    return [Neighbour(row["id"], Vector(space, rows.numbers(row["numbers"]))) for row in found]
+
+
+def _told(
+    transaction: Transaction, near: Sequence[Neighbour], query: str, item: Callable[[Row], Item]
+) -> list[Near[Item]]:
+    """What *query* tells of the nodes that are near, in their order."""
+    told: Mapping[str, list[Item]] = {one.id: [] for one in near}
+    if near:
+        for row in transaction.rows(query, ids=list(told)):
+            told[row["id"]].append(item(row))
+    return [Near(one, neighbour.vector) for neighbour in near for one in told[neighbour.id]]
+
+
+def _trajectory_of(row: Row) -> Trajectory:
+    return rows.trajectory_of(row["trajectory"])

@@ -29,13 +29,24 @@ class Kept:
     property: str
 
 
-def active(transaction: Transaction) -> Kept | None:
+@dataclass(frozen=True, slots=True)
+class Active(Kept):
+    """The space that answers, of a memory that had so many *changes* and *removals*."""
+
+    changes: int
+    removals: int
+
+
+def active(transaction: Transaction) -> Active | None:
     """The space that answers."""
     row = transaction.once("active_space")
-    return None if row is None else _kept(row["space"])
+    if row is None:
+        return None
+    kept = _kept(row["space"])
+    return Active(kept.space, kept.property, row["changes"], row["removals"])
 
 
-def active_for(transaction: Transaction, vector: Vector) -> Kept:
+def active_for(transaction: Transaction, vector: Vector) -> Active:
     """The active space; raises `SpaceMismatchError` where *vector* is of another."""
     found = active(transaction)
     if found is None or found.space.name != vector.space:

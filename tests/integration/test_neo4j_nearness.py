@@ -1,0 +1,139 @@
+"""What is near on a Neo4j server: vectors that were read before are no older than the memory."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from uuid import uuid4
+
+import pytest
+
+from contextgraph.model import Bundle, RunVectors, Scope, Space
+from contextgraph.store.neo4j_store import Neo4jStore, held_vectors
+from contextgraph.vectors import Vector
+from tests.made_bundles import REPO, made_bundle
+from tests.server import Neo4jServer
+
+SPACE = Space("made/by-hand@8", 1)
+SCOPES = (Scope(repo=REPO), Scope())
+
+
+def vector(number: int) -> Vector:
+    chance = Random(number)
+    return Vector.of(SPACE.name, [chance.gauss() for _ in range(8)])
+
+
+def run_vectors(number: int) -> RunVectors:
+    return RunVectors(SPACE.name, vector(number), (vector(1000 + number), None))
+
+
+def embedded(number: int) -> Bundle:
+    return replace(made_bundle(number), vectors=run_vectors(number))
+
+
+@pytest.fixture
+def tenant() -> str:
+    return uuid4().hex
+
+
+@pytest.fixture
+def store(neo4j_server: Neo4jServer, tenant: str) -> Iterator[Neo4jStore]:
+    store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, tenant)
+    store.prepare_space(SPACE, None)
+    store.switch_space(SPACE.name)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def other(neo4j_server: Neo4jServer, tenant: str) -> Iterator[Neo4jStore]:
+    """Another process's door to the same memory."""
+    store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, tenant)
+    yield store
+    store.close()
+
+
+def first(store: Neo4jStore, asked: Vector, scope: Scope) -> str:
+    return store.nearest_trajectories(asked, scope, 1)[0].item.id
+
+
+def first_fragment(store: Neo4jStore, asked: Vector, scope: Scope) -> str:
+    return store.nearest_fragments(asked, scope, 1)[0].item.fragment.id
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_what_another_process_learned_meanwhile_is_found(
+    store: Neo4jStore, other: Neo4jStore, scope: Scope
+) -> None:
+    other.add_bundles([embedded(1), embedded(2)])
+    assert first(store, vector(3), scope) in {"run0001", "run0002"}
+    other.add_bundles([embedded(3)])
+    assert first(store, vector(3), scope) == "run0003"
+    assert first_fragment(store, vector(1003), scope) == "run0003/0"
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_vectors_that_come_later_than_their_run_are_found(
+    store: Neo4jStore, other: Neo4jStore, scope: Scope
+) -> None:
+    other.add_bundles([embedded(1), made_bundle(2)])
+    assert first(store, vector(2), scope) == "run0001"
+    other.add_vectors({"run0002": run_vectors(2)})
+    assert first(store, vector(2), scope) == "run0002"
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_run_learned_again_is_compared_by_its_new_vector(
+    store: Neo4jStore, other: Neo4jStore, scope: Scope
+) -> None:
+    other.add_bundles([embedded(1), embedded(2)])
+    assert first(store, vector(9), scope)
+    other.replace_bundle(replace(made_bundle(1), vectors=run_vectors(9)))
+    near = store.nearest_trajectories(vector(9), scope, 1)[0]
+    assert (near.item.id, near.vector) == ("run0001", vector(9))
+
+
+def test_vectors_of_a_space_that_was_left_are_not_compared(
+    store: Neo4jStore, other: Neo4jStore
+) -> None:
+    other.add_bundles([embedded(1)])
+    assert first(store, vector(1), Scope()) == "run0001"
+    later = Space("made/by-hand@4", 1)
+    asked = Vector.of(later.name, [1, 0, 0, 0])
+    other.prepare_space(later, None)
+    other.add_vectors({"run0001": RunVectors(later.name, asked, (asked, None))})
+    other.switch_space(later.name)
+    assert store.nearest_trajectories(asked, Scope(), 1)[0].vector == asked
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_many_are_asked_of_an_index_and_are_the_same(
+    store: Neo4jStore, other: Neo4jStore, scope: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other.add_bundles([embedded(number) for number in range(40)])
+    hidden = replace(scope, exclude_instances=frozenset({"ada__engine-7"}))
+    looked_at = [
+        ask(asked, within, 5)
+        for ask in (store.nearest_trajectories, store.nearest_fragments)
+        for asked in map(vector, (7, 1007, 77))
+        for within in (scope, hidden)
+    ]
+    monkeypatch.setattr(held_vectors, "MOST_IN_SCOPE", 10)
+    by_index = [
+        ask(asked, within, 5)
+        for ask in (other.nearest_trajectories, other.nearest_fragments)
+        for asked in map(vector, (7, 1007, 77))
+        for within in (scope, hidden)
+    ]
+    assert by_index == looked_at
+
+
+def test_what_was_asked_for_longest_ago_is_let_go(
+    store: Neo4jStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.add_bundles([embedded(number) for number in range(8)])
+    asked = vector(5)
+    before = [store.nearest_trajectories(asked, scope, 3) for scope in SCOPES]
+    monkeypatch.setattr(held_vectors, "_MOST_BYTES", 1)
+    again = [store.nearest_trajectories(asked, scope, 3) for scope in SCOPES]
+    assert again == before
+    assert len(store._vectors._held) == 1
