@@ -40,9 +40,11 @@ ORDER BY id
 // name: set_met_steps
 // At how many steps runs met errors, also in fragments that were pruned.
 UNWIND $rows AS row
-MATCH (:Trajectory {tenant: $tenant, id: row.trajectory_id})-[m:MET]->
-    (:ErrorPattern {tenant: $tenant, id: row.error_id})
-SET m.steps = row.steps
+CALL (row) {
+    MATCH (:Trajectory {tenant: $tenant, id: row.trajectory_id})-[m:MET]->(e:ErrorPattern)
+    WHERE e.id = row.error_id
+    SET m.steps = row.steps
+}
 
 // name: similar_of_run
 MATCH (:Trajectory {tenant: $tenant, id: $id})-[:HAS_FRAGMENT]->(f:Fragment)
@@ -63,13 +65,15 @@ ORDER BY context_id
 // name: restore_exposures
 // Contexts as they were archived; those that are noted already stay as they are.
 UNWIND $rows AS row
-MERGE (c:Context {tenant: $tenant, id: row.context_id})
-ON CREATE SET c.name = 'context ' + row.context_id, c.shown_at = row.shown_at,
-    c.error_id = row.error_id, c.helped = row.helped, c.is_new = true
-WITH c, row WHERE c.is_new
-REMOVE c.is_new
-WITH c, row
-UNWIND row.items AS item
-MERGE (i:ShownItem {tenant: $tenant, id: item[0]})
-ON CREATE SET i.name = item[0]
-CREATE (c)-[:SHOWED {share: item[1]}]->(i)
+CALL (row) {
+    MERGE (c:Context {tenant: $tenant, id: row.context_id})
+    ON CREATE SET c.name = 'context ' + row.context_id, c.shown_at = row.shown_at,
+        c.error_id = row.error_id, c.helped = row.helped, c.is_new = true
+    WITH c, row WHERE c.is_new
+    REMOVE c.is_new
+    WITH c, row
+    UNWIND row.items AS item
+    MERGE (i:ShownItem {tenant: $tenant, id: item[0]})
+    ON CREATE SET i.name = item[0]
+    CREATE (c)-[:SHOWED {share: item[1]}]->(i)
+}

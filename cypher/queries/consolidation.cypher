@@ -112,13 +112,14 @@ RETURN f.id AS id, f.trajectory_id AS trajectory_id, f.repo AS repo,
 // name: drop_vectors_of_runs
 // Let runs be embedded anew: they have other fragments by now.
 UNWIND $ids AS id
-MATCH (t:Trajectory {tenant: $tenant, id: id})
-UNWIND t.embedded AS property
-SET t[property] = null
-WITH t, property
-CALL (t, property) {
-    MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
-    SET f[property] = null
+CALL (id) {
+    MATCH (t:Trajectory {tenant: $tenant, id: id})
+    CALL (t) {
+        UNWIND t.embedded AS property
+        SET t[property] = null
+        WITH t, property
+        MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
+        SET f[property] = null
+    }
+    SET t.embedded = []
 }
-WITH DISTINCT t
-SET t.embedded = []

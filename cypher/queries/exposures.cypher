@@ -17,10 +17,13 @@ CREATE (c)-[:SHOWED {share: $share}]->(i)
 // name: report_outcomes
 // Whether contexts helped, of those that were not reported of; which these are.
 UNWIND $rows AS row
-MATCH (c:Context {tenant: $tenant, id: row.context_id})
-WHERE c.helped IS NULL
-SET c.helped = row.helped
-RETURN c.id AS context_id
+CALL (row) {
+    MATCH (c:Context {tenant: $tenant, id: row.context_id})
+    WHERE c.helped IS NULL
+    SET c.helped = row.helped
+    RETURN c.id AS context_id
+}
+RETURN context_id
 
 // name: asked_errors
 // The errors that contexts were to clear.
@@ -38,6 +41,6 @@ RETURN id AS item, sum(CASE WHEN c.helped THEN s.share ELSE 0.0 END) AS helped,
 
 // name: remove_shown_items
 // Forget that items were shown.
-UNWIND $ids AS id
-MATCH (i:ShownItem {tenant: $tenant, id: id})
+MATCH (i:ShownItem)
+WHERE i.tenant = $tenant AND i.id IN $ids
 DETACH DELETE i

@@ -92,34 +92,41 @@ RETURN m.id AS id ORDER BY id
 // name: drop_outdated_vectors
 // Let methodologies whose text is another by now be embedded anew.
 UNWIND $rows AS row
-MATCH (m:Methodology {tenant: $tenant, id: row.id})
-WHERE m.situation <> row.situation OR m.strategy <> row.strategy
-CALL (m) {
-    UNWIND m.embedded AS property
-    SET m[property] = null
+CALL (row) {
+    MATCH (m:Methodology {tenant: $tenant, id: row.id})
+    WHERE m.situation <> row.situation OR m.strategy <> row.strategy
+    CALL (m) {
+        UNWIND m.embedded AS property
+        SET m[property] = null
+    }
+    SET m.embedded = null
 }
-SET m.embedded = null
 
 // name: put_methodologies
 // Write methodologies in the place of those of their ids.
 UNWIND $rows AS row
 MERGE (m:Methodology {tenant: $tenant, id: row.id})
-SET m += row
+ON CREATE SET m += row
+ON MATCH SET m += row
 
 // name: unlink_methodologies
 // Take their sources from methodologies, and what had taken their place.
 UNWIND $ids AS id
-MATCH (m:Methodology {tenant: $tenant, id: id})
-OPTIONAL MATCH (m)-[d:DERIVED_FROM]->(:Fragment)
-OPTIONAL MATCH (m)<-[s:SUPERSEDES]-(:Methodology)
-DELETE d, s
+CALL (id) {
+    MATCH (m:Methodology {tenant: $tenant, id: id})
+    OPTIONAL MATCH (m)-[d:DERIVED_FROM]->(:Fragment)
+    OPTIONAL MATCH (m)<-[s:SUPERSEDES]-(:Methodology)
+    DELETE d, s
+}
 
 // name: link_sources
 UNWIND $rows AS row
 MATCH (m:Methodology {tenant: $tenant, id: row.methodology_id})
-MATCH (f:Fragment {tenant: $tenant, id: row.fragment_id})
-WHERE f.trajectory_id = row.trajectory_id
-CREATE (m)-[:DERIVED_FROM]->(f)
+CALL (row, m) {
+    MATCH (f:Fragment {tenant: $tenant, id: row.fragment_id})
+    WHERE f.trajectory_id = row.trajectory_id
+    CREATE (m)-[:DERIVED_FROM]->(f)
+}
 
 // name: link_superseded
 // Methodologies to those that took their place, whichever of the two was written now.
@@ -136,15 +143,19 @@ CALL (m) {
 // name: unlink_resolved
 // A tombstone resolves nothing.
 UNWIND $ids AS id
-MATCH (:Methodology {tenant: $tenant, id: id})<-[r:RESOLVED_BY]-(:ErrorPattern)
-DELETE r
+CALL (id) {
+    MATCH (:Methodology {tenant: $tenant, id: id})<-[r:RESOLVED_BY]-(:ErrorPattern)
+    DELETE r
+}
 
 // name: link_resolved
 UNWIND $rows AS row
-MATCH (e:ErrorPattern {tenant: $tenant, id: row.error_id})
 MATCH (m:Methodology {tenant: $tenant, id: row.methodology_id})
-MERGE (e)-[r:RESOLVED_BY]->(m)
-SET r.success_rate = row.success_rate, r.avg_steps = row.avg_steps, r.support = row.support
+CALL (row, m) {
+    MATCH (e:ErrorPattern {tenant: $tenant, id: row.error_id})
+    MERGE (e)-[r:RESOLVED_BY]->(m)
+    SET r.success_rate = row.success_rate, r.avg_steps = row.avg_steps, r.support = row.support
+}
 
 // name: runs_of_fragments
 // Which of these fragments are there, and whose they are.
@@ -161,16 +172,19 @@ RETURN f.id AS fragment, s.error_id AS error_id, r.id AS representative, s.weigh
 
 // name: unlink_similar
 UNWIND $rows AS row
-MATCH (:Fragment {tenant: $tenant, id: row.fragment})
-    -[s:SIMILAR_TO {error_id: row.error_id}]->(:Fragment)
-DELETE s
+CALL (row) {
+    MATCH (:Fragment {tenant: $tenant, id: row.fragment})
+        -[s:SIMILAR_TO {error_id: row.error_id}]->(:Fragment)
+    DELETE s
+}
 
 // name: link_similar
 UNWIND $rows AS row
 MATCH (f:Fragment {tenant: $tenant, id: row.fragment})
-MATCH (r:Fragment {tenant: $tenant, id: row.representative})
-CREATE (f)-[s:SIMILAR_TO {tenant: $tenant}]->(r)
-SET s.error_id = row.error_id, s.weight = row.weight
+CALL (row, f) {
+    MATCH (r:Fragment {tenant: $tenant, id: row.representative})
+    CREATE (f)-[:SIMILAR_TO {tenant: $tenant, error_id: row.error_id, weight: row.weight}]->(r)
+}
 
 // name: orphans
 // Methodologies that no fragment supports, tombstones excepted.
@@ -186,8 +200,8 @@ RETURN DISTINCT gone.id AS id, gone.error_id AS error_id, gone.repo AS repo,
     gone.superseded_by AS superseded_by
 
 // name: remove_methodologies
-UNWIND $ids AS id
-MATCH (m:Methodology {tenant: $tenant, id: id})
+MATCH (m:Methodology)
+WHERE m.tenant = $tenant AND m.id IN $ids
 DETACH DELETE m
 
 // name: derived_from_runs

@@ -25,24 +25,34 @@ MATCH (t:Trajectory {tenant: $tenant, id: id})
 RETURN t.id AS id, t.outcome AS outcome
 
 // name: add_trajectories
-// New runs, and what they are read again from on a node of its own.
+// New runs, and what they are read again from on a node of its own. What is created is written at
+// once, here and below: what is set later another row might read, so that all rows would wait.
 UNWIND $rows AS row
-CREATE (t:Trajectory {tenant: $tenant, id: row.node.id})
-SET t += row.node, t.words = row.words, t.revision = row.revision, t.embedded = []
-CREATE (t)-[:HAS_RAW_RUN]->(r:RawRun {tenant: $tenant, id: row.node.id})
-SET r.name = 'raw run', r.data = row.data
+CREATE (:Trajectory {tenant: $tenant, id: row.id, name: row.name, instance_id: row.instance_id,
+    repo: row.repo, task: row.task, task_type: row.task_type, outcome: row.outcome,
+    success: row.success, solved: row.solved, exit_status: row.exit_status,
+    total_steps: row.total_steps, summary: row.summary, files: row.files, agent: row.agent,
+    model: row.model, source_format: row.source_format, source: row.source, run_at: row.run_at,
+    learned_at: row.learned_at, seen_at: row.seen_at, words: row.words, revision: row.revision,
+    embedded: []})
+    -[:HAS_RAW_RUN]->(:RawRun {tenant: $tenant, id: row.id, name: 'raw run', data: row.data})
 
 // name: set_outcomes
 // Take over outcomes that were unknown.
 UNWIND $rows AS row
 MATCH (t:Trajectory {tenant: $tenant, id: row.id})
-SET t += row.node, t.revision = row.revision
+SET t.name = row.name, t.outcome = row.outcome, t.exit_status = row.exit_status,
+    t.success = row.success, t.solved = row.solved, t.revision = row.revision
 
 // name: add_fragments
 UNWIND $rows AS row
 MATCH (t:Trajectory {tenant: $tenant, id: row.trajectory_id})
-CREATE (t)-[:HAS_FRAGMENT {order: row.node.order}]->(f:Fragment {tenant: $tenant, id: row.node.id})
-SET f += row.node, f.trajectory_id = t.id, f.instance_id = t.instance_id, f.seen_at = t.seen_at
+CREATE (t)-[:HAS_FRAGMENT {order: row.order}]->(:Fragment {tenant: $tenant, id: row.id,
+    name: row.name, order: row.order, start: row.start, end: row.end,
+    fragment_type: row.fragment_type, phase: row.phase, outcome: row.outcome,
+    description: row.description, action_sequence: row.action_sequence, files: row.files,
+    open_file: row.open_file, repo: row.repo, task_type: row.task_type,
+    trajectory_id: t.id, instance_id: t.instance_id, seen_at: t.seen_at})
 
 // name: add_files
 // The files that fragments touched, by the last part of their path.
@@ -50,10 +60,14 @@ UNWIND $rows AS row
 MERGE (:File {tenant: $tenant, repo: row.repo, name: row.name})
 
 // name: add_touched
+// Where two nodes are looked up, here and below, the second is for each row by itself: looked up
+// together, they would be a product of both.
 UNWIND $rows AS row
 MATCH (f:Fragment {tenant: $tenant, id: row.fragment_id})
-MATCH (file:File {tenant: $tenant, repo: row.repo, name: row.name})
-CREATE (f)-[:TOUCHED]->(file)
+CALL (row, f) {
+    MATCH (file:File {tenant: $tenant, repo: row.repo, name: row.name})
+    CREATE (f)-[:TOUCHED]->(file)
+}
 
 // name: add_errors
 UNWIND $rows AS row
@@ -63,36 +77,45 @@ ON CREATE SET e += row
 // name: add_met
 // How a run met an error, in its words; the error is told in those of the run of least id.
 UNWIND $rows AS row
-MATCH (t:Trajectory {tenant: $tenant, id: row.trajectory_id})
 MATCH (e:ErrorPattern {tenant: $tenant, id: row.error_id})
-CREATE (t)-[m:MET {tenant: $tenant, repo: t.repo}]->(e)
-SET m.fingerprint = e.fingerprint, m.trajectory_id = t.id, m.instance_id = t.instance_id,
-    m.seen_at = t.seen_at, m.steps = row.steps, m.cleared = row.cleared,
-    m.keywords = row.keywords, m.context = row.context
+CALL (row, e) {
+    MATCH (t:Trajectory {tenant: $tenant, id: row.trajectory_id})
+    CREATE (t)-[:MET {tenant: $tenant, repo: t.repo, fingerprint: e.fingerprint,
+        trajectory_id: t.id, instance_id: t.instance_id, seen_at: t.seen_at,
+        steps: row.steps, cleared: row.cleared, keywords: row.keywords, context: row.context}]->(e)
+}
 
 // name: tell_errors
 // Errors in the words of those runs that have a lesser id than whose words they had.
 UNWIND $rows AS row
-MATCH (e:ErrorPattern {tenant: $tenant, id: row.error_id})
-WHERE e.told_by IS NULL OR row.trajectory_id < e.told_by
-SET e.told_by = row.trajectory_id, e.keywords = row.keywords, e.context = row.context
+CALL (row) {
+    MATCH (e:ErrorPattern {tenant: $tenant, id: row.error_id})
+    WHERE e.told_by IS NULL OR row.trajectory_id < e.told_by
+    SET e.told_by = row.trajectory_id, e.keywords = row.keywords, e.context = row.context
+}
 
 // name: add_caused
 UNWIND $rows AS row
-MATCH (f:Fragment {tenant: $tenant, id: row.fragment_id})
 MATCH (e:ErrorPattern {tenant: $tenant, id: row.error_id})
-CREATE (f)-[c:CAUSED_ERROR {tenant: $tenant, repo: f.repo, phase: f.phase}]->(e)
-SET c += row.edge, c.trajectory_id = f.trajectory_id, c.instance_id = f.instance_id,
-    c.seen_at = f.seen_at
+CALL (row, e) {
+    MATCH (f:Fragment {tenant: $tenant, id: row.fragment_id})
+    CREATE (f)-[:CAUSED_ERROR {tenant: $tenant, repo: f.repo, phase: f.phase,
+        trajectory_id: f.trajectory_id, instance_id: f.instance_id, seen_at: f.seen_at,
+        steps: row.steps, locations: row.locations}]->(e)
+}
 
 // name: add_recovered
 UNWIND $rows AS row
-MATCH (f:Fragment {tenant: $tenant, id: row.fragment_id})
 MATCH (e:ErrorPattern {tenant: $tenant, id: row.error_id})
-CREATE (f)-[r:RECOVERED {tenant: $tenant, repo: f.repo}]->(e)
-SET r += row.edge, r.words = row.words, r.family = e.family, r.error_type = e.error_type,
-    r.fingerprint = e.fingerprint, r.trajectory_id = f.trajectory_id,
-    r.instance_id = f.instance_id, r.seen_at = f.seen_at
+CALL (row, e) {
+    MATCH (f:Fragment {tenant: $tenant, id: row.fragment_id})
+    CREATE (f)-[:RECOVERED {tenant: $tenant, repo: f.repo, words: row.words, family: e.family,
+        error_type: e.error_type, fingerprint: e.fingerprint, trajectory_id: f.trajectory_id,
+        instance_id: f.instance_id, seen_at: f.seen_at, error_step: row.error_step,
+        cleared_step: row.cleared_step, message: row.message, location: row.location,
+        what: row.what, actions: row.actions, verified: row.verified,
+        workaround: row.workaround}]->(e)
+}
 
 // name: learned
 // What is held of a run.
@@ -113,8 +136,7 @@ WHERE t.id IS NOT NULL
 RETURN t.id AS id ORDER BY t.tenant, t.id
 
 // name: raw_trajectory
-MATCH (t:Trajectory {tenant: $tenant, id: $id})
-MATCH (r:RawRun {tenant: $tenant, id: $id})
+MATCH (t:Trajectory {tenant: $tenant, id: $id})-[:HAS_RAW_RUN]->(r:RawRun)
 RETURN r.data AS data, t.outcome AS outcome, t.exit_status AS exit_status
 
 // name: fragments_of
@@ -137,36 +159,45 @@ RETURN t.id AS id,
     t.repo AS repo
 
 // name: remove_fragments
-UNWIND $ids AS id
-MATCH (f:Fragment {tenant: $tenant, id: id})
+MATCH (f:Fragment)
+WHERE f.tenant = $tenant AND f.id IN $ids
 DETACH DELETE f
 
+// name: remove_raw_runs
+MATCH (r:RawRun)
+WHERE r.tenant = $tenant AND r.id IN $ids
+DETACH DELETE r
+
 // name: remove_trajectories
-UNWIND $ids AS id
-MATCH (t:Trajectory {tenant: $tenant, id: id})
-MATCH (r:RawRun {tenant: $tenant, id: id})
-DETACH DELETE t, r
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.id IN $ids
+DETACH DELETE t
 
 // name: remove_unmet_errors
-// Errors that no run met any more.
-UNWIND $ids AS id
-MATCH (e:ErrorPattern {tenant: $tenant, id: id})
-WHERE NOT EXISTS { (e)<-[:MET]-() }
-DETACH DELETE e
+// Errors that no run met any more. Here and below rows are told by number: what is unwound might be
+// a node, for all that is known of it, so that all rows would wait before one is deleted.
+UNWIND range(0, size($ids) - 1) AS number
+CALL (number) {
+    MATCH (e:ErrorPattern {tenant: $tenant, id: $ids[number]})
+    WHERE NOT EXISTS { (e)<-[:MET]-() }
+    DETACH DELETE e
+}
 
 // name: remove_untouched_files
-UNWIND $rows AS row
-MATCH (file:File {tenant: $tenant, repo: row.repo, name: row.name})
-WHERE NOT EXISTS { (file)<-[:TOUCHED]-() }
-DELETE file
+UNWIND range(0, size($rows) - 1) AS number
+CALL (number) {
+    MATCH (file:File {tenant: $tenant, repo: $rows[number].repo, name: $rows[number].name})
+    WHERE NOT EXISTS { (file)<-[:TOUCHED]-() }
+    DELETE file
+}
 
 // name: tell_errors_anew
 // Errors whose run of least id is gone, in the words of the next.
 UNWIND $ids AS id
-MATCH (e:ErrorPattern {tenant: $tenant, id: id})
-WHERE NOT EXISTS { (e)<-[:MET {trajectory_id: e.told_by}]-() }
-CALL (e) {
+CALL (id) {
+    MATCH (e:ErrorPattern {tenant: $tenant, id: id})
+    WHERE NOT EXISTS { (e)<-[:MET {trajectory_id: e.told_by}]-() }
     MATCH (e)<-[m:MET]-()
-    RETURN m ORDER BY m.trajectory_id LIMIT 1
+    WITH e, m ORDER BY m.trajectory_id LIMIT 1
+    SET e.told_by = m.trajectory_id, e.keywords = m.keywords, e.context = m.context
 }
-SET e.told_by = m.trajectory_id, e.keywords = m.keywords, e.context = m.context

@@ -103,7 +103,7 @@ def _set_outcomes(
     transaction: Transaction, updated: Mapping[str, Trajectory], revision: int
 ) -> None:
     changes = [
-        {"id": run, "node": rows.outcome_row(value), "revision": revision + 1 + number}
+        {"id": run, **rows.outcome_row(value), "revision": revision + 1 + number}
         for number, (run, value) in enumerate(sorted(updated.items()))
     ]
     transaction.write("set_outcomes", changes)
@@ -144,7 +144,7 @@ def _check(bundle: Bundle) -> None:
 def _trajectory_row(tenant: str, packed: Packed, revision: int) -> Parameters:
     run = packed.bundle.trajectory
     return {
-        "node": rows.trajectory_row(run),
+        **rows.trajectory_row(run),
         "words": full_text.text_of_trajectory(tenant, run),
         "data": packed.raw,
         "revision": revision,
@@ -153,7 +153,7 @@ def _trajectory_row(tenant: str, packed: Packed, revision: int) -> Parameters:
 
 def _fragment_rows(bundle: Bundle) -> list[Parameters]:
     run = bundle.trajectory.id
-    return [{"trajectory_id": run, "node": rows.fragment_row(value)} for value in bundle.fragments]
+    return [{"trajectory_id": run, **rows.fragment_row(value)} for value in bundle.fragments]
 
 
 def _touched_rows(bundle: Bundle) -> list[Parameters]:
@@ -192,7 +192,7 @@ def _caused_rows(bundle: Bundle) -> list[Parameters]:
         {
             "fragment_id": value.fragment_id,
             "error_id": value.error_id,
-            "edge": rows.caused_row(value),
+            **rows.caused_row(value),
         }
         for value in bundle.caused
     ]
@@ -203,7 +203,7 @@ def _recovered_rows(tenant: str, bundle: Bundle) -> list[Parameters]:
         {
             "fragment_id": value.fragment_id,
             "error_id": value.error_id,
-            "edge": rows.recovered_row(value),
+            **rows.recovered_row(value),
             "words": full_text.text_of_recovered(tenant, bundle.trajectory.repo, value),
         }
         for value in bundle.recovered

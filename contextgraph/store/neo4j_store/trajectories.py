@@ -78,7 +78,9 @@ def remove(transaction: Transaction, trajectory_ids: Sequence[str], revision: in
     derived.remove_of_runs(transaction, [row["id"] for row in found], revision)
     fragments = [fragment for row in found for fragment in row["fragments"]]
     transaction.rows("remove_fragments", ids=sorted(fragments))
-    transaction.rows("remove_trajectories", ids=[row["id"] for row in found])
+    ids = [row["id"] for row in found]
+    transaction.rows("remove_raw_runs", ids=ids)
+    transaction.rows("remove_trajectories", ids=ids)
     return found
 
 
