@@ -179,13 +179,13 @@ class Memories(RuleBasedStateMachine):
 
     @rule(runs=st.sampled_from((400, 2, 1)))
     def ask_for_histories(self, runs: int) -> None:
-        for error in ERROR_IDS:
-            self.twins.ask("error_history", error, runs)
-            self.twins.ask("methodologies_of_error", error)
-            self.twins.ask("methodologies_of_type", error)
-        for repo in REPOSITORIES:
-            self.twins.ask("repo_history", repo, runs)
-            self.twins.ask("methodologies_of_repo", repo)
+        for errors in (ERROR_IDS, ERROR_IDS[:1]):
+            self.twins.ask("error_histories", errors, runs)
+            self.twins.ask("methodologies_of_errors", errors)
+            self.twins.ask("methodologies_of_types", errors)
+        for repos in (REPOSITORIES, REPOSITORIES[:1]):
+            self.twins.ask("repo_histories", repos, runs)
+            self.twins.ask("methodologies_of_repos", repos)
 
     @rule(nodes=st.lists(st.sampled_from(NODE_IDS), min_size=3, max_size=6))
     def ask_for_explanations(self, nodes: Sequence[str]) -> None:

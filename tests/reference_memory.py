@@ -135,21 +135,26 @@ class ReferenceMemory(ReferenceStore):
         self.stale = {error: since for error, since in self.stale.items() if since > revision}
         self.stale_repos = {r: since for r, since in self.stale_repos.items() if since > revision}
 
-    def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
-        met = [b for b in self.bundles.values() if any(e.id == error_id for e in b.errors)]
-        if not met:
-            return None
-        newest = _newest(met)[:runs]
-        return ErrorHistory(
-            error=self._pattern(error_id),
-            meetings=tuple(_meeting(bundle, error_id) for bundle in newest),
-            clearances=tuple(c for bundle in newest for c in _clearances(bundle, error_id)),
-        )
+    def error_histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
+        histories = []
+        for error_id in sorted({*error_ids}):
+            met = [b for b in self.bundles.values() if any(e.id == error_id for e in b.errors)]
+            newest = _newest(met)[:runs]
+            if met:
+                histories.append(ErrorHistory(
+                    error=self._pattern(error_id),
+                    meetings=tuple(_meeting(bundle, error_id) for bundle in newest),
+                    clearances=tuple(c for bundle in newest for c in _clearances(bundle, error_id)),
+                ))  # fmt: skip
+        return histories
 
-    def repo_history(self, repo: str, runs: int) -> RepoHistory | None:
-        newest = _newest([b for b in self.bundles.values() if b.trajectory.repo == repo])[:runs]
-        past = tuple(PastRun(bundle.trajectory, _went_well(bundle)) for bundle in newest)
-        return RepoHistory(repo, past) if past else None
+    def repo_histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
+        histories = []
+        for repo in sorted({*repos}):
+            newest = _newest([b for b in self.bundles.values() if b.trajectory.repo == repo])[:runs]
+            past = tuple(PastRun(bundle.trajectory, _went_well(bundle)) for bundle in newest)
+            histories += [RepoHistory(repo, past)] if past else []
+        return histories
 
     def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
         return self._where(lambda one: one.id in ids)
@@ -161,23 +166,24 @@ class ReferenceMemory(ReferenceStore):
         edges = (edge for edge in self.resolved.values() if edge.methodology_id == methodology_id)
         return sorted(edges, key=lambda edge: edge.error_id)
 
-    def methodologies_of_error(self, error_id: str) -> Sequence[Methodology]:
-        return self._where(lambda one: one.error_id == error_id)
+    def methodologies_of_errors(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
+        return self._where(lambda one: one.error_id in error_ids)
 
-    def methodologies_of_repo(self, repo: str) -> Sequence[Methodology]:
-        return self._where(lambda one: one.error_id == "" and one.repo == repo)
+    def methodologies_of_repos(self, repos: Sequence[str]) -> Sequence[Methodology]:
+        return self._where(lambda one: one.error_id == "" and one.repo in repos)
 
-    def methodologies_of_type(self, error_id: str) -> Sequence[Methodology]:
-        errors = {error.id: error for b in self.bundles.values() for error in b.errors}
-        asked = errors.get(error_id)
-        return self._where(
-            lambda one: (
-                asked is not None
-                and one.error_id in errors
-                and errors[one.error_id].family is asked.family
-                and errors[one.error_id].error_type == asked.error_type
-            )
-        )
+    def methodologies_of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
+        type_of = {
+            error.id: (error.family, error.error_type)
+            for bundle in self.bundles.values()
+            for error in bundle.errors
+        }
+        asked = {type_of[error] for error in error_ids if error in type_of}
+        found = self._where(lambda one: type_of.get(one.error_id) in asked)
+        by_type: dict[object, list[Methodology]] = {}
+        for one in found:
+            by_type.setdefault(type_of[one.error_id], []).append(one)
+        return list(by_type.values())
 
     def methodologies_for_error(
         self, signature: ErrorSignature, scope: Scope, limit: int

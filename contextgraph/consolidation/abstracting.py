@@ -1,7 +1,7 @@
 """The first step and the third: what the history of an error teaches, and how well that does."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,8 +11,8 @@ from contextgraph.consolidation.likeness import Likeness
 from contextgraph.consolidation.merging import similar_fragments
 from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.consolidation.practices import practices_of
-from contextgraph.consolidation.statistics import measured, practised
-from contextgraph.consolidation.tallies import Changes, Work, resolved_by
+from contextgraph.consolidation.statistics import Credit, measured, practised
+from contextgraph.consolidation.tallies import Changes, Work, in_batches, resolved_by
 from contextgraph.consolidation.wording import with_words_of
 from contextgraph.model import (
     ErrorHistory,
@@ -34,6 +34,18 @@ _SAID = ("situation", "strategy", "made_by", "sources")
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """Methodologies that are kept already, and what took their place, by their ids."""
+
+    before: Mapping[str, Methodology]
+    survivors: Mapping[str, Methodology]
+
+    def survivor_of(self, methodology: Methodology) -> Methodology:
+        """What took the place of *methodology*, itself where nothing did that is there."""
+        return self.survivors.get(methodology.superseded_by or "", methodology)
+
+
+@dataclass(frozen=True, slots=True)
 class Abstraction:
     """Compares what errors teach with what is known, and gathers the differences."""
 
@@ -45,61 +57,53 @@ class Abstraction:
     def of_errors(self, error_ids: Sequence[str], work: Work) -> Changes:
         """What is new, other or gone for these errors; counted in *work*."""
         changes = Changes()
-        for error_id in error_ids:
-            history = self.store.error_history(error_id, self.policy.window)
-            if history is not None:
-                work.abstract.examined += len(history.clearances)
-                known = self.store.methodologies_of_error(error_id)
-                self._compare(self._taught_by(history), known, changes, work)
-                changes.similar += similar_fragments(error_id, history.clearances, self.policy)
+        histories = self.store.error_histories(error_ids, self.policy.window)
+        known = self._known(self.store.methodologies_of_errors(_met_in(histories)))
+        self._compare(self._taught_by(histories), known, changes, work)
+        for history in histories:
+            work.abstract.examined += len(history.clearances)
+            changes.similar += similar_fragments(history.error.id, history.clearances, self.policy)
         work.merge.examined += len(changes.similar)
         return changes
 
     def of_repos(self, repos: Sequence[str], work: Work) -> Changes:
         """What is new, other or gone of what worked without an error in these repositories."""
         changes = Changes()
-        for repo in repos:
-            history = self.store.repo_history(repo, self.policy.window)
-            if history is not None:
-                work.abstract.examined += sum(len(run.fragments) for run in history.runs)
-                known = self.store.methodologies_of_repo(repo)
-                self._compare(self._practised(history), known, changes, work)
+        histories = self.store.repo_histories(repos, self.policy.window)
+        known = self._known(self.store.methodologies_of_repos(_named_in(histories)))
+        self._compare(self._practised(histories), known, changes, work)
+        work.abstract.examined += sum(
+            len(run.fragments) for history in histories for run in history.runs
+        )
         return changes
 
     def taught(self, error_ids: Sequence[str], repos: Sequence[str]) -> Iterator[Taught]:
         """All that the histories of these errors and repositories teach, as it would be kept."""
-        for error_id in error_ids:
-            history = self.store.error_history(error_id, self.policy.window)
-            if history is not None:
-                known = self.store.methodologies_of_error(error_id)
-                yield from self._as_kept(self._taught_by(history), known)
-        for repo in repos:
-            past = self.store.repo_history(repo, self.policy.window)
-            if past is not None:
-                known = self.store.methodologies_of_repo(repo)
-                yield from self._as_kept(self._practised(past), known)
+        for batch in in_batches(error_ids):
+            histories = self.store.error_histories(batch, self.policy.window)
+            known = self._known(self.store.methodologies_of_errors(_met_in(histories)))
+            for group, methodology in self._taught_by(histories):
+                yield group, self._kept(methodology, known)
+        for batch in in_batches(repos):
+            past = self.store.repo_histories(batch, self.policy.window)
+            known = self._known(self.store.methodologies_of_repos(_named_in(past)))
+            for group, methodology in self._practised(past):
+                yield group, self._kept(methodology, known)
 
-    def _as_kept(
-        self, found: Iterable[Taught], before_it: Iterable[Methodology]
-    ) -> Iterator[Taught]:
-        known = {one.id: one for one in before_it}
-        for group, methodology in found:
-            yield group, self._kept(methodology, known.get(methodology.id))
+    def _known(self, before: Sequence[Methodology]) -> Known:
+        gone = sorted({one.superseded_by for one in before if one.superseded_by})
+        survivors = self.store.methodologies_of(gone) if gone else ()
+        return Known({one.id: one for one in before}, {one.id: one for one in survivors})
 
-    def _kept(self, methodology: Methodology, before: Methodology | None) -> Methodology:
-        return self._with_tombstone(with_words_of(before, methodology), before)
+    def _kept(self, methodology: Methodology, known: Known) -> Methodology:
+        before = known.before.get(methodology.id)
+        return self._with_tombstone(with_words_of(before, methodology), before, known)
 
-    def _compare(
-        self,
-        found: Sequence[Taught],
-        before_it: Sequence[Methodology],
-        changes: Changes,
-        work: Work,
-    ) -> None:
-        known = {one.id: one for one in before_it}
+    def _compare(self, found: Iterable[Taught], known: Known, changes: Changes, work: Work) -> None:
+        not_found = dict(known.before)
         for _, methodology in found:
-            before = known.pop(methodology.id, None)
-            now = self._kept(methodology, before)
+            before = not_found.pop(methodology.id, None)
+            now = self._kept(methodology, known)
             work.statistics.examined += 1
             if now == before:
                 continue
@@ -110,34 +114,42 @@ class Abstraction:
                 work.abstract.updated += 1
             else:
                 work.statistics.updated += 1
-            survivor = self._survivor_of(now)
+            survivor = known.survivor_of(now)
             if now.error_id and survivor.status is not MethodologyStatus.RETIRED:
                 changes.resolved.append(resolved_by(now, now.error_id, survivor.id))
-        gone = [one.id for one in known.values() if not _is_given_up(one)]
+        gone = [one.id for one in not_found.values() if not _is_given_up(one)]
         changes.removed += gone
         work.abstract.removed += len(gone)
 
-    def _taught_by(self, history: ErrorHistory) -> list[Taught]:
-        groups = groups_of(history, self.policy)
-        ids = [_identity(group) for group in groups]
-        credit = self.store.credit(ids)
-        found: list[Taught] = []
-        for group in groups:
-            said = self.summarizer.summarise(group)
-            found.append((group, measured(_methodology(group, said), group, credit)))
-        return sorted(found, key=_id_of)
+    def _taught_by(self, histories: Sequence[ErrorHistory]) -> Iterator[Taught]:
+        """What each of *histories* teaches, by id."""
+        groups = [groups_of(history, self.policy) for history in histories]
+        credit = self._credit(_identity(group) for some in groups for group in some)
+        for some in groups:
+            said = ((group, self.summarizer.summarise(group)) for group in some)
+            found = [(one, measured(_methodology(one, it), one, credit)) for one, it in said]
+            yield from sorted(found, key=_id_of)
 
-    def _practised(self, history: RepoHistory) -> list[Taught]:
-        groups = practices_of(history, self.policy, partial(self._rarity, history))
-        credit = self.store.credit([_identity_of(group) for group in groups])
-        found: list[Taught] = []
-        for group in groups:
-            said = self.summarizer.summarise_practice(group)
-            found.append((group, practised(_methodology_of(group, said), group, credit)))
-        return sorted(found, key=_id_of)
+    def _practised(self, histories: Sequence[RepoHistory]) -> Iterator[Taught]:
+        """What worked without an error in each of *histories*, by id."""
+        groups = [
+            practices_of(history, self.policy, partial(self._rarity, history))
+            for history in histories
+        ]
+        credit = self._credit(_identity_of(group) for some in groups for group in some)
+        for some in groups:
+            said = ((group, self.summarizer.summarise_practice(group)) for group in some)
+            found = [(one, practised(_methodology_of(one, it), one, credit)) for one, it in said]
+            yield from sorted(found, key=_id_of)
 
-    def _rarity(self, history: RepoHistory, asked: Iterable[str]) -> Mapping[str, float]:
+    def _credit(self, ids: Iterable[str]) -> Credit:
+        asked = [*ids]
+        return self.store.credit(asked) if asked else {}
+
+    def _rarity(self, history: RepoHistory, asked: Collection[str]) -> Mapping[str, float]:
         """Word -> the share of the tasks of other repositories that have it."""
+        if not asked:
+            return {}
         words_here = Counter(
             word
             for run in history.runs
@@ -149,7 +161,9 @@ class Abstraction:
             word: max(0, count - words_here[word]) / others for word, count in everywhere.items()
         }
 
-    def _with_tombstone(self, now: Methodology, before: Methodology | None) -> Methodology:
+    def _with_tombstone(
+        self, now: Methodology, before: Methodology | None, known: Known
+    ) -> Methodology:
         """*now*, still given up where *before* was, and for the same reason.
 
         What was merged stays so while both are nearly as much alike as they had to be then: with
@@ -159,18 +173,19 @@ class Abstraction:
             return now
         if before.superseded_by is None:
             return before
-        survivor = self._survivor_of(before)
+        survivor = known.survivor_of(before)
         likeness = self.likeness.of(now.strategy, survivor.strategy)
         if survivor is before or likeness < self.policy.apart:
             return now
         return replace(now, status=before.status, superseded_by=before.superseded_by)
 
-    def _survivor_of(self, methodology: Methodology) -> Methodology:
-        """What took the place of *methodology*, itself where nothing did that is there."""
-        if methodology.superseded_by is None:
-            return methodology
-        survivors = self.store.methodologies_of([methodology.superseded_by])
-        return survivors[0] if survivors else methodology
+
+def _met_in(histories: Iterable[ErrorHistory]) -> list[str]:
+    return [history.error.id for history in histories]
+
+
+def _named_in(histories: Iterable[RepoHistory]) -> list[str]:
+    return [history.repo for history in histories]
 
 
 def _is_given_up(methodology: Methodology) -> bool:

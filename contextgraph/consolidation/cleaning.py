@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain
 
 from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.tallies import Tally
+from contextgraph.consolidation.tallies import Tally, in_batches
 from contextgraph.model import Methodology, MethodologyStatus
 from contextgraph.ports import ConsolidationStore
 
@@ -21,8 +21,8 @@ def clean_up(
 
     Looked at are those of these errors, and those of no error of these repositories.
     """
-    of_errors = map(store.methodologies_of_error, error_ids)
-    for known in chain(of_errors, map(store.methodologies_of_repo, repos)):
+    of_errors = map(store.methodologies_of_errors, in_batches(error_ids))
+    for known in chain(of_errors, map(store.methodologies_of_repos, in_batches(repos))):
         tally.examined += len(known)
         failed = [_tombstone(one) for one in known if does_not_hold(one, policy)]
         if failed:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import uuid4
@@ -13,7 +13,7 @@ from contextgraph.consolidation.likeness import Likeness
 from contextgraph.consolidation.merging import merge
 from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.consolidation.rewording import Reworded, Rewording
-from contextgraph.consolidation.tallies import Work
+from contextgraph.consolidation.tallies import Work, in_batches
 from contextgraph.embedding import (
     Tenure,
     calibrate,
@@ -27,9 +27,6 @@ from contextgraph.embedding import (
 from contextgraph.errors import EmbeddingError
 from contextgraph.model import NO_USAGE, ConsolidationReport, Unconsolidated, WordingPlan
 from contextgraph.ports import Editor, EmbedderSource, GraphStore, Summarizer
-
-# So many errors are written in one transaction: others who write wait no longer than for these.
-_BATCH = 32
 
 # Others may learn all the time; what comes later is for the next consolidation.
 _ROUNDS = 4
@@ -139,14 +136,14 @@ class MemoryConsolidator:
         self, error_ids: Sequence[str], done: list[str], work: Work, progress: Progress
     ) -> None:
         total = len(done) + len(error_ids)
-        for batch in _batches(error_ids):
+        for batch in in_batches(error_ids):
             changes = self._abstraction.of_errors(batch, work)
             work.merge.updated += changes.write(self._store)
             done += batch
             progress(len(done), total)
 
     def _practise(self, repos: Sequence[str], work: Work) -> None:
-        for batch in _batches(repos):
+        for batch in in_batches(repos):
             self._abstraction.of_repos(batch, work).write(self._store)
 
     def _embed(self, work: Work) -> None:
@@ -186,10 +183,6 @@ class MemoryConsolidator:
         errors = {*todo.error_ids, *(one.error_id for one in other if one.error_id)}
         repos = {*todo.repos, *(one.repo for one in other if one.repo and not one.error_id)}
         return replace(todo, error_ids=tuple(sorted(errors)), repos=tuple(sorted(repos)))
-
-
-def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))
 
 
 def _tell_nobody(done: int, total: int) -> None:

@@ -6,7 +6,7 @@ from itertools import combinations, groupby
 
 from contextgraph.consolidation.likeness import Likeness, dice, said
 from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.tallies import Changes, Tally, resolved_by
+from contextgraph.consolidation.tallies import Changes, Tally, in_batches, resolved_by
 from contextgraph.model import Clearance, Methodology, MethodologyStatus, SimilarTo, Source
 from contextgraph.ports import ConsolidationStore
 
@@ -23,22 +23,29 @@ def merge(
     Looked at are those of errors of the types of *error_ids*.
     """
     seen: set[str] = set()
-    for error_id in error_ids:
-        known = store.methodologies_of_type(error_id)
-        if seen.issuperset(one.id for one in known):
-            continue
-        seen.update(one.id for one in known)
-        tally.examined += len(known)
+    for batch in in_batches(error_ids):
         changes = Changes()
-        for stays, goes in merged_pairs(known, policy, likeness):
-            tally.removed += 1
-            # Those that it had itself taken the place of go with it.
-            for one in (goes, *(one for one in known if one.superseded_by == goes.id)):
-                changes.methodologies.append(
-                    replace(one, status=MethodologyStatus.RETIRED, superseded_by=stays.id)
-                )
-                changes.resolved.append(resolved_by(one, one.error_id, stays.id))
+        for known in store.methodologies_of_types(batch):
+            if not seen.issuperset(one.id for one in known):
+                seen.update(one.id for one in known)
+                tally.examined += len(known)
+                tally.removed += _merge(known, policy, likeness, changes)
         changes.write(store)
+
+
+def _merge(
+    known: Sequence[Methodology], policy: ConsolidationPolicy, likeness: Likeness, changes: Changes
+) -> int:
+    """Add to *changes* what goes of those *known* of one type of error; how many did."""
+    pairs = list(merged_pairs(known, policy, likeness))
+    for stays, goes in pairs:
+        # Those that it had itself taken the place of go with it.
+        for one in (goes, *(one for one in known if one.superseded_by == goes.id)):
+            changes.methodologies.append(
+                replace(one, status=MethodologyStatus.RETIRED, superseded_by=stays.id)
+            )
+            changes.resolved.append(resolved_by(one, one.error_id, stays.id))
+    return len(pairs)
 
 
 def merged_pairs(

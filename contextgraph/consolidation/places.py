@@ -26,7 +26,7 @@ _LEAST_LETTERS = 4
 _NAME = re.compile(r"\b[A-Za-z]\w*(?:_\w|[a-z][A-Z])\w*")
 _FILE = re.compile(r"[^/]\S*\.\w+")
 
-Rarity = Callable[[Iterable[str]], Mapping[str, float]]
+Rarity = Callable[[Collection[str]], Mapping[str, float]]
 """Word -> the share of the runs of other repositories whose task speaks of it."""
 
 

@@ -1,9 +1,19 @@
 """Counting what a consolidation does, and gathering what it writes."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from contextgraph.model import Methodology, ResolvedBy, SimilarTo, StepReport
 from contextgraph.ports import ConsolidationStore
+
+# So many errors are read together, and written in one transaction: others who write wait no longer
+# than for these.
+_AT_ONCE = 32
+
+
+def in_batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """*ids*, as many at a time as are worked on together."""
+    return (ids[start : start + _AT_ONCE] for start in range(0, len(ids), _AT_ONCE))
 
 
 @dataclass(slots=True)

@@ -64,20 +64,29 @@ class ConsolidationStore(MethodologyStore, Protocol):
         Error ids and names of repositories are ascending; runs without one count for no repository.
         """
 
-    def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
-        """How the newest *runs* that met an error went with it; None where none did."""
+    def error_histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
+        """How the newest *runs* that met each of these errors went with it, by id of the error.
 
-    def repo_history(self, repo: str, runs: int) -> RepoHistory | None:
-        """What the newest *runs* of a repository did that did not fail; None without runs."""
+        Errors that no run met have none.
+        """
 
-    def methodologies_of_repo(self, repo: str) -> Sequence[Methodology]:
-        """Those of no error that are of this repository, by id, tombstones as well."""
+    def repo_histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
+        """What the newest *runs* of each of these repositories did that did not fail, by name.
 
-    def methodologies_of_error(self, error_id: str) -> Sequence[Methodology]:
-        """Those abstracted from an error, by id, tombstones as well."""
+        Repositories without runs have none.
+        """
 
-    def methodologies_of_type(self, error_id: str) -> Sequence[Methodology]:
-        """Those of all errors of the family and type of this one, by id, tombstones as well."""
+    def methodologies_of_repos(self, repos: Sequence[str]) -> Sequence[Methodology]:
+        """Those of no error that are of these repositories, by id, tombstones as well."""
+
+    def methodologies_of_errors(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
+        """Those abstracted from these errors, by id, tombstones as well."""
+
+    def methodologies_of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
+        """Those of all errors of the families and types of these, tombstones as well.
+
+        Each type that has some is by itself: by id, and types by their first.
+        """
 
     def put_methodologies(
         self,

@@ -1,5 +1,6 @@
 """What has yet to be consolidated, and who is at it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from sqlite3 import Connection
 
@@ -119,38 +120,20 @@ def mark(connection: Connection, tenant: int, revision: int) -> None:
         )
 
 
-def error_history(
-    connection: Connection, tenant: int, error_id: str, runs: int
-) -> ErrorHistory | None:
-    """How the newest *runs* that met an error went with it."""
-    row = connection.execute(
-        "SELECT key FROM error_pattern WHERE tenant = ? AND id = ?", (tenant, error_id)
-    ).fetchone()
-    if row is None:
-        return None
-    met = connection.execute(_MET, (row[0], runs)).fetchall()
-    keys = [meeting[4] for meeting in met]
-    cleared = connection.execute(_CLEARED, (str(keys), row[0]))
-    return ErrorHistory(
-        error=read_errors(connection, [row[0]])[row[0]],
-        meetings=tuple(Meeting(m[0], m[1], TaskType(m[2]), m[3]) for m in met),
-        clearances=tuple(_clearance(found, error_id) for found in cleared),
-    )
+def error_histories(
+    connection: Connection, tenant: int, error_ids: Sequence[str], runs: int
+) -> list[ErrorHistory]:
+    """How the newest *runs* that met each of these errors went with it, by id of the error."""
+    asked = (_error_history(connection, tenant, one, runs) for one in sorted(set(error_ids)))
+    return [history for history in asked if history]
 
 
-def repo_history(connection: Connection, tenant: int, repo: str, runs: int) -> RepoHistory | None:
-    """What the newest *runs* of a repository did that did not fail."""
-    found = connection.execute(_RUNS_OF_REPO, (tenant, repo, runs)).fetchall()
-    if not found:
-        return None
-    ids = {row[0]: row[1] for row in found}
-    went_well: dict[int, list[Fragment]] = {key: [] for key in ids}
-    for row in connection.execute(_WENT_WELL, (str(list(ids)),)):
-        went_well[row[0]].append(rows.fragment_of(row[1:], ids[row[0]]))
-    return RepoHistory(
-        repo,
-        tuple(PastRun(rows.trajectory_of(row[1:]), tuple(went_well[row[0]])) for row in found),
-    )
+def repo_histories(
+    connection: Connection, tenant: int, repos: Sequence[str], runs: int
+) -> list[RepoHistory]:
+    """What the newest *runs* of each of these repositories did that did not fail, by name."""
+    asked = (_repo_history(connection, tenant, repo, runs) for repo in sorted(set(repos)))
+    return [history for history in asked if history]
 
 
 def prune_failed(connection: Connection, tenant: int, error_id: str, keep: int) -> int:
@@ -171,6 +154,38 @@ def prune_failed(connection: Connection, tenant: int, error_id: str, keep: int) 
     for statement in _ROWS_OF_A_FRAGMENT:
         connection.executemany(statement, [{"fragment": key, "run": run} for key, _, run in found])
     return len(found)
+
+
+def _error_history(
+    connection: Connection, tenant: int, error_id: str, runs: int
+) -> ErrorHistory | None:
+    row = connection.execute(
+        "SELECT key FROM error_pattern WHERE tenant = ? AND id = ?", (tenant, error_id)
+    ).fetchone()
+    if row is None:
+        return None
+    met = connection.execute(_MET, (row[0], runs)).fetchall()
+    keys = [meeting[4] for meeting in met]
+    cleared = connection.execute(_CLEARED, (str(keys), row[0]))
+    return ErrorHistory(
+        error=read_errors(connection, [row[0]])[row[0]],
+        meetings=tuple(Meeting(m[0], m[1], TaskType(m[2]), m[3]) for m in met),
+        clearances=tuple(_clearance(found, error_id) for found in cleared),
+    )
+
+
+def _repo_history(connection: Connection, tenant: int, repo: str, runs: int) -> RepoHistory | None:
+    found = connection.execute(_RUNS_OF_REPO, (tenant, repo, runs)).fetchall()
+    if not found:
+        return None
+    ids = {row[0]: row[1] for row in found}
+    went_well: dict[int, list[Fragment]] = {key: [] for key in ids}
+    for row in connection.execute(_WENT_WELL, (str(list(ids)),)):
+        went_well[row[0]].append(rows.fragment_of(row[1:], ids[row[0]]))
+    return RepoHistory(
+        repo,
+        tuple(PastRun(rows.trajectory_of(row[1:]), tuple(went_well[row[0]])) for row in found),
+    )
 
 
 def _count_newer(connection: Connection, tenant: int, revision: int) -> int:

@@ -47,12 +47,13 @@ SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = :tenant AND m.error_id
 AND m.status <> '{MethodologyStatus.RETIRED}' AND (m.repo IS NULL OR {{of_repo}})
 AND (m.task_type IS NULL OR :task_type IS NULL OR m.task_type = :task_type) {{visible}}
 ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT :limit"""
-_OF_TYPE = f"""
-SELECT m.key, {_READ} FROM error_pattern asked
-JOIN error_pattern e ON e.tenant = asked.tenant AND e.family = asked.family
-    AND e.error_type = asked.error_type
-JOIN methodology m ON m.tenant = e.tenant AND m.error_id = e.id
-WHERE asked.tenant = ? AND asked.id = ? ORDER BY m.id"""
+_OF_TYPES = f"""
+WITH type AS (SELECT DISTINCT family, error_type FROM json_each(:asked) AS asked
+    CROSS JOIN error_pattern e ON e.tenant = :tenant AND e.id = asked.value)
+SELECT m.key, {_READ}, type.family, type.error_type FROM type
+CROSS JOIN error_pattern e ON e.tenant = :tenant AND e.family = type.family
+    AND e.error_type = type.error_type
+CROSS JOIN methodology m ON m.tenant = :tenant AND m.error_id = e.id ORDER BY m.id"""
 _AT_ONCE = 64
 _GONE = frozenset({MethodologyStatus.RETIRED})
 
@@ -121,29 +122,30 @@ def _visible(scope: Scoped) -> str:
     return _VISIBLE.format(hidden=" OR ".join(hidden)) if hidden else ""
 
 
-def of_type(connection: Connection, tenant: int, error_id: str) -> list[Methodology]:
-    """Those of all errors of the family and type of this one, by id; tombstones as well."""
-    return _values(connection, _OF_TYPE, (tenant, error_id))
+def of_types(
+    connection: Connection, tenant: int, error_ids: Sequence[str]
+) -> list[list[Methodology]]:
+    """Those of all errors of the families and types of these, by id, each type by itself."""
+    asked = {"tenant": tenant, "asked": orjson.dumps([*error_ids]).decode()}
+    by_type: dict[rows.Row, list[Methodology]] = {}
+    for row, sources in _rows(connection, _OF_TYPES, asked):
+        by_type.setdefault(row[-2:], []).append(_value(row[1:], sources))
+    return list(by_type.values())
 
 
-def of_error(connection: Connection, tenant: int, error_id: str) -> list[Methodology]:
-    """Those abstracted from this error, by id; tombstones as well."""
-    query = f"SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = ? AND m.error_id = ?"
-    return _values(connection, f"{query} ORDER BY m.id", (tenant, error_id))
+def of_errors(connection: Connection, tenant: int, error_ids: Sequence[str]) -> list[Methodology]:
+    """Those abstracted from these errors, by id; tombstones as well."""
+    return _among(connection, "m.tenant = ? AND m.error_id", tenant, error_ids)
 
 
-def of_repo(connection: Connection, tenant: int, repo: str) -> list[Methodology]:
-    """Those of no error that are of this repository, by id; tombstones as well."""
-    query = f"""SELECT m.key, {_READ} FROM methodology m
-        WHERE m.tenant = ? AND m.error_id = '' AND m.repo = ? ORDER BY m.id"""
-    return _values(connection, query, (tenant, repo))
+def of_repos(connection: Connection, tenant: int, repos: Sequence[str]) -> list[Methodology]:
+    """Those of no error that are of these repositories, by id; tombstones as well."""
+    return _among(connection, "m.tenant = ? AND m.error_id = '' AND m.repo", tenant, repos)
 
 
 def by_ids(connection: Connection, tenant: int, ids: Sequence[str]) -> list[Methodology]:
     """Those of these ids, by id."""
-    query = f"""SELECT m.key, {_READ} FROM methodology m
-        WHERE m.tenant = ? AND m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id"""
-    return _values(connection, query, (tenant, orjson.dumps(list(ids)).decode()))
+    return _among(connection, "m.tenant = ? AND m.id", tenant, ids)
 
 
 def ids(connection: Connection, tenant: int) -> list[str]:
@@ -284,6 +286,15 @@ def _row(value: Methodology) -> rows.Row:
         value.superseded_by,
         value.phase.value if value.phase else None,
     )
+
+
+def _among(
+    connection: Connection, column: str, tenant: int, asked: Sequence[str]
+) -> list[Methodology]:
+    """Those of which *column*, with what is said before it, is among *asked*; by id."""
+    query = f"""SELECT m.key, {_READ} FROM methodology m
+        WHERE {column} IN (SELECT value FROM json_each(?)) ORDER BY m.id"""
+    return _values(connection, query, (tenant, orjson.dumps([*asked]).decode()))
 
 
 def _values(connection: Connection, query: str, asked: object) -> list[Methodology]:

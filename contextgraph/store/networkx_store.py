@@ -346,17 +346,17 @@ class NetworkxStore:
         with self._reading() as (connection, tenant):
             return abstracted.ids(connection, tenant)
 
-    def methodologies_of_repo(self, repo: str) -> Sequence[Methodology]:
+    def methodologies_of_repos(self, repos: Sequence[str]) -> Sequence[Methodology]:
         with self._reading() as (connection, tenant):
-            return abstracted.of_repo(connection, tenant, repo)
+            return abstracted.of_repos(connection, tenant, repos)
 
-    def methodologies_of_error(self, error_id: str) -> Sequence[Methodology]:
+    def methodologies_of_errors(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
         with self._reading() as (connection, tenant):
-            return abstracted.of_error(connection, tenant, error_id)
+            return abstracted.of_errors(connection, tenant, error_ids)
 
-    def methodologies_of_type(self, error_id: str) -> Sequence[Methodology]:
+    def methodologies_of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         with self._reading() as (connection, tenant):
-            return abstracted.of_type(connection, tenant, error_id)
+            return abstracted.of_types(connection, tenant, error_ids)
 
     def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
         with self._reading() as (connection, tenant):
@@ -378,13 +378,13 @@ class NetworkxStore:
         with self._reading() as (connection, tenant):
             return consolidations.unconsolidated(connection, tenant, after)
 
-    def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
+    def error_histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
         with self._reading() as (connection, tenant):
-            return consolidations.error_history(connection, tenant, error_id, runs)
+            return consolidations.error_histories(connection, tenant, error_ids, runs)
 
-    def repo_history(self, repo: str, runs: int) -> RepoHistory | None:
+    def repo_histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
         with self._reading() as (connection, tenant):
-            return consolidations.repo_history(connection, tenant, repo, runs)
+            return consolidations.repo_histories(connection, tenant, repos, runs)
 
     def put_methodologies(
         self,

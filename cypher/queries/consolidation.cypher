@@ -61,37 +61,40 @@ MATCH (s:StaleRepo {tenant: $tenant})
 WHERE s.repo IS NOT NULL AND s.revision <= $revision
 DELETE s
 
-// name: error_history
-// How the newest runs that met an error went with it.
-MATCH (e:ErrorPattern {tenant: $tenant, id: $error_id})<-[m:MET]-(t:Trajectory)
-WITH e, m, t ORDER BY m.seen_at DESC, t.id LIMIT $runs
-RETURN t.id AS trajectory_id, t.repo AS repo, t.task_type AS task_type, t.outcome AS outcome,
-    t.seen_at AS seen_at, m.context AS message,
-    COLLECT {
-        MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)-[r:RECOVERED]->(e)
-        RETURN [f.id, r {.error_step, .cleared_step, .message, .location, .what, .actions,
-            .verified, .workaround}]
-    } AS cleared
-ORDER BY m.seen_at DESC, t.id
+// name: error_histories
+// How the newest runs that met each of some errors went with it.
+UNWIND $ids AS id
+MATCH (e:ErrorPattern {tenant: $tenant, id: id})
+RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error, COLLECT {
+    MATCH (e)<-[m:MET]-(t:Trajectory)
+    WITH m, t ORDER BY m.seen_at DESC, t.id LIMIT $runs
+    RETURN {trajectory_id: t.id, repo: t.repo, task_type: t.task_type, outcome: t.outcome,
+        seen_at: t.seen_at, message: m.context, cleared: COLLECT {
+            MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)-[r:RECOVERED]->(e)
+            RETURN [f.id, r {.error_step, .cleared_step, .message, .location, .what, .actions,
+                .verified, .workaround}]
+        }} ORDER BY m.seen_at DESC, t.id
+} AS met
+ORDER BY error.id
 
-// name: repo_history
-// The newest runs of a repository, with what they did that did not fail.
-MATCH (t:Trajectory {tenant: $tenant, repo: $repo})
-WHERE t.solved IS NOT NULL AND t.seen_at IS NOT NULL
-WITH t ORDER BY t.seen_at DESC, t.id LIMIT $runs
-RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
-    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory,
-    COLLECT {
-        MATCH (t)-[has:HAS_FRAGMENT]->(f:Fragment) WHERE f.outcome <> 'failed'
-        RETURN f {.id, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome,
-            .description, .action_sequence, .files, .open_file, .repo, .task_type,
-            order: has.order} ORDER BY has.order, f.id
-    } AS fragments
-ORDER BY t.seen_at DESC, t.id
+// name: repo_histories
+// The newest runs of each of some repositories, with what they did that did not fail.
+UNWIND $repos AS repo
+RETURN repo, COLLECT {
+    MATCH (t:Trajectory {tenant: $tenant, repo: repo})
+    WHERE t.solved IS NOT NULL AND t.seen_at IS NOT NULL
+    WITH t ORDER BY t.seen_at DESC, t.id LIMIT $runs
+    RETURN {trajectory: t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status,
+        .total_steps, .summary, .files, .agent, .model, .source_format, .source, .run_at,
+        .learned_at}, fragments: COLLECT {
+            MATCH (t)-[has:HAS_FRAGMENT]->(f:Fragment) WHERE f.outcome <> 'failed'
+            RETURN f {.id, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome,
+                .description, .action_sequence, .files, .open_file, .repo, .task_type,
+                order: has.order} ORDER BY has.order, f.id
+        }} ORDER BY t.seen_at DESC, t.id
+} AS past
+ORDER BY repo
 
-// name: error_pattern
-MATCH (e:ErrorPattern {tenant: $tenant, id: $error_id})
-RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error
 
 // name: errors_often_failed
 // Errors at which more attempts failed than are kept.

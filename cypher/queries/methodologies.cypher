@@ -31,10 +31,10 @@ RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .m
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.repo IS NULL, m.support DESC, m.id
 
-// name: methodologies_of_repo
-// Those of no error that are of a repository.
+// name: methodologies_of_repos
+// Those of no error that are of some repositories.
 MATCH (m:Methodology {tenant: $tenant, error_id: ''})
-WHERE m.repo = $repo
+WHERE m.repo IN $repos
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
     .failure_count, .last_used, .superseded_by, .phase} AS methodology,
@@ -50,23 +50,27 @@ RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .m
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.id
 
-// name: methodologies_of_error
-MATCH (m:Methodology {tenant: $tenant, error_id: $error_id})
+// name: methodologies_of_errors
+UNWIND $ids AS id
+MATCH (m:Methodology {tenant: $tenant, error_id: id})
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
     .failure_count, .last_used, .superseded_by, .phase} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.id
 
-// name: methodologies_of_type
-// Those of all errors of the family and type of this one.
-MATCH (asked:ErrorPattern {tenant: $tenant, id: $error_id})
-MATCH (e:ErrorPattern {tenant: $tenant, family: asked.family, error_type: asked.error_type})
+// name: methodologies_of_types
+// Those of all errors of the families and types of some.
+UNWIND $ids AS id
+MATCH (asked:ErrorPattern {tenant: $tenant, id: id})
+WITH DISTINCT asked.family AS family, asked.error_type AS error_type
+MATCH (e:ErrorPattern {tenant: $tenant, family: family, error_type: error_type})
 MATCH (m:Methodology {tenant: $tenant, error_id: e.id})
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
     .failure_count, .last_used, .superseded_by, .phase} AS methodology,
-    COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
+    COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources,
+    family, error_type
 ORDER BY m.id
 
 // name: methodology_ids

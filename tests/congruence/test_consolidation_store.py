@@ -18,6 +18,15 @@ from tests.twins import Twins
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
+# Several at once, named twice and in no order; one; those that are not there; none.
+ASKED_ERRORS = (
+    (*reversed(ERROR_IDS), "absent", ERROR_IDS[0]),
+    *((error,) for error in ERROR_IDS),
+    ("absent",),
+    (),
+)
+ASKED_REPOS = ((*reversed(REPOSITORIES), "absent", REPOSITORIES[0]), REPOSITORIES[:1], ())
+
 given_ones = abstracted(RUNS[:4])
 moments = st.integers(0, 9).map(lambda minutes: NOW + timedelta(minutes=minutes))
 
@@ -63,27 +72,27 @@ def test_resolved_by(twins: Twins, memory: list[Bundle], given: list[Abstracted]
 
 
 @congruent(memory=memories, given=given_ones)
-def test_methodologies_of_error(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+def test_methodologies_of_errors(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
     twins.learn(memory)
     put(twins, given)
-    for error in (*ERROR_IDS, "absent"):
-        twins.ask("methodologies_of_error", error)
+    for errors in ASKED_ERRORS:
+        twins.ask("methodologies_of_errors", errors)
 
 
 @congruent(memory=memories, given=given_ones)
-def test_methodologies_of_repo(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+def test_methodologies_of_repos(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
     twins.learn(memory)
     put(twins, given)
-    for repo in REPOSITORIES:
-        twins.ask("methodologies_of_repo", repo)
+    for repos in ASKED_REPOS:
+        twins.ask("methodologies_of_repos", repos)
 
 
 @congruent(memory=memories, given=given_ones)
-def test_methodologies_of_type(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+def test_methodologies_of_types(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
     twins.learn(memory)
     put(twins, given)
-    for error in (*ERROR_IDS, "absent"):
-        twins.ask("methodologies_of_type", error)
+    for errors in ASKED_ERRORS:
+        twins.ask("methodologies_of_types", errors)
 
 
 @congruent(memory=memories, given=st.lists(given_ones, min_size=2, max_size=4))
@@ -167,17 +176,17 @@ def test_mark_consolidated(twins: Twins, memory: list[Bundle]) -> None:
 
 
 @congruent(memory=memories, runs=st.sampled_from((400, 2, 1, 0)))
-def test_error_history(twins: Twins, memory: list[Bundle], runs: int) -> None:
+def test_error_histories(twins: Twins, memory: list[Bundle], runs: int) -> None:
     twins.learn(memory)
-    for error in (*ERROR_IDS, "absent"):
-        twins.ask("error_history", error, runs)
+    for errors in ASKED_ERRORS:
+        twins.ask("error_histories", errors, runs)
 
 
 @congruent(memory=memories, runs=st.sampled_from((400, 2, 1, 0)))
-def test_repo_history(twins: Twins, memory: list[Bundle], runs: int) -> None:
+def test_repo_histories(twins: Twins, memory: list[Bundle], runs: int) -> None:
     twins.learn(memory)
-    for repo in (*REPOSITORIES, "absent"):
-        twins.ask("repo_history", repo, runs)
+    for repos in ASKED_REPOS:
+        twins.ask("repo_histories", repos, runs)
 
 
 taken = st.lists(st.tuples(st.sampled_from("ab"), moments, moments), min_size=2, max_size=5)

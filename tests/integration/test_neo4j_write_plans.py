@@ -19,7 +19,6 @@ from contextgraph.model import (
     Outcome,
     ResolvedBy,
     RunVectors,
-    Source,
     Space,
 )
 from contextgraph.readers import read

@@ -277,8 +277,8 @@ class Neo4jStore:
     ) -> Sequence[Methodology]:
         return self._connection.read(abstracted.methodologies_for_task, task_type, scope, limit)
 
-    def methodologies_of_repo(self, repo: str) -> Sequence[Methodology]:
-        return self._connection.read(abstracted.methodologies_of_repo, repo)
+    def methodologies_of_repos(self, repos: Sequence[str]) -> Sequence[Methodology]:
+        return self._connection.read(abstracted.methodologies_of_repos, repos)
 
     def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
         return self._connection.read(abstracted.methodologies_of, ids)
@@ -286,11 +286,11 @@ class Neo4jStore:
     def methodology_ids(self) -> Sequence[str]:
         return self._connection.read(abstracted.methodology_ids)
 
-    def methodologies_of_error(self, error_id: str) -> Sequence[Methodology]:
-        return self._connection.read(abstracted.methodologies_of_error, error_id)
+    def methodologies_of_errors(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
+        return self._connection.read(abstracted.methodologies_of_errors, error_ids)
 
-    def methodologies_of_type(self, error_id: str) -> Sequence[Methodology]:
-        return self._connection.read(abstracted.methodologies_of_type, error_id)
+    def methodologies_of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
+        return self._connection.read(abstracted.methodologies_of_types, error_ids)
 
     def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
         return self._connection.read(abstracted.resolved_by, methodology_id)
@@ -307,11 +307,11 @@ class Neo4jStore:
     def unconsolidated(self, after: int | None = None) -> Unconsolidated:
         return self._connection.read(consolidations.unconsolidated, after)
 
-    def error_history(self, error_id: str, runs: int) -> ErrorHistory | None:
-        return self._connection.read(consolidations.error_history, error_id, runs)
+    def error_histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
+        return self._connection.read(consolidations.error_histories, error_ids, runs)
 
-    def repo_history(self, repo: str, runs: int) -> RepoHistory | None:
-        return self._connection.read(consolidations.repo_history, repo, runs)
+    def repo_histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
+        return self._connection.read(consolidations.repo_histories, repos, runs)
 
     def put_methodologies(
         self,

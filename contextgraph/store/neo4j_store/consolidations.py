@@ -71,32 +71,20 @@ def mark_consolidated(transaction: Transaction, revision: int) -> None:
     transaction.rows("remove_stale_repos", revision=revision)
 
 
-def error_history(transaction: Transaction, error_id: str, runs: int) -> ErrorHistory | None:
-    """How the newest *runs* that met an error went with it."""
-    error = transaction.row("error_pattern", error_id=error_id)
-    if error is None:
-        return None
-    met = transaction.rows("error_history", error_id=error_id, runs=runs)
-    return ErrorHistory(
-        error=rows.error_of(error["error"]),
-        meetings=tuple(
-            Meeting(row["trajectory_id"], row["repo"], TaskType(row["task_type"]), row["message"])
-            for row in met
-        ),
-        clearances=tuple(one for row in met for one in _clearances(row, error_id)),
-    )
+def error_histories(
+    transaction: Transaction, error_ids: Sequence[str], runs: int
+) -> list[ErrorHistory]:
+    """How the newest *runs* that met each of these errors went with it, by id of the error."""
+    asked = sorted(set(error_ids))
+    return list(map(_error_history, transaction.rows("error_histories", ids=asked, runs=runs)))
 
 
-def repo_history(transaction: Transaction, repo: str, runs: int) -> RepoHistory | None:
-    """How the newest *runs* of a repository went where they met no error."""
-    found = transaction.rows("repo_history", repo=repo, runs=runs)
-    past = tuple(
-        PastRun(
-            rows.trajectory_of(row["trajectory"]), tuple(map(rows.fragment_of, row["fragments"]))
-        )
-        for row in found
-    )
-    return RepoHistory(repo, past) if past else None
+def repo_histories(transaction: Transaction, repos: Sequence[str], runs: int) -> list[RepoHistory]:
+    """What the newest *runs* of each of these repositories did that did not fail, by name."""
+    found = transaction.rows("repo_histories", repos=sorted(set(repos)), runs=runs)
+    return [
+        RepoHistory(row["repo"], tuple(map(_past_run, row["past"]))) for row in found if row["past"]
+    ]
 
 
 def prune_failed_fragments(transaction: Transaction, error_ids: Sequence[str], keep: int) -> int:
@@ -118,6 +106,23 @@ def _prune(transaction: Transaction, error_id: str, keep: int) -> int:
         )
         note_change(transaction, revisions=1, removals=1)
     return len(found)
+
+
+def _error_history(row: Row) -> ErrorHistory:
+    error, met = rows.error_of(row["error"]), row["met"]
+    return ErrorHistory(
+        error=error,
+        meetings=tuple(
+            Meeting(one["trajectory_id"], one["repo"], TaskType(one["task_type"]), one["message"])
+            for one in met
+        ),
+        clearances=tuple(clearance for one in met for clearance in _clearances(one, error.id)),
+    )
+
+
+def _past_run(row: Row) -> PastRun:
+    fragments = tuple(map(rows.fragment_of, row["fragments"]))
+    return PastRun(rows.trajectory_of(row["trajectory"]), fragments)
 
 
 def _clearances(row: Row, error_id: str) -> Iterator[Clearance]:

@@ -56,9 +56,10 @@ def methodologies_for_task(
     return [methodology_of(row) for row in found]
 
 
-def methodologies_of_repo(transaction: Transaction, repo: str) -> list[Methodology]:
-    """Those of no error that are of this repository, by id; tombstones as well."""
-    return [methodology_of(row) for row in transaction.rows("methodologies_of_repo", repo=repo)]
+def methodologies_of_repos(transaction: Transaction, repos: Sequence[str]) -> list[Methodology]:
+    """Those of no error that are of these repositories, by id; tombstones as well."""
+    found = transaction.rows("methodologies_of_repos", repos=sorted(set(repos)))
+    return [methodology_of(row) for row in found]
 
 
 def methodologies_of(transaction: Transaction, ids: Sequence[str]) -> list[Methodology]:
@@ -68,18 +69,22 @@ def methodologies_of(transaction: Transaction, ids: Sequence[str]) -> list[Metho
     ]
 
 
-def methodologies_of_error(transaction: Transaction, error_id: str) -> list[Methodology]:
-    """Those abstracted from this error, by id; tombstones as well."""
-    return [
-        methodology_of(row) for row in transaction.rows("methodologies_of_error", error_id=error_id)
-    ]
+def methodologies_of_errors(
+    transaction: Transaction, error_ids: Sequence[str]
+) -> list[Methodology]:
+    """Those abstracted from these errors, by id; tombstones as well."""
+    found = transaction.rows("methodologies_of_errors", ids=sorted(set(error_ids)))
+    return [methodology_of(row) for row in found]
 
 
-def methodologies_of_type(transaction: Transaction, error_id: str) -> list[Methodology]:
-    """Those of all errors of the family and type of this one, by id; tombstones as well."""
-    return [
-        methodology_of(row) for row in transaction.rows("methodologies_of_type", error_id=error_id)
-    ]
+def methodologies_of_types(
+    transaction: Transaction, error_ids: Sequence[str]
+) -> list[list[Methodology]]:
+    """Those of all errors of the families and types of these, by id, each type by itself."""
+    by_type: dict[tuple[str, str], list[Methodology]] = {}
+    for row in transaction.rows("methodologies_of_types", ids=sorted(set(error_ids))):
+        by_type.setdefault((row["family"], row["error_type"]), []).append(methodology_of(row))
+    return list(by_type.values())
 
 
 def methodology_ids(transaction: Transaction) -> list[str]:
