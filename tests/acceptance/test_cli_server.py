@@ -1,6 +1,5 @@
 """What a user sees of a memory on a Neo4j server, above all when something is wrong with it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from socket import create_server
 from uuid import uuid4
@@ -9,6 +8,7 @@ import pytest
 
 from tests.acceptance.command_line import Result, contextgraph, write_runs
 from tests.builders import recovering_run
+from tests.line import free_port, line
 from tests.server import Neo4jServer
 
 CLOSED = "bolt://127.0.0.1:1"
@@ -86,64 +86,30 @@ def test_a_database_that_does_not_exist_is_said(server: Neo4jServer) -> None:
     assert_unavailable(result, "has no such database; name one that exists")
 
 
-@pytest.fixture
-def unreachable(
-    server: Neo4jServer, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[pytest.MonkeyPatch]:
-    """For as long as it lasts, the server of the test cannot be reached."""
-    with monkeypatch.context() as patch:
-        patch.setattr("contextgraph.store.neo4j_store.connection.Connection._connected", _refused)
-        yield patch
-
-
-def _refused(connection: object) -> None:
-    from neo4j.exceptions import ServiceUnavailable
-
-    raise ServiceUnavailable("connection refused")
-
-
 def test_runs_wait_in_a_spool_while_the_server_is_away(
-    server: Neo4jServer, runs: Path, unreachable: pytest.MonkeyPatch, tmp_path: Path
+    server: Neo4jServer, runs: Path, tmp_path: Path
 ) -> None:
-    away = contextgraph("learn", runs, "--store", server.uri, "--json")
+    port = free_port()
+    address = f"bolt://127.0.0.1:{port}"
+    away = contextgraph("learn", runs, "--store", address, "--json")
     runs.unlink()
-    unreachable.undo()
     other = write_runs(tmp_path / "other.jsonl", [recovering_run(7)])
-    back = contextgraph("learn", other, "--store", server.uri, "--json")
+    with line(port, server.uri):
+        back = contextgraph("learn", other, "--store", address, "--json")
+        again = contextgraph("learn", other, "--store", address, "--json")
+    asked = contextgraph("query", "--error", "boom", "--store", address)
 
-    assert_unavailable(away, ": 3 trajectories; the next `contextgraph learn`")
+    assert_unavailable(away, ": 3 trajectories; the next")
     assert [record["status"] for record in away.records[:-1]] == ["failed"] * 3
     assert "waits in the spool" in away.records[0]["error"]
     assert back.code == 0
     assert back.records[-1]["summary"]["created"] == 4
-    again = contextgraph("learn", other, "--store", server.uri, "--json")
     assert again.records[-1]["summary"]["unchanged"] == 1
+    assert_unavailable(asked, "cannot be reached")
 
 
-def test_of_what_comes_from_a_pipe_all_waits(
-    server: Neo4jServer,
-    runs: Path,
-    unreachable: pytest.MonkeyPatch,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("contextgraph.cli.learning.MOST_KEPT", 1)
-
-    of_files = contextgraph("learn", runs, "--store", server.uri, "--tenant", "files")
-    piped = contextgraph("learn", "-", "--store", server.uri, stdin=runs.read_bytes())
-    unreachable.undo()
-    back = contextgraph("learn", "-", "--store", server.uri, "--json")
-
-    assert_unavailable(of_files, ": 1 trajectory; the next")
-    assert "the others are where they were: the same command" in of_files.err
-    assert_unavailable(piped, ": 3 trajectories; the next")
-    assert "the others" not in piped.err
-    assert back.records[-1]["summary"]["created"] == 3
-
-
-def test_what_waits_can_be_read_by_its_owner_only(
-    server: Neo4jServer, runs: Path, unreachable: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    contextgraph("learn", runs, "--store", server.uri)
+def test_what_waits_can_be_read_by_its_owner_only(runs: Path, tmp_path: Path) -> None:
+    contextgraph("learn", runs, "--store", CLOSED)
 
     kept = list(tmp_path.rglob("spool/*/*.jsonl"))
     assert len(kept) == 3

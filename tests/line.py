@@ -1,0 +1,49 @@
+"""A port of loopback that leads to a server while the line is up: a server that comes and goes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from socket import SHUT_WR, create_connection, create_server, socket
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Thread
+from urllib.parse import urlsplit
+
+HOST = "127.0.0.1"
+
+
+def free_port() -> int:
+    """A port where nobody listens."""
+    with create_server((HOST, 0)) as found:
+        port: int = found.getsockname()[1]
+    return port
+
+
+@contextmanager
+def line(port: int, uri: str) -> Iterator[None]:
+    """For the block, whoever connects to *port* talks to the server at *uri*."""
+    target = urlsplit(uri).port
+
+    class Handler(BaseRequestHandler):
+        def handle(self) -> None:
+            with create_connection((HOST, target)) as far:
+                Thread(target=_carry, args=(far, self.request), daemon=True).start()
+                _carry(self.request, far)
+
+    ThreadingTCPServer.allow_reuse_address = True
+    with ThreadingTCPServer((HOST, port), Handler) as listening:
+        listening.daemon_threads = True
+        thread = Thread(target=listening.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            listening.shutdown()
+            thread.join()
+
+
+def _carry(one: socket, other: socket) -> None:
+    try:
+        while data := one.recv(65536):
+            other.sendall(data)
+        other.shutdown(SHUT_WR)
+    except OSError:  # the other end has gone
+        return
