@@ -210,6 +210,7 @@ class Memories(RuleBasedStateMachine):
         self.twins.ask("credit", ITEM_IDS)
         self.twins.ask("methodologies_of", METHODOLOGY_IDS)
         self.twins.ask("fragments_of", TRAJECTORY_IDS)
+        self.twins.ask("learned", TRAJECTORY_IDS)
 
     @invariant()
     def they_hold_the_same_of_each(self) -> None:
@@ -218,5 +219,5 @@ class Memories(RuleBasedStateMachine):
         for methodology in METHODOLOGY_IDS:
             self.twins.ask("resolved_by", methodology)
         for run in TRAJECTORY_IDS:
-            for operation in ("trajectory", "raw_trajectory", "learned"):
+            for operation in ("trajectory", "raw_trajectory"):
                 self.twins.ask(operation, run)

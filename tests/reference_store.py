@@ -81,10 +81,11 @@ class ReferenceStore:
         self._drop_vectors(known.id)
         self._put(replace(bundle, trajectory=trajectory))
 
-    def learned(self, trajectory_id: str) -> Learned | None:
-        bundle = self.bundles.get(trajectory_id)
-        if bundle is None:
-            return None
+    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
+        return {run: self._learned(run) for run in sorted({*trajectory_ids} & self.bundles.keys())}
+
+    def _learned(self, trajectory_id: str) -> Learned:
+        bundle = self.bundles[trajectory_id]
         fragments, outcome = len(bundle.fragments), bundle.trajectory.outcome
         to_embed = 0 if (self.active or "", trajectory_id) in self.vectors else fragments + 1
         return Learned(outcome, fragments, len(bundle.errors), to_embed)

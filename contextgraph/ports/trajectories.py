@@ -29,8 +29,8 @@ class TrajectoryStore(Protocol):
         `StoreError` where it is unknown: a run that was forgotten meanwhile does not come back.
         """
 
-    def learned(self, trajectory_id: str) -> Learned | None:
-        """What is held of the run of this id, None where it was never learned: cheap to ask."""
+    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
+        """Run id -> what is held of it, by id; those alone that were learned: cheap to ask."""
 
     def trajectory(self, trajectory_id: str) -> Trajectory | None:
         """The trajectory of this id, None where there is none."""

@@ -123,9 +123,9 @@ class NetworkxStore:
         with self._writing() as (connection, tenant):
             bundles.replace(connection, tenant, bundle, raw)
 
-    def learned(self, trajectory_id: str) -> Learned | None:
+    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
         with self._reading() as (connection, tenant):
-            return runs.learned(connection, tenant, trajectory_id)
+            return runs.learned(connection, tenant, trajectory_ids)
 
     def trajectory(self, trajectory_id: str) -> Trajectory | None:
         with self._reading() as (connection, tenant):

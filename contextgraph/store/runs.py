@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from sqlite3 import Connection
 
+import orjson
+
 from contextgraph.model import Learned, LearnStatus, Outcome, RawTrajectory, Trajectory
 from contextgraph.store import exposures, full_text, rows, withdrawn
 from contextgraph.store.raw import unpacked
@@ -21,6 +23,16 @@ SELECT f.key FROM json_each(:asked) AS asked
 CROSS JOIN trajectory t ON t.tenant = :tenant AND t.id = asked.value
 CROSS JOIN fragment f ON f.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1
 ORDER BY asked.key, f.position, f.id"""
+
+_LEARNED = f"""
+SELECT DISTINCT t.id, t.outcome,
+    (SELECT count(*) FROM fragment WHERE key BETWEEN t.key << {RUN_BITS}
+        AND ((t.key + 1) << {RUN_BITS}) - 1),
+    (SELECT count(*) FROM met WHERE trajectory = t.key),
+    EXISTS (SELECT 1 FROM vectors v JOIN space s ON s.key = v.space
+        WHERE v.trajectory = t.key AND s.active)
+FROM json_each(?) AS asked CROSS JOIN trajectory t ON t.tenant = ? AND t.id = asked.value
+ORDER BY t.id"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +75,15 @@ def status(connection: Connection, tenant: int, given: Trajectory) -> LearnStatu
     return LearnStatus.UNCHANGED
 
 
-def learned(connection: Connection, tenant: int, trajectory_id: str) -> Learned | None:
-    """What is held of the run of this id."""
-    row = connection.execute(
-        "SELECT key, outcome FROM trajectory WHERE tenant = ? AND id = ?", (tenant, trajectory_id)
-    ).fetchone()
-    if row is None:
-        return None
-    run = Run(tenant, 0, row[0], 0)
-    count = connection.execute(
-        """SELECT (SELECT count(*) FROM fragment WHERE key BETWEEN :first AND :last),
-        (SELECT count(*) FROM met WHERE trajectory = :key),
-        EXISTS (SELECT 1 FROM vectors v JOIN space s ON s.key = v.space
-            WHERE v.trajectory = :key AND s.active)""",
-        {"first": run.first, "last": run.last, "key": run.key},
-    ).fetchone()
-    return Learned(Outcome(row[1]), count[0], count[1], 0 if count[2] else count[0] + 1)
+def learned(
+    connection: Connection, tenant: int, trajectory_ids: Sequence[str]
+) -> dict[str, Learned]:
+    """Run id -> what is held of it, by id, of those that are known."""
+    found = connection.execute(_LEARNED, (orjson.dumps([*trajectory_ids]).decode(), tenant))
+    return {
+        run: Learned(Outcome(outcome), fragments, errors, 0 if embedded else fragments + 1)
+        for run, outcome, fragments, errors, embedded in found
+    }
 
 
 def set_outcome(connection: Connection, tenant: int, value: Trajectory) -> None:

@@ -43,16 +43,21 @@ class MemoryWriter:
 
     def write_all(self, raws: Sequence[RawTrajectory]) -> Sequence[LearnReceipt]:
         """Learn *raws* in one transaction: all are stored, or an error was raised and none is."""
-        found = [self._known_or_read(raw) for raw in raws]
+        ids = [trajectory_id(raw) for raw in raws]
+        known = self._store.learned(ids)
+        found = [
+            self._known_or_read(raw, identity, known.get(identity))
+            for raw, identity in zip(raws, ids, strict=True)
+        ]
         made = self._embedded([one for one in found if isinstance(one, Bundle)])
         statuses = self._store.add_bundles([one.bundle for one in made]) if made else ()
         receipts = map(_receipt, made, statuses)
         return [next(receipts) if isinstance(one, Bundle) else one for one in found]
 
-    def _known_or_read(self, raw: RawTrajectory) -> LearnReceipt | Bundle:
+    def _known_or_read(
+        self, raw: RawTrajectory, identity: str, known: Learned | None
+    ) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and says no more; what any other teaches."""
-        identity = trajectory_id(raw)
-        known = self._store.learned(identity)
         if known is None or _tells_more(raw, known):
             return bundle_of(raw, self._now(), identity)
         return LearnReceipt(

@@ -118,12 +118,14 @@ CALL (row, e) {
 }
 
 // name: learned
-// What is held of a run.
-MATCH (t:Trajectory {tenant: $tenant, id: $id})
+// What is held of runs.
+UNWIND $ids AS id
+MATCH (t:Trajectory {tenant: $tenant, id: id})
 OPTIONAL MATCH (m:Memory {tenant: $tenant})
 OPTIONAL MATCH (s:Space {tenant: $tenant, name: m.active_space})
-RETURN t.outcome AS outcome, COUNT { (t)-[:HAS_FRAGMENT]->() } AS fragments,
+RETURN id, t.outcome AS outcome, COUNT { (t)-[:HAS_FRAGMENT]->() } AS fragments,
     COUNT { (t)-[:MET]->() } AS errors, coalesce(s.property IN t.embedded, false) AS embedded
+ORDER BY id
 
 // name: trajectory
 MATCH (t:Trajectory {tenant: $tenant, id: $id})

@@ -45,7 +45,7 @@ def test_restore_runs(twins: Twins, memory: list[Bundle]) -> None:
     twins.write("restore_runs", runs)
     for run in RUNS:
         twins.ask("archived_run", run)
-        twins.ask("learned", run)
+    twins.ask("learned", RUNS)
     twins.ask("credit", ITEM_IDS)
     twins.ask("errors_of_runs", RUNS, 50)
 

@@ -118,8 +118,7 @@ def test_prune_failed_fragments(
     compare_all(twins)
     twins.ask("counts")
     twins.ask("fragments_of", RUNS)
-    for run in RUNS:
-        twins.ask("learned", run)
+    twins.ask("learned", RUNS)
 
 
 @congruent(memory=memories, given=given_ones)

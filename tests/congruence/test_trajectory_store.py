@@ -9,7 +9,7 @@ from tests.congruence.pairs import RUNS, congruent, memories
 from tests.strategies import bundles
 from tests.twins import Twins
 
-OF_A_RUN = ("trajectory", "raw_trajectory", "learned")
+OF_A_RUN = ("trajectory", "raw_trajectory")
 
 
 def compare_all(twins: Twins) -> None:
@@ -17,6 +17,7 @@ def compare_all(twins: Twins) -> None:
     twins.ask("trajectory_ids")
     twins.ask("counts")
     twins.ask("fragments_of", RUNS)
+    twins.ask("learned", RUNS)
     for run in RUNS:
         for operation in OF_A_RUN:
             twins.ask(operation, run)
@@ -42,8 +43,8 @@ def test_replace_bundle(twins: Twins, memory: list[Bundle], bundle: Bundle) -> N
 @congruent(memory=memories)
 def test_learned(twins: Twins, memory: list[Bundle]) -> None:
     twins.learn(memory)
-    for run in RUNS:
-        twins.ask("learned", run)
+    for runs in ((*reversed(RUNS), "absent", RUNS[0]), RUNS[:1], ()):
+        twins.ask("learned", runs)
 
 
 @congruent(memory=memories)

@@ -92,5 +92,4 @@ def test_switch_space(twins: Twins, memory: list[Bundle], space: Space) -> None:
     for known in SPACES:
         twins.ask("space_model", known.name)
         twins.ask("texts_to_embed", 50, known.name)
-    for run in RUNS:
-        twins.ask("learned", run)
+    twins.ask("learned", RUNS)

@@ -87,8 +87,8 @@ class Neo4jStore:
         given = Packed(bundle, packed(bundle.raw))
         self._connection.write(bundles.replace_bundle, given)
 
-    def learned(self, trajectory_id: str) -> Learned | None:
-        return self._connection.read(trajectories.learned, trajectory_id)
+    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
+        return self._connection.read(trajectories.learned, trajectory_ids)
 
     def trajectory(self, trajectory_id: str) -> Trajectory | None:
         return self._connection.read(trajectories.trajectory, trajectory_id)

@@ -11,14 +11,10 @@ from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.store.raw import unpacked
 
 
-def learned(transaction: Transaction, trajectory_id: str) -> Learned | None:
-    """What is held of the run of this id."""
-    row = transaction.row("learned", id=trajectory_id)
-    if row is None:
-        return None
-    fragments: int = row["fragments"]
-    to_embed = 0 if row["embedded"] else fragments + 1
-    return Learned(Outcome(row["outcome"]), fragments, row["errors"], to_embed)
+def learned(transaction: Transaction, trajectory_ids: Sequence[str]) -> dict[str, Learned]:
+    """Run id -> what is held of it, by id, of those that are known."""
+    found = transaction.rows("learned", ids=sorted(set(trajectory_ids)))
+    return {row["id"]: _learned(row) for row in found}
 
 
 def trajectory(transaction: Transaction, trajectory_id: str) -> Trajectory | None:
@@ -91,3 +87,9 @@ def tidy(transaction: Transaction, removed: Sequence[Row]) -> None:
     transaction.rows("tell_errors_anew", ids=errors)
     files = sorted({(row["repo"], name) for row in removed for name in row["files"]})
     transaction.write("remove_untouched_files", [{"repo": r, "name": n} for r, n in files])
+
+
+def _learned(row: Row) -> Learned:
+    fragments: int = row["fragments"]
+    to_embed = 0 if row["embedded"] else fragments + 1
+    return Learned(Outcome(row["outcome"]), fragments, row["errors"], to_embed)
