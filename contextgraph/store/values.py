@@ -1,60 +1,13 @@
 """Rows as values, by their keys; remembered for the next question while they stay as they are."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from sqlite3 import Connection
-from typing import Generic, TypeVar
 
 from contextgraph.model import ErrorPattern, Fragment, Recovered, Trajectory
 from contextgraph.store import rows
-
-# About 3 kB each, and three kinds of them: 75 MB at most of ordinary runs.
-_MOST = 8_192
-
-Value = TypeVar("Value")
-
-
-class Remembered(Generic[Value]):
-    """Values by key, at most _MOST; those that were added first go first."""
-
-    def __init__(self, values: Mapping[int, Value] | None = None) -> None:
-        self._values = dict(values or {})
-        self._lock = threading.Lock()
-
-    def of(
-        self, keys: Iterable[int], read: Callable[[Sequence[int]], Mapping[int, Value]]
-    ) -> dict[int, Value]:
-        """The values of *keys*; those that are not known yet are *read*."""
-        found: dict[int, Value] = {}
-        missing = []
-        for key in keys:
-            value = self._values.get(key)
-            if value is None:
-                missing.append(key)
-            else:
-                found[key] = value
-        if missing:
-            new = read(missing)
-            self._add(new)
-            found.update(new)
-        return found
-
-    def without(self, keys: Iterable[int]) -> "Remembered[Value]":
-        """The same but for *keys*."""
-        with self._lock:
-            copy = Remembered(self._values)
-        for key in keys:
-            copy._values.pop(key, None)
-        return copy
-
-    def _add(self, new: Mapping[int, Value]) -> None:
-        with self._lock:
-            self._values.update(new)
-            too_many = max(0, len(self._values) - _MOST)
-            for key in list(islice(self._values, too_many)):
-                del self._values[key]
+from contextgraph.store.remembered import Remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +28,10 @@ class Values:
     """
 
     revision: int
-    trajectories: Remembered[Trajectory]
-    fragments: Remembered[tuple[int, Fragment]]
-    recoveries: Remembered[Recovery]
-    errors: Remembered[ErrorPattern]
+    trajectories: Remembered[int, Trajectory]
+    fragments: Remembered[int, tuple[int, Fragment]]
+    recoveries: Remembered[int, Recovery]
+    errors: Remembered[int, ErrorPattern]
     places: dict[str, int]
 
 
