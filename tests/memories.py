@@ -7,7 +7,16 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from contextgraph.model import Bundle, Phase, RunVectors, Scope, SignatureLevel, Space, TaskType
+from contextgraph.model import (
+    Bundle,
+    ErrorQuestion,
+    Phase,
+    RunVectors,
+    Scope,
+    SignatureLevel,
+    Space,
+    TaskType,
+)
 from tests.strategies import (
     CONTEXT_IDS,
     ERROR_IDS,
@@ -152,10 +161,12 @@ class Memories(RuleBasedStateMachine):
     def ask_for_errors(self, scope: Scope, limit: int) -> None:
         for signature in SIGNATURES:
             self.twins.ask("error_tally", signature, scope)
-            self.twins.ask("methodologies_for_error", signature, scope, limit)
-            for level in LEVELS:
-                self.twins.ask("recoveries_for_error", signature, level, scope, limit)
-            found = self.twins.reference.recoveries_for_error(signature, LEVELS[1], Scope(), 50)
+            self.twins.ask("methodologies_for_error", signature.variants(), scope, limit)
+            asked = [ErrorQuestion(signature, level, scope) for level in LEVELS]
+            for enough in (None, 1, 3):
+                self.twins.ask("recoveries_for_error", asked, limit, enough)
+            anywhere = [ErrorQuestion(signature, LEVELS[1], Scope())]
+            found = self.twins.reference.recoveries_for_error(anywhere, 50)
             self.twins.ask("representatives_of", found, scope)
 
     @rule(words=word_lists, scope=scopes(), limit=limits)

@@ -186,8 +186,12 @@ class ReferenceMemory(ReferenceStore):
         return list(by_type.values())
 
     def methodologies_for_error(
-        self, signature: ErrorSignature, scope: Scope, limit: int
+        self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
     ) -> Sequence[Methodology]:
+        found = (self._resolving(signature, scope, limit) for signature in signatures)
+        return next(filter(None, found), ())
+
+    def _resolving(self, signature: ErrorSignature, scope: Scope, limit: int) -> list[Methodology]:
         template = SignatureLevel.TEMPLATE
         asked = {
             error.id

@@ -11,6 +11,7 @@ from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import (
     Bundle,
     ErrorPattern,
+    ErrorQuestion,
     ErrorSignature,
     ErrorTally,
     Fragment,
@@ -120,17 +121,24 @@ class ReferenceStore:
         return len(known)
 
     def recoveries_for_error(
-        self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
+        self, asked: Sequence[ErrorQuestion], limit: int, enough: int | None = None
     ) -> Sequence[RecoveryCandidate]:
+        found: list[RecoveryCandidate] = []
+        for one in asked:
+            if enough is None or len(found) < enough:
+                found += self._recoveries_for(one)[:limit]
+        return found
+
+    def _recoveries_for(self, asked: ErrorQuestion) -> list[RecoveryCandidate]:
         found = [
             candidate
-            for candidate in self._recoveries(scope)
-            if agrees(candidate.error, signature, level)
+            for candidate in self._recoveries(asked.scope)
+            if agrees(candidate.error, asked.signature, asked.level)
         ]
         found.sort(key=recovery_id)
         found.sort(key=lambda candidate: candidate.trajectory.seen_at, reverse=True)
         found.sort(key=lambda candidate: not candidate.recovered.verified)
-        return found[:limit]
+        return found
 
     def recoveries_for_text(
         self, words: Sequence[str], scope: Scope, limit: int

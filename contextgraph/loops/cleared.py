@@ -7,6 +7,7 @@ from contextgraph.loops.adviser import Adviser, EvidenceStore
 from contextgraph.loops.bearing import bears_on, names_of
 from contextgraph.loops.ways import Proof, WayOut, merged
 from contextgraph.model import (
+    ErrorQuestion,
     ErrorSignature,
     Fragment,
     FragmentType,
@@ -25,6 +26,7 @@ RUNS_EACH = 3
 REPOSITORIES = 2
 MANY_RUNS = 3
 _CANDIDATES = 64
+_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
 
@@ -80,11 +82,11 @@ def _spans(
 ) -> dict[str, list[tuple[int, int]]]:
     """Run -> from which step to which it had this error."""
     spans: dict[str, list[tuple[int, int]]] = {}
-    for within in dict.fromkeys((scope, replace(scope, repo=None))):
-        for level in (SignatureLevel.TEMPLATE, SignatureLevel.TYPE):
-            for found in store.recoveries_for_error(signature, level, within, _CANDIDATES):
-                span = (found.recovered.error_step, found.recovered.cleared_step)
-                spans.setdefault(found.trajectory.id, []).append(span)
+    scopes = dict.fromkeys((scope, replace(scope, repo=None)))
+    asked = [ErrorQuestion(signature, level, within) for within in scopes for level in _LEVELS]
+    for found in store.recoveries_for_error(asked, _CANDIDATES):
+        span = (found.recovered.error_step, found.recovered.cleared_step)
+        spans.setdefault(found.trajectory.id, []).append(span)
     return spans
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextgraph.loops.adviser import EvidenceStore
 from contextgraph.loops.ways import Proof, WayOut, merged
 from contextgraph.model import (
+    ErrorQuestion,
     ErrorSignature,
     Family,
     RecoveryCandidate,
@@ -40,8 +41,10 @@ def _way(one: RecoveryCandidate) -> WayOut | None:
 
 
 def _recoveries(error_type: str, store: EvidenceStore, scope: Scope) -> Iterator[RecoveryCandidate]:
-    for family in Family:
-        asked = ErrorSignature(family, error_type, "", "")
-        for found in store.recoveries_for_error(asked, SignatureLevel.TYPE, scope, _CANDIDATES):
-            if found.recovered.verified and not found.recovered.workaround:
-                yield found
+    asked = [
+        ErrorQuestion(ErrorSignature(family, error_type, "", ""), SignatureLevel.TYPE, scope)
+        for family in Family
+    ]
+    for found in store.recoveries_for_error(asked, _CANDIDATES):
+        if found.recovered.verified and not found.recovered.workaround:
+            yield found

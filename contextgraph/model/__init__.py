@@ -3,6 +3,7 @@
 from contextgraph.model.archive import ArchivedRun, Exposure
 from contextgraph.model.bundle import Bundle, EmbeddedBundle
 from contextgraph.model.candidate import (
+    ErrorQuestion,
     ErrorTally,
     FragmentCandidate,
     RecoveryCandidate,
@@ -96,6 +97,7 @@ __all__ = [
     "Embeddings",
     "ErrorHistory",
     "ErrorPattern",
+    "ErrorQuestion",
     "ErrorSignature",
     "ErrorSolution",
     "ErrorTally",

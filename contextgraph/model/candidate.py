@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from contextgraph.model.error import ErrorPattern
+from contextgraph.model.error import ErrorPattern, ErrorSignature, SignatureLevel
 from contextgraph.model.fragment import Fragment, Recovered
 from contextgraph.model.trajectory import Trajectory
 
@@ -18,6 +18,15 @@ class Scope:
     repo: str | None = None
     exclude_instances: frozenset[str] = frozenset()
     as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorQuestion:
+    """Asks about the errors that agree with *signature* at least at *level*, within *scope*."""
+
+    signature: ErrorSignature
+    level: SignatureLevel
+    scope: Scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """Proposing candidates for the channels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from contextgraph.model import (
+    ErrorQuestion,
     ErrorSignature,
     ErrorTally,
     FragmentCandidate,
@@ -13,11 +14,12 @@ from contextgraph.model import (
     Phase,
     RecoveryCandidate,
     Scope,
-    SignatureLevel,
     TaskType,
     Trajectory,
 )
 from contextgraph.vectors import Vector
+
+Answer = TypeVar("Answer")
 
 
 class RetrievalStore(Protocol):
@@ -36,13 +38,20 @@ class RetrievalStore(Protocol):
         cannot hold on to a state shows each question the newest one.
         """
 
-    def recoveries_for_error(
-        self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
-    ) -> Sequence[RecoveryCandidate]:
-        """Recoveries whose error agrees with *signature* at least at *level* (not PLACE).
+    def ahead(self, question: Callable[[], Answer]) -> Callable[[], Answer]:
+        """What gives the answer to *question*, which only reads, in the snapshot of this thread.
 
-        Verified ones first, then the newest run (`Trajectory.seen_at`), then by fragment id,
-        error id, error step.
+        Where waiting for a server takes the time it is asked at once, in another thread.
+        """
+
+    def recoveries_for_error(
+        self, asked: Sequence[ErrorQuestion], limit: int, enough: int | None = None
+    ) -> Sequence[RecoveryCandidate]:
+        """Recoveries from the errors *asked* about (at no level PLACE), at most *limit* of each.
+
+        Those of the first question first; none of those after *enough* were found. Of one question
+        verified ones first, then the newest run (`Trajectory.seen_at`), then by fragment id, error
+        id, error step.
         """
 
     def recoveries_for_text(
@@ -98,10 +107,11 @@ class RetrievalStore(Protocol):
         """The recoveries of the *limit* nearest fragments, those of one by error id and step."""
 
     def methodologies_for_error(
-        self, signature: ErrorSignature, scope: Scope, limit: int
+        self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
     ) -> Sequence[Methodology]:
-        """Those that resolve the error of this template, of the repository of *scope* or general.
+        """Those that resolve the error of the first of these templates that has any.
 
+        Of the repository of *scope* or general.
         Those of a repository first, then by support, highest first. None that was derived from a
         run that *scope* hides.
         """

@@ -1,11 +1,18 @@
 """The channels: each finds, in its own way, what may help. Leaving one out is the ablation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import PurePosixPath
+from typing import TypeVar
 
-from contextgraph.model import FragmentCandidate, RecoveryCandidate, SignatureLevel, Trajectory
+from contextgraph.model import (
+    ErrorQuestion,
+    FragmentCandidate,
+    Scope,
+    SignatureLevel,
+)
 from contextgraph.ports import RetrievalStore
 from contextgraph.retrieval.findings import (
     OVERFETCH,
@@ -27,19 +34,21 @@ _LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 FRAGMENTS_AT_FILE = 2
 _SAME_FILE = 0.5
 
+Item = TypeVar("Item")
+
 
 def by_error(query: Query, store: RetrievalStore) -> Findings:
     """What cleared this error before: nearest scope first, and most exact level of agreement."""
     signature = query.signature
     if signature is None:
         return Findings()
-    found: list[RecoveryCandidate] = []
-    for scope, level, variant in product(query.scopes, _LEVELS, signature.variants()):
-        if len(found) < ENOUGH:
-            found += store.recoveries_for_error(variant, level, scope, OVERFETCH)
-    return Findings(
-        recoveries=ranked_recoveries(query, found), methodologies=methodologies_for(query, store)
-    )
+    asked = [
+        ErrorQuestion(variant, level, scope)
+        for scope, level, variant in product(query.scopes, _LEVELS, signature.variants())
+    ]
+    abstracted = store.ahead(partial(methodologies_for, query, store))
+    found = store.recoveries_for_error(asked, OVERFETCH, ENOUGH)
+    return Findings(recoveries=ranked_recoveries(query, found), methodologies=abstracted())
 
 
 def by_task(query: Query, store: RetrievalStore) -> Findings:
@@ -72,14 +81,9 @@ def by_state(query: Query, store: RetrievalStore) -> Findings:
 
 def by_lexical(query: Query, store: RetrievalStore) -> Findings:
     """Runs whose task, and recoveries whose message, have the same rare words."""
-    cases: Sequence[Trajectory] = ()
-    recoveries: Sequence[RecoveryCandidate] = ()
-    for scope in query.scopes:
-        if query.task_words and not cases:
-            cases = store.trajectories_for_text(query.task_words, scope, OVERFETCH)
-        if query.error_words and not recoveries:
-            recoveries = store.recoveries_for_text(query.error_words, scope, OVERFETCH)
-    return Findings(ranked_recoveries(query, recoveries), ranked_cases(query, cases))
+    cases = store.ahead(partial(_in_words, store.trajectories_for_text, query.task_words, query))
+    recoveries = _in_words(store.recoveries_for_text, query.error_words, query)
+    return Findings(ranked_recoveries(query, recoveries), ranked_cases(query, cases()))
 
 
 CHANNELS: Mapping[str, Channel] = {
@@ -89,6 +93,14 @@ CHANNELS: Mapping[str, Channel] = {
     "lexical": by_lexical,
     "semantic": by_semantic,
 }
+
+
+def _in_words(
+    texts: Callable[[Sequence[str], Scope, int], Sequence[Item]], words: Sequence[str], query: Query
+) -> Sequence[Item]:
+    """What has some of *words* in the nearest scope where anything has."""
+    found = (texts(words, scope, OVERFETCH) for scope in query.scopes if words)
+    return next(filter(None, found), ())
 
 
 def _by_run(found: Sequence[FragmentCandidate]) -> list[list[FragmentCandidate]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from uuid import uuid4
 
 from contextgraph.errors import ContextGraphError, StoreError
@@ -58,18 +59,22 @@ class MemoryRetriever:
         as_of: datetime | None,
     ) -> MemoryContext:
         query = query_of(state, self._store, exclude_instances, as_of, self._embedder)
+        warnings = self._store.ahead(partial(warnings_for, query, self._store, self.gate, limit))
         found, degraded = self._ask(query)
         recoveries = {name: findings.recoveries for name, findings in found.items()}
         cases = {name: findings.cases for name, findings in found.items()}
         abstracted = {name: findings.methodologies for name, findings in found.items()}
+        store, gate, weights = self._store, self.gate, self.weights
+        solutions = store.ahead(
+            partial(solutions_of, query, recoveries, gate, store, limit, weights)
+        )
+        similar = store.ahead(partial(cases_of, query, cases, gate, store, limit, weights))
         return MemoryContext(
             id=f"ctx_{uuid4().hex[:16]}",
-            suggestions=suggestions_of(abstracted, self.gate, self._store, limit),
-            error_solutions=solutions_of(
-                query, recoveries, self.gate, self._store, limit, self.weights
-            ),
-            similar_cases=cases_of(query, cases, self.gate, self._store, limit, self.weights),
-            warnings=warnings_for(query, self._store, self.gate, limit),
+            suggestions=suggestions_of(abstracted, gate, store, limit),
+            error_solutions=solutions(),
+            similar_cases=similar(),
+            warnings=warnings(),
             degraded=degraded,
             error=query.signature,
         )
@@ -102,9 +107,13 @@ class MemoryRetriever:
     def _ask(self, query: Query) -> tuple[dict[str, Findings], tuple[str, ...]]:
         found: dict[str, Findings] = {}
         degraded: list[str] = []
-        for name, channel in self.channels.items():
+        asked = {
+            name: self._store.ahead(partial(channel, query, self._store))
+            for name, channel in self.channels.items()
+        }
+        for name, findings in asked.items():
             try:
-                found[name] = channel(query, self._store)
+                found[name] = findings()
             except StoreError:
                 raise
             except ContextGraphError as error:

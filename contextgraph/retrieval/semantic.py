@@ -1,10 +1,11 @@
 """The semantic channel: what lies near in the embedding space of the memory."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TypeVar
 
 from contextgraph.errors import EmbeddingError, SpaceMismatchError
-from contextgraph.model import Near, RecoveryCandidate
+from contextgraph.model import Near
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import Embedder, RetrievalStore
 from contextgraph.retrieval.findings import (
@@ -53,22 +54,10 @@ def _found(query: Query, store: RetrievalStore) -> Findings:
     if embedder is None:
         return Findings()
     task, moment = _embedded(query, embedder)
-    cases: Sequence[CaseHit] = ()
-    recoveries: Sequence[RecoveryHit] = ()
-    if task:
-        runs = store.nearest_trajectories(task, query.scope, NEAREST)
-        cases = [
-            case_hit(query, run, on_the_scale(cosine, embedder.alike))
-            for run, cosine in _by_cosine(task, runs)
-        ]
-    if moment:
-        near = store.nearest_recoveries(moment, query.scope, NEAREST)
-        recoveries = _recoveries(query, _by_cosine(moment, near))
-    methodologies: Sequence[MethodologyHit] = ()
-    if task and asks_for_practices(query):
-        advice = store.nearest_methodologies(task, query.scope, NEAREST)
-        methodologies = practices_among(query, [one.item for one in advice])
-    return Findings(tuple(recoveries), tuple(cases), tuple(methodologies))
+    recoveries = store.ahead(partial(_recoveries, query, moment, store))
+    methodologies = store.ahead(partial(_practices, query, task, store))
+    cases = _cases(query, task, embedder.alike, store)
+    return Findings(recoveries(), cases, methodologies())
 
 
 def on_the_scale(cosine: float, alike: float | None) -> float:
@@ -100,8 +89,28 @@ def _by_cosine(asked: Vector, near: Sequence[Near[Item]]) -> list[tuple[Item, fl
     return sorted(pairs, key=lambda pair: -pair[1])
 
 
-def _recoveries(query: Query, near: Sequence[tuple[RecoveryCandidate, float]]) -> list[RecoveryHit]:
-    if query.signature is None:
-        return []
-    repo = query.state.repo
-    return [recovery_hit(query.signature, repo, candidate) for candidate, _ in near]
+def _cases(
+    query: Query, task: Vector | None, alike: float | None, store: RetrievalStore
+) -> tuple[CaseHit, ...]:
+    if task is None:
+        return ()
+    runs = _by_cosine(task, store.nearest_trajectories(task, query.scope, NEAREST))
+    return tuple(case_hit(query, run, on_the_scale(cosine, alike)) for run, cosine in runs)
+
+
+def _recoveries(
+    query: Query, moment: Vector | None, store: RetrievalStore
+) -> tuple[RecoveryHit, ...]:
+    if query.signature is None or moment is None:
+        return ()
+    near = _by_cosine(moment, store.nearest_recoveries(moment, query.scope, NEAREST))
+    return tuple(recovery_hit(query.signature, query.state.repo, one) for one, _ in near)
+
+
+def _practices(
+    query: Query, task: Vector | None, store: RetrievalStore
+) -> tuple[MethodologyHit, ...]:
+    if task is None or not asks_for_practices(query):
+        return ()
+    advice = store.nearest_methodologies(task, query.scope, NEAREST)
+    return practices_among(query, [one.item for one in advice])

@@ -37,11 +37,7 @@ def methodologies_for(query: Query, store: RetrievalStore) -> tuple[MethodologyH
     signature = query.signature
     if signature is None:
         return ()
-    asked = (
-        store.methodologies_for_error(variant, query.scope, _MOST)
-        for variant in signature.variants()
-    )
-    found = next(filter(None, asked), ())
+    found = store.methodologies_for_error(signature.variants(), query.scope, _MOST)
     hits = [MethodologyHit(one, _evidence(one)) for one in found if _fits(one, query, signature)]
     return _best_first(hits)
 

@@ -1,6 +1,7 @@
 """What usually goes wrong here."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from contextgraph.model import ErrorTally, FailureWarning, ScopeLevel, Why
 from contextgraph.ports import RetrievalStore
@@ -28,13 +29,18 @@ def warnings_for(
 
 
 def _fitting(query: Query, store: RetrievalStore) -> Iterable[ErrorTally]:
+    common = store.ahead(partial(_common, query, store))
     if query.signature:
         tally = store.error_tally(query.signature, query.scope)
         if tally and 2 * tally.cleared_runs < tally.runs:
             yield tally
-    if query.state.repo and query.state.phase:
-        common = store.common_errors(query.state.phase, query.scope, _TALLIES)
-        yield from (tally for tally in common if 3 * tally.cleared_runs <= 2 * tally.runs)
+    yield from (tally for tally in common() if 3 * tally.cleared_runs <= 2 * tally.runs)
+
+
+def _common(query: Query, store: RetrievalStore) -> Iterable[ErrorTally]:
+    if not (query.state.repo and query.state.phase):
+        return ()
+    return store.common_errors(query.state.phase, query.scope, _TALLIES)
 
 
 def _warning(query: Query, tally: ErrorTally) -> FailureWarning:

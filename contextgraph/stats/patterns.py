@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from contextgraph.model import (
+    ErrorQuestion,
     ErrorSignature,
     ErrorTally,
     FailurePattern,
@@ -64,7 +65,8 @@ def _prevented(tally: ErrorTally, store: CountingStore, scope: Scope) -> str:
     if abstracted := [one for one in _abstracted(asked, store, scope) if not one.keyword]:
         best = max(abstracted, key=lambda one: (one.repo is not None, one.support))
         return counted(best.strategy)
-    found = store.recoveries_for_error(asked, SignatureLevel.TEMPLATE, scope, _RECOVERIES)
+    question = ErrorQuestion(asked, SignatureLevel.TEMPLATE, scope)
+    found = store.recoveries_for_error([question], _RECOVERIES)
     if not found:
         return f"nothing yet: none of {number_of(tally.runs, 'run')} got over it"
     alike = max(_alike(found), key=_runs)
@@ -75,7 +77,7 @@ def _prevented(tally: ErrorTally, store: CountingStore, scope: Scope) -> str:
 
 def _abstracted(asked: ErrorSignature, store: CountingStore, scope: Scope) -> Iterable[Methodology]:
     """Methodologies against this error that hold for any task and any message of it."""
-    found = store.methodologies_for_error(asked, scope, _METHODOLOGIES)
+    found = store.methodologies_for_error([asked], scope, _METHODOLOGIES)
     return (one for one in found if one.task_type is None and one.repo in (None, scope.repo))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from contextgraph.model import (
-    ErrorSignature,
+    ErrorQuestion,
     Fragment,
     FragmentCandidate,
     Phase,
@@ -78,16 +78,21 @@ WHERE {scope} {phase} ORDER BY f.seen_at DESC, f.id LIMIT :limit"""
 
 
 def recoveries_for_error(
-    view: View,
-    scope: Scoped,
-    signature: ErrorSignature,
-    level: SignatureLevel,
-    limit: int,
+    view: View, asked: Sequence[ErrorQuestion], limit: int, enough: int | None
 ) -> list[RecoveryCandidate]:
-    """Recoveries of the same error at *level*, in the order of the port."""
-    if level not in _LEVELS:
-        raise ValueError(f"recoveries are not kept by {level}")
-    index, agrees = _LEVELS[level]
+    """Recoveries from the errors *asked* about, in the order of the port."""
+    if unknown := [one.level for one in asked if one.level not in _LEVELS]:
+        raise ValueError(f"recoveries are not kept by {unknown[0]}")
+    keys: list[int] = []
+    for one in asked:
+        if enough is None or len(keys) < enough:
+            keys += _recoveries_for(view, one, limit)
+    return view.recoveries(keys)
+
+
+def _recoveries_for(view: View, question: ErrorQuestion, limit: int) -> list[int]:
+    index, agrees = _LEVELS[question.level]
+    scope, signature = view.scoped(question.scope), question.signature
     query = _RECOVERIES_FOR_ERROR.format(
         index=scope.index(index), level=agrees, scope=scope.where("r")
     )
@@ -96,7 +101,7 @@ def recoveries_for_error(
         "error_type": signature.error_type,
         "template": signature.template,
     }
-    return view.recoveries(_keys(view, query, scope, limit, asked))
+    return _keys(view, query, scope, limit, asked)
 
 
 def recoveries_for_text(

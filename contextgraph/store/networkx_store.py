@@ -1,19 +1,20 @@
 """The memory in one file, or in none: the embedded default behind the ports."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from sqlite3 import Connection
 from threading import local
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from contextgraph.errors import StoreError
 from contextgraph.model import (
     ArchivedRun,
     Bundle,
     ErrorHistory,
+    ErrorQuestion,
     ErrorSignature,
     ErrorTally,
     Explanation,
@@ -35,7 +36,6 @@ from contextgraph.model import (
     RunTexts,
     RunVectors,
     Scope,
-    SignatureLevel,
     SimilarTo,
     Space,
     TaskType,
@@ -69,6 +69,8 @@ from contextgraph.vectors import Vector
 
 if TYPE_CHECKING:
     from contextgraph.store.projection import Graph
+
+Answer = TypeVar("Answer")
 
 
 class _Held(local):
@@ -163,13 +165,15 @@ class NetworkxStore:
             finally:
                 held.view = before
 
+    def ahead(self, question: Callable[[], Answer]) -> Callable[[], Answer]:
+        """The question itself: nothing is waited for but the one processor that Python uses."""
+        return question
+
     def recoveries_for_error(
-        self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
+        self, asked: Sequence[ErrorQuestion], limit: int, enough: int | None = None
     ) -> Sequence[RecoveryCandidate]:
         with self._seeing() as view:
-            return candidates.recoveries_for_error(
-                view, view.scoped(scope), signature, level, limit
-            )
+            return candidates.recoveries_for_error(view, asked, limit, enough)
 
     def recoveries_for_text(
         self, words: Sequence[str], scope: Scope, limit: int
@@ -325,11 +329,15 @@ class NetworkxStore:
             return exposures.credit(connection, tenant, items)
 
     def methodologies_for_error(
-        self, signature: ErrorSignature, scope: Scope, limit: int
+        self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
     ) -> Sequence[Methodology]:
         with self._seeing() as view:
             within = view.scoped(scope)
-            return abstracted.for_error(view.connection, within, scope.repo, signature, limit)
+            found = (
+                abstracted.for_error(view.connection, within, scope.repo, signature, limit)
+                for signature in signatures
+            )
+            return next(filter(None, found), ())
 
     def methodologies_for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int

@@ -1,13 +1,17 @@
 // Methodologies: found for an error, read back, written, taken away.
 
 // name: methodologies_for_error
-// Those that resolve an error, those of the repository first, then by support.
-MATCH (e:ErrorPattern {tenant: $tenant, fingerprint: $fingerprint})-[:RESOLVED_BY]->(m:Methodology)
+// Those that resolve the first error that has any, those of the repository first, then by support.
+UNWIND range(0, size($fingerprints) - 1) AS number
+MATCH (e:ErrorPattern {tenant: $tenant, fingerprint: $fingerprints[number]})
+    -[:RESOLVED_BY]->(m:Methodology)
 WHERE m.status <> 'retired' AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $repo)
     AND (($as_of IS NULL AND $excluded = []) OR NOT EXISTS {
         (m)-[:DERIVED_FROM]->(f:Fragment)
         WHERE f.seen_at > $as_of OR f.instance_id IN $excluded
     })
+WITH number, collect(m) AS found ORDER BY number LIMIT 1
+UNWIND found AS m
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,

@@ -144,9 +144,14 @@ RETURN r.data AS data, t.outcome AS outcome, t.exit_status AS exit_status
 // name: fragments_of
 UNWIND $ids AS id
 MATCH (:Trajectory {tenant: $tenant, id: id})-[:HAS_FRAGMENT]->(f:Fragment)
+WITH f ORDER BY f.trajectory_id, f.order, f.id
+RETURN collect([f.trajectory_id, f.id]) AS found
+
+// name: fragments_of_run
+MATCH (:Trajectory {tenant: $tenant, id: $id})-[:HAS_FRAGMENT]->(f:Fragment)
 RETURN f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome, .description,
     .action_sequence, .files, .open_file, .repo, .task_type} AS fragment
-ORDER BY f.trajectory_id, f.order, f.id
+ORDER BY f.order, f.id
 
 // name: parts_of
 // What goes with runs: the errors and files that may be left without one, and recoveries.

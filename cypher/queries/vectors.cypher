@@ -1,12 +1,6 @@
 // Embedding spaces: their models, their vectors, and what is near to one. The vectors of each space
 // are a property of their own, named $property; which space answers, the memory says.
 
-// name: active_space
-MATCH (m:Memory {tenant: $tenant})
-MATCH (s:Space {tenant: $tenant, name: m.active_space})
-RETURN s {.name, .runs, .alike, .property} AS space, coalesce(m.changes, 0) AS changes,
-    m.removals AS removals
-
 // name: spaces
 MATCH (s:Space {tenant: $tenant})
 RETURN s {.name, .runs, .alike, .property} AS space

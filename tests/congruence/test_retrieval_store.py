@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from contextgraph.model import (
     Bundle,
+    ErrorQuestion,
     Phase,
     RecoveryCandidate,
     Scope,
@@ -39,11 +40,25 @@ SPACE = SPACES[0]
 limits = st.sampled_from((50, 3, 0))
 
 
-@congruent(memory=memories, scope=scopes(), limit=limits)
-def test_recoveries_for_error(twins: Twins, memory: list[Bundle], scope: Scope, limit: int) -> None:
+questions = st.lists(
+    st.builds(ErrorQuestion, st.sampled_from(SIGNATURES), st.sampled_from(LEVELS), scopes()),
+    max_size=8,
+)
+
+
+@congruent(memory=memories, scope=scopes(), asked=questions, limit=limits, enough=st.integers(0, 6))
+def test_recoveries_for_error(
+    twins: Twins,
+    memory: list[Bundle],
+    scope: Scope,
+    asked: list[ErrorQuestion],
+    limit: int,
+    enough: int,
+) -> None:
     twins.learn(memory)
-    for asked, level in product(SIGNATURES, LEVELS):
-        twins.ask("recoveries_for_error", asked, level, scope, limit)
+    for signature, level in product(SIGNATURES, LEVELS):
+        twins.ask("recoveries_for_error", [ErrorQuestion(signature, level, scope)], limit)
+    twins.ask("recoveries_for_error", asked, limit, enough)
 
 
 @congruent(memory=memories, scope=scopes(), limit=limits)
@@ -61,7 +76,9 @@ def test_representatives_of(
     recoveries = [
         found
         for asked in SIGNATURES
-        for found in twins.reference.recoveries_for_error(asked, LEVELS[0], Scope(), 50)
+        for found in twins.reference.recoveries_for_error(
+            [ErrorQuestion(asked, LEVELS[0], Scope())], 50
+        )
     ]
     if recoveries:
         pairs = st.tuples(*[st.sampled_from(recoveries)] * 2)
@@ -149,7 +166,8 @@ def test_methodologies_for_error(
         "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
     )
     for asked in SIGNATURES:
-        twins.ask("methodologies_for_error", asked, scope, limit)
+        twins.ask("methodologies_for_error", [asked], scope, limit)
+    twins.ask("methodologies_for_error", SIGNATURES, scope, limit)
 
 
 @congruent(memory=memories, given=abstracted(RUNS[:4]), scope=scopes(), limit=limits)

@@ -33,17 +33,24 @@ FEW = {
 }
 # These count all of a memory: where to begin depends on how much there is of what.
 ALL = {"common_errors_in_phase_everywhere", "counts"}
+PLACES = ("in_repo", "everywhere")
 LISTS = {
+    "errors",
     "excluded",
+    "fingerprints",
+    "fragments",
     "ids",
     "items",
     "known",
     "phases",
+    "recoveries",
     "repos",
     "rows",
     "task_types",
+    "trajectories",
     "vector",
     "words",
+    *(f"{level}_{place}" for level in ("template", "type", "family") for place in PLACES),
 }
 NUMBERS = {"limit", "keep", "runs", "revision", "nearest", "most", "seconds", "share"}
 

@@ -36,7 +36,7 @@ def test_a_server_that_refuses_is_told_with_what_it_refuses(
     store.close()
 
 
-def test_a_snapshot_goes_on_when_its_transaction_was_ended(
+def test_a_snapshot_goes_on_when_its_connection_was_ended(
     neo4j_server: Neo4jServer, store: Neo4jStore
 ) -> None:
     from neo4j import GraphDatabase
@@ -44,11 +44,11 @@ def test_a_snapshot_goes_on_when_its_transaction_was_ended(
     store.add_bundles([made_bundle(0)])
     with store.snapshot(), GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
         assert store.trajectory_ids() == ["run0000"]
-        shown = driver.execute_query(
-            "SHOW TRANSACTIONS YIELD transactionId, currentQueryId "
-            "WHERE coalesce(currentQueryId, '') = '' "
-            "RETURN collect(transactionId) AS ids",
-            database_="neo4j",
+        ended = driver.execute_query(
+            "CALL dbms.listConnections() YIELD connectionId, userAgent "
+            "WHERE userAgent STARTS WITH 'contextgraph' "
+            "WITH collect(connectionId) AS ids CALL dbms.killConnections(ids) YIELD message "
+            "RETURN message"
         )
-        driver.execute_query("TERMINATE TRANSACTIONS $ids", ids=shown.records[0]["ids"])
+        assert ended.records
         assert store.trajectory_ids() == ["run0000"]

@@ -10,6 +10,7 @@ import pytest
 from contextgraph.errors import StoreError
 from contextgraph.model import (
     Action,
+    ErrorQuestion,
     ErrorSignature,
     Family,
     LearnStatus,
@@ -238,7 +239,7 @@ def test_tenants_do_not_see_each_other(tmp_path: Path) -> None:
 
 def test_a_place_is_no_level_to_ask_for(store: NetworkxStore) -> None:
     with pytest.raises(ValueError, match="place"):
-        store.recoveries_for_error(SIGNATURE, SignatureLevel.PLACE, Scope(), 5)
+        store.recoveries_for_error([ErrorQuestion(SIGNATURE, SignatureLevel.PLACE, Scope())], 5)
 
 
 def test_only_the_rarest_eight_words_count(store: NetworkxStore) -> None:
@@ -274,7 +275,8 @@ def test_the_graph_names_nodes_as_the_values_do(store: NetworkxStore) -> None:
 def test_an_unknown_repository_has_nothing(store: NetworkxStore) -> None:
     store.add_bundles([made_bundle(0)])
     nowhere = Scope("nobody/nothing")
-    assert store.recoveries_for_error(SIGNATURE, SignatureLevel.FAMILY, nowhere, 5) == []
+    asked = ErrorQuestion(SIGNATURE, SignatureLevel.FAMILY, nowhere)
+    assert store.recoveries_for_error([asked], 5) == []
     assert store.recoveries_for_text(["boom"], nowhere, 5) == []
     assert store.error_tally(SIGNATURE, nowhere) is None
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from contextgraph.model import Outcome, Scope, SignatureLevel
-from contextgraph.store import NetworkxStore, values
-from contextgraph.store.values import Remembered
+from contextgraph.model import ErrorQuestion, Outcome, Scope, SignatureLevel
+from contextgraph.store import NetworkxStore, remembered
+from contextgraph.store.remembered import Remembered
 from tests.made_bundles import SIGNATURE, made_bundle
 
 
@@ -28,7 +28,9 @@ def store(path: str) -> Iterator[NetworkxStore]:
 
 def outcomes(store: NetworkxStore) -> list[Outcome]:
     """Those of the runs 3 and 0, which cleared the error of SIGNATURE."""
-    found = store.recoveries_for_error(SIGNATURE, SignatureLevel.TEMPLATE, Scope(), 9)
+    found = store.recoveries_for_error(
+        [ErrorQuestion(SIGNATURE, SignatureLevel.TEMPLATE, Scope())], 9
+    )
     return [one.trajectory.outcome for one in found]
 
 
@@ -58,14 +60,14 @@ def test_a_repository_that_was_unknown_is_found_when_it_is_learned(path: str) ->
 
 
 def test_so_many_values_are_kept_and_the_newest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "_MOST", 3)
+    monkeypatch.setattr(remembered, "_MOST", 3)
     read: list[int] = []
 
     def squares(keys: Sequence[int]) -> dict[int, int]:
         read.extend(keys)
         return {key: key * key for key in keys}
 
-    known = Remembered[int]()
+    known = Remembered[int, int]()
     for key in (1, 2, 3, 4):
         assert known.of([key], squares) == {key: key * key}
     assert known.of([4, 3, 2], squares) == {4: 16, 3: 9, 2: 4}

@@ -1,13 +1,15 @@
 """The memory on a Neo4j server, shared by teams: 5.26 LTS and later."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from typing import TypeVar
 
 from contextgraph.model import (
     ArchivedRun,
     Bundle,
     ErrorHistory,
+    ErrorQuestion,
     ErrorSignature,
     ErrorTally,
     Explanation,
@@ -28,7 +30,6 @@ from contextgraph.model import (
     RunTexts,
     RunVectors,
     Scope,
-    SignatureLevel,
     SimilarTo,
     Space,
     TaskType,
@@ -54,8 +55,11 @@ from contextgraph.store.neo4j_store.connection import Connection
 from contextgraph.store.neo4j_store.full_text import WordCounts
 from contextgraph.store.neo4j_store.held_vectors import HeldVectors
 from contextgraph.store.neo4j_store.transaction import Transaction
+from contextgraph.store.neo4j_store.values import LatestValues
 from contextgraph.store.raw import packed
 from contextgraph.vectors import Vector
+
+Answer = TypeVar("Answer")
 
 
 class Neo4jStore:
@@ -78,6 +82,7 @@ class Neo4jStore:
         self._trajectory_words = WordCounts("trajectory")
         self._recovered_words = WordCounts("recovered")
         self._vectors = HeldVectors()
+        self._values = LatestValues()
 
     def add_bundles(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:
         packs = [Packed(bundle, packed(bundle.raw)) for bundle in given]
@@ -100,7 +105,16 @@ class Neo4jStore:
         return self._connection.read(trajectories.raw_trajectory, trajectory_id)
 
     def fragments_of(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
-        return self._connection.read(trajectories.fragments_of, tuple(trajectory_ids))
+        ids = tuple(trajectory_ids)
+
+        def found(transaction: Transaction) -> Mapping[str, Sequence[Fragment]]:
+            keys = trajectories.fragments_of(transaction, ids)
+            of: dict[str, list[Fragment]] = {run: [] for run in ids}
+            for one in self._values.fragments(transaction, keys):
+                of[one.trajectory.id].append(one.fragment)
+            return of
+
+        return self._connection.read(found)
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         return self._connection.write(trajectories.forget, tuple(trajectory_ids))
@@ -117,11 +131,18 @@ class Neo4jStore:
     def snapshot(self) -> AbstractContextManager[None]:
         return self._connection.snapshot()
 
+    def ahead(self, question: Callable[[], Answer]) -> Callable[[], Answer]:
+        return self._connection.ahead(question)
+
     def recoveries_for_error(
-        self, signature: ErrorSignature, level: SignatureLevel, scope: Scope, limit: int
+        self, asked: Sequence[ErrorQuestion], limit: int, enough: int | None = None
     ) -> Sequence[RecoveryCandidate]:
-        read = self._connection.read
-        return read(retrieval.recoveries_for_error, signature, level, scope, limit)
+        def found(transaction: Transaction) -> Sequence[RecoveryCandidate]:
+            keys = retrieval.recoveries_for_error(transaction, asked, limit, enough)
+            known = self._values.recoveries(transaction, keys)
+            return [known[key] for key in keys if key in known]
+
+        return self._connection.read(found)
 
     def recoveries_for_text(
         self, words: Sequence[str], scope: Scope, limit: int
@@ -130,19 +151,32 @@ class Neo4jStore:
 
         def found(transaction: Transaction) -> Sequence[RecoveryCandidate]:
             weights = self._recovered_words.weights(transaction, words)
-            return retrieval.recoveries_for_text(transaction, weights, scope, limit)
+            keys = retrieval.recoveries_for_text(transaction, weights, scope, limit)
+            return list(self._values.recoveries(transaction, keys).values())
 
         return self._connection.read(found)
 
     def representatives_of(
         self, recoveries: Sequence[RecoveryCandidate], scope: Scope
     ) -> Sequence[RecoveryCandidate]:
-        return self._connection.read(retrieval.representatives_of, recoveries, scope)
+        def found(transaction: Transaction) -> Sequence[RecoveryCandidate]:
+            heads = retrieval.representatives_of(transaction, recoveries, scope)
+            known = self._values.recoveries(transaction, heads.values())
+            return [
+                known[heads[number]] if heads.get(number) in known else one
+                for number, one in enumerate(recoveries)
+            ]
+
+        return self._connection.read(found)
 
     def trajectories_for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int
     ) -> Sequence[Trajectory]:
-        return self._connection.read(retrieval.trajectories_for_task, task_type, scope, limit)
+        def found(transaction: Transaction) -> Sequence[Trajectory]:
+            ids = retrieval.trajectories_for_task(transaction, task_type, scope, limit)
+            return self._values.trajectories(transaction, ids)
+
+        return self._connection.read(found)
 
     def trajectories_for_text(
         self, words: Sequence[str], scope: Scope, limit: int
@@ -151,15 +185,19 @@ class Neo4jStore:
 
         def found(transaction: Transaction) -> Sequence[Trajectory]:
             weights = self._trajectory_words.weights(transaction, words)
-            return retrieval.trajectories_for_text(transaction, weights, scope, limit)
+            ids = retrieval.trajectories_for_text(transaction, weights, scope, limit)
+            return self._values.trajectories(transaction, ids)
 
         return self._connection.read(found)
 
     def fragments_for_state(
         self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
     ) -> Sequence[FragmentCandidate]:
-        read = self._connection.read
-        return read(retrieval.fragments_for_state, phase, file_name, scope, limit)
+        def found(transaction: Transaction) -> Sequence[FragmentCandidate]:
+            keys = retrieval.fragments_for_state(transaction, phase, file_name, scope, limit)
+            return self._values.fragments(transaction, keys)
+
+        return self._connection.read(found)
 
     def document_count(self) -> int:
         return self._connection.read(self._trajectory_words.total)
@@ -268,9 +306,9 @@ class Neo4jStore:
         return self._connection.read(exposures.credit, items)
 
     def methodologies_for_error(
-        self, signature: ErrorSignature, scope: Scope, limit: int
+        self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
     ) -> Sequence[Methodology]:
-        return self._connection.read(abstracted.methodologies_for_error, signature, scope, limit)
+        return self._connection.read(abstracted.methodologies_for_error, signatures, scope, limit)
 
     def methodologies_for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int

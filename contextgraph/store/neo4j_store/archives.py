@@ -24,12 +24,13 @@ def archived_run(transaction: Transaction, trajectory_id: str) -> ArchivedRun | 
     trajectory = trajectories.trajectory(transaction, trajectory_id)
     raw = trajectories.raw_trajectory(transaction, trajectory_id)
     row = transaction.row("archived_run", id=trajectory_id)
+    fragments = transaction.rows("fragments_of_run", id=trajectory_id)
     if trajectory is None or raw is None or row is None:
         return None
     errors = sorted(row["errors"], key=lambda error: str(error["id"]))
     bundle = Bundle(
         trajectory=trajectory,
-        fragments=tuple(trajectories.fragments_of(transaction, [trajectory_id])[trajectory_id]),
+        fragments=tuple(rows.fragment_of(row["fragment"]) for row in fragments),
         errors=tuple(map(rows.error_of, errors)),
         caused=tuple(
             CausedError(fragment, error, tuple(steps), tuple(locations))

@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -12,7 +13,7 @@ from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.store.neo4j_store import schema
 from contextgraph.store.neo4j_store.failures import store_errors
 from contextgraph.store.neo4j_store.migrations import Migration, apply
-from contextgraph.store.neo4j_store.transaction import Transaction
+from contextgraph.store.neo4j_store.transaction import OneByOne, Seen, Transaction
 from contextgraph.store.neo4j_store.vector_index import make_vector_indexes
 
 if TYPE_CHECKING:
@@ -29,15 +30,20 @@ READ_SECONDS = 60.0
 RETRY_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
 MOST_CONNECTIONS = 100
+# The questions of one query, side by side.
+MOST_THREADS = 8
 ACQUIRE_SECONDS = 30.0
 
 
 class _Held(threading.local):
-    """What a thread holds on to while it is in *depth* snapshots."""
+    """What a thread holds on to while it is in *depth* snapshots.
+
+    *seen* is what was asked once; the threads that ask ahead share it.
+    """
 
     depth = 0
     session: "Session | None" = None
-    transaction: Transaction | None = None
+    seen: Seen | None = None
 
 
 # Closing what a parent process opened would say goodbye in its name.
@@ -60,6 +66,7 @@ class Connection:
         self._auth = auth
         self._closed = False
         self._opened: Driver | None = None
+        self._pool: ThreadPoolExecutor | None = None
         self._renew()
 
     def read(
@@ -69,20 +76,23 @@ class Connection:
         if self._held.depth:
             try:
                 with store_errors(self.address):
-                    return work(self._held.transaction or self._begun(), *args, **kwargs)
+                    return work(self._one_by_one(), *args, **kwargs)
             except StoreUnavailableError:
-                # The transaction has ended with it; the question is asked again in one of its own.
+                # The connection may have ended: asked again on another one, and tried again there.
                 self._let_go()
         return self._run("READ", work, *args, **kwargs)
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Within it this thread reads in one transaction: one round trip a question, not three.
+    def snapshot(self, seen: Seen | None = None) -> Iterator[None]:
+        """Within it this thread asks each question in one round trip, and some of them but once.
 
-        Neo4j reads what is committed: the answers are those of the newest state all the same.
+        Neo4j reads what is committed, also within one transaction: the answers are those of the
+        newest state in any case. *seen* is what was asked once in the snapshot of another thread.
         """
         self._renew_after_fork()
         held = self._held
+        if not held.depth:
+            held.seen = {} if seen is None else seen
         held.depth += 1
         try:
             yield
@@ -90,6 +100,24 @@ class Connection:
             held.depth -= 1
             if not held.depth:
                 self._let_go()
+                held.seen = None
+
+    def ahead(self, question: Callable[[], T]) -> Callable[[], T]:
+        """What gives the answer to *question*, asked in a thread that shares this snapshot."""
+        self._renew_after_fork()
+        seen = self._held.seen
+
+        def asked() -> T:
+            with self.snapshot(seen):
+                return question()
+
+        future = self._threads().submit(asked)
+
+        def answer() -> T:
+            # All threads may wait for answers: what none has begun with is asked here.
+            return question() if future.cancel() else future.result()
+
+        return answer
 
     def write(
         self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
@@ -131,9 +159,11 @@ class Connection:
         self._renew_after_fork()
         with self._lock, store_errors(self.address):
             self._closed = True
+            if self._pool:
+                self._pool.shutdown()
             if self._opened:
                 self._opened.close()
-            self._opened = None
+            self._opened = self._pool = None
 
     def _run(
         self,
@@ -154,18 +184,24 @@ class Connection:
         with store_errors(self.address), driver.session(database=self.database) as session:
             return session.execute_read(told) if mode == "READ" else session.execute_write(told)
 
-    def _begun(self) -> Transaction:
-        driver = self._open()
-        session = driver.session(database=self.database, default_access_mode="READ")
-        self._held.session = session
-        transaction = Transaction(session.begin_transaction(timeout=READ_SECONDS), self.tenant)
-        self._held.transaction = transaction
-        return transaction
+    def _one_by_one(self) -> Transaction:
+        session = self._held.session
+        if session is None:
+            driver = self._open()
+            session = driver.session(database=self.database, default_access_mode="READ")
+            self._held.session = session
+        return Transaction(OneByOne(session, READ_SECONDS), self.tenant, self._held.seen)
+
+    def _threads(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(MOST_THREADS, "contextgraph-question")
+            return self._pool
 
     def _let_go(self) -> None:
-        """End the transaction of this thread; of what it has read nothing is left to be said."""
+        """End the session of this thread; of what it has read nothing is left to be said."""
         session = self._held.session
-        self._held.session = self._held.transaction = None
+        self._held.session = None
         if session:
             with store_errors(self.address):
                 session.close()
@@ -219,3 +255,4 @@ class Connection:
         self._lock = threading.Lock()
         self._held = _Held()
         self._opened = None
+        self._pool = None

@@ -58,10 +58,8 @@ def fold(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
 
 def credit(transaction: Transaction, items: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Item -> (times it helped, times it did not), in shares."""
-    found = {
-        row["item"]: (round(row["helped"], 4), round(row["failed"], 4))
-        for row in transaction.rows("credit", ids=sorted(set(items)))
-    }
+    told = transaction.rows("credit", ids=sorted(set(items))) if items else ()
+    found = {row["item"]: (round(row["helped"], 4), round(row["failed"], 4)) for row in told}
     return {item: found.get(item, (0, 0)) for item in items}
 
 

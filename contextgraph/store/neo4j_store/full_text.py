@@ -2,10 +2,13 @@
 
 import math
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from urllib.parse import quote
 
 from contextgraph.model import Recovered, Trajectory
+from contextgraph.store.neo4j_store import memory_state
+from contextgraph.store.neo4j_store.memory_state import MemoryState
 from contextgraph.store.neo4j_store.rows import Parameters
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.text import words
@@ -16,10 +19,10 @@ MOST_WORDS = 8
 # has grown by so small a part that relevance, a logarithm, does not change by more.
 _LAG = 0.01
 _MOST_KEPT = 100_000
-# For each kind of text: what counts a word, and the name of how many there are.
-_KINDS = {
-    "trajectory": ("trajectory_word_counts", "trajectories"),
-    "recovered": ("recovered_word_counts", "recoveries"),
+# For each kind of text: what counts a word, and how many there are.
+_KINDS: Mapping[str, tuple[str, Callable[[MemoryState], int]]] = {
+    "trajectory": ("trajectory_word_counts", attrgetter("trajectories")),
+    "recovered": ("recovered_word_counts", attrgetter("recoveries")),
 }
 
 
@@ -48,7 +51,7 @@ class WordCounts:
     """
 
     def __init__(self, kind: str) -> None:
-        self._query, self._name = _KINDS[kind]
+        self._query, self._of = _KINDS[kind]
         self._lock = threading.Lock()
         self._counts: dict[str, int] = {}
         self._total = self._removals = -1
@@ -103,8 +106,8 @@ class WordCounts:
         return {row["word"]: row["count"] for row in found}
 
     def _size(self, transaction: Transaction) -> tuple[int, int]:
-        row = transaction.once("memory_size")
-        return (row[self._name], row["removals"]) if row else (0, 0)
+        state = memory_state.of(transaction)
+        return self._of(state), state.removals
 
 
 def _query(tenant: str, repo: str | None, word: str) -> str:

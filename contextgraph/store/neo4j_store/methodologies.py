@@ -31,12 +31,12 @@ class Changes:
 
 
 def methodologies_for_error(
-    transaction: Transaction, signature: ErrorSignature, scope: Scope, limit: int
+    transaction: Transaction, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
 ) -> list[Methodology]:
-    """Those of the error of this template, in the order of the port."""
+    """Those of the error of the first template that has any, in the order of the port."""
     found = transaction.rows(
         "methodologies_for_error",
-        fingerprint=rows.fingerprint(signature),
+        fingerprints=list(map(rows.fingerprint, signatures)),
         limit=max(0, limit),
         **rows.scope_parameters(scope),
     )

@@ -10,7 +10,7 @@ from itertools import count
 
 from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import Bundle, Methodology, RunTexts, RunVectors, Space, run_texts
-from contextgraph.store.neo4j_store import methodologies, rows
+from contextgraph.store.neo4j_store import memory_state, methodologies, rows
 from contextgraph.store.neo4j_store.changes import begin_change
 from contextgraph.store.neo4j_store.rows import Parameters, Row
 from contextgraph.store.neo4j_store.transaction import Transaction
@@ -39,11 +39,11 @@ class Active(Kept):
 
 def active(transaction: Transaction) -> Active | None:
     """The space that answers."""
-    row = transaction.once("active_space")
-    if row is None:
+    state = memory_state.of(transaction)
+    if state.space is None:
         return None
-    kept = _kept(row["space"])
-    return Active(kept.space, kept.property, row["changes"], row["removals"])
+    kept = _kept(state.space)
+    return Active(kept.space, kept.property, state.changes, state.removals)
 
 
 def active_for(transaction: Transaction, vector: Vector) -> Active:

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from contextgraph.model import Fragment, Learned, Outcome, RawTrajectory, Trajectory
+from contextgraph.model import Learned, Outcome, RawTrajectory, Trajectory
 from contextgraph.store.neo4j_store import derived, exposures, rows
 from contextgraph.store.neo4j_store.changes import begin_change, note_change
 from contextgraph.store.neo4j_store.rows import Row
 from contextgraph.store.neo4j_store.transaction import Transaction
+from contextgraph.store.neo4j_store.values import FragmentKey
 from contextgraph.store.raw import unpacked
 
 
@@ -37,15 +38,11 @@ def raw_trajectory(transaction: Transaction, trajectory_id: str) -> RawTrajector
     return replace(raw, outcome=Outcome(row["outcome"]), exit_status=row["exit_status"])
 
 
-def fragments_of(
-    transaction: Transaction, trajectory_ids: Iterable[str]
-) -> dict[str, list[Fragment]]:
-    """Run id -> its fragments, in order."""
-    found: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
-    for row in transaction.rows("fragments_of", ids=list(found)):
-        fragment = rows.fragment_of(row["fragment"])
-        found[fragment.trajectory_id].append(fragment)
-    return found
+def fragments_of(transaction: Transaction, trajectory_ids: Iterable[str]) -> list[FragmentKey]:
+    """The fragments of runs, those of one in order."""
+    ids = list(dict.fromkeys(trajectory_ids))
+    found = transaction.found("fragments_of", ids=ids) if ids else ()
+    return [FragmentKey(*key) for key in found]
 
 
 def forget(transaction: Transaction, trajectory_ids: Iterable[str]) -> int:

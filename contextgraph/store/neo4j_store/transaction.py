@@ -1,22 +1,45 @@
 """A transaction that is open, and the named queries run in it."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contextgraph.store.neo4j_store.queries import query
-from contextgraph.store.neo4j_store.rows import Row
+from contextgraph.store.neo4j_store.rows import Parameters, Row
 
 if TYPE_CHECKING:
-    from neo4j import ManagedTransaction, Transaction as Begun
+    from neo4j import ManagedTransaction, Result, Session
+
+Seen: TypeAlias = dict[str, Row | None]
+
+
+@dataclass(frozen=True, slots=True)
+class OneByOne:
+    """Runs each query in a transaction of its own: one round trip a query, with none to begin one.
+
+    Nothing is tried again. The server ends what takes longer than *seconds*.
+    """
+
+    session: "Session"
+    seconds: float
+
+    def run(self, text: str, parameters: Parameters) -> "Result":
+        """What the query *text* returns."""
+        from neo4j import Query
+
+        # Queries are named in files: no text from outside.
+        return self.session.run(Query(text, timeout=self.seconds), parameters)
 
 
 class Transaction:
-    """Runs named queries, each with the *tenant* as a parameter."""
+    """Runs named queries, each with the *tenant* as a parameter; *seen* is what was asked once."""
 
-    def __init__(self, transaction: "ManagedTransaction | Begun", tenant: str) -> None:
+    def __init__(
+        self, transaction: "ManagedTransaction | OneByOne", tenant: str, seen: Seen | None = None
+    ) -> None:
         self._transaction = transaction
         self.tenant = tenant
-        self._once: dict[str, Row | None] = {}
+        self._once: Seen = {} if seen is None else seen
 
     def rows(self, name: str, /, **parameters: object) -> list[Row]:
         """All that the query of this name returns."""
@@ -27,6 +50,12 @@ class Transaction:
         """The first row of it, None where there is none."""
         found = self.rows(name, **parameters)
         return found[0] if found else None
+
+    def found(self, name: str, /, **parameters: object) -> list[Any]:
+        """The list *found* in the one row of it: what is found in an order, in one record."""
+        (row,) = self.rows(name, **parameters)
+        found: list[Any] = row["found"]
+        return found
 
     def once(self, name: str, /) -> Row | None:
         """The first row, asked once: of what this transaction does not change itself."""

@@ -1,0 +1,28 @@
+"""How far a memory is, and how much it holds: asked once in a snapshot."""
+
+from dataclasses import dataclass
+
+from contextgraph.store.neo4j_store.rows import Row
+from contextgraph.store.neo4j_store.transaction import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryState:
+    """The *revision* of a memory, how often something was removed, and how many texts it holds.
+
+    *changes* counts also what makes no revision, such as adding vectors. *space* is the row of the
+    active space, None where there is none.
+    """
+
+    revision: int
+    removals: int
+    changes: int
+    trajectories: int
+    recoveries: int
+    space: Row | None
+
+
+def of(transaction: Transaction) -> MemoryState:
+    """The state of the memory, all zeros where there is none."""
+    row = transaction.once("memory_state")
+    return MemoryState(**row) if row else MemoryState(0, 0, 0, 0, 0, None)
