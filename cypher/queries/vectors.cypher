@@ -310,33 +310,16 @@ WHERE likeness IS NOT NULL
 RETURN id, numbers
 ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
 
-// name: trajectories_of
-UNWIND $ids AS id
-MATCH (t:Trajectory {tenant: $tenant, id: id})
-RETURN id,
-    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
-    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
-
-// name: fragment_candidates_of
-// Fragments with their runs.
-UNWIND $ids AS id
-MATCH (f:Fragment {tenant: $tenant, id: id})
-MATCH (t:Trajectory {tenant: $tenant, id: f.trajectory_id})
-RETURN id,
-    f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome, .description,
-    .action_sequence, .files, .open_file, .repo, .task_type} AS fragment,
-    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
-    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
+// name: runs_of
+// Fragments with the run they are part of, in the given order.
+UNWIND range(0, size($ids) - 1) AS number
+MATCH (f:Fragment {tenant: $tenant, id: $ids[number]})
+WITH number, f ORDER BY number
+RETURN collect([f.trajectory_id, f.id]) AS found
 
 // name: recoveries_of
-// The recoveries of fragments.
-UNWIND $ids AS id
-MATCH (f:Fragment {tenant: $tenant, id: id})-[r:RECOVERED]->(e:ErrorPattern)
-MATCH (t:Trajectory {tenant: $tenant, id: f.trajectory_id})
-RETURN id, f.id AS fragment_id,
-    r {.error_step, .cleared_step, .message, .location, .what, .actions, .verified,
-    .workaround} AS recovered,
-    e {.id, .family, .error_type, .template, .keywords, .context} AS error,
-    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
-    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS trajectory
-ORDER BY id, e.id, r.error_step
+// The recoveries of fragments, in the given order.
+UNWIND range(0, size($ids) - 1) AS number
+MATCH (f:Fragment {tenant: $tenant, id: $ids[number]})-[r:RECOVERED]->(e:ErrorPattern)
+WITH number, f, r, e ORDER BY number, e.id, r.error_step
+RETURN collect([r.trajectory_id, f.id, e.id, r.error_step]) AS found

@@ -136,4 +136,4 @@ def test_what_was_asked_for_longest_ago_is_let_go(
     monkeypatch.setattr(held_vectors, "_MOST_BYTES", 1)
     again = [store.nearest_trajectories(asked, scope, 3) for scope in SCOPES]
     assert again == before
-    assert len(store._vectors._held) == 1
+    assert len(store._known.vectors._held) == 1

@@ -81,8 +81,7 @@ class Neo4jStore:
         self._connection = Connection(address, auth, tenant, read_only=read_only)
         self._trajectory_words = WordCounts("trajectory")
         self._recovered_words = WordCounts("recovered")
-        self._vectors = HeldVectors()
-        self._values = LatestValues()
+        self._known = nearness.Known(LatestValues(), HeldVectors())
 
     def add_bundles(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:
         packs = [Packed(bundle, packed(bundle.raw)) for bundle in given]
@@ -110,7 +109,7 @@ class Neo4jStore:
         def found(transaction: Transaction) -> Mapping[str, Sequence[Fragment]]:
             keys = trajectories.fragments_of(transaction, ids)
             of: dict[str, list[Fragment]] = {run: [] for run in ids}
-            for one in self._values.fragments(transaction, keys):
+            for one in self._known.values.fragments(transaction, keys):
                 of[one.trajectory.id].append(one.fragment)
             return of
 
@@ -139,7 +138,7 @@ class Neo4jStore:
     ) -> Sequence[RecoveryCandidate]:
         def found(transaction: Transaction) -> Sequence[RecoveryCandidate]:
             keys = retrieval.recoveries_for_error(transaction, asked, limit, enough)
-            known = self._values.recoveries(transaction, keys)
+            known = self._known.values.recoveries(transaction, keys)
             return [known[key] for key in keys if key in known]
 
         return self._connection.read(found)
@@ -152,7 +151,7 @@ class Neo4jStore:
         def found(transaction: Transaction) -> Sequence[RecoveryCandidate]:
             weights = self._recovered_words.weights(transaction, words)
             keys = retrieval.recoveries_for_text(transaction, weights, scope, limit)
-            return list(self._values.recoveries(transaction, keys).values())
+            return list(self._known.values.recoveries(transaction, keys).values())
 
         return self._connection.read(found)
 
@@ -161,7 +160,7 @@ class Neo4jStore:
     ) -> Sequence[RecoveryCandidate]:
         def found(transaction: Transaction) -> Sequence[RecoveryCandidate]:
             heads = retrieval.representatives_of(transaction, recoveries, scope)
-            known = self._values.recoveries(transaction, heads.values())
+            known = self._known.values.recoveries(transaction, heads.values())
             return [
                 known[heads[number]] if heads.get(number) in known else one
                 for number, one in enumerate(recoveries)
@@ -174,7 +173,7 @@ class Neo4jStore:
     ) -> Sequence[Trajectory]:
         def found(transaction: Transaction) -> Sequence[Trajectory]:
             ids = retrieval.trajectories_for_task(transaction, task_type, scope, limit)
-            return self._values.trajectories(transaction, ids)
+            return self._known.values.trajectories(transaction, ids)
 
         return self._connection.read(found)
 
@@ -186,7 +185,7 @@ class Neo4jStore:
         def found(transaction: Transaction) -> Sequence[Trajectory]:
             weights = self._trajectory_words.weights(transaction, words)
             ids = retrieval.trajectories_for_text(transaction, weights, scope, limit)
-            return self._values.trajectories(transaction, ids)
+            return self._known.values.trajectories(transaction, ids)
 
         return self._connection.read(found)
 
@@ -195,7 +194,7 @@ class Neo4jStore:
     ) -> Sequence[FragmentCandidate]:
         def found(transaction: Transaction) -> Sequence[FragmentCandidate]:
             keys = retrieval.fragments_for_state(transaction, phase, file_name, scope, limit)
-            return self._values.fragments(transaction, keys)
+            return self._known.values.fragments(transaction, keys)
 
         return self._connection.read(found)
 
@@ -255,22 +254,18 @@ class Neo4jStore:
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[Trajectory]]:
         return self._connection.read(
-            nearness.nearest_trajectories, self._vectors, vector, scope, limit
+            nearness.nearest_trajectories, self._known, vector, scope, limit
         )
 
     def nearest_fragments(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[FragmentCandidate]]:
-        return self._connection.read(
-            nearness.nearest_fragments, self._vectors, vector, scope, limit
-        )
+        return self._connection.read(nearness.nearest_fragments, self._known, vector, scope, limit)
 
     def nearest_recoveries(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[RecoveryCandidate]]:
-        return self._connection.read(
-            nearness.nearest_recoveries, self._vectors, vector, scope, limit
-        )
+        return self._connection.read(nearness.nearest_recoveries, self._known, vector, scope, limit)
 
     def nearest_methodologies(
         self, vector: Vector, scope: Scope, limit: int

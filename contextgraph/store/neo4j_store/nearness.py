@@ -1,8 +1,7 @@
 """What is near to a vector: by looking at all of a small scope, by an index over a large one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from contextgraph.model import (
     FragmentCandidate,
@@ -19,15 +18,22 @@ from contextgraph.store.neo4j_store.retrieval import where
 from contextgraph.store.neo4j_store.rows import Row
 from contextgraph.store.neo4j_store.spaces import Kept
 from contextgraph.store.neo4j_store.transaction import Transaction
+from contextgraph.store.neo4j_store.values import FragmentKey, LatestValues, RecoveryKey
 from contextgraph.store.neo4j_store.vector_index import vector_index
 from contextgraph.vectors import Vector
-
-Item = TypeVar("Item")
 
 # An index knows no scope: it is asked for more, and where too few of them are in scope for more.
 _AT_LEAST = 200
 _OVERFETCH = 10
 _MOST = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What this process has read of a memory."""
+
+    values: LatestValues
+    vectors: HeldVectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +55,32 @@ _FRAGMENTS = _Kind(
 
 
 def nearest_trajectories(
-    transaction: Transaction, held: HeldVectors, vector: Vector, scope: Scope, limit: int
+    transaction: Transaction, known: Known, vector: Vector, scope: Scope, limit: int
 ) -> list[Near[Trajectory]]:
     """Runs in the order of the port."""
-    near = _nearest(transaction, held, _RUNS, vector, scope, limit)
-    return _told(transaction, near, "trajectories_of", _trajectory_of)
+    near = _nearest(transaction, known.vectors, _RUNS, vector, scope, limit)
+    runs = known.values.trajectories(transaction, list(near))
+    return [Near(one, near[one.id]) for one in runs]
 
 
 def nearest_fragments(
-    transaction: Transaction, held: HeldVectors, vector: Vector, scope: Scope, limit: int
+    transaction: Transaction, known: Known, vector: Vector, scope: Scope, limit: int
 ) -> list[Near[FragmentCandidate]]:
     """Fragments in the order of the port."""
-    near = _nearest(transaction, held, _FRAGMENTS, vector, scope, limit)
-    return _told(transaction, near, "fragment_candidates_of", rows.fragment_candidate_of)
+    near = _nearest(transaction, known.vectors, _FRAGMENTS, vector, scope, limit)
+    keys = transaction.found("runs_of", ids=list(near)) if near else ()
+    found = known.values.fragments(transaction, [FragmentKey(*key) for key in keys])
+    return [Near(one, near[one.fragment.id]) for one in found]
 
 
 def nearest_recoveries(
-    transaction: Transaction, held: HeldVectors, vector: Vector, scope: Scope, limit: int
+    transaction: Transaction, known: Known, vector: Vector, scope: Scope, limit: int
 ) -> list[Near[RecoveryCandidate]]:
     """The recoveries of the nearest fragments, in the order of the port."""
-    near = _nearest(transaction, held, _FRAGMENTS, vector, scope, limit)
-    return _told(transaction, near, "recoveries_of", rows.recovery_of)
+    near = _nearest(transaction, known.vectors, _FRAGMENTS, vector, scope, limit)
+    keys = transaction.found("recoveries_of", ids=list(near)) if near else ()
+    found = known.values.recoveries(transaction, [RecoveryKey(*key) for key in keys])
+    return [Near(one, near[key.fragment_id]) for key, one in found.items()]
 
 
 def nearest_methodologies(
@@ -97,15 +108,15 @@ def _nearest(
     vector: Vector,
     scope: Scope,
     limit: int,
-) -> list[Neighbour]:
-    """The nearest nodes, best first."""
+) -> dict[str, Vector]:
+    """The ids of the nearest nodes, best first, and their vectors."""
     kept = spaces.active_for(transaction, vector)
     if limit < 1:
-        return []
+        return {}
     found = held.of(transaction, kind.vectors, kept, scope.repo)
-    if found is not None:
-        return found.nearest(vector, scope, limit)
-    return _by_index(transaction, kind, kept, vector, scope, limit)
+    if found is None:
+        return dict(_by_index(transaction, kind, kept, vector, scope, limit))
+    return dict(found.nearest(vector, scope, limit))
 
 
 def _by_index(
@@ -129,18 +140,3 @@ def _by_index(
 
 def _neighbours(found: Sequence[Row], space: str) -> list[Neighbour]:
     return [Neighbour(row["id"], Vector(space, rows.numbers(row["numbers"]))) for row in found]
-
-
-def _told(
-    transaction: Transaction, near: Sequence[Neighbour], query: str, item: Callable[[Row], Item]
-) -> list[Near[Item]]:
-    """What *query* tells of the nodes that are near, in their order."""
-    told: Mapping[str, list[Item]] = {one.id: [] for one in near}
-    if near:
-        for row in transaction.rows(query, ids=list(told)):
-            told[row["id"]].append(item(row))
-    return [Near(one, neighbour.vector) for neighbour in near for one in told[neighbour.id]]
-
-
-def _trajectory_of(row: Row) -> Trajectory:
-    return rows.trajectory_of(row["trajectory"])

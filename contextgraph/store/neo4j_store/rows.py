@@ -13,13 +13,11 @@ from contextgraph.model import (
     ErrorTally,
     Family,
     Fragment,
-    FragmentCandidate,
     FragmentOutcome,
     FragmentType,
     Outcome,
     Phase,
     Recovered,
-    RecoveryCandidate,
     Scope,
     TaskType,
     Trajectory,
@@ -181,18 +179,6 @@ def recovered_row(value: Recovered) -> Parameters:
         "verified": value.verified,
         "workaround": value.workaround,
     }
-
-
-def recovery_of(row: Row) -> RecoveryCandidate:
-    """The value of the columns fragment_id, recovered, error, trajectory."""
-    error = error_of(row["error"])
-    recovered = recovered_of(row["recovered"], row["fragment_id"], error.id)
-    return RecoveryCandidate(recovered, error, trajectory_of(row["trajectory"]))
-
-
-def fragment_candidate_of(row: Row) -> FragmentCandidate:
-    """The value of the columns fragment, trajectory."""
-    return FragmentCandidate(fragment_of(row["fragment"]), trajectory_of(row["trajectory"]))
 
 
 def tally_of(row: Row) -> ErrorTally:
