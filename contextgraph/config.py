@@ -20,7 +20,7 @@ SPENT_FILE = Path("contextgraph") / "spent.db"
 OPENAI_EMBEDDER = "openai/text-embedding-3-small"
 
 # What ``contextgraph.toml`` may hold. A key is no such thing: it belongs into the environment.
-_TEXTS = ("store", "tenant", "embedder", "summarizer", "configuration")
+_TEXTS = ("store", "tenant", "embedder", "summarizer", "summarize", "configuration")
 _NUMBERS = ("embedding_price", "prompt_price", "answer_price", "max_cost")
 _OPENAI = {"embedding_api_key": "OPENAI_API_KEY", "api_url": "OPENAI_BASE_URL"}
 
@@ -53,7 +53,8 @@ class Settings:
     environment only, as ``CONTEXTGRAPH_NEO4J_USER`` and ``CONTEXTGRAPH_NEO4J_PASSWORD``.
     *embedder* is ``tfidf``, ``local``, ``local/FOLDER`` or ``openai/MODEL[@DIMENSIONS]``; empty
     means the one whose space the memory has. *summarizer* is ``template`` or ``openai/MODEL``;
-    empty means the template. *embedding_price*, *prompt_price* and *answer_price* are US dollars
+    empty means the template. *summarize* is what a model words: ``methodologies``, which empty
+    means, or ``runs`` as well. *embedding_price*, *prompt_price* and *answer_price* are US dollars
     for a million tokens where they are not the known ones, *max_cost* how many dollars may be
     spent on models before the memory is opened again. *configuration* is one of those in
     ``contextgraph.toml``.
@@ -67,6 +68,7 @@ class Settings:
     api_url: str = field(default="", repr=False)
     embedding_price: float | None = None
     summarizer: str = ""
+    summarize: str = ""
     prompt_price: float | None = None
     answer_price: float | None = None
     max_cost: float | None = None

@@ -68,7 +68,7 @@ class AgentMemory:
         self._take(build(settings))
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913  (one parameter per setting)
         cls,
         address: str = "",
         *,
@@ -77,6 +77,7 @@ class AgentMemory:
         read_only: bool = False,
         embedder: str | None = None,
         summarizer: str | None = None,
+        summarize: str | None = None,
         configuration: str | None = None,
         max_cost: float | None = None,
     ) -> Self:
@@ -85,14 +86,15 @@ class AgentMemory:
         An empty address means what the environment and ``contextgraph.toml`` say. A file is
         created when something is first written, never with *read_only*. Without *auth* (user,
         password) that of the environment is used. *embedder* is described in docs/embedding.md,
-        *summarizer* in docs/llm.md, *configuration* in docs/evaluation.md; *max_cost* is how many
-        US dollars may be spent on models meanwhile.
+        *summarizer* and *summarize* in docs/llm.md, *configuration* in docs/evaluation.md;
+        *max_cost* is how many US dollars may be spent on models meanwhile.
         """
         settings = load_settings(
             store=address or None,
             tenant=tenant,
             embedder=embedder,
             summarizer=summarizer,
+            summarize=summarize,
             configuration=configuration,
             max_cost=max_cost,
         )
@@ -115,6 +117,7 @@ class AgentMemory:
         self.stats = parts.stats
         self.consolidator = parts.consolidator
         self.spaces = parts.spaces
+        self._chat = parts.chat
         self.configuration = parts.configuration
         self._routine = Routine(parts.consolidator)
         self._now = parts.now
@@ -176,7 +179,7 @@ class AgentMemory:
         of error are done. Where another process is at it, the report says that it did not start.
         """
         self._note_exposures()
-        return self.consolidator.consolidate(progress)
+        return self.consolidator.consolidate(progress, retelling=True)
 
     def plan_wording(self) -> WordingPlan:
         """What `consolidate` would ask a language model, and what it costs; nothing is sent."""
@@ -340,9 +343,11 @@ class AgentMemory:
         return self.stats.get_stats()
 
     def health(self) -> Sequence[HealthCheck]:
-        """Whether the store is well and texts can be embedded, with a remedy for what is not."""
-        checks = self.store.health()
-        return [*checks, *(self.spaces.health() if all(check.ok for check in checks) else ())]
+        """Whether the store is well and models answer, with a remedy for what is not."""
+        checks = [*self.store.health()]
+        if all(check.ok for check in checks):
+            checks += self.spaces.health()
+        return [*checks, self._chat.health()] if self._chat else checks
 
     def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
         """Bring the schema of an older memory up to date; the names of the steps that it took.

@@ -17,9 +17,18 @@ from contextgraph.embedding import (
     embedded,
 )
 from contextgraph.errors import SettingsError
-from contextgraph.llm import Prices, RemoteEditor, TemplateSummarizer, chat_model, model_in
+from contextgraph.llm import (
+    METHODOLOGIES,
+    RUNS,
+    Chat,
+    Prices,
+    RemoteEditor,
+    TemplateSummarizer,
+    chat_model,
+    model_in,
+)
 from contextgraph.loops import LoopDetector
-from contextgraph.ports import Editor, GraphStore
+from contextgraph.ports import GraphStore
 from contextgraph.remote import HASTY, PATIENT, Budget, Endpoint, Ledger, Patience
 from contextgraph.retrieval import CHANNELS, WEIGHTS, Channel, Gate, MemoryRetriever
 from contextgraph.stats import StatisticsEngine
@@ -27,6 +36,9 @@ from contextgraph.writing import MemoryWriter
 
 _SERVERS = ("neo4j", "bolt")
 _ADDRESSES = "a file, :memory:, neo4j://HOST:PORT or bolt://HOST:PORT"
+
+# What a model may put into words; the last includes the first.
+_SUMMARIZED = ("methodologies", "runs")
 
 # What leads out of a loop goes by its error, or else by the task.
 _OF_LOOPS = ("error", "task")
@@ -43,6 +55,7 @@ class Parts:
     stats: StatisticsEngine
     consolidator: MemoryConsolidator
     spaces: SpaceKeeper
+    chat: Chat | None
     now: Callable[[], datetime]
     read_only: bool = False
     configuration: str = PLAIN
@@ -69,6 +82,8 @@ def build(
     budget = Budget(settings.max_cost)
     purse = Purse(VectorCache(bought_vectors()), ledger, budget)
     catalogue = Catalogue(endpoint, purse, settings.embedding_price)
+    chat = _chat(settings, endpoint, ledger, budget)
+    retells = _summarizes_runs(settings)
     learning = _embedder(store, catalogue, settings, PATIENT, begins=True)
     asking = _embedder(store, catalogue, settings, HASTY, begins=False)
     return Parts(
@@ -83,8 +98,10 @@ def build(
             now,
             ConsolidationPolicy(),
             learning,
-            _editor(settings, endpoint, ledger, budget),
+            RemoteEditor(METHODOLOGIES, chat) if chat else None,
+            RemoteEditor(RUNS, chat) if chat and retells else None,
         ),
+        chat=chat,
         spaces=SpaceKeeper(store, catalogue, settings.embedder, asking, now),
         now=now,
         read_only=read_only,
@@ -125,10 +142,8 @@ def _check(settings: Settings, what: str, given: Iterable[str], known: Iterable[
         )
 
 
-def _editor(
-    settings: Settings, endpoint: Endpoint, ledger: Ledger, budget: Budget
-) -> Editor | None:
-    """Who words methodologies; None where that is left to the template."""
+def _chat(settings: Settings, endpoint: Endpoint, ledger: Ledger, budget: Budget) -> Chat | None:
+    """The model that words; None where that is left to the template."""
     name = model_in(settings.summarizer)
     if name is None:
         return None
@@ -138,7 +153,16 @@ def _editor(
             f"--max-cost needs the prices of {model.full_name}; set prompt_price and answer_price "
             "in contextgraph.toml (US dollars for a million tokens)"
         )
-    return RemoteEditor(model, endpoint, ledger, budget, PATIENT)
+    return Chat(model, endpoint, ledger, budget, PATIENT)
+
+
+def _summarizes_runs(settings: Settings) -> bool:
+    """Whether a model words runs as well."""
+    if settings.summarize not in ("", *_SUMMARIZED):
+        raise SettingsError(
+            f"a model cannot summarize {settings.summarize!r}; write {' or '.join(_SUMMARIZED)}"
+        )
+    return settings.summarize == _SUMMARIZED[-1]
 
 
 def _embedder(

@@ -11,6 +11,7 @@ from contextgraph.model import (
     Bundle,
     ErrorQuestion,
     Phase,
+    Retelling,
     RunVectors,
     Scope,
     SignatureLevel,
@@ -21,7 +22,9 @@ from tests.strategies import (
     CONTEXT_IDS,
     ERROR_IDS,
     FILE_NAMES,
+    FRAGMENT_IDS,
     ITEM_IDS,
+    MAKERS,
     METHODOLOGY_IDS,
     REPOSITORIES,
     SIGNATURES,
@@ -31,6 +34,7 @@ from tests.strategies import (
     Abstracted,
     abstracted,
     bundles,
+    retellings,
     run_vectors,
     scopes,
     vectors,
@@ -118,6 +122,12 @@ class Memories(RuleBasedStateMachine):
         self.twins.write(
             "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
         )
+
+    @rule(
+        given=st.dictionaries(st.sampled_from(TRAJECTORY_IDS), retellings(FRAGMENT_IDS), max_size=3)
+    )
+    def put_retellings(self, given: dict[str, Retelling]) -> None:
+        self.twins.write("put_retellings", given)
 
     @rule(errors=st.lists(st.sampled_from(ERROR_IDS), max_size=2, unique=True))
     def prune(self, errors: list[str]) -> None:
@@ -222,6 +232,8 @@ class Memories(RuleBasedStateMachine):
         self.twins.ask("methodologies_of", METHODOLOGY_IDS)
         self.twins.ask("fragments_of", TRAJECTORY_IDS)
         self.twins.ask("learned", TRAJECTORY_IDS)
+        self.twins.ask("retellings_of", TRAJECTORY_IDS)
+        self.twins.ask("runs_to_retell", MAKERS[0])
 
     @invariant()
     def they_hold_the_same_of_each(self) -> None:

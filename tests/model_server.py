@@ -1,4 +1,4 @@
-"""A server on loopback that speaks two routes of OpenAI's API, and fails on demand.
+"""A server on loopback that speaks three routes of OpenAI's API, and fails on demand.
 
 Its vectors are real ones: of the TF-IDF model it was given, or of hashed words. What it says in a
 chat is made of the facts it was sent.
@@ -42,13 +42,15 @@ class Server:
     """What the server was asked, and how it is to misbehave.
 
     *fault* sees each request by its number (from 0) and gives a reply to send in its place, None
-    to answer as it should; one of status 0 was sent by itself. *clients* are closed with it.
+    to answer as it should; one of status 0 was sent by itself. *models* are those it has, None
+    where no route tells them. *clients* are closed with it.
     """
 
     url: str = ""
     key: str | None = KEY
     fault: "Callable[[int, Handler], Reply | None]" = lambda number, handler: None
     embed: Callable[[str], Sequence[float]] = hashed
+    models: Sequence[str] | None = ()
     clients: list[Endpoint] = field(default_factory=list)
     asked: list[Body] = field(default_factory=list)
     at: list[float] = field(default_factory=list)
@@ -96,6 +98,21 @@ class Handler(BaseHTTPRequestHandler):
             if reply[0]:
                 self.send(*reply)
 
+    def do_GET(self) -> None:
+        """The route that tells the models."""
+        if self._refused():
+            self.send(*error(401, f"Incorrect API key provided: {self.headers['Authorization']}"))
+        elif self.path != "/v1/models" or self.state.models is None:
+            self.send(*error(404, f"no route {self.path}"))
+        else:
+            rows = [{"object": "model", "id": name} for name in self.state.models]
+            self.send(200, {}, orjson.dumps({"object": "list", "data": rows}))
+
+    def _refused(self) -> bool:
+        return self.state.key is not None and (
+            self.headers["Authorization"] != f"Bearer {self.state.key}"
+        )
+
     def send(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
         """Send a whole reply."""
         self.send_response(status)
@@ -110,7 +127,7 @@ class Handler(BaseHTTPRequestHandler):
         route = ROUTES.get(self.path)
         if route is None:
             return error(404, f"no route {self.path}")
-        if self.state.key and self.headers["Authorization"] != f"Bearer {self.state.key}":
+        if self._refused():
             return error(401, f"Incorrect API key provided: {self.headers['Authorization']}")
         return 200, {}, orjson.dumps(route(self.state, body))
 
@@ -129,9 +146,26 @@ def embeddings(state: Server, body: Body) -> dict[str, Any]:
     return {"object": "list", "data": rows[::-1], "model": body["model"], "usage": usage}
 
 
-def advice(body: Body) -> dict[str, Any]:
-    """Advice from the facts in the first question of *body*: what was done, said in other words."""
-    facts = orjson.loads(body["messages"][1]["content"])
+def facts_in(body: Body) -> dict[str, Any]:
+    """The facts in the first question of *body*."""
+    facts: dict[str, Any] = orjson.loads(body["messages"][1]["content"])
+    return facts
+
+
+def account(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """A run as its *facts* tell it, in other words; nothing of a fragment without an action."""
+    return {
+        "summary": f"In {facts['repository']}: {facts['task'].splitlines()[0]}",
+        "fragments": [
+            {"number": one["number"], "description": f"Began with `{one['actions'][0]}`."}
+            for one in facts["fragments"]
+            if one["actions"]
+        ],
+    }
+
+
+def advice(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Advice from *facts*: what was done, said in other words."""
     remedies = facts["remedies"]
     error = facts.get("error")
     where = facts.get("repository") or "any repository"
@@ -144,7 +178,9 @@ def advice(body: Body) -> dict[str, Any]:
 
 def chat(state: Server, body: Body) -> dict[str, Any]:
     """The chat route; the answer follows the form that was asked for."""
-    return said(body, orjson.dumps(advice(body)).decode())
+    facts = facts_in(body)
+    made = account(facts) if "fragments" in facts else advice(facts)
+    return said(body, orjson.dumps(made).decode())
 
 
 def said(body: Body, content: str | None) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from contextgraph.model import (
     Relation,
     RepoHistory,
     ResolvedBy,
+    Retelling,
     Scope,
     SignatureLevel,
     SimilarTo,
@@ -333,7 +334,23 @@ class ReferenceMemory(ReferenceStore):
                 fragments=tuple(one for one in bundle.fragments if one is not fragment),
                 caused=tuple(one for one in bundle.caused if one.fragment_id != fragment.id),
             )
+            self.bundles[run.id] = _retold(self.bundles[run.id], bundle.retelling)
         return len(failed[keep:])
+
+    def retellings_of(self, trajectory_ids: Iterable[str]) -> Mapping[str, Retelling]:
+        found = {run: self.bundles.get(run) for run in sorted({*trajectory_ids})}
+        return {run: one.retelling for run, one in found.items() if one and one.retelling}
+
+    def put_retellings(self, given: Mapping[str, Retelling]) -> None:
+        for run in given.keys() & self.bundles.keys():
+            self.bundles[run] = _retold(self.bundles[run], given[run])
+
+    def runs_to_retell(self, made_by: str) -> Sequence[str]:
+        return [
+            bundle.trajectory.id
+            for bundle in _newest([*self.bundles.values()])
+            if bundle.retelling is None or bundle.retelling.made_by != made_by
+        ]
 
     def remove_orphans(self) -> int:
         found = self._where(lambda one: not one.sources and one.status is not RETIRED)
@@ -452,12 +469,14 @@ class ReferenceMemory(ReferenceStore):
     def _nodes(self) -> dict[str, tuple[str, str, dict[str, Json]]]:
         nodes: dict[str, tuple[str, str, dict[str, Json]]] = {}
         for bundle in self.bundles.values():
-            run = bundle.trajectory
+            run, told = bundle.trajectory, bundle.retelling
             nodes[run.id] = ("Trajectory", run.name, {
                 "instance_id": run.instance_id, "repo": run.repo, "task_type": run.task_type.value,
                 "outcome": run.outcome.value, "exit_status": run.exit_status,
                 "total_steps": run.total_steps, "summary": run.summary, "agent": run.agent,
                 "model": run.model, "source": run.source, "seen_at": _time(run.seen_at),
+                "retold": told.summary or None if told else None,
+                "retold_by": told.made_by if told else None,
             })  # fmt: skip
             for part in bundle.fragments:
                 nodes[part.id] = ("Fragment", part.name, {
@@ -465,6 +484,7 @@ class ReferenceMemory(ReferenceStore):
                     "fragment_type": part.fragment_type.value, "phase": part.phase.value,
                     "outcome": part.outcome.value, "description": part.description,
                     "repo": part.repo, "open_file": part.open_file,
+                    "retold": told.descriptions.get(part.id) if told else None,
                 })  # fmt: skip
             for error in bundle.errors:
                 met = [b for b in self.bundles.values() if error.id in self.met[b.trajectory.id]]
@@ -572,6 +592,15 @@ class ReferenceMemory(ReferenceStore):
         for known in self.methodologies.values():
             left = tuple(s for s in known.sources if s.fragment_id not in fragments)
             self.methodologies[known.id] = replace(known, sources=left)
+
+
+def _retold(bundle: Bundle, given: Retelling | None) -> Bundle:
+    """*bundle*, told again as *given*, but for fragments that it does not have."""
+    if given is None:
+        return bundle
+    ids = {fragment.id for fragment in bundle.fragments}
+    descriptions = {one: text for one, text in given.descriptions.items() if one in ids}
+    return replace(bundle, retelling=replace(given, descriptions=descriptions))
 
 
 def _step_first(recovered: Recovered) -> tuple[int, str, str]:

@@ -1,5 +1,6 @@
 """Generated values that hang together as those of real runs do; small, so that they collide."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
@@ -23,6 +24,7 @@ from contextgraph.model import (
     RawTrajectory,
     Recovered,
     ResolvedBy,
+    Retelling,
     RunVectors,
     Scope,
     SimilarTo,
@@ -210,6 +212,26 @@ def bundles(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -
         raw=draw(_raws(trajectory)),
         exposures=draw(st.just(()) | st.lists(st.sampled_from(CONTEXT_IDS), max_size=2).map(tuple)),
         vectors=draw(st.none() | run_vectors(len(fragments))),
+        retelling=draw(st.none() | retellings([fragment.id for fragment in fragments])),
+    )
+
+
+MAKERS = ("openai/one run.v1", "openai/two run.v1")
+
+
+def retellings(fragment_ids: Sequence[str]) -> st.SearchStrategy[Retelling]:
+    """A run told again, with some of these fragments; sometimes nothing was usable."""
+    said = st.text(alphabet="aé日", min_size=1, max_size=2)
+    return st.builds(
+        Retelling,
+        made_by=st.sampled_from(MAKERS),
+        told=st.sampled_from(("a1", "b2")),
+        summary=st.just("") | said,
+        descriptions=(
+            st.dictionaries(st.sampled_from(fragment_ids), said, max_size=3)
+            if fragment_ids
+            else st.just({})
+        ),
     )
 
 

@@ -78,11 +78,11 @@ def _suggestion(item: Suggestion) -> list[Text]:
 def _case(item: SimilarCase) -> list[Text]:
     run = _run(item.repo, item.instance_id)
     head = Text.assemble((run, "bold"), f", outcome {OUTCOMES[item.outcome]}")
-    said = Text(one_line(item.summary, TEXT_WIDTH))
+    said = Text(one_line(item.told, TEXT_WIDTH))
     fragments = [
         Text(
             f"steps {fragment.start}-{fragment.end}, {fragment.fragment_type.replace('_', ' ')}:"
-            f" {one_line(fragment.description, ACTION_WIDTH)}",
+            f" {one_line(item.told_of(fragment), ACTION_WIDTH)}",
             style="green",
         )
         for fragment in item.fragments

@@ -4,11 +4,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import AsJson, MaxCost, Store, Summarizer, Tenant, open_memory
+from contextgraph.cli.options import (
+    AsJson,
+    MaxCost,
+    Store,
+    Summarize,
+    Summarizer,
+    Tenant,
+    open_memory,
+)
 from contextgraph.cli.output import complain, emit
 
 if TYPE_CHECKING:
-    from contextgraph.model import ConsolidationReport, WordingPlan
+    from contextgraph.model import ConsolidationReport, Json, WordingPlan
 
 
 def consolidate(
@@ -19,6 +27,7 @@ def consolidate(
         ),
     ] = False,
     summarizer: Summarizer = None,
+    summarize: Summarize = None,
     max_cost: MaxCost = None,
     as_json: AsJson = False,
     store: Store = None,
@@ -29,24 +38,31 @@ def consolidate(
     Then merges, measures, cleans up and puts them into words. `learn` does so by itself; a second
     run right after changes nothing. Where another process is at it already, this one says so and
     leaves it at that. Where a language model is configured, it words what the template worded;
-    without its answer the template's words stand.
+    without its answer the template's words stand. With --summarize runs it also tells runs and
+    their fragments again, beside what a rule made of them.
 
     \b
     With --json one object: "started", "reason", "trajectories", "changed", "seconds",
     "steps" [{"name", "examined", "created", "updated", "removed"}], "tokens", "cost" (US dollars),
-    "requests", "waiting" (methodologies to be worded later), "not_worded" (why).
-    With --dry-run: "editor", "prompts" [text], "tokens", "cost", "requests", about.
+    "requests", "waiting" (methodologies to be worded later), "runs_waiting", "not_worded" (why).
+    With --dry-run: "editor", "prompts" [text], "reteller", "runs", "run_prompt" (that of the first
+    run), "tokens", "cost", "requests", about.
 
     \b
     Example:
       contextgraph consolidate --store team.db
       contextgraph consolidate --summarizer openai/gpt-4.1-mini --dry-run
-      contextgraph consolidate --summarizer openai/gpt-4.1-mini --max-cost 0.50
+      contextgraph consolidate --summarizer openai/gpt-4.1-mini --summarize runs --max-cost 0.50
     """
     from contextgraph.cli.progress import Progress
 
     with open_memory(
-        store, tenant, create=False, summarizer=summarizer, max_cost=max_cost
+        store,
+        tenant,
+        create=False,
+        summarizer=summarizer,
+        summarize=summarize,
+        max_cost=max_cost,
     ) as memory:
         if dry_run:
             _show_plan(memory.plan_wording(), as_json=as_json)
@@ -57,7 +73,6 @@ def consolidate(
 
 
 def _show(report: "ConsolidationReport", *, as_json: bool) -> None:
-    from contextgraph.text import number_of
 
     if as_json:
         from contextgraph.cli.records import consolidation_record
@@ -70,10 +85,15 @@ def _show(report: "ConsolidationReport", *, as_json: bool) -> None:
     from contextgraph.cli.tables import show_consolidation
 
     show_consolidation(report)
-    if report.waiting:
-        complain(
-            f"{number_of(report.waiting, 'methodology')} still to be worded: {report.not_worded}"
-        )
+    if waiting := _waiting(report):
+        complain(f"{waiting} still to be worded: {report.not_worded}")
+
+
+def _waiting(report: "ConsolidationReport") -> str:
+    from contextgraph.text import number_of
+
+    counts = {"methodology": report.waiting, "run": report.runs_waiting}
+    return " and ".join(number_of(count, noun) for noun, count in counts.items() if count)
 
 
 def _show_plan(plan: "WordingPlan", *, as_json: bool) -> None:
@@ -82,12 +102,23 @@ def _show_plan(plan: "WordingPlan", *, as_json: bool) -> None:
     if as_json:
         from contextgraph.cli.records import usage_record
 
-        emit({"editor": plan.editor, "prompts": list(plan.prompts), **usage_record(plan.usage)})
+        told: dict[str, Json] = {
+            "editor": plan.editor,
+            "prompts": list(plan.prompts),
+            "reteller": plan.reteller or None,
+            "runs": plan.runs,
+            "run_prompt": plan.run_prompt or None,
+        }
+        emit({**told, **usage_record(plan.usage)})
         return
     if not plan.editor:
         print("no language model is configured (CONTEXTGRAPH_SUMMARIZER): nothing would be sent")
         return
     for prompt in plan.prompts:
         print(f"{prompt}\n")
+    if plan.run_prompt:
+        print(f"{plan.run_prompt}\n")
     print(f"{plan.editor}: {number_of(len(plan.prompts), 'methodology')} to word")
+    if plan.reteller:
+        print(f"{plan.reteller}: {number_of(plan.runs, 'run')} to tell again, the first as shown")
     print(f"about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}")

@@ -44,6 +44,15 @@ Summarizer = Annotated[
         show_default="template",
     ),
 ]
+Summarize = Annotated[
+    str | None,
+    typer.Option(
+        "--summarize",
+        metavar="WHAT",
+        help="What a model words: methodologies, or runs as well (or CONTEXTGRAPH_SUMMARIZE).",
+        show_default="methodologies",
+    ),
+]
 Configuration = Annotated[
     str | None,
     typer.Option(
@@ -74,7 +83,7 @@ Paths = Annotated[
 ]
 
 
-def open_memory(
+def open_memory(  # noqa: PLR0913  (one parameter per flag)
     store: str | None,
     tenant: str | None,
     *,
@@ -82,6 +91,7 @@ def open_memory(
     create: bool = True,
     embedder: str | None = None,
     summarizer: str | None = None,
+    summarize: str | None = None,
     configuration: str | None = None,
     max_cost: float | None = None,
 ) -> "AgentMemory":
@@ -95,6 +105,7 @@ def open_memory(
         tenant=tenant,
         embedder=embedder,
         summarizer=summarizer,
+        summarize=summarize,
         configuration=configuration,
         max_cost=max_cost,
     )

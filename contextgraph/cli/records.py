@@ -180,6 +180,7 @@ def consolidation_record(report: ConsolidationReport) -> dict[str, Json]:
         "seconds": round(report.seconds, 3),
         **usage_record(report.usage),
         "waiting": report.waiting,
+        "runs_waiting": report.runs_waiting,
         "not_worded": report.not_worded or None,
     }
 
@@ -239,8 +240,11 @@ def _error_solution(item: ErrorSolution) -> dict[str, Json]:
 
 
 def _similar_case(item: SimilarCase) -> dict[str, Json]:
+    told = item.retelling
+    retold = told.descriptions if told else {}
     fragments: list[Json] = [
-        {"id": fragment.id, **fragment_record(fragment)} for fragment in item.fragments
+        {"id": one.id, **fragment_record(one), "retold": retold.get(one.id)}
+        for one in item.fragments
     ]
     return {
         "trajectory_id": item.trajectory_id,
@@ -248,6 +252,8 @@ def _similar_case(item: SimilarCase) -> dict[str, Json]:
         "repo": item.repo,
         "outcome": str(item.outcome),
         "summary": item.summary,
+        "retold": (told.summary or None) if told else None,
+        "retold_by": told.made_by if told else None,
         "files": list(item.files),
         "fragments": fragments,
         "score": item.score,

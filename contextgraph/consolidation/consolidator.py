@@ -8,12 +8,15 @@ from datetime import datetime
 from uuid import uuid4
 
 from contextgraph.consolidation.abstracting import Abstraction
+from contextgraph.consolidation.asking import Reworded
 from contextgraph.consolidation.cleaning import clean_up
 from contextgraph.consolidation.likeness import Likeness
 from contextgraph.consolidation.merging import merge
 from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.rewording import Reworded, Rewording
+from contextgraph.consolidation.retelling import Reteller
+from contextgraph.consolidation.rewording import Rewording
 from contextgraph.consolidation.tallies import Work, in_batches
+from contextgraph.consolidation.wording import GroupEditor
 from contextgraph.embedding import (
     Tenure,
     calibrate,
@@ -25,7 +28,14 @@ from contextgraph.embedding import (
     refit,
 )
 from contextgraph.errors import EmbeddingError
-from contextgraph.model import NO_USAGE, ConsolidationReport, Unconsolidated, WordingPlan
+from contextgraph.model import (
+    NO_USAGE,
+    ConsolidationReport,
+    RunWords,
+    Story,
+    Unconsolidated,
+    WordingPlan,
+)
 from contextgraph.ports import Editor, EmbedderSource, GraphStore, Summarizer
 
 # Others may learn all the time; what comes later is for the next consolidation.
@@ -50,7 +60,8 @@ class MemoryConsolidator:
         now: Callable[[], datetime],
         policy: ConsolidationPolicy,
         embedder: EmbedderSource = lambda: None,
-        editor: Editor | None = None,
+        editor: GroupEditor | None = None,
+        run_editor: Editor[Story, RunWords] | None = None,
     ) -> None:
         self._store = store
         self._now = now
@@ -58,6 +69,7 @@ class MemoryConsolidator:
         self._likeness = Likeness(embedder)
         self._abstraction = Abstraction(store, summarizer, policy, self._likeness)
         self._rewording = Rewording(store, self._abstraction, editor) if editor else None
+        self._reteller = Reteller(store, run_editor) if run_editor else None
         self.policy = policy
         self.editor = editor
 
@@ -69,13 +81,14 @@ class MemoryConsolidator:
         return self._store.learned_since_consolidation() >= self.policy.every
 
     def consolidate(
-        self, progress: Progress | None = None, *, hurried: bool = False
+        self, progress: Progress | None = None, *, hurried: bool = False, retelling: bool = False
     ) -> ConsolidationReport:
         """Bring the methodologies up to date; says so where another process is at it.
 
         *progress* is told how many of how many errors are done. *hurried*: do not wait long for a
-        language model. It can be interrupted: what was written stands, and the next one goes on
-        from there. Raises `StoreError` where the store does not do its part.
+        language model. *retelling*: let it tell runs again, too, where that was chosen. It can be
+        interrupted: what was written stands, and the next one goes on from there. Raises
+        `StoreError` where the store does not do its part.
         """
         began, holder, now = time.perf_counter(), uuid4().hex, self._now()
         taken_until = self._store.take_lease(holder, now, now + self.policy.lease)
@@ -86,7 +99,7 @@ class MemoryConsolidator:
         with kept(self._store, holder, self._now) as tenure:
             self._embed(work)
             self._work_through(work, progress or _tell_nobody)
-            said = self._word(work, tenure, hurried=hurried)
+            said = self._word(work, tenure, hurried=hurried, retelling=retelling)
             self._embed_methodologies()
         return ConsolidationReport(
             started=True,
@@ -96,18 +109,27 @@ class MemoryConsolidator:
             seconds=time.perf_counter() - began,
             usage=said.usage,
             waiting=said.waiting,
+            runs_waiting=said.runs_waiting,
             not_worded=said.reason,
         )
 
     def plan_wording(self) -> WordingPlan:
         """What `consolidate` would ask a language model; nothing is sent or written."""
-        return self._rewording.plan() if self._rewording else WordingPlan("", (), NO_USAGE)
+        plan = self._rewording.plan() if self._rewording else WordingPlan("", (), NO_USAGE)
+        if self._reteller is None:
+            return plan
+        runs = self._reteller.plan()
+        return replace(
+            runs, editor=plan.editor, prompts=plan.prompts, usage=plan.usage + runs.usage
+        )
 
-    def _word(self, work: Work, tenure: Tenure, *, hurried: bool) -> Reworded:
-        if self._rewording is None:
-            return Reworded()
-        within = self.policy.wording if hurried else None
-        said = self._rewording.word(work.word, tenure, within)
+    def _word(self, work: Work, tenure: Tenure, *, hurried: bool, retelling: bool) -> Reworded:
+        said = Reworded()
+        if self._rewording:
+            within = self.policy.wording if hurried else None
+            self._rewording.word(work.word, tenure, said, within)
+        if self._reteller and retelling:
+            self._reteller.tell(work.retell, tenure, said)
         if said.waiting:
             _log.warning("%d methodologies wait to be worded: %s", said.waiting, said.reason)
         return said

@@ -4,32 +4,17 @@ It is asked outside of all transactions, and everything is whole without it: whe
 or may not be asked, the template's words stand, and the next consolidation asks again.
 """
 
-import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 
 from contextgraph.consolidation.abstracting import Abstraction, Taught
+from contextgraph.consolidation.asking import Answers, Reworded, asked
 from contextgraph.consolidation.tallies import Tally
-from contextgraph.consolidation.wording import is_to_word, unworded, waiting, worded
+from contextgraph.consolidation.wording import GroupEditor, is_to_word, unworded, waiting, worded
 from contextgraph.embedding import Tenure
-from contextgraph.errors import MissingExtraError, RemoteError
-from contextgraph.model import NO_USAGE, Methodology, Usage, Wording, WordingPlan
-from contextgraph.ports import Editor, LearntStore
-
-# Asked at once, and written together: a killed process loses no more answers.
-_AT_ONCE = 4
-_BATCH = 8
-
-
-@dataclass(slots=True)
-class Reworded:
-    """What asking took, how many still *wait*, and why."""
-
-    usage: Usage = NO_USAGE
-    waiting: int = 0
-    reason: str = ""
+from contextgraph.model import NO_USAGE, Methodology, Wording, WordingPlan, Words
+from contextgraph.ports import LearntStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +23,7 @@ class Rewording:
 
     store: LearntStore
     abstraction: Abstraction
-    editor: Editor
+    editor: GroupEditor
 
     def plan(self) -> WordingPlan:
         """What a consolidation would ask now, at most: merging may leave less."""
@@ -53,20 +38,15 @@ class Rewording:
                 usage += self.editor.estimate(group)
         return WordingPlan(self.editor.name, tuple(prompts), usage)
 
-    def word(self, tally: Tally, tenure: Tenure, within: timedelta | None = None) -> Reworded:
+    def word(
+        self, tally: Tally, tenure: Tenure, done: Reworded, within: timedelta | None = None
+    ) -> None:
         """Ask about all that are to be worded; begin no more requests after *within*."""
-        done = Reworded()
-        ends = None if within is None else time.monotonic() + within.total_seconds()
         todo = list(self._todo())
         tally.examined = len(todo)
-        for start in range(0, len(todo), _BATCH):
-            batch = todo[start : start + _BATCH]
-            if not done.reason and ends is not None and time.monotonic() > ends:
-                done.reason = "learning does not wait for a model any longer"
-            answers = self._asked(batch, done) if not done.reason else [None] * len(batch)
+        for batch, answers in asked(todo, self._reword, done, within):
             tenure.renew()
             tally.updated += self._write(batch, answers, done)
-        return done
 
     def _stale(self) -> list[Methodology]:
         known = self.store.methodologies_of(self.store.methodology_ids())
@@ -80,26 +60,10 @@ class Rewording:
             if methodology.id in stale:
                 yield group, stale[methodology.id]
 
-    def _asked(self, batch: Sequence[Taught], done: Reworded) -> list[Wording | None]:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            answers = list(pool.map(self._ask, batch))
-        for answer in answers:
-            if isinstance(answer, Wording):
-                done.usage += answer.usage
-            else:
-                done.reason = answer
-        return [answer if isinstance(answer, Wording) else None for answer in answers]
+    def _reword(self, taught: Taught) -> Wording[Words]:
+        return self.editor.reword(taught[0])
 
-    def _ask(self, taught: Taught) -> Wording | str:
-        """What the editor says, or why it said nothing."""
-        try:
-            return self.editor.reword(taught[0])
-        except (RemoteError, MissingExtraError) as error:
-            return str(error)
-
-    def _write(
-        self, batch: Sequence[Taught], answers: Sequence[Wording | None], done: Reworded
-    ) -> int:
+    def _write(self, batch: Sequence[Taught], answers: Answers[Words], done: Reworded) -> int:
         """Write what came of a batch; how many were worded.
 
         What changed while the model thought, or is gone, is left alone.

@@ -41,6 +41,7 @@ class Work:
     statistics: Tally = field(default_factory=Tally)
     clean_up: Tally = field(default_factory=Tally)
     word: Tally = field(default_factory=Tally)
+    retell: Tally = field(default_factory=Tally)
 
     def reports(self) -> tuple[StepReport, ...]:
         """The steps in their order."""
@@ -51,6 +52,7 @@ class Work:
             self.statistics.report("statistics"),
             self.clean_up.report("clean up"),
             self.word.report("word"),
+            self.retell.report("retell"),
         )
 
 

@@ -9,9 +9,12 @@ the template and, in brackets, why.
 import re
 from dataclasses import replace
 from hashlib import blake2b
+from typing import TypeAlias
 
-from contextgraph.model import Methodology, MethodologyStatus, Words, counted
+from contextgraph.model import Group, Methodology, MethodologyStatus, Words, counted
 from contextgraph.ports import Editor
+
+GroupEditor: TypeAlias = Editor[Group, Words]
 
 _COUNTS = re.compile(r" \(\d+ of \d+ runs[^)]*\)\.?| \d+ of them solved (?:its|their) task\.$")
 _WAITS = " (waits for {})"
@@ -34,14 +37,14 @@ def with_words_of(before: Methodology | None, now: Methodology) -> Methodology:
     )
 
 
-def is_to_word(methodology: Methodology, editor: Editor) -> bool:
+def is_to_word(methodology: Methodology, editor: GroupEditor) -> bool:
     """True where *editor* was not asked about it, or not about what it says now."""
     return methodology.status is not MethodologyStatus.RETIRED and _mark(
         methodology, editor
     ) not in _answered(methodology.made_by)
 
 
-def worded(methodology: Methodology, words: Words, editor: Editor) -> Methodology:
+def worded(methodology: Methodology, words: Words, editor: GroupEditor) -> Methodology:
     """*methodology* in the *words* of *editor*, below what was counted."""
     said = [counted(methodology.strategy), f"How: {words.strategy}"]
     if words.not_when:
@@ -54,13 +57,13 @@ def worded(methodology: Methodology, words: Words, editor: Editor) -> Methodolog
     )
 
 
-def unworded(methodology: Methodology, editor: Editor) -> Methodology:
+def unworded(methodology: Methodology, editor: GroupEditor) -> Methodology:
     """*methodology* as it is, of which *editor* said nothing usable."""
     reason = _UNUSABLE.format(_mark(methodology, editor))
     return replace(methodology, made_by=f"{_maker(methodology)}{reason}")
 
 
-def waiting(methodology: Methodology, editor: Editor) -> Methodology:
+def waiting(methodology: Methodology, editor: GroupEditor) -> Methodology:
     """*methodology* as it is, to be worded once *editor* answers."""
     reason = _WAITS.format(_mark(methodology, editor))
     return replace(methodology, made_by=f"{_maker(methodology)}{reason}")
@@ -72,7 +75,7 @@ def fingerprint(methodology: Methodology) -> str:
     return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def _mark(methodology: Methodology, editor: Editor) -> str:
+def _mark(methodology: Methodology, editor: GroupEditor) -> str:
     return f"{editor.name} {fingerprint(methodology)}"
 
 

@@ -38,6 +38,7 @@ from contextgraph.model.fragment import (
     FragmentType,
     Phase,
     Recovered,
+    most_telling,
 )
 from contextgraph.model.loop import LoopInfo, LoopKind, LoopSeverity
 from contextgraph.model.methodology import (
@@ -68,6 +69,7 @@ from contextgraph.model.receipt import (
     MemoryCounts,
     MistakePattern,
 )
+from contextgraph.model.retelling import Retelling, Story, story_of
 from contextgraph.model.state import State
 from contextgraph.model.trajectory import (
     Action,
@@ -81,7 +83,7 @@ from contextgraph.model.trajectory import (
     repo_of,
 )
 from contextgraph.model.usage import NO_USAGE, Usage
-from contextgraph.model.wording import Group, Wording, WordingPlan, Words
+from contextgraph.model.wording import Group, RunWords, Wording, WordingPlan, Words
 
 __all__ = [
     "NO_USAGE",
@@ -138,8 +140,10 @@ __all__ = [
     "Relation",
     "RepoHistory",
     "ResolvedBy",
+    "Retelling",
     "RunTexts",
     "RunVectors",
+    "RunWords",
     "Scope",
     "ScopeLevel",
     "SignatureLevel",
@@ -150,6 +154,7 @@ __all__ = [
     "State",
     "Step",
     "StepReport",
+    "Story",
     "Suggestion",
     "Summary",
     "TaskType",
@@ -164,6 +169,8 @@ __all__ = [
     "first_remedy",
     "instance_id_in",
     "methodology_text",
+    "most_telling",
     "repo_of",
     "run_texts",
+    "story_of",
 ]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from contextgraph.model.embedding import RunTexts, RunVectors, run_texts
 from contextgraph.model.error import ErrorPattern
 from contextgraph.model.fragment import CausedError, Fragment, Recovered
+from contextgraph.model.retelling import Retelling
 from contextgraph.model.trajectory import RawTrajectory, Trajectory
 from contextgraph.model.usage import NO_USAGE, Usage
 
@@ -15,7 +16,7 @@ class Bundle:
 
     *raw* is the masked run, kept so that a better reading of logs can learn from it again.
     *exposures* are ids of contexts whose playbooks were found in the run. *vectors* is None
-    where they have yet to be made.
+    where they have yet to be made, *retelling* where no language model told the run again.
     """
 
     trajectory: Trajectory
@@ -26,6 +27,7 @@ class Bundle:
     raw: RawTrajectory
     exposures: tuple[str, ...] = ()
     vectors: RunVectors | None = None
+    retelling: Retelling | None = None
 
     @property
     def texts(self) -> RunTexts:

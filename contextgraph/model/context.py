@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from contextgraph.model.error import ErrorSignature, SignatureLevel
 from contextgraph.model.fragment import Fragment
+from contextgraph.model.retelling import Retelling
 from contextgraph.model.trajectory import Outcome
 
 
@@ -77,7 +78,10 @@ class ErrorSolution:
 
 @dataclass(frozen=True, slots=True)
 class SimilarCase:
-    """A past run like this one, with its best *fragments*; *score* is between 0 and 1."""
+    """A past run like this one, with its best *fragments*; *score* is between 0 and 1.
+
+    *retelling* is the run in a language model's words, where one was asked.
+    """
 
     trajectory_id: str
     instance_id: str
@@ -88,6 +92,17 @@ class SimilarCase:
     fragments: tuple[Fragment, ...]
     score: float
     why: Why
+    retelling: Retelling | None = None
+
+    @property
+    def told(self) -> str:
+        """What the run did, in a model's words where there are any."""
+        return (self.retelling and self.retelling.summary) or self.summary
+
+    def told_of(self, fragment: Fragment) -> str:
+        """What happened in *fragment*, in a model's words where there are any."""
+        retold = self.retelling.descriptions if self.retelling else {}
+        return retold.get(fragment.id, fragment.description)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Fragments of a run, and how they hang together with the errors in it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -94,3 +95,19 @@ class Recovered:
     actions: tuple[str, ...]
     verified: bool
     workaround: bool
+
+
+# What another run learns most from, first.
+_TELLING = (
+    FragmentType.ERROR_RECOVERY,
+    FragmentType.SUCCESSFUL_FIX,
+    FragmentType.LOOP,
+    FragmentType.FAILED_ATTEMPT,
+    FragmentType.EXPLORATION,
+)
+
+
+def most_telling(fragments: Sequence[Fragment], count: int) -> tuple[Fragment, ...]:
+    """At most *count* of *fragments*: those that another run learns most from, first."""
+    telling = sorted(fragments, key=lambda f: (_TELLING.index(f.fragment_type), f.order))
+    return tuple(telling[:count])

@@ -217,8 +217,8 @@ class StepReport:
 class ConsolidationReport:
     """What a consolidation did; *started* False: another one was at work, *reason* says so.
 
-    *usage* is what a language model took, *waiting* how many methodologies wait for its words, and
-    *not_worded* says why.
+    *usage* is what a language model took, *waiting* how many methodologies wait for its words,
+    *runs_waiting* how many runs, and *not_worded* says why.
     """
 
     started: bool
@@ -228,6 +228,7 @@ class ConsolidationReport:
     seconds: float
     usage: Usage = NO_USAGE
     waiting: int = 0
+    runs_waiting: int = 0
     not_worded: str = ""
 
     @property

@@ -18,6 +18,7 @@ from contextgraph.ports.consolidation import (
 from contextgraph.ports.editing import Editor
 from contextgraph.ports.embedding import Embedder, EmbedderSource
 from contextgraph.ports.exposures import ExposureStore
+from contextgraph.ports.retelling import RetellingStore
 from contextgraph.ports.retrieval import RetrievalStore
 from contextgraph.ports.spaces import VectorStore
 from contextgraph.ports.statistics import StatisticsStore
@@ -36,6 +37,7 @@ __all__ = [
     "LearntStore",
     "MethodologyStore",
     "ProvenanceStore",
+    "RetellingStore",
     "RetrievalStore",
     "SchemaStore",
     "StatisticsStore",
@@ -52,6 +54,7 @@ class GraphStore(
     StatisticsStore,
     ExposureStore,
     ConsolidationStore,
+    RetellingStore,
     ProvenanceStore,
     HealthStore,
     SchemaStore,

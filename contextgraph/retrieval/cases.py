@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Protocol
 
-from contextgraph.model import ChannelRank, Fragment, FragmentType, SimilarCase, Why
-from contextgraph.ports import TrajectoryStore
+from contextgraph.model import ChannelRank, SimilarCase, Why, most_telling
+from contextgraph.ports import RetellingStore, TrajectoryStore
 from contextgraph.retrieval.findings import CaseHit
 from contextgraph.retrieval.fuse import blend, final_score, ranks_in
 from contextgraph.retrieval.gate import Gate
@@ -14,14 +15,10 @@ from contextgraph.retrieval.score import scope_level
 
 FRAGMENTS_SHOWN = 3
 
-# What another run learns most from, first.
-_TELLING = (
-    FragmentType.ERROR_RECOVERY,
-    FragmentType.SUCCESSFUL_FIX,
-    FragmentType.LOOP,
-    FragmentType.FAILED_ATTEMPT,
-    FragmentType.EXPLORATION,
-)
+
+class CaseStore(TrajectoryStore, RetellingStore, Protocol):
+    """What showing a case takes."""
+
 
 Rankings = Mapping[str, Sequence[CaseHit]]
 
@@ -30,7 +27,7 @@ def cases_of(
     query: Query,
     found: Rankings,
     gate: Gate,
-    store: TrajectoryStore,
+    store: CaseStore,
     limit: int,
     weights: Mapping[str, float],
 ) -> tuple[SimilarCase, ...]:
@@ -51,7 +48,7 @@ def cases_of(
     )
     cases = [_case(query, hits, scores[run], ranks[run]) for run, hits in by_run.items()]
     best = sorted(cases, key=lambda case: (-case.score, case.trajectory_id))[:limit]
-    return _with_fragments(best, store)
+    return _retold(_with_fragments(best, store), store)
 
 
 def _said(runs: Mapping[str, Sequence[CaseHit]], found: Rankings) -> dict[str, dict[str, float]]:
@@ -117,13 +114,13 @@ def _with_fragments(
 ) -> tuple[SimilarCase, ...]:
     found = store.fragments_of(case.trajectory_id for case in cases if not case.fragments)
     return tuple(
-        replace(case, fragments=_most_telling(found[case.trajectory_id]))
+        replace(case, fragments=most_telling(found[case.trajectory_id], FRAGMENTS_SHOWN))
         if case.trajectory_id in found
         else case
         for case in cases
     )
 
 
-def _most_telling(fragments: Sequence[Fragment]) -> tuple[Fragment, ...]:
-    telling = sorted(fragments, key=lambda f: (_TELLING.index(f.fragment_type), f.order))
-    return tuple(telling[:FRAGMENTS_SHOWN])
+def _retold(cases: Sequence[SimilarCase], store: RetellingStore) -> tuple[SimilarCase, ...]:
+    told = store.retellings_of([case.trajectory_id for case in cases]) if cases else {}
+    return tuple(replace(case, retelling=told.get(case.trajectory_id)) for case in cases)

@@ -73,7 +73,7 @@ def _case(case: SimilarCase) -> str:
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
     files = f"; files: {', '.join(case.files[:_ACTIONS])}" if case.files else ""
-    return clip(f"{head}: {case.summary}", _SENTENCE_CHARS) + files
+    return clip(f"{head}: {case.told}", _SENTENCE_CHARS) + files
 
 
 def _evidence(why: Why) -> list[str]:

@@ -16,7 +16,7 @@ from contextgraph.model import (
     SimilarTo,
     Source,
 )
-from contextgraph.store import bundles, rows, runs
+from contextgraph.store import bundles, retellings, rows, runs
 from contextgraph.store.raw import packed
 from contextgraph.store.runs import Run
 from contextgraph.store.values import read_fragments
@@ -73,6 +73,7 @@ def archived_run(connection: Connection, tenant: int, trajectory_id: str) -> Arc
         recovered=tuple(map(_recovered, connection.execute(_RECOVERED, of_run))),
         raw=raw,
         vectors=_vectors(connection, run, keys),
+        retelling=retellings.of_runs(connection, tenant, [trajectory_id]).get(trajectory_id),
     )
     return ArchivedRun(bundle, {row[0]: row[6] for row in errors})
 

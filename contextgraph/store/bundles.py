@@ -7,7 +7,7 @@ from sqlite3 import Connection
 
 from contextgraph.errors import StoreError
 from contextgraph.model import Bundle, Fragment, LearnStatus, Trajectory
-from contextgraph.store import exposures, full_text, rows, runs, spaces
+from contextgraph.store import exposures, full_text, retellings, rows, runs, spaces
 from contextgraph.store.runs import Run
 from contextgraph.store.tenants import new_revision
 
@@ -37,6 +37,8 @@ def insert(connection: Connection, tenant: int, bundle: Bundle, raw: bytes) -> N
     _insert_texts(connection, run, bundle)
     if bundle.vectors:
         spaces.insert(connection, run, bundle.vectors)
+    if bundle.retelling:
+        retellings.insert(connection, run, bundle.retelling)
 
 
 def replace(connection: Connection, tenant: int, bundle: Bundle, raw: bytes) -> None:

@@ -57,6 +57,7 @@ ORDER BY f.seen_at DESC, f.id LIMIT -1 OFFSET ?"""
 _ROWS_OF_A_FRAGMENT = (
     "DELETE FROM caused WHERE fragment = :fragment",
     "DELETE FROM touched WHERE fragment = :fragment",
+    "DELETE FROM retold_fragment WHERE fragment = :fragment",
     "DELETE FROM derived_from WHERE trajectory = :run AND fragment = :fragment",
     "DELETE FROM similar WHERE fragment = :fragment OR representative = :fragment",
     "DELETE FROM fragment WHERE key = :fragment",

@@ -13,12 +13,16 @@ if TYPE_CHECKING:
 
 _FACTS = {
     "Trajectory": """
-        SELECT instance_id, repo, task_type, outcome, exit_status, total_steps, summary, agent,
-            model, source, datetime(seen_at / 1000000, 'unixepoch') || ' UTC' AS seen_at
-        FROM trajectory x WHERE tenant = ? AND id = ?""",
+        SELECT instance_id, repo, task_type, outcome, exit_status, total_steps, x.summary, agent,
+            model, source, datetime(seen_at / 1000000, 'unixepoch') || ' UTC' AS seen_at,
+            nullif(r.summary, '') AS retold, r.made_by AS retold_by
+        FROM trajectory x LEFT JOIN retelling r ON r.trajectory = x.key
+        WHERE x.tenant = ? AND x.id = ?""",
     "Fragment": """
-        SELECT start AS first_step, stop AS last_step, fragment_type, phase, outcome, description,
-            repo, open_file FROM fragment x WHERE tenant = ? AND id = ?""",
+        SELECT start AS first_step, stop AS last_step, fragment_type, phase, outcome, x.description,
+            repo, open_file, r.description AS retold
+        FROM fragment x LEFT JOIN retold_fragment r ON r.fragment = x.key
+        WHERE tenant = ? AND id = ?""",
     "ErrorPattern": """
         SELECT family, error_type, template, (SELECT count(*) FROM met WHERE error = x.key) AS runs,
             (SELECT coalesce(sum(cleared), 0) FROM met WHERE error = x.key) AS cleared_runs

@@ -33,6 +33,7 @@ from contextgraph.model import (
     RecoveryCandidate,
     RepoHistory,
     ResolvedBy,
+    Retelling,
     RunTexts,
     RunVectors,
     Scope,
@@ -51,6 +52,7 @@ from contextgraph.store import (
     exposures,
     health,
     methodologies as abstracted,
+    retellings,
     runs,
     spaces,
     tallies,
@@ -422,6 +424,18 @@ class NetworkxStore:
     def mark_consolidated(self, revision: int) -> None:
         with self._writing() as (connection, tenant):
             consolidations.mark(connection, tenant, revision)
+
+    def retellings_of(self, trajectory_ids: Iterable[str]) -> Mapping[str, Retelling]:
+        with self._reading() as (connection, tenant):
+            return retellings.of_runs(connection, tenant, trajectory_ids)
+
+    def put_retellings(self, given: Mapping[str, Retelling]) -> None:
+        with self._writing() as (connection, tenant):
+            retellings.put(connection, tenant, given)
+
+    def runs_to_retell(self, made_by: str) -> Sequence[str]:
+        with self._reading() as (connection, tenant):
+            return retellings.ids_not_by(connection, tenant, made_by)
 
     def explain(self, node_id: str) -> Explanation | None:
         with self._reading() as (connection, tenant):

@@ -16,6 +16,7 @@ _ROWS_OF_A_RUN = (
     ("recovered", "key"),
     ("caused", "fragment"),
     ("touched", "fragment"),
+    ("retold_fragment", "fragment"),
     ("fragment", "key"),
 )
 _FRAGMENTS_OF = f"""
@@ -171,7 +172,7 @@ def _remove(connection: Connection, run: Run) -> None:
         connection.execute(
             f"DELETE FROM {table} WHERE {column} BETWEEN ? AND ?", (run.first, run.last)
         )
-    for table in ("met", "raw", "vectors"):
+    for table in ("met", "raw", "vectors", "retelling"):
         connection.execute(f"DELETE FROM {table} WHERE trajectory = ?", (run.key,))
     connection.execute("DELETE FROM trajectory WHERE key = ?", (run.key,))
 

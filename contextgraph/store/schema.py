@@ -191,6 +191,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             space INTEGER NOT NULL, data BLOB NOT NULL, UNIQUE (methodology, space))""",
         "CREATE INDEX methodology_vector_of_space ON methodology_vector (space, key)",
     ),
+    (
+        # Runs and fragments in the words of a language model.
+        """CREATE TABLE retelling (
+            trajectory INTEGER PRIMARY KEY, made_by TEXT NOT NULL, told TEXT NOT NULL,
+            summary TEXT NOT NULL)""",
+        """CREATE TABLE retold_fragment (
+            fragment INTEGER PRIMARY KEY, description TEXT NOT NULL)""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20

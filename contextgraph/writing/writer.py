@@ -1,7 +1,9 @@
 """Learning: one run, one bundle, one transaction."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import Protocol
 
 from contextgraph.model import (
     Bundle,
@@ -11,10 +13,15 @@ from contextgraph.model import (
     LearnStatus,
     Outcome,
     RawTrajectory,
+    story_of,
 )
-from contextgraph.ports import TrajectoryStore
+from contextgraph.ports import RetellingStore, TrajectoryStore
 from contextgraph.writing.bundle import bundle_of, renewed
 from contextgraph.writing.identity import trajectory_id
+
+
+class WritingStore(TrajectoryStore, RetellingStore, Protocol):
+    """What learning takes."""
 
 
 def _as_they_are(bundles: Sequence[Bundle]) -> list[EmbeddedBundle]:
@@ -26,7 +33,7 @@ class MemoryWriter:
 
     def __init__(
         self,
-        store: TrajectoryStore,
+        store: WritingStore,
         now: Callable[[], datetime],
         embedded: Callable[[Sequence[Bundle]], Sequence[EmbeddedBundle]] = _as_they_are,
     ) -> None:
@@ -72,9 +79,17 @@ class MemoryWriter:
         )
         if before is None or raw is None:
             return None
-        (made,) = self._embedded([renewed(bundle_of(raw, self._now(), identity), before)])
+        bundle = self._retold(renewed(bundle_of(raw, self._now(), identity), before))
+        (made,) = self._embedded([bundle])
         self._store.replace_bundle(made.bundle)
         return _receipt(made, LearnStatus.UPDATED)
+
+    def _retold(self, bundle: Bundle) -> Bundle:
+        """*bundle*, with what a language model said of its run where it would hear the same."""
+        run = bundle.trajectory
+        known = self._store.retellings_of([run.id]).get(run.id)
+        holds = known and known.told == story_of(run, bundle.fragments).fingerprint
+        return replace(bundle, retelling=known) if holds else bundle
 
     def rewrite_all(self) -> Iterator[LearnReceipt]:
         """Read all stored runs again, each in a transaction of its own."""

@@ -3,12 +3,12 @@
 // name: explain_trajectory
 MATCH (n:Trajectory {tenant: $tenant, id: $id})
 RETURN n.name AS name, n {.instance_id, .repo, .task_type, .outcome, .exit_status, .total_steps,
-    .summary, .agent, .model, .source, .seen_at} AS facts
+    .summary, .agent, .model, .source, .seen_at, .retold, .retold_by} AS facts
 
 // name: explain_fragment
 MATCH (n:Fragment {tenant: $tenant, id: $id})
 RETURN n.name AS name, n {first_step: n.start, last_step: n.end, .fragment_type, .phase, .outcome,
-    .description, .repo, .open_file} AS facts
+    .description, .repo, .open_file, .retold} AS facts
 
 // name: explain_error
 MATCH (n:ErrorPattern {tenant: $tenant, id: $id})

@@ -37,7 +37,7 @@ def test_consolidating_reports_each_step(store: Path) -> None:
     assert report["started"]
     assert report["trajectories"] == 4
     steps = {step["name"]: step["created"] for step in report["steps"]}
-    assert list(steps) == ["embed", "abstract", "merge", "statistics", "clean up", "word"]
+    assert list(steps) == ["embed", "abstract", "merge", "statistics", "clean up", "word", "retell"]
     assert steps["abstract"] == 1
 
 

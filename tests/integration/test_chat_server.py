@@ -8,13 +8,14 @@ import orjson
 import pytest
 
 from contextgraph.errors import RemoteError
-from contextgraph.llm import Prices, RemoteEditor, chat_model
-from contextgraph.llm.openai import MOST_ANSWER_TOKENS
+from contextgraph.llm import METHODOLOGIES, Chat, Prices, RemoteEditor, chat_model
+from contextgraph.llm.chat import MOST_ANSWER_TOKENS
 from contextgraph.model import (
     Clearance,
     CommonRemedy,
     ErrorPattern,
     Family,
+    Group,
     MethodologyGroup,
     Outcome,
     Recovered,
@@ -90,12 +91,12 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def editor(server: Server, **given: object) -> RemoteEditor:
+def editor(server: Server, budget: Budget | None = None) -> RemoteEditor[Group, Words]:
     endpoint = Endpoint(server.url, KEY)
     server.clients.append(endpoint)
     model = chat_model("gpt-test", PRICES)
-    made = RemoteEditor(model, endpoint, Ledger(None, "memory.db"), Budget(), QUICK)
-    return replace(made, **given)  # type: ignore[arg-type]  # fields of the editor
+    chat = Chat(model, endpoint, Ledger(None, "memory.db"), budget or Budget(), QUICK)
+    return RemoteEditor(METHODOLOGIES, chat)
 
 
 def always(reply: Reply) -> Fault:
@@ -305,9 +306,9 @@ def test_no_more_is_spent_than_may_be(server: Server) -> None:
     assert len(server.asked) == asked
 
 
-def _most(mine: RemoteEditor) -> float:
+def _most(mine: RemoteEditor[Group, Words]) -> float:
     """What one more request may cost."""
-    return mine.model.prices.cost(count_tokens(mine.prompt(GROUP)), MOST_ANSWER_TOKENS)
+    return mine.chat.model.prices.cost(count_tokens(mine.prompt(GROUP)), MOST_ANSWER_TOKENS)
 
 
 def test_an_estimate_sends_nothing_and_is_rather_too_high(server: Server) -> None:

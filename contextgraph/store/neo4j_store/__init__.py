@@ -27,6 +27,7 @@ from contextgraph.model import (
     RecoveryCandidate,
     RepoHistory,
     ResolvedBy,
+    Retelling,
     RunTexts,
     RunVectors,
     Scope,
@@ -45,6 +46,7 @@ from contextgraph.store.neo4j_store import (
     health,
     methodologies as abstracted,
     nearness,
+    retellings,
     retrieval,
     spaces,
     statistics,
@@ -386,6 +388,15 @@ class Neo4jStore:
 
     def restore_exposures(self, exposures: Sequence[Exposure]) -> None:
         self._connection.write(archives.restore_exposures, exposures)
+
+    def retellings_of(self, trajectory_ids: Iterable[str]) -> Mapping[str, Retelling]:
+        return self._connection.read(retellings.retellings_of, tuple(trajectory_ids))
+
+    def put_retellings(self, given: Mapping[str, Retelling]) -> None:
+        self._connection.write(retellings.put_retellings, given)
+
+    def runs_to_retell(self, made_by: str) -> Sequence[str]:
+        return self._connection.read(retellings.runs_to_retell, made_by)
 
     def explain(self, node_id: str) -> Explanation | None:
         return self._connection.read(explaining.explain, node_id)

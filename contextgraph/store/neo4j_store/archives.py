@@ -13,7 +13,7 @@ from contextgraph.model import (
     SimilarTo,
     Source,
 )
-from contextgraph.store.neo4j_store import bundles, rows, spaces, trajectories
+from contextgraph.store.neo4j_store import bundles, retellings, rows, spaces, trajectories
 from contextgraph.store.neo4j_store.bundles import Packed
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.vectors import Vector
@@ -41,6 +41,7 @@ def archived_run(transaction: Transaction, trajectory_id: str) -> ArchivedRun | 
         ),
         raw=raw,
         vectors=_vectors(transaction, trajectory_id),
+        retelling=retellings.retellings_of(transaction, [trajectory_id]).get(trajectory_id),
     )
     return ArchivedRun(bundle, {error["id"]: error["steps"] for error in errors})
 

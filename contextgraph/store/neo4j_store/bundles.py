@@ -8,7 +8,14 @@ from operator import itemgetter
 
 from contextgraph.errors import StoreError
 from contextgraph.model import Bundle, Fragment, LearnStatus, Outcome, Trajectory
-from contextgraph.store.neo4j_store import exposures, full_text, rows, spaces, trajectories
+from contextgraph.store.neo4j_store import (
+    exposures,
+    full_text,
+    retellings,
+    rows,
+    spaces,
+    trajectories,
+)
 from contextgraph.store.neo4j_store.changes import begin_change, note_change
 from contextgraph.store.neo4j_store.rows import Parameters
 from contextgraph.store.neo4j_store.transaction import Transaction
@@ -92,6 +99,7 @@ def insert(transaction: Transaction, given: Sequence[Packed], revision: int) -> 
     recovered = chain.from_iterable(_recovered_rows(tenant, bundle) for bundle in bundles)
     write("add_recovered", _sorted(recovered, "error_id"))
     spaces.insert(transaction, bundles)
+    retellings.insert(transaction, bundles)
 
 
 def _outcomes(transaction: Transaction, ids: Sequence[str]) -> dict[str, Outcome]:
