@@ -73,7 +73,6 @@ def consolidate(
 
 
 def _show(report: "ConsolidationReport", *, as_json: bool) -> None:
-
     if as_json:
         from contextgraph.cli.records import consolidation_record
 
