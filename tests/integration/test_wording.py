@@ -253,7 +253,7 @@ def test_costs_are_told(
     monkeypatch.setenv("CONTEXTGRAPH_PROMPT_PRICE", "1")
     monkeypatch.setenv("CONTEXTGRAPH_ANSWER_PRICE", "10")
     shown = contextgraph("consolidate", "--store", store, "--max-cost", "1").out
-    assert "the language model took 1 requests" in shown
+    assert "the language model took 1 request," in shown
     (stats,) = contextgraph("stats", "--store", store, "--json").records
     assert stats["usage"][MODEL]["cost"] > 0
     runs = write_runs(tmp_path / "runs.jsonl", [installing_run(9)])
