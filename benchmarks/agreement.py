@@ -1,15 +1,18 @@
 """``python -m benchmarks.agreement``: does a memory on a server answer as one in a file does?
 
-Learns the same runs into both, asks both the same states, and compares candidates and answers. The
+Learns the same runs into both, asks both the same states, and compares candidates and answers, and
+the lines that ``contextgraph query --batch --json`` prints. The
 server is named by ``--server`` and CONTEXTGRAPH_NEO4J_PASSWORD; what is learned there belongs to a
 tenant of its own, and is forgotten in the end.
 """
 
 import argparse
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from itertools import count, islice
 from pathlib import Path
@@ -81,6 +84,24 @@ def agreement(file: AgentMemory, server: AgentMemory, states: Sequence[State]) -
     return Agreement(len(states), same, _mean(text), _mean(near), _mean(in_order))
 
 
+def same_lines(folder: Path, states: Sequence[State], *memories: tuple[str, str]) -> int:
+    """To how many of *states* the command line prints one line whichever of *memories* it asks.
+
+    They are (address, tenant); ids of contexts do not count. What it asks is written to *folder*.
+    """
+    asked = folder / "states.jsonl"
+    asked.write_text("".join(json.dumps(asdict(state)) + "\n" for state in states))
+    answers = [_lines(asked, address, tenant) for address, tenant in memories]
+    return sum(len(set(of_one)) == 1 for of_one in zip(*answers, strict=True))
+
+
+def _lines(asked: Path, address: str, tenant: str) -> list[str]:
+    command = [sys.executable, "-m", "contextgraph", "query", "--batch", str(asked), "--json"]
+    command += ["--store", address, "--tenant", tenant]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return [line.replace(json.loads(line)["id"], "ctx_") for line in done.stdout.splitlines()]
+
+
 Question = Callable[[AgentMemory], Sequence[str]]
 
 
@@ -135,13 +156,17 @@ def main() -> None:
     runs = list(islice(_shuffled(options.data, options.seed), options.runs))
     tenant = f"agreement-{uuid4().hex}"
     with (
-        TemporaryDirectory(prefix="contextgraph-agreement-") as folder,
-        opened(f"{folder}/memory.db") as file,
+        TemporaryDirectory(prefix="contextgraph-agreement-") as name,
+        opened(f"{name}/memory.db") as file,
         opened(options.server, tenant) as server,
     ):
         try:
             for record in _measured(file, server, runs, options):
                 print(json.dumps(record), flush=True)
+            states = some_states(runs, options.states, options.seed)
+            both = (f"{name}/memory.db", "default"), (options.server, tenant)
+            same = same_lines(Path(name), states, *both)
+            print(json.dumps({"states": len(states), "same_lines": same}))
         finally:
             server.forget(server.store.trajectory_ids())
 

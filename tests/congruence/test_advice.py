@@ -1,28 +1,32 @@
 """A memory of real runs gives the same advice from a server as from a file."""
 
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from benchmarks.agreement import agreement, learn, opened, some_states
+from benchmarks.agreement import agreement, learn, opened, same_lines, some_states
 from benchmarks.material import EXAMPLES
 from contextgraph.readers import read
 from tests.server import Neo4jServer
 
 
 def test_a_server_and_a_file_give_the_same_advice(
-    neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch
+    neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     user, password = neo4j_server.auth
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_USER", user)
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", password)
     runs = list(read(EXAMPLES))[::2]
-    with opened(":memory:") as file, opened(neo4j_server.uri, uuid4().hex) as server:
+    both = (str(tmp_path / "memory.db"), "default"), (neo4j_server.uri, uuid4().hex)
+    with opened(*both[0]) as file, opened(*both[1]) as server:
         learn(file, runs)
         learn(server, runs)
         found = agreement(file, server, some_states(runs, 6, seed=1))
+        same = same_lines(tmp_path, some_states(runs, 12, seed=2), *both)
 
         assert file.store.active_space() is not None
 
+    assert same == 12
     assert found.same_answers == found.asked
     assert found.full_text_recall == found.vector_recall == found.same_order == 1.0
