@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from socket import SHUT_WR, create_connection, create_server, socket
+from socket import SHUT_RDWR, SHUT_WR, create_connection, create_server, socket
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Thread
 from urllib.parse import urlsplit
@@ -19,14 +19,17 @@ def free_port() -> int:
 
 @contextmanager
 def line(port: int, uri: str) -> Iterator[None]:
-    """For the block, whoever connects to *port* talks to the server at *uri*."""
+    """For the block, whoever connects to *port* talks to the server at *uri*; then it hangs up."""
     target = urlsplit(uri).port
+    talking: set[socket] = set()
 
     class Handler(BaseRequestHandler):
         def handle(self) -> None:
             with create_connection((HOST, target)) as far:
+                talking.add(self.request)
                 Thread(target=_carry, args=(far, self.request), daemon=True).start()
                 _carry(self.request, far)
+                talking.discard(self.request)
 
     ThreadingTCPServer.allow_reuse_address = True
     with ThreadingTCPServer((HOST, port), Handler) as listening:
@@ -38,6 +41,8 @@ def line(port: int, uri: str) -> Iterator[None]:
         finally:
             listening.shutdown()
             thread.join()
+            for near in [*talking]:
+                near.shutdown(SHUT_RDWR)
 
 
 def _carry(one: socket, other: socket) -> None:

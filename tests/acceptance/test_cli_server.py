@@ -108,6 +108,25 @@ def test_runs_wait_in_a_spool_while_the_server_is_away(
     assert_unavailable(asked, "cannot be reached")
 
 
+def test_of_what_comes_from_a_pipe_all_waits(
+    server: Neo4jServer, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextgraph.cli.learning.MOST_KEPT", 1)
+    port = free_port()
+    address = f"bolt://127.0.0.1:{port}"
+
+    of_files = contextgraph("learn", runs, "--store", address, "--tenant", "files")
+    piped = contextgraph("learn", "-", "--store", address, stdin=runs.read_bytes())
+    with line(port, server.uri):
+        back = contextgraph("learn", "-", "--store", address, "--json")
+
+    assert_unavailable(of_files, ": 1 trajectory; the next")
+    assert "the others are where they were: the same command" in of_files.err
+    assert_unavailable(piped, ": 3 trajectories; the next")
+    assert "the others" not in piped.err
+    assert back.records[-1]["summary"]["created"] == 3
+
+
 def test_what_waits_can_be_read_by_its_owner_only(runs: Path, tmp_path: Path) -> None:
     contextgraph("learn", runs, "--store", CLOSED)
 

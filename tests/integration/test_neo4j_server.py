@@ -7,17 +7,19 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import LiteralString
 
 import pytest
 from neo4j import GraphDatabase
 from neo4j.exceptions import AuthError
 
+from contextgraph import AgentMemory
+from contextgraph.errors import StoreUnavailableError
 from contextgraph.store.neo4j_store import Neo4jStore
 from scripts.neo4j_local import life
 from scripts.neo4j_local.process import free_port
 from scripts.neo4j_local.record import Server
 from scripts.neo4j_local.release import UnavailableError
+from tests.builders import recovering_run
 from tests.made_bundles import made_bundle
 from tests.server import ENVIRONMENT, SCRIPT, Neo4jServer
 
@@ -50,18 +52,26 @@ def test_each_test_gets_an_empty_database(neo4j: Neo4jServer) -> None:
 
 
 def test_a_server_keeps_its_data_and_goes_with_its_owner(neo4j_server: Neo4jServer) -> None:
-    """Beside the server of the session: several run at once, each with a name."""
+    """Beside the server of the session: several run at once, each with a name.
+
+    A memory that was opened before goes on with the server that was started again.
+    """
     name = f"kept-{os.getpid()}"
     owner = subprocess.Popen(["sleep", "600"])
     start = ("start", "--json", "--name", name, "--owner", str(owner.pid))
     try:
         first = json.loads(script(*start).stdout)
-        query(first, "CREATE (:Probe {id: 7})")
+        memory = AgentMemory.open(first["uri"], auth=(first["user"], first["password"]))
+        memory.learn(recovering_run(1))
         assert script("stop", "--name", name, "--keep").returncode == 0
         assert name not in script("status").stdout
+        with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+            memory.learn(recovering_run(2))
         again = json.loads(script(*start).stdout)
         assert (again["uri"], again["password"]) == (first["uri"], first["password"])
-        assert query(first, "MATCH (n:Probe) RETURN n.id AS id") == [{"id": 7}]
+        assert memory.learn(recovering_run(2)).status == "created"
+        assert len(memory.store.trajectory_ids()) == 2
+        memory.close()
         assert f"{name}: neo4j {again['version']} at {first['uri']}" in script("status").stdout
     finally:
         owner.kill()
@@ -84,11 +94,6 @@ def test_a_server_in_a_container_takes_a_memory() -> None:
     finally:
         script("stop", "--name", name)
     assert name not in script("status").stdout
-
-
-def query(server: dict[str, str], text: LiteralString) -> list[dict[str, object]]:
-    with GraphDatabase.driver(server["uri"], auth=(server["user"], server["password"])) as driver:
-        return [record.data() for record in driver.execute_query(text).records]
 
 
 def test_what_is_missing_is_said_in_one_line() -> None:

@@ -181,8 +181,12 @@ class Connection:
         def told(transaction: "ManagedTransaction") -> T:
             return work(Transaction(transaction, self.tenant), *args, **kwargs)
 
-        with store_errors(self.address), driver.session(database=self.database) as session:
-            return session.execute_read(told) if mode == "READ" else session.execute_write(told)
+        try:
+            with store_errors(self.address), driver.session(database=self.database) as session:
+                return session.execute_read(told) if mode == "READ" else session.execute_write(told)
+        except StoreUnavailableError:
+            self._lost = True
+            raise
 
     def _one_by_one(self) -> Transaction:
         session = self._held.session
@@ -214,7 +218,13 @@ class Connection:
             if self._opened is None:
                 with store_errors(self.address):
                     self._opened = self._connected()
-            return self._opened
+            driver = self._opened
+        if self._lost:
+            # One that was away is not waited for again and again: is it back?
+            with store_errors(self.address):
+                driver.verify_connectivity()
+            self._lost = False
+        return driver
 
     def _connected(self) -> "Driver":
         driver = self._driver()
@@ -256,3 +266,4 @@ class Connection:
         self._held = _Held()
         self._opened = None
         self._pool = None
+        self._lost = False
