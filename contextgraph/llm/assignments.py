@@ -73,7 +73,7 @@ def _account() -> dict[str, Any]:
 
 
 METHODOLOGIES: Assignment[Group, Words] = Assignment(
-    "methodology.v1", facts_of_group, _advice, words_in, usual_tokens=200
+    "methodology.v2", facts_of_group, _advice, words_in, usual_tokens=200
 )
 RUNS: Assignment[Story, RunWords] = Assignment(
     "run.v1", facts_of_story, _account, run_words_in, usual_tokens=400

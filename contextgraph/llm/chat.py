@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # A few short texts; models that think before they speak need more than what they say.
 MOST_ANSWER_TOKENS = 2_000
 _NAMED_MODELS = 5
+_REMEDY = "check OPENAI_BASE_URL (most end with /v1) and OPENAI_API_KEY; see docs/llm.md"
 
 # What servers answer that do not know schemas: most refuse the request, some trip over it.
 _MAY_NOT_KNOW_SCHEMAS = {
@@ -81,7 +82,7 @@ class Chat:
         try:
             served = self.endpoint.call(_served, HASTY)
         except (RemoteError, MissingExtraError) as error:
-            return HealthCheck("summarizer", False, str(error), "see docs/llm.md")
+            return HealthCheck("summarizer", False, str(error), _REMEDY)
         wanted = self.model.name
         if served and not {wanted, f"{wanted}:latest"} & {*served}:
             known = ", ".join(sorted(served)[:_NAMED_MODELS])
@@ -163,10 +164,8 @@ def _any_object() -> "ResponseFormat":
 
 
 def _served(client: "OpenAI") -> frozenset[str]:
-    """The names of the models that a server has; none where it does not tell."""
-    import openai
-
+    """The names of the models that a server has."""
     try:
         return frozenset(model.id for model in client.models.list().data or ())
-    except (openai.NotFoundError, AttributeError, TypeError):
-        return frozenset()  # it answers, and has no such route, or nothing to list
+    except (AttributeError, TypeError) as error:  # the client does not look at what it is sent
+        raise UnusableAnswerError("the answer lists no models", again=False) from error

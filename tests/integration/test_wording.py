@@ -74,7 +74,7 @@ def test_a_model_words_what_was_counted(server: Server, store: Path) -> None:
     assert counted.startswith("run `pip install <the missing module>` first (4 of 4 runs")
     assert how == "How: first run `pip install <the missing module>` first."
     assert found.situation == "When ModuleNotFoundError comes up in acme/shop."
-    assert found.made_by.startswith(f"{MODEL} methodology.v1 ")
+    assert found.made_by.startswith(f"{MODEL} methodology.v2 ")
     assert (report.usage.requests, report.waiting) == (1, 0)
     with AgentMemory.open(str(store)) as memory:
         context = memory.query(State(repo="acme/shop", current_error=NO_MODULE))
@@ -129,7 +129,7 @@ def test_without_an_answer_the_template_stands_until_there_is_one(
     assert report.waiting == 1
     assert "closed for today" in report.not_worded
     assert found.strategy.startswith("run `pip install <the missing module>` first")
-    assert found.made_by.startswith(f"template/1 (waits for {MODEL} methodology.v1 ")
+    assert found.made_by.startswith(f"template/1 (waits for {MODEL} methodology.v2 ")
     assert worded(store).changed == 0
     server.fault = lambda number, handler: None
     assert worded(store).waiting == 0
@@ -146,7 +146,7 @@ def test_what_a_model_cannot_word_stays_as_it_is_and_is_not_asked_again(
     assert worded(store).waiting == 0
     found = methodology(store)
     assert "\n" not in found.strategy
-    assert found.made_by.startswith(f"template/1 ({MODEL} methodology.v1 ")
+    assert found.made_by.startswith(f"template/1 ({MODEL} methodology.v2 ")
     assert found.made_by.endswith(": unusable answer)")
     assert worded(store).usage.requests == 0
     assert len(server.chats) == 2
@@ -234,7 +234,7 @@ def test_a_dry_run_shows_what_a_consolidation_then_sends(server: Server, store: 
     (report,) = contextgraph(*asked, "--json").records
     (prompt,) = plan["prompts"]
     assert prompt == "\n".join(one["content"] for one in server.chats[0]["messages"])
-    assert plan["editor"] == f"{MODEL} methodology.v1"
+    assert plan["editor"] == f"{MODEL} methodology.v2"
     assert 0 < report["tokens"] <= plan["tokens"]
     (left,) = contextgraph(*asked, "--dry-run", "--json").records
     assert left["prompts"] == []
