@@ -98,7 +98,7 @@ class Recovered:
 
 
 # What another run learns most from, first.
-_TELLING = (
+TELLING = (
     FragmentType.ERROR_RECOVERY,
     FragmentType.SUCCESSFUL_FIX,
     FragmentType.LOOP,
@@ -109,5 +109,5 @@ _TELLING = (
 
 def most_telling(fragments: Sequence[Fragment], count: int) -> tuple[Fragment, ...]:
     """At most *count* of *fragments*: those that another run learns most from, first."""
-    telling = sorted(fragments, key=lambda f: (_TELLING.index(f.fragment_type), f.order))
+    telling = sorted(fragments, key=lambda f: (TELLING.index(f.fragment_type), f.order))
     return tuple(telling[:count])

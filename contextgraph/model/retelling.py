@@ -5,11 +5,21 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from operator import attrgetter
 
-from contextgraph.model.fragment import Fragment, most_telling
+from contextgraph.model.fragment import TELLING, Fragment, Phase
 from contextgraph.model.trajectory import Trajectory
 
 # More would double what a run costs, and say less of each.
 FRAGMENTS_TOLD = 8
+
+# Many runs begin with looking around, which tells least of them.
+_TELLING_PHASES = (
+    Phase.FIXING,
+    Phase.TESTING,
+    Phase.REPRODUCING,
+    Phase.SUBMITTING,
+    Phase.LOCATING,
+    Phase.UNDERSTANDING,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +57,13 @@ class Retelling:
 
 def story_of(trajectory: Trajectory, fragments: Sequence[Fragment]) -> Story:
     """What is told of a run of these *fragments*."""
-    told = most_telling(fragments, FRAGMENTS_TOLD)
+    told = sorted(fragments, key=_telling_first)[:FRAGMENTS_TOLD]
     return Story(trajectory, tuple(sorted(told, key=attrgetter("order", "id"))))
+
+
+def _telling_first(fragment: Fragment) -> tuple[int, int, int]:
+    kind, phase = TELLING.index(fragment.fragment_type), _TELLING_PHASES.index(fragment.phase)
+    return kind, phase, fragment.order
 
 
 def _texts(fragment: Fragment) -> tuple[str, ...]:

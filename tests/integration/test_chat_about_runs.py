@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from contextgraph.llm import RUNS, Chat, Prices, RemoteEditor, chat_model
-from contextgraph.model import RunWords, Story, story_of
+from contextgraph.model import FragmentType, Outcome, Phase, RunWords, Story, story_of
 from contextgraph.model.retelling import FRAGMENTS_TOLD
 from contextgraph.remote import Budget, Endpoint, Ledger, Patience
 from contextgraph.writing import bundle_of
@@ -96,6 +96,28 @@ def test_words_that_cannot_be_used_are_given_up(server: Server, content: str, re
     assert made.words is None
     assert reason in made.reason
     assert len(server.chats) == 2
+
+
+def test_the_work_is_told_rather_than_looking_around() -> None:
+    (part, *_) = BUNDLE.fragments
+    looking = replace(part, fragment_type=FragmentType.EXPLORATION, phase=Phase.UNDERSTANDING)
+    parts = [replace(looking, id=f"frg_{order}", order=order) for order in range(20)]
+    parts[15] = replace(parts[15], phase=Phase.FIXING)
+    parts[17] = replace(parts[17], fragment_type=FragmentType.ERROR_RECOVERY)
+    told = [one.order for one in story_of(BUNDLE.trajectory, parts).fragments]
+    assert told == [0, 1, 2, 3, 4, 5, 15, 17]
+
+
+def test_a_story_tells_the_same_until_its_text_changes() -> None:
+    solved = replace(BUNDLE.trajectory, outcome=Outcome.SOLVED, exit_status="submitted")
+    assert story_of(solved, BUNDLE.fragments).fingerprint == STORY.fingerprint
+    first, *rest = BUNDLE.fragments
+    for other in (
+        Story(replace(BUNDLE.trajectory, summary="other"), STORY.fragments),
+        Story(BUNDLE.trajectory, (replace(first, description="other"), *rest)),
+        Story(BUNDLE.trajectory, (*rest,)),
+    ):
+        assert other.fingerprint != STORY.fingerprint
 
 
 def test_what_is_sent_of_a_run_is_bounded_and_says_nothing_of_its_outcome(server: Server) -> None:
