@@ -32,9 +32,9 @@ CALL () {
 RETURN runs + fragments AS count
 
 // name: vector_indexes
-// For how many dimensions, and for which likeness, each of them was made.
-SHOW VECTOR INDEXES YIELD name, options
-RETURN name, options.indexConfig['vector.dimensions'] AS dimensions,
+// For how many dimensions, and for which likeness, each of them was made; what it is made of.
+SHOW VECTOR INDEXES YIELD name, properties, options
+RETURN name, properties, options.indexConfig['vector.dimensions'] AS dimensions,
     toUpper(options.indexConfig['vector.similarity_function']) AS similarity
 
 // name: vector_properties

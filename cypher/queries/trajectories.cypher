@@ -6,7 +6,7 @@
 MERGE (m:Memory {tenant: $tenant})
 ON CREATE SET m.name = 'memory ' + $tenant, m.revision = 0, m.removals = 0,
     m.trajectories = 0, m.recoveries = 0, m.consolidated = 0
-SET m.changed_at = datetime(), m.changes = coalesce(m.changes, 0) + 1
+SET m.changed_at = datetime()
 RETURN m.revision AS revision
 
 // name: note_change

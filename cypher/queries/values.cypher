@@ -4,7 +4,7 @@
 // How far a memory is, how much it holds, and the space that answers.
 MATCH (m:Memory {tenant: $tenant})
 OPTIONAL MATCH (s:Space {tenant: $tenant, name: m.active_space})
-RETURN m.revision AS revision, m.removals AS removals, coalesce(m.changes, 0) AS changes,
+RETURN m.revision AS revision, m.removals AS removals, coalesce(m.embeddings, 0) AS embeddings,
     m.trajectories AS trajectories, m.recoveries AS recoveries,
     s {.name, .runs, .alike, .property} AS space
 

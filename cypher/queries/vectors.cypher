@@ -94,6 +94,11 @@ RETURN id, COLLECT {
     MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment) RETURN f.id ORDER BY f.order, f.id
 } AS fragments
 
+// name: note_embedding
+// Say that vectors are added to runs that were there.
+MATCH (m:Memory {tenant: $tenant})
+SET m.embeddings = coalesce(m.embeddings, 0) + 1
+
 // name: note_embedded_runs
 UNWIND $ids AS id
 MATCH (t:Trajectory {tenant: $tenant, id: id})
@@ -150,93 +155,68 @@ RETURN m[$property] AS vector,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY cosine DESC, m.id
 
-// name: trajectory_vectors_in_repo
-// The vectors of the runs of a repository that are not known yet, with what scopes ask of each; none
-// where there are more than $most.
-CALL () {
-    MATCH (t:Trajectory)
-    WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
-    WITH t LIMIT $most + 1
-    RETURN count(t) AS count
-}
-CALL (count) {
-    WITH count WHERE count <= $most
-    MATCH (t:Trajectory)
-    WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
-        AND NOT t.id IN $known
-    WITH t, t[$property] AS numbers
-    WHERE numbers IS NOT NULL
-    RETURN collect(t.id) AS ids, collect(t.instance_id) AS instances,
-        collect(t.seen_at.epochSeconds * 1000000 + t.seen_at.microsecond) AS seen_at,
-        collect(numbers) AS vectors
-}
-RETURN count, ids, instances, seen_at, vectors
+// name: held_trajectories_in_repo
+// The runs of a repository whose vectors may be held, unless there are more than $limit.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
+WITH t LIMIT $limit
+RETURN collect(t.id) AS found
 
-// name: trajectory_vectors_everywhere
-// The vectors of the runs that are not known yet, with what scopes ask of each; none
-// where there are more than $most.
-CALL () {
-    MATCH (t:Trajectory)
-    WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
-    WITH t LIMIT $most + 1
-    RETURN count(t) AS count
-}
-CALL (count) {
-    WITH count WHERE count <= $most
-    MATCH (t:Trajectory)
-    WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
-        AND NOT t.id IN $known
-    WITH t, t[$property] AS numbers
-    WHERE numbers IS NOT NULL
-    RETURN collect(t.id) AS ids, collect(t.instance_id) AS instances,
-        collect(t.seen_at.epochSeconds * 1000000 + t.seen_at.microsecond) AS seen_at,
-        collect(numbers) AS vectors
-}
-RETURN count, ids, instances, seen_at, vectors
+// name: held_trajectories_everywhere
+// The runs whose vectors may be held, unless there are more than $limit.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
+WITH t LIMIT $limit
+RETURN collect(t.id) AS found
 
-// name: fragment_vectors_in_repo
-// The vectors of the fragments of a repository that are not known yet, with what scopes ask of each; none
-// where there are more than $most.
-CALL () {
-    MATCH (f:Fragment)
-    WHERE f.tenant = $tenant AND f.repo = $repo AND f.seen_at IS NOT NULL
-    WITH f LIMIT $most + 1
-    RETURN count(f) AS count
-}
-CALL (count) {
-    WITH count WHERE count <= $most
-    MATCH (f:Fragment)
-    WHERE f.tenant = $tenant AND f.repo = $repo AND f.seen_at IS NOT NULL
-        AND NOT f.id IN $known
-    WITH f, f[$property] AS numbers
-    WHERE numbers IS NOT NULL
-    RETURN collect(f.id) AS ids, collect(f.instance_id) AS instances,
-        collect(f.seen_at.epochSeconds * 1000000 + f.seen_at.microsecond) AS seen_at,
-        collect(numbers) AS vectors
-}
-RETURN count, ids, instances, seen_at, vectors
+// name: held_trajectories_since
+// The runs that were learned or changed after a revision.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.revision > $revision AND ($repo IS NULL OR t.repo = $repo)
+WITH t LIMIT $limit
+RETURN collect(t.id) AS found
 
-// name: fragment_vectors_everywhere
-// The vectors of the fragments that are not known yet, with what scopes ask of each; none
-// where there are more than $most.
-CALL () {
-    MATCH (f:Fragment)
-    WHERE f.tenant = $tenant AND f.seen_at IS NOT NULL
-    WITH f LIMIT $most + 1
-    RETURN count(f) AS count
-}
-CALL (count) {
-    WITH count WHERE count <= $most
-    MATCH (f:Fragment)
-    WHERE f.tenant = $tenant AND f.seen_at IS NOT NULL
-        AND NOT f.id IN $known
-    WITH f, f[$property] AS numbers
-    WHERE numbers IS NOT NULL
-    RETURN collect(f.id) AS ids, collect(f.instance_id) AS instances,
-        collect(f.seen_at.epochSeconds * 1000000 + f.seen_at.microsecond) AS seen_at,
-        collect(numbers) AS vectors
-}
-RETURN count, ids, instances, seen_at, vectors
+// name: held_trajectory_vectors
+// The vectors of runs that have one, with what scopes ask of each.
+UNWIND $ids AS id
+MATCH (t:Trajectory {tenant: $tenant, id: id})
+WITH t, t[$property] AS numbers
+WHERE numbers IS NOT NULL
+RETURN collect(t.id) AS ids, collect(t.instance_id) AS instances,
+    collect(t.seen_at.epochSeconds * 1000000 + t.seen_at.microsecond) AS seen_at,
+    collect(numbers) AS vectors
+
+// name: held_fragments_in_repo
+// The fragments of a repository whose vectors may be held, unless there are more than $limit.
+MATCH (f:Fragment)
+WHERE f.tenant = $tenant AND f.repo = $repo AND f.seen_at IS NOT NULL
+WITH f LIMIT $limit
+RETURN collect(f.id) AS found
+
+// name: held_fragments_everywhere
+// The fragments whose vectors may be held, unless there are more than $limit.
+MATCH (f:Fragment)
+WHERE f.tenant = $tenant AND f.seen_at IS NOT NULL
+WITH f LIMIT $limit
+RETURN collect(f.id) AS found
+
+// name: held_fragments_since
+// The fragments of runs that were learned or changed after a revision.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.revision > $revision AND ($repo IS NULL OR t.repo = $repo)
+MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
+WITH f LIMIT $limit
+RETURN collect(f.id) AS found
+
+// name: held_fragment_vectors
+// The vectors of fragments that have one, with what scopes ask of each.
+UNWIND $ids AS id
+MATCH (f:Fragment {tenant: $tenant, id: id})
+WITH f, f[$property] AS numbers
+WHERE numbers IS NOT NULL
+RETURN collect(f.id) AS ids, collect(f.instance_id) AS instances,
+    collect(f.seen_at.epochSeconds * 1000000 + f.seen_at.microsecond) AS seen_at,
+    collect(numbers) AS vectors
 
 // name: nearest_trajectories_in_repo
 // The nearest runs of a repository, by looking at each.
@@ -304,6 +284,70 @@ CALL db.index.vector.queryNodes($index, $nearest, $vector) YIELD node AS f
 WHERE f.tenant = $tenant AND ($repo IS NULL OR f.repo = $repo)
     AND ($as_of IS NULL OR f.seen_at <= $as_of)
     AND NOT f.instance_id IN $excluded
+WITH f.id AS id, f[$property] AS numbers
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
+WHERE likeness IS NOT NULL
+RETURN id, numbers
+ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+
+// name: search_trajectories_in_repo
+// The nearest runs of a repository, by an index that knows scopes: on calendar releases.
+CYPHER 25
+MATCH (t:Trajectory)
+SEARCH t IN (
+    VECTOR INDEX trajectory_embedding FOR $vector
+    WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at <= $until
+    LIMIT $nearest
+)
+WITH t WHERE NOT t.instance_id IN $excluded
+WITH t.id AS id, t[$property] AS numbers
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
+WHERE likeness IS NOT NULL
+RETURN id, numbers
+ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+
+// name: search_trajectories_everywhere
+// The nearest runs, by an index that knows scopes: on calendar releases.
+CYPHER 25
+MATCH (t:Trajectory)
+SEARCH t IN (
+    VECTOR INDEX trajectory_embedding FOR $vector
+    WHERE t.tenant = $tenant AND t.seen_at <= $until
+    LIMIT $nearest
+)
+WITH t WHERE NOT t.instance_id IN $excluded
+WITH t.id AS id, t[$property] AS numbers
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
+WHERE likeness IS NOT NULL
+RETURN id, numbers
+ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+
+// name: search_fragments_in_repo
+// The nearest fragments of a repository, by an index that knows scopes: on calendar releases.
+CYPHER 25
+MATCH (f:Fragment)
+SEARCH f IN (
+    VECTOR INDEX fragment_embedding FOR $vector
+    WHERE f.tenant = $tenant AND f.repo = $repo AND f.seen_at <= $until
+    LIMIT $nearest
+)
+WITH f WHERE NOT f.instance_id IN $excluded
+WITH f.id AS id, f[$property] AS numbers
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
+WHERE likeness IS NOT NULL
+RETURN id, numbers
+ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+
+// name: search_fragments_everywhere
+// The nearest fragments, by an index that knows scopes: on calendar releases.
+CYPHER 25
+MATCH (f:Fragment)
+SEARCH f IN (
+    VECTOR INDEX fragment_embedding FOR $vector
+    WHERE f.tenant = $tenant AND f.seen_at <= $until
+    LIMIT $nearest
+)
+WITH f WHERE NOT f.instance_id IN $excluded
 WITH f.id AS id, f[$property] AS numbers
 WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
 WHERE likeness IS NOT NULL

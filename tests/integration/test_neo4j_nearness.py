@@ -6,14 +6,23 @@ from random import Random
 from uuid import uuid4
 
 import pytest
+from neo4j import GraphDatabase
 
 from contextgraph.model import Bundle, RunVectors, Scope, Space
 from contextgraph.store.neo4j_store import Neo4jStore, held_vectors
+from contextgraph.store.neo4j_store.server import server_version
+from contextgraph.store.neo4j_store.transaction import Transaction
+from contextgraph.store.neo4j_store.vector_index import (
+    VectorIndexes,
+    make_vector_indexes,
+    vector_index,
+)
 from contextgraph.vectors import Vector
 from tests.made_bundles import REPO, made_bundle
 from tests.server import Neo4jServer
 
 SPACE = Space("made/by-hand@8", 1)
+PROPERTY = "embedding_8_1"
 SCOPES = (Scope(repo=REPO), Scope())
 
 
@@ -105,10 +114,53 @@ def test_vectors_of_a_space_that_was_left_are_not_compared(
     assert store.nearest_trajectories(asked, Scope(), 1)[0].vector == asked
 
 
+@pytest.fixture
+def older_indexes(store: Neo4jStore, neo4j_server: Neo4jServer) -> Iterator[None]:
+    """Indexes as an older server makes them: they stay so when the server is upgraded."""
+    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
+        for label in ("Trajectory", "Fragment"):
+            name = vector_index(label, PROPERTY)
+            driver.execute_query(f"DROP INDEX {name}")
+            driver.execute_query(
+                f"CREATE VECTOR INDEX {name} FOR (n:{label}) ON (n.{PROPERTY}) OPTIONS "
+                "{indexConfig: {`vector.dimensions`: 8, `vector.similarity_function`: 'cosine'}}"
+            )
+        driver.execute_query("CALL db.awaitIndexes(60)")
+        yield
+        for label in ("Trajectory", "Fragment"):
+            driver.execute_query(f"DROP INDEX {vector_index(label, PROPERTY)}")
+        make_vector_indexes(driver, "neo4j", PROPERTY)
+
+
+def know_scopes(server: Neo4jServer) -> bool:
+    with GraphDatabase.driver(server.uri, auth=server.auth) as driver, driver.session() as session:
+        index = vector_index("Fragment", PROPERTY)
+        return session.execute_read(
+            lambda tx: VectorIndexes().know_scopes(Transaction(tx, "any"), index)
+        )
+
+
+def test_indexes_of_calendar_releases_know_scopes(
+    store: Neo4jStore, neo4j_server: Neo4jServer
+) -> None:
+    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
+        assert know_scopes(neo4j_server) == (server_version(driver, "neo4j") > (2026, 3))
+
+
+@pytest.mark.parametrize("upgraded", [False, True])
 @pytest.mark.parametrize("scope", SCOPES)
 def test_many_are_asked_of_an_index_and_are_the_same(
-    store: Neo4jStore, other: Neo4jStore, scope: Scope, monkeypatch: pytest.MonkeyPatch
+    store: Neo4jStore,
+    other: Neo4jStore,
+    neo4j_server: Neo4jServer,
+    scope: Scope,
+    upgraded: bool,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if upgraded:
+        request.getfixturevalue("older_indexes")
+        assert not know_scopes(neo4j_server)
     other.add_bundles([embedded(number) for number in range(40)])
     hidden = replace(scope, exclude_instances=frozenset({"ada__engine-7"}))
     looked_at = [
@@ -117,7 +169,7 @@ def test_many_are_asked_of_an_index_and_are_the_same(
         for asked in map(vector, (7, 1007, 77))
         for within in (scope, hidden)
     ]
-    monkeypatch.setattr(held_vectors, "MOST_IN_SCOPE", 10)
+    monkeypatch.setattr(held_vectors, "MOST_NUMBERS", 10 * 8)
     by_index = [
         ask(asked, within, 5)
         for ask in (other.nearest_trajectories, other.nearest_fragments)

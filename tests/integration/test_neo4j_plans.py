@@ -34,6 +34,8 @@ FEW = {
 # These count all of a memory: where to begin depends on how much there is of what.
 ALL = {"common_errors_in_phase_everywhere", "counts"}
 PLACES = ("in_repo", "everywhere")
+# These name the index at which they begin, in words that 5.26 does not know.
+SEARCHES = re.compile(r"^SEARCH \w+ IN", re.MULTILINE)
 LISTS = {
     "errors",
     "excluded",
@@ -92,13 +94,17 @@ def plans(neo4j_server: Neo4jServer) -> dict[str, set[str]]:
                 )
             )
             for name, text in queries().items()
-            if "$tenant" in text
+            if "$tenant" in text and not SEARCHES.search(text)
         }
 
 
 @pytest.mark.parametrize(
     "name",
-    [name for name, text in queries().items() if "$tenant" in text and name not in FEW | ALL],
+    [
+        name
+        for name, text in queries().items()
+        if "$tenant" in text and not SEARCHES.search(text) and name not in FEW | ALL
+    ],
 )
 def test_a_query_begins_at_an_index(name: str, plans: dict[str, set[str]]) -> None:
     assert plans[name] & SCANS == set()

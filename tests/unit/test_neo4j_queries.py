@@ -34,6 +34,19 @@ def test_every_query_is_used(name: str) -> None:
     assert of_both_forms in names_in_the_code()
 
 
+def test_every_query_that_is_asked_for_is_there() -> None:
+    text = "\n".join(path.read_text() for path in STORE.rglob("*.py"))
+    asked = set(
+        re.findall(
+            r"""(?:transaction\.(?:rows|row|found|once|write)\(|\bquery\(|Transaction\.rows?,)\s*"(\w+)\"""",
+            text,
+        )
+    )
+    known = {re.sub(r"_(in_repo|everywhere)$", "", name) for name in queries()} | queries().keys()
+    assert len(asked) > 50
+    assert asked <= known
+
+
 def test_a_query_for_a_repository_has_a_form_for_all_of_them() -> None:
     in_one = {name.removesuffix("_in_repo") for name in queries() if name.endswith("_in_repo")}
     in_all = {

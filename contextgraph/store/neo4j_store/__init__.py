@@ -58,6 +58,7 @@ from contextgraph.store.neo4j_store.full_text import WordCounts
 from contextgraph.store.neo4j_store.held_vectors import HeldVectors
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.store.neo4j_store.values import LatestValues
+from contextgraph.store.neo4j_store.vector_index import VectorIndexes
 from contextgraph.store.raw import packed
 from contextgraph.vectors import Vector
 
@@ -83,7 +84,7 @@ class Neo4jStore:
         self._connection = Connection(address, auth, tenant, read_only=read_only)
         self._trajectory_words = WordCounts("trajectory")
         self._recovered_words = WordCounts("recovered")
-        self._known = nearness.Known(LatestValues(), HeldVectors())
+        self._known = nearness.Known(LatestValues(), HeldVectors(), VectorIndexes())
 
     def add_bundles(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:
         packs = [Packed(bundle, packed(bundle.raw)) for bundle in given]

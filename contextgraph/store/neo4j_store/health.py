@@ -58,7 +58,7 @@ def _writable(connection: Connection) -> HealthCheck:
 
 
 def _sizes(connection: Connection) -> HealthCheck:
-    row = connection.read(Transaction.row, "memory_size")
+    row = connection.read(Transaction.row, "memory_state")
     runs, recoveries = (row["trajectories"], row["recoveries"]) if row else (0, 0)
     return HealthCheck(
         "sizes", True, f"{number_of(runs, 'trajectory')}, {number_of(recoveries, 'recovery')}"

@@ -1,16 +1,18 @@
 """Vectors that were read from the server, held by this process for the next question.
 
 Reading the vectors of a repository costs the server ten times what comparing them costs here, and
-between two questions few are new.
+between two questions few are new. An index would not find all: where many vectors are the same, as
+those of the same command often are, it misses whole groups of them.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from contextgraph.model import Scope
+from contextgraph.store.neo4j_store.memory_state import MemoryState
 from contextgraph.store.neo4j_store.retrieval import where
 from contextgraph.store.neo4j_store.rows import Row
 from contextgraph.store.neo4j_store.spaces import Active
@@ -23,12 +25,21 @@ if TYPE_CHECKING:
 
     from contextgraph.vectors import Floats
 
-# Of so many nodes in scope all are looked at. Reading them for the first time takes 0.1 s.
-MOST_IN_SCOPE = 4_000
-# 50,000 vectors of 384 dimensions.
-_MOST_BYTES = 80_000_000
+# A scope of more than so many numbers is asked of an index: 20,000 vectors of 384 dimensions, which
+# take half a second to read for the first time.
+MOST_NUMBERS = 7_680_000
+_MOST_BYTES = 100_000_000
+_READ_AT_ONCE = 1_000
 _DECIMALS = 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class HeldKind(NamedTuple):
+    """The names of the queries by which vectors of one kind are read."""
+
+    all: str
+    since: str
+    vectors: str
 
 
 class Neighbour(NamedTuple):
@@ -38,29 +49,20 @@ class Neighbour(NamedTuple):
     vector: Vector
 
 
-class _Key(NamedTuple):
-    """What is held together: the vectors for one query, of one space and repository."""
-
-    query: str
-    space: str
-    repo: str | None
-
-
 @dataclass(frozen=True, slots=True)
 class Held:
     """The *vectors* of nodes, shape (n, dimensions), with what a scope asks: float32, rows alike.
 
-    *seen_at* is in microseconds since 1970. They are those of the memory after so many *changes*
-    and *removals*; not *complete* where a scope has more than MOST_IN_SCOPE, and then empty.
+    *seen_at* is in microseconds since 1970. *state* is that of the memory when they were read, None
+    before. Where *too_many*, none are held.
     """
 
-    changes: int
-    removals: int
-    complete: bool
+    state: MemoryState | None
     ids: tuple[str, ...]
     instances: tuple[str, ...]
     seen_at: "NDArray[np.int64]"
     vectors: "Floats"
+    too_many: bool = False
 
     def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[Neighbour]:
         """Those in *scope* nearest to *vector*, best first, ties by id."""
@@ -90,6 +92,14 @@ class Held:
         return inside
 
 
+class _Key(NamedTuple):
+    """What is held together."""
+
+    kind: HeldKind
+    space: str
+    repo: str | None
+
+
 class HeldVectors:
     """What was read last of each scope, up to _MOST_BYTES; what was asked for longest ago goes."""
 
@@ -98,18 +108,13 @@ class HeldVectors:
         self._held: dict[_Key, Held] = {}
 
     def of(
-        self, transaction: Transaction, query: str, active: Active, repo: str | None
+        self, transaction: Transaction, kind: HeldKind, active: Active, repo: str | None
     ) -> Held | None:
-        """The vectors that *query* names, of *repo* or (None) all; None where they are too many."""
-        key = _Key(query, active.space.name, repo)
-        held = self._held.get(key)
-        # What was removed may have been learned again, with another vector.
-        if held is None or held.removals != active.removals:
-            held = _none(active)
-        if held.complete and held.changes < active.changes:
-            held = _caught_up(transaction, key, active, held)
+        """The vectors of *kind*, of *repo* or (None) of all; None where they are too many."""
+        key = _Key(kind, active.space.name, repo)
+        held = _caught_up(transaction, key, active, self._held.get(key))
         self._keep(key, held)
-        return held if held.complete else None
+        return None if held.too_many else held
 
     def _keep(self, key: _Key, held: Held) -> None:
         with self._lock:
@@ -120,39 +125,63 @@ class HeldVectors:
                 size -= self._held.pop(next(iter(self._held))).vectors.nbytes
 
 
+def _caught_up(transaction: Transaction, key: _Key, active: Active, held: Held | None) -> Held:
+    """What the memory has by now: *held*, and what is new since."""
+    # What was removed may have been learned again, with another vector.
+    if held is None or held.state is None or held.state.removals != active.state.removals:
+        held = _none(active)
+    if held.too_many or held.state == active.state:
+        return held
+    most = MOST_NUMBERS // held.vectors.shape[1]
+    known = set(held.ids)
+    new = [id_ for id_ in _asked(transaction, key, active, held, most + 1) if id_ not in known]
+    if len(held.ids) + len(new) > most:
+        return replace(_none(active), state=active.state, too_many=True)
+    read = _read(transaction, key.kind, active, new)
+    return _extended(replace(held, state=active.state), list(read))
+
+
+def _asked(
+    transaction: Transaction, key: _Key, active: Active, held: Held, limit: int
+) -> Sequence[str]:
+    """The ids of nodes that may have a vector that is not *held*."""
+    before, now = held.state, active.state
+    if before is None or before.embeddings != now.embeddings:
+        name = where(key.kind.all, Scope(repo=key.repo))
+        return transaction.found(name, repo=key.repo, limit=limit)
+    if before.revision == now.revision:
+        return ()
+    return transaction.found(key.kind.since, repo=key.repo, revision=before.revision, limit=limit)
+
+
+def _read(
+    transaction: Transaction, kind: HeldKind, active: Active, ids: Sequence[str]
+) -> Iterator[Row]:
+    for start in range(0, len(ids), _READ_AT_ONCE):
+        some = ids[start : start + _READ_AT_ONCE]
+        yield from transaction.rows(kind.vectors, ids=some, property=active.property)
+
+
 def _none(active: Active) -> Held:
     import numpy as np
 
     vectors = np.empty((0, dimensions_of(active.space.name)), dtype=np.float32)
-    return Held(-1, active.removals, True, (), (), np.empty(0, dtype=np.int64), vectors)
+    return Held(None, (), (), np.empty(0, dtype=np.int64), vectors)
 
 
-def _caught_up(transaction: Transaction, key: _Key, active: Active, held: Held) -> Held:
-    """*held* and what is new since; nothing where it is too many."""
-    row = transaction.row(
-        where(key.query, Scope(repo=key.repo)),
-        repo=key.repo,
-        property=active.property,
-        known=held.ids,
-        most=MOST_IN_SCOPE,
-    )
-    assert row is not None  # it aggregates
-    if row["count"] > MOST_IN_SCOPE:
-        return replace(_none(active), changes=active.changes, complete=False)
-    return _extended(replace(held, changes=active.changes), row)
-
-
-def _extended(held: Held, row: Row) -> Held:
+def _extended(held: Held, read: Sequence[Row]) -> Held:
+    """*held* and the rows of columns that were *read*."""
     import numpy as np
 
-    added: Sequence[str] = row["ids"]
-    if not added:
+    found = [row for row in read if row["ids"]]
+    if not found:
         return held
-    numbers = np.array(row["vectors"], dtype=np.float32)
+    seen_at = [np.array(row["seen_at"], dtype=np.int64) for row in found]
+    numbers = [np.array(row["vectors"], dtype=np.float32) for row in found]
     return replace(
         held,
-        ids=(*held.ids, *added),
-        instances=(*held.instances, *row["instances"]),
-        seen_at=np.concatenate((held.seen_at, np.array(row["seen_at"], dtype=np.int64))),
-        vectors=np.concatenate((held.vectors, numbers)),
+        ids=(*held.ids, *(id_ for row in found for id_ in row["ids"])),
+        instances=(*held.instances, *(name for row in found for name in row["instances"])),
+        seen_at=np.concatenate((held.seen_at, *seen_at)),
+        vectors=np.concatenate((held.vectors, *numbers)),
     )

@@ -1,7 +1,9 @@
 """What is near to a vector: by looking at all of a small scope, by an index over a large one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 
 from contextgraph.model import (
     FragmentCandidate,
@@ -12,20 +14,20 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store.neo4j_store import rows, spaces
-from contextgraph.store.neo4j_store.held_vectors import HeldVectors, Neighbour
+from contextgraph.store.neo4j_store.held_vectors import HeldKind, HeldVectors
 from contextgraph.store.neo4j_store.methodologies import methodology_of
 from contextgraph.store.neo4j_store.retrieval import where
 from contextgraph.store.neo4j_store.rows import Row
-from contextgraph.store.neo4j_store.spaces import Kept
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.store.neo4j_store.values import FragmentKey, LatestValues, RecoveryKey
-from contextgraph.store.neo4j_store.vector_index import vector_index
+from contextgraph.store.neo4j_store.vector_index import VectorIndexes, vector_index
 from contextgraph.vectors import Vector
 
 # An index knows no scope: it is asked for more, and where too few of them are in scope for more.
 _AT_LEAST = 200
 _OVERFETCH = 10
 _MOST = 4_000
+_ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Known:
 
     values: LatestValues
     vectors: HeldVectors
+    indexes: VectorIndexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +44,25 @@ class _Kind:
     """The names of the queries for one kind of node."""
 
     label: str
-    vectors: str
-    nearest: str
+    held: HeldKind
+    search: str
     by_index: str
+    nearest: str
 
 
 _RUNS = _Kind(
-    "Trajectory", "trajectory_vectors", "nearest_trajectories", "nearest_trajectories_by_index"
+    "Trajectory",
+    HeldKind("held_trajectories", "held_trajectories_since", "held_trajectory_vectors"),
+    "search_trajectories",
+    "nearest_trajectories_by_index",
+    "nearest_trajectories",
 )
 _FRAGMENTS = _Kind(
-    "Fragment", "fragment_vectors", "nearest_fragments", "nearest_fragments_by_index"
+    "Fragment",
+    HeldKind("held_fragments", "held_fragments_since", "held_fragment_vectors"),
+    "search_fragments",
+    "nearest_fragments_by_index",
+    "nearest_fragments",
 )
 
 
@@ -58,7 +70,7 @@ def nearest_trajectories(
     transaction: Transaction, known: Known, vector: Vector, scope: Scope, limit: int
 ) -> list[Near[Trajectory]]:
     """Runs in the order of the port."""
-    near = _nearest(transaction, known.vectors, _RUNS, vector, scope, limit)
+    near = _nearest(transaction, known, _RUNS, vector, scope, limit)
     runs = known.values.trajectories(transaction, list(near))
     return [Near(one, near[one.id]) for one in runs]
 
@@ -67,7 +79,7 @@ def nearest_fragments(
     transaction: Transaction, known: Known, vector: Vector, scope: Scope, limit: int
 ) -> list[Near[FragmentCandidate]]:
     """Fragments in the order of the port."""
-    near = _nearest(transaction, known.vectors, _FRAGMENTS, vector, scope, limit)
+    near = _nearest(transaction, known, _FRAGMENTS, vector, scope, limit)
     keys = transaction.found("runs_of", ids=list(near)) if near else ()
     found = known.values.fragments(transaction, [FragmentKey(*key) for key in keys])
     return [Near(one, near[one.fragment.id]) for one in found]
@@ -77,7 +89,7 @@ def nearest_recoveries(
     transaction: Transaction, known: Known, vector: Vector, scope: Scope, limit: int
 ) -> list[Near[RecoveryCandidate]]:
     """The recoveries of the nearest fragments, in the order of the port."""
-    near = _nearest(transaction, known.vectors, _FRAGMENTS, vector, scope, limit)
+    near = _nearest(transaction, known, _FRAGMENTS, vector, scope, limit)
     keys = transaction.found("recoveries_of", ids=list(near)) if near else ()
     found = known.values.recoveries(transaction, [RecoveryKey(*key) for key in keys])
     return [Near(one, near[key.fragment_id]) for key, one in found.items()]
@@ -102,41 +114,47 @@ def nearest_methodologies(
 
 
 def _nearest(
-    transaction: Transaction,
-    held: HeldVectors,
-    kind: _Kind,
-    vector: Vector,
-    scope: Scope,
-    limit: int,
+    transaction: Transaction, known: Known, kind: _Kind, vector: Vector, scope: Scope, limit: int
 ) -> dict[str, Vector]:
     """The ids of the nearest nodes, best first, and their vectors."""
-    kept = spaces.active_for(transaction, vector)
+    active = spaces.active_for(transaction, vector)
     if limit < 1:
         return {}
-    found = held.of(transaction, kind.vectors, kept, scope.repo)
-    if found is None:
-        return dict(_by_index(transaction, kind, kept, vector, scope, limit))
-    return dict(found.nearest(vector, scope, limit))
-
-
-def _by_index(
-    transaction: Transaction, kind: _Kind, kept: Kept, vector: Vector, scope: Scope, limit: int
-) -> list[Neighbour]:
+    held = known.vectors.of(transaction, kind.held, active, scope.repo)
+    if held is not None:
+        return dict(held.nearest(vector, scope, limit))
+    search = _search(transaction, known.indexes, kind, active.property, scope)
     asked = {
-        "property": kept.property,
+        "property": active.property,
         "vector": vector.numbers().tolist(),
         "limit": limit,
         **rows.scope_parameters(scope),
     }
-    index = vector_index(kind.label, kept.property)
+    found = _searched(search, asked, limit)
+    if found is None:
+        found = transaction.rows(where(kind.nearest, scope), **asked)
+    return {row["id"]: Vector(vector.space, rows.numbers(row["numbers"])) for row in found}
+
+
+def _search(
+    transaction: Transaction, indexes: VectorIndexes, kind: _Kind, property_: str, scope: Scope
+) -> Callable[..., list[Row]]:
+    """How the server is searched: within *scope*, else among all that its index holds."""
+    index = vector_index(kind.label, property_)
+    if indexes.know_scopes(transaction, index):
+        until = rows.moment(scope.as_of) if scope.as_of else _ALWAYS
+        return partial(transaction.searched, where(kind.search, scope), index, until=until)
+    return partial(transaction.rows, kind.by_index, index=index)
+
+
+def _searched(
+    search: Callable[..., list[Row]], asked: Mapping[str, object], limit: int
+) -> list[Row] | None:
+    """The nearest *limit*, asked for more while too few are in scope; None where that is no use."""
     nearest = max(_AT_LEAST, _OVERFETCH * limit)
     while nearest <= _MOST:
-        found = transaction.rows(kind.by_index, index=index, nearest=nearest, **asked)
+        found = search(nearest=nearest, **asked)
         if len(found) == limit:
-            return _neighbours(found, vector.space)
+            return found
         nearest *= _OVERFETCH
-    return _neighbours(transaction.rows(where(kind.nearest, scope), **asked), vector.space)
-
-
-def _neighbours(found: Sequence[Row], space: str) -> list[Neighbour]:
-    return [Neighbour(row["id"], Vector(space, rows.numbers(row["numbers"]))) for row in found]
+    return None

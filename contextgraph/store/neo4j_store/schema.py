@@ -1,6 +1,5 @@
 """The schema of a memory on a server: made where there is none, checked where there is one."""
 
-import re
 from typing import TYPE_CHECKING
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError
@@ -12,6 +11,7 @@ from contextgraph.store.neo4j_store.migrations import (
     missing_of,
 )
 from contextgraph.store.neo4j_store.queries import query
+from contextgraph.store.neo4j_store.server import server_version
 from contextgraph.store.neo4j_store.vector_index import mending
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def check(driver: "Driver", database: str, address: str, *, read_only: bool) -> 
 
 def check_version(driver: "Driver", database: str) -> None:
     """Raise `SchemaError` for a server that is too old."""
-    row = driver.execute_query(query("server"), database_=database).records[0]
-    if _version(row["version"]) < _OLDEST:
-        raise SchemaError(f"Neo4j {row['version']} is too old; run 5.26 or later")
+    version = server_version(driver, database)
+    if version < _OLDEST:
+        raise SchemaError(f"Neo4j {version[0]}.{version[1]} is too old; run 5.26 or later")
 
 
 def pending(driver: "Driver", database: str) -> tuple[Migration, ...]:
@@ -59,13 +59,6 @@ def pending(driver: "Driver", database: str) -> tuple[Migration, ...]:
     """
     missing = missing_of(migrations(), applied_to(driver, database))
     return missing or mending(driver, database)
-
-
-def _version(text: str) -> tuple[int, int]:
-    found = re.match(r"(\d+)\.(\d+)", text)
-    if found is None:
-        raise SchemaError(f"a server of unknown version {text!r}; run Neo4j 5.26 or later")
-    return int(found[1]), int(found[2])
 
 
 def _holds_anything(driver: "Driver", database: str) -> bool:

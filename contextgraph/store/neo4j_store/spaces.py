@@ -12,6 +12,7 @@ from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import Bundle, Methodology, RunTexts, RunVectors, Space, run_texts
 from contextgraph.store.neo4j_store import memory_state, methodologies, rows
 from contextgraph.store.neo4j_store.changes import begin_change
+from contextgraph.store.neo4j_store.memory_state import MemoryState
 from contextgraph.store.neo4j_store.rows import Parameters, Row
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.vectors import Vector, dimensions_of
@@ -31,10 +32,9 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Active(Kept):
-    """The space that answers, of a memory that had so many *changes* and *removals*."""
+    """The space that answers, and the *state* of the memory."""
 
-    changes: int
-    removals: int
+    state: MemoryState
 
 
 def active(transaction: Transaction) -> Active | None:
@@ -43,7 +43,7 @@ def active(transaction: Transaction) -> Active | None:
     if state.space is None:
         return None
     kept = _kept(state.space)
-    return Active(kept.space, kept.property, state.changes, state.removals)
+    return Active(kept.space, kept.property, state)
 
 
 def active_for(transaction: Transaction, vector: Vector) -> Active:
@@ -131,6 +131,7 @@ def texts_to_embed(
 def add_vectors(transaction: Transaction, vectors: Mapping[str, RunVectors]) -> None:
     """Write *vectors* by the id of their run, where the run is there and has none of the space."""
     begin_change(transaction)
+    transaction.rows("note_embedding")
     known = _known(transaction, sorted({found.space for found in vectors.values()}))
     for space, property_ in known.items():
         of_space = {run: found for run, found in vectors.items() if found.space == space}

@@ -1,5 +1,6 @@
 """A transaction that is open, and the named queries run in it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -9,6 +10,9 @@ from contextgraph.store.neo4j_store.rows import Parameters, Row
 
 if TYPE_CHECKING:
     from neo4j import ManagedTransaction, Result, Session
+
+# As named in the files of queries, for the reader and for the lint.
+_INDEX = re.compile(r"VECTOR INDEX \w+ ")
 
 Seen: TypeAlias = dict[str, Row | None]
 
@@ -45,6 +49,14 @@ class Transaction:
         """All that the query of this name returns."""
         result = self._transaction.run(query(name), {"tenant": self.tenant, **parameters})
         return list(result)
+
+    def searched(self, name: str, index: str, /, **parameters: object) -> list[Row]:
+        """All that the query of this name returns when it searches *index*.
+
+        The name of an index cannot be a parameter: it takes the place of that in the text.
+        """
+        text = _INDEX.sub(f"VECTOR INDEX {index} ", query(name))
+        return list(self._transaction.run(text, {"tenant": self.tenant, **parameters}))
 
     def row(self, name: str, /, **parameters: object) -> Row | None:
         """The first row of it, None where there is none."""
