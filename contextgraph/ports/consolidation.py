@@ -105,7 +105,8 @@ class ConsolidationStore(MethodologyStore, Protocol):
     def prune_failed_fragments(self, error_ids: Sequence[str], keep: int) -> int:
         """Delete failed attempts at each of these errors beyond the newest *keep*; how many.
 
-        None that cleared an error goes.
+        None that cleared an error goes. Where it is interrupted some are gone, as with
+        `remove_orphans`; the same call does the rest.
         """
 
     def remove_orphans(self) -> int:

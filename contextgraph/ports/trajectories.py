@@ -47,7 +47,8 @@ class TrajectoryStore(Protocol):
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         """Remove these runs with all that only they support; how many were known.
 
-        The credit of their fragments goes too, and no text of theirs is left behind.
+        The credit of their fragments goes too, and no text of theirs is left behind. Of many runs
+        some may be gone where it is interrupted, each of them whole; the same call does the rest.
         """
 
     def close(self) -> None:

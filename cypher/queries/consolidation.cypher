@@ -108,7 +108,7 @@ RETURN id
 MATCH (:ErrorPattern {tenant: $tenant, id: $error_id})
     <-[:CAUSED_ERROR]-(f:Fragment {fragment_type: 'failed_attempt'})
 WHERE NOT EXISTS { (f)-[:RECOVERED]->() }
-WITH f ORDER BY f.seen_at DESC, f.id SKIP $keep
+WITH f ORDER BY f.seen_at DESC, f.id SKIP $keep LIMIT $limit
 RETURN f.id AS id, f.trajectory_id AS trajectory_id, f.repo AS repo,
     COLLECT { MATCH (f)-[:TOUCHED]->(file:File) RETURN file.name } AS files
 

@@ -198,7 +198,7 @@ CALL (row, f) {
 // Methodologies that no fragment supports, tombstones excepted.
 MATCH (m:Methodology {tenant: $tenant})
 WHERE m.id IS NOT NULL AND m.status <> 'retired' AND NOT EXISTS { (m)-[:DERIVED_FROM]->() }
-RETURN m.id AS id
+RETURN m.id AS id ORDER BY m.tenant, m.id LIMIT $limit
 
 // name: with_superseded
 // Methodologies with all that they had superseded.

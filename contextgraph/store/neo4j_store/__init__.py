@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from contextgraph.model import (
@@ -64,6 +65,11 @@ from contextgraph.vectors import Vector
 
 Answer = TypeVar("Answer")
 
+# So much is removed in one transaction: the memory of a server for one is limited, and others who
+# write wait for it.
+RUNS_AT_ONCE = 100
+NODES_AT_ONCE = 1_000
+
 
 class Neo4jStore:
     """A `GraphStore` on the server at *address*; methods as in the ports.
@@ -119,7 +125,9 @@ class Neo4jStore:
         return self._connection.read(found)
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
-        return self._connection.write(trajectories.forget, tuple(trajectory_ids))
+        ids, write = sorted(set(trajectory_ids)), self._connection.write
+        batches = (ids[start : start + RUNS_AT_ONCE] for start in range(0, len(ids), RUNS_AT_ONCE))
+        return sum(write(trajectories.forget, batch) for batch in batches)
 
     def pending_migrations(self) -> Sequence[str]:
         return [step.name for step in self._connection.pending_migrations()]
@@ -360,10 +368,13 @@ class Neo4jStore:
         return self._connection.write(abstracted.put_methodologies, given)
 
     def prune_failed_fragments(self, error_ids: Sequence[str], keep: int) -> int:
-        return self._connection.write(consolidations.prune_failed_fragments, error_ids, keep)
+        write, prune = self._connection.write, consolidations.prune_failed_fragments
+        often = self._connection.read(consolidations.errors_often_failed, error_ids, keep)
+        return sum(_all_of(partial(write, prune, error, keep, NODES_AT_ONCE)) for error in often)
 
     def remove_orphans(self) -> int:
-        return self._connection.write(abstracted.remove_orphans)
+        write = self._connection.write
+        return _all_of(partial(write, abstracted.remove_orphans, NODES_AT_ONCE))
 
     def shown_methodologies(self) -> Sequence[str]:
         return self._connection.read(abstracted.shown_methodologies)
@@ -404,3 +415,12 @@ class Neo4jStore:
 
     def health(self) -> Sequence[HealthCheck]:
         return tuple(health.checks(self._connection))
+
+
+def _all_of(some: Callable[[], int]) -> int:
+    """How many were removed by *some*, a transaction with a limit, until there are none."""
+    total = removed = some()
+    while removed >= NODES_AT_ONCE:
+        removed = some()
+        total += removed
+    return total

@@ -87,15 +87,15 @@ def repo_histories(transaction: Transaction, repos: Sequence[str], runs: int) ->
     ]
 
 
-def prune_failed_fragments(transaction: Transaction, error_ids: Sequence[str], keep: int) -> int:
-    """Delete failed attempts at each of these errors beyond the newest *keep*; how many."""
+def errors_often_failed(transaction: Transaction, error_ids: Sequence[str], keep: int) -> list[str]:
+    """Those of these errors at which more than *keep* attempts failed."""
+    return [row["id"] for row in transaction.rows("errors_often_failed", ids=error_ids, keep=keep)]
+
+
+def prune_failed_fragments(transaction: Transaction, error_id: str, keep: int, limit: int) -> int:
+    """Delete *limit* of the failed attempts at an error beyond the newest *keep*; how many."""
     begin_change(transaction)
-    often = {row["id"] for row in transaction.rows("errors_often_failed", ids=error_ids, keep=keep)}
-    return sum(_prune(transaction, error, keep) for error in error_ids if error in often)
-
-
-def _prune(transaction: Transaction, error_id: str, keep: int) -> int:
-    found = transaction.rows("failed_fragments", error_id=error_id, keep=keep)
+    found = transaction.rows("failed_fragments", error_id=error_id, keep=keep, limit=limit)
     if found:
         runs = sorted({row["trajectory_id"] for row in found})
         transaction.rows("drop_vectors_of_runs", ids=runs)

@@ -113,10 +113,10 @@ def put_methodologies(transaction: Transaction, given: Changes) -> int:
     return changed
 
 
-def remove_orphans(transaction: Transaction) -> int:
-    """Delete those that no fragment supports, tombstones excepted; how many."""
+def remove_orphans(transaction: Transaction, limit: int) -> int:
+    """Delete *limit* of those that no fragment supports, tombstones excepted; how many."""
     revision = begin_change(transaction) + 1
-    found = [row["id"] for row in transaction.rows("orphans")]
+    found = [row["id"] for row in transaction.rows("orphans", limit=limit)]
     if found:
         derived.remove_methodologies(transaction, found, revision)
         note_change(transaction, revisions=1)

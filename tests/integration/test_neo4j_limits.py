@@ -1,0 +1,124 @@
+"""Of much that is removed, a transaction has a part: what is interrupted is whole, and goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from contextgraph.model import Bundle, FragmentType, Methodology, MethodologyStatus
+from contextgraph.ports import GraphStore
+from contextgraph.store import NetworkxStore, neo4j_store
+from contextgraph.store.neo4j_store import Neo4jStore
+from tests.made_bundles import made_bundle
+from tests.server import Neo4jServer
+
+FORGET = """
+import os, sys
+from contextgraph.store.neo4j_store import Neo4jStore
+uri, tenant, *runs = sys.argv[1:]
+auth = (os.environ["SERVER_USER"], os.environ["SERVER_PASSWORD"])
+Neo4jStore(uri, auth, tenant).forget(runs)
+"""
+
+
+@pytest.fixture
+def store(neo4j_server: Neo4jServer) -> Iterator[Neo4jStore]:
+    store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, uuid4().hex)
+    yield store
+    store.close()
+
+
+def content(store: GraphStore) -> list[object]:
+    runs = store.trajectory_ids()
+    return [
+        store.counts(),
+        store.fragments_of(runs),
+        store.error_frequency(),
+        [replace(store.unconsolidated(0), revision=0)],
+    ]
+
+
+def forgetting(server: Neo4jServer, tenant: str, runs: list[str]) -> subprocess.Popen[bytes]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "SERVER_USER": server.auth[0],
+        "SERVER_PASSWORD": server.auth[1],
+    }
+    command = [sys.executable, "-c", FORGET, server.uri, tenant, *runs]
+    return subprocess.Popen(command, env=environment)
+
+
+def test_forgetting_that_is_killed_leaves_whole_runs_and_can_be_repeated(
+    neo4j_server: Neo4jServer, store: Neo4jStore
+) -> None:
+    reference, count = NetworkxStore(":memory:"), 3 * neo4j_store.RUNS_AT_ONCE
+    for start in range(0, count, 50):
+        some = [made_bundle(start + number) for number in range(50)]
+        store.add_bundles(some)
+        reference.add_bundles(some)
+    gone = [made_bundle(number).trajectory.id for number in range(10, count)]
+    process = forgetting(neo4j_server, store.tenant, gone)
+    while process.poll() is None and len(store.trajectory_ids()) == count:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    left = len(store.trajectory_ids())
+    assert left < count
+    assert store.counts().nodes["Fragment"] == 2 * left
+    assert all(check.ok for check in store.health())
+    assert store.forget(gone) == left - 10
+    assert reference.forget(gone) == len(gone)
+    assert content(store) == content(reference)
+
+
+def failed(number: int) -> Bundle:
+    bundle = made_bundle(3 * number)
+    first, second = bundle.fragments
+    return replace(
+        bundle, fragments=(replace(first, fragment_type=FragmentType.FAILED_ATTEMPT), second)
+    )
+
+
+def unsupported(number: int) -> Methodology:
+    return Methodology(
+        id=f"methodology{number}",
+        error_id=made_bundle(0).errors[0].id,
+        keyword="",
+        task_type=None,
+        repo=None,
+        situation="it fails",
+        strategy="call it",
+        made_by="a test",
+        status=MethodologyStatus.ACTIVE if number else MethodologyStatus.RETIRED,
+        confidence=0.5,
+        support=1,
+        repositories=1,
+        success_rate=0.5,
+        avg_steps=1.0,
+        frequency=2,
+    )
+
+
+@pytest.mark.parametrize("at_once", [2, 3, 1000])
+def test_what_is_cleaned_up_part_by_part_is_the_same(
+    store: Neo4jStore, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(neo4j_store, "NODES_AT_ONCE", at_once)
+    reference = NetworkxStore(":memory:")
+    some = [failed(number) for number in range(8)]
+    error = some[0].errors[0].id
+    for known in (store, reference):
+        known.add_bundles(some)
+        known.put_methodologies([unsupported(number) for number in range(7)], (), (), ())
+        assert known.prune_failed_fragments([error], 2) == 6
+        assert known.remove_orphans() == 6
+        assert known.methodology_ids() == ["methodology0"]
+    assert content(store) == content(reference)
