@@ -17,8 +17,7 @@ SET m.lease_holder = $holder, m.lease_until = $until
 
 // name: return_lease
 MATCH (m:Memory {tenant: $tenant})
-WHERE m.lease_holder = $holder
-REMOVE m.lease_holder
+SET m.lease_holder = CASE m.lease_holder WHEN $holder THEN null ELSE m.lease_holder END
 
 // name: revisions
 // How far the memory has come, and how far it is consolidated.

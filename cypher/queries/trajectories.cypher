@@ -16,7 +16,6 @@ SET m.revision = m.revision + $revisions,
     m.removals = m.removals + $removals,
     m.trajectories = m.trajectories + $trajectories,
     m.recoveries = m.recoveries + $recoveries
-RETURN m.revision AS revision
 
 // name: outcomes
 // The outcomes of those runs that are known.
