@@ -18,7 +18,7 @@ from contextgraph.model import (
 )
 from contextgraph.store import rows
 from contextgraph.store.schema import RUN_BITS
-from contextgraph.store.tenants import new_revision
+from contextgraph.store.tenants import REMEMBERED, new_revision
 from contextgraph.store.values import read_errors
 
 _CHANGED = """
@@ -118,6 +118,12 @@ def mark(connection: Connection, tenant: int, revision: int) -> None:
     for table in ("stale", "stale_repo"):
         connection.execute(
             f"DELETE FROM {table} WHERE tenant = ? AND revision <= ?", (tenant, revision)
+        )
+    for table in ("removal", "pruned"):
+        connection.execute(
+            f"DELETE FROM {table} WHERE tenant = ?1 "
+            "AND revision < (SELECT revision FROM tenant WHERE key = ?1) - ?2",
+            (tenant, REMEMBERED),
         )
 
 

@@ -9,6 +9,7 @@ import orjson
 
 from contextgraph.store.abstracted_graph import add_abstracted, forget_abstracted
 from contextgraph.store.schema import RUN_BITS
+from contextgraph.store.tenants import REMEMBERED
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph
@@ -60,6 +61,8 @@ class Projection:
         with self._lock:
             row = connection.execute("SELECT revision FROM tenant WHERE key = ?", (tenant,))
             (revision,) = row.fetchone() or (0,)
+            if revision - self._revision > REMEMBERED:
+                self._graph, self._revision, self._ids = None, -1, {}
             if self._graph is None or revision > self._revision:
                 # Whoever holds the graph of before goes on reading it.
                 graph = nx.MultiDiGraph() if self._graph is None else self._graph.copy()

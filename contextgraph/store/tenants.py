@@ -4,6 +4,10 @@ from sqlite3 import Connection
 
 UNKNOWN = 0
 
+# What has gone is remembered for so many revisions, for processes whose projection has it still;
+# those that are further behind begin anew.
+REMEMBERED = 10_000
+
 
 def tenant_key(connection: Connection, name: str) -> int:
     """The number of the tenant, UNKNOWN where it has nothing yet."""

@@ -1,5 +1,6 @@
 """What becomes of a run of which some fragments were not worth keeping."""
 
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph.model import Bundle, FragmentType, RunVectors, Scope, Space
-from contextgraph.store import NetworkxStore
+from contextgraph.store import NetworkxStore, consolidations, projection
 from contextgraph.vectors import Vector
 from tests.made_bundles import REPO, made_bundle
 
@@ -77,3 +78,27 @@ def test_pruned_twice_it_is_taken_out_of_the_graph_twice(store: NetworkxStore) -
     assert "run0000/0" in store.graph()
     prune(store)
     assert "run0000/0" not in store.graph()
+
+
+@pytest.mark.parametrize("remembered", [0, 1, 2, 3])
+def test_a_process_that_is_far_behind_finds_gone_what_nobody_remembers(
+    store: NetworkxStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remembered: int
+) -> None:
+    monkeypatch.setattr(consolidations, "REMEMBERED", remembered)
+    monkeypatch.setattr(projection, "REMEMBERED", remembered)
+    store.add_bundles([made_bundle(1), made_bundle(2)])
+    assert {"run0000/0", "run0001"} <= {*store.graph().nodes}
+    other = NetworkxStore(str(tmp_path / "memory.db"))
+    prune(other)
+    other.forget(["run0001"])
+    other.add_bundles([made_bundle(3)])
+    other.mark_consolidated(other.unconsolidated().revision)
+    assert sorted(store.graph().edges(keys=True)) == sorted(other.graph().edges(keys=True))
+    assert {*store.graph().nodes} == {*other.graph().nodes}
+    kept = sqlite3.connect(tmp_path / "memory.db")
+    (count,) = kept.execute(
+        "SELECT (SELECT count(*) FROM removal) + (SELECT count(*) FROM pruned)"
+    ).fetchone()
+    assert count == min(remembered, 2)
+    kept.close()
+    other.close()
