@@ -12,11 +12,13 @@ ORDER BY id
 
 // name: put_retellings
 UNWIND $rows AS row
-MATCH (t:Trajectory {tenant: $tenant, id: row.id})
-SET t.retold = row.summary, t.retold_by = row.made_by, t.retold_from = row.told
-WITH t, row
-MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
-SET f.retold = row.descriptions[f.id]
+CALL (row) {
+    MATCH (t:Trajectory {tenant: $tenant, id: row.id})
+    SET t.retold = row.summary, t.retold_by = row.made_by, t.retold_from = row.told
+    WITH t, row
+    MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
+    SET f.retold = row.descriptions[f.id]
+}
 
 // name: runs_to_retell
 // Runs that this model and prompt have not told, the newest first.

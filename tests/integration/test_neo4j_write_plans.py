@@ -18,6 +18,7 @@ from contextgraph.model import (
     MethodologyStatus,
     Outcome,
     ResolvedBy,
+    Retelling,
     RunVectors,
     Space,
 )
@@ -89,6 +90,8 @@ def write_everything(memory: AgentMemory) -> None:
     store.add_bundles(made)
     store.add_bundles([made_bundle(number, outcome=Outcome.SOLVED) for number in range(8)])
     memory.consolidate()
+    told = Retelling("a model", "a story", "said", {made[0].fragments[0].id: "said"})
+    store.put_retellings({made[0].trajectory.id: told})
     store.replace_bundle(made[0])
     known = store.methodologies_of(store.methodology_ids())
     first, second = known[:2]
