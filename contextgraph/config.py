@@ -92,8 +92,8 @@ def default_memory() -> Path:
     return user_data_path() / MEMORY_FILE
 
 
-def bought_vectors() -> Path:
-    """Where vectors are kept that an API made."""
+def kept_vectors() -> Path:
+    """Where vectors are kept that a model made."""
     from platformdirs import user_cache_path
 
     return user_cache_path() / VECTORS_FILE

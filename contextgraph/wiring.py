@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from urllib.parse import urlsplit
 
-from contextgraph.config import PLAIN, Settings, bought_vectors, spent
+from contextgraph.config import PLAIN, Settings, kept_vectors, spent
 from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
 from contextgraph.embedding import (
     ActiveEmbedder,
@@ -80,7 +80,7 @@ def build(
     of_loops = {name: channel for name, channel in channels.items() if name in _OF_LOOPS}
     endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
     budget = Budget(settings.max_cost)
-    purse = Purse(VectorCache(bought_vectors()), ledger, budget)
+    purse = Purse(VectorCache(kept_vectors()), ledger, budget)
     catalogue = Catalogue(endpoint, purse, settings.embedding_price)
     chat = _chat(settings, endpoint, ledger, budget)
     retells = _summarizes_runs(settings)

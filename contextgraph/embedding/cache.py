@@ -1,4 +1,4 @@
-"""Vectors that were paid for, kept beside the memories of this user: no text, only its hash."""
+"""Vectors that took money or time, kept beside this user's memories: no text, only its hash."""
 
 import hashlib
 import logging

@@ -33,7 +33,7 @@ class Catalogue:
         if maker == tfidf.MAKER and not model:
             return None
         if maker == LOCAL:
-            return local_embedder(model)
+            return local_embedder(model, self.purse.cache)
         if maker != OPENAI or not model:
             raise SettingsError(
                 f"no embedder {name!r}; write tfidf, local, local/FOLDER or openai/MODEL[@N]"

