@@ -29,8 +29,8 @@ Neo4jStore(uri, auth, tenant).forget(runs)
 
 
 @pytest.fixture
-def store(neo4j_server: Neo4jServer) -> Iterator[Neo4jStore]:
-    store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, uuid4().hex)
+def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
+    store = Neo4jStore(neo4j.uri, neo4j.auth, uuid4().hex)
     yield store
     store.close()
 

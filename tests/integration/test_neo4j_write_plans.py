@@ -64,6 +64,7 @@ WAITING = {
 def plans(neo4j_server: Neo4jServer) -> Iterator[dict[str, list[dict[str, Any]]]]:
     """The plans by which each query was run, while all that can be written was."""
     found: dict[str, list[dict[str, Any]]] = {}
+    neo4j_server.empty()
 
     def rows(self: Transaction, name: str, /, **parameters: object) -> list[Any]:
         run = self._transaction.run
