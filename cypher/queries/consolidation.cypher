@@ -51,11 +51,13 @@ MATCH (m:Memory {tenant: $tenant})
 SET m.consolidated = $revision
 
 // name: remove_stale_errors
+// All are found before the first goes: nodes of an id and a number each.
 MATCH (s:StaleError {tenant: $tenant})
 WHERE s.id IS NOT NULL AND s.revision <= $revision
 DELETE s
 
 // name: remove_stale_repos
+// In the same way.
 MATCH (s:StaleRepo {tenant: $tenant})
 WHERE s.repo IS NOT NULL AND s.revision <= $revision
 DELETE s

@@ -2,7 +2,8 @@
 // remembered also of a methodology that is taken back and found again.
 
 // name: add_exposure
-// Note what was shown; a context that is noted already stays as it is.
+// Note what was shown; a context that is noted already stays as it is. (What it reads waits for what
+// it writes: one node.)
 MERGE (c:Context {tenant: $tenant, id: $context_id})
 ON CREATE SET c.name = 'context ' + $context_id, c.shown_at = $shown_at, c.error_id = $error_id,
     c.is_new = true

@@ -2,7 +2,8 @@
 
 // name: begin_change
 // Lock the memory until the change is committed: writers of one tenant queue, so that none of them
-// waits for another in a circle, and revisions are committed in their order.
+// waits for another in a circle, and revisions are committed in their order. (What it reads waits
+// for what it writes: one node.)
 MERGE (m:Memory {tenant: $tenant})
 ON CREATE SET m.name = 'memory ' + $tenant, m.revision = 0, m.removals = 0,
     m.trajectories = 0, m.recoveries = 0, m.consolidated = 0

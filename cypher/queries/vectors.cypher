@@ -26,7 +26,8 @@ MATCH (m:Memory {tenant: $tenant})
 SET m.active_space = $name
 
 // name: retire_spaces
-// Say of all other spaces that they are to be swept out, and drop their models.
+// Say of all other spaces that they are to be swept out, and drop their models. All are found before
+// the first is changed: one or two.
 MATCH (s:Space {tenant: $tenant})
 WHERE s.name <> $name
 OPTIONAL MATCH (d:SpaceModel {tenant: $tenant, name: s.name})
@@ -40,7 +41,8 @@ RETURN s.name AS name, s.property AS property
 ORDER BY name
 
 // name: sweep_runs
-// Take the vectors of a retired space from the next runs that have some.
+// Take the vectors of a retired space from the next runs that have some. As many as $limit says are
+// found before the first is changed.
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant AND t.id > $after AND $property IN t.embedded
 WITH t ORDER BY t.tenant, t.id LIMIT $limit
@@ -54,7 +56,8 @@ CALL (t) {
 RETURN max(t.id) AS last
 
 // name: sweep_methodologies
-// Take the vectors of a retired space from methodologies.
+// Take the vectors of a retired space from methodologies. All are found before the first is changed:
+// there are few.
 MATCH (m:Methodology {tenant: $tenant})
 WHERE m.id IS NOT NULL AND $property IN m.embedded
 SET m.embedded = [kept IN m.embedded WHERE kept <> $property]
