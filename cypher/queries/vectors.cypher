@@ -98,7 +98,7 @@ RETURN id, COLLECT {
 } AS fragments
 
 // name: note_embedding
-// Say that vectors are added to runs that were there.
+// Say that vectors are added to what was there.
 MATCH (m:Memory {tenant: $tenant})
 SET m.embeddings = coalesce(m.embeddings, 0) + 1
 
@@ -140,23 +140,30 @@ UNWIND $rows AS row
 MATCH (m:Methodology {tenant: $tenant, id: row.id})
 CALL db.create.setNodeVectorProperty(m, $property, row.vector)
 
-// name: nearest_methodologies
-// The nearest methodologies of a repository or general, by looking at each: there are few.
+// name: held_methodology_vectors
+// The vectors of methodologies that have one, by id, and their repositories.
 MATCH (m:Methodology {tenant: $tenant})
-WHERE m.id IS NOT NULL AND m.status <> 'retired' AND m[$property] IS NOT NULL
-    AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $repo)
+WHERE m.id IS NOT NULL
+WITH m, m[$property] AS numbers
+WHERE numbers IS NOT NULL
+WITH m, numbers ORDER BY m.id
+RETURN collect(m.id) AS ids, collect(coalesce(m.repo, '')) AS repos, collect(numbers) AS vectors
+
+// name: nearest_methodologies
+// Those of the methodologies near to a vector that may be seen, in the given order.
+UNWIND range(0, size($ids) - 1) AS number
+MATCH (m:Methodology {tenant: $tenant, id: $ids[number]})
+WHERE m.status <> 'retired' AND $property IN m.embedded
     AND (($as_of IS NULL AND $excluded = []) OR NOT EXISTS {
         (m)-[:DERIVED_FROM]->(f:Fragment)
         WHERE f.seen_at > $as_of OR f.instance_id IN $excluded
     })
-WITH m, round(2 * vector.similarity.cosine(m[$property], $vector) - 1, 4) AS cosine
-ORDER BY cosine DESC, m.id LIMIT $limit
-RETURN m[$property] AS vector,
-    m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
+WITH number, m ORDER BY number LIMIT $limit
+RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
     .failure_count, .last_used, .superseded_by, .phase} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
-ORDER BY cosine DESC, m.id
+ORDER BY number
 
 // name: held_trajectories_in_repo
 // The runs of a repository whose vectors may be held, unless there are more than $limit.

@@ -8,7 +8,15 @@ from uuid import uuid4
 import pytest
 from neo4j import GraphDatabase
 
-from contextgraph.model import Bundle, RunVectors, Scope, Space
+from contextgraph.model import (
+    Bundle,
+    Methodology,
+    MethodologyStatus,
+    RunVectors,
+    Scope,
+    Source,
+    Space,
+)
 from contextgraph.store.neo4j_store import Neo4jStore, held_vectors
 from contextgraph.store.neo4j_store.server import server_version
 from contextgraph.store.neo4j_store.transaction import Transaction
@@ -189,3 +197,55 @@ def test_what_was_asked_for_longest_ago_is_let_go(
     again = [store.nearest_trajectories(asked, scope, 3) for scope in SCOPES]
     assert again == before
     assert len(store._known.vectors._held) == 1
+
+
+def methodology(number: int, strategy: str = "call it") -> Methodology:
+    return Methodology(
+        id=f"mth{number}",
+        error_id="",
+        keyword="",
+        task_type=None,
+        repo=None,
+        situation="a cache fails",
+        strategy=strategy,
+        made_by="by hand",
+        status=MethodologyStatus.ACTIVE,
+        confidence=0.5,
+        support=3,
+        repositories=2,
+        success_rate=0.5,
+        avg_steps=2.0,
+        frequency=3,
+        sources=(Source("run0001", "run0001/0"),),
+    )
+
+
+def put(store: Neo4jStore, given: Methodology, number: int) -> None:
+    store.put_methodologies([given], (), (), ())
+    store.add_methodology_vectors(SPACE.name, {given.id: vector(number)})
+
+
+def nearest(store: Neo4jStore, number: int) -> list[tuple[str, Vector]]:
+    near = store.nearest_methodologies(vector(number), Scope(), 2)
+    return [(one.item.id, one.vector) for one in near]
+
+
+def test_methodologies_embedded_meanwhile_are_found(store: Neo4jStore, other: Neo4jStore) -> None:
+    other.add_bundles([embedded(1)])
+    put(other, methodology(1), 1)
+    assert nearest(store, 2) == [("mth1", vector(1))]
+    put(other, methodology(2), 2)
+    assert nearest(store, 2)[0] == ("mth2", vector(2))
+
+
+def test_methodologies_told_anew_are_found_by_their_new_vector(
+    store: Neo4jStore, other: Neo4jStore
+) -> None:
+    other.add_bundles([embedded(1)])
+    put(other, methodology(1), 1)
+    put(other, methodology(2), 2)
+    assert nearest(store, 1)[0] == ("mth1", vector(1))
+    other.put_methodologies([methodology(1, "call it twice")], (), (), ())
+    assert nearest(store, 1) == [("mth2", vector(2))]
+    other.add_methodology_vectors(SPACE.name, {"mth1": vector(3)})
+    assert nearest(store, 3)[0] == ("mth1", vector(3))

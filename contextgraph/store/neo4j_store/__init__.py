@@ -56,6 +56,7 @@ from contextgraph.store.neo4j_store import (
 from contextgraph.store.neo4j_store.bundles import Packed
 from contextgraph.store.neo4j_store.connection import Connection
 from contextgraph.store.neo4j_store.full_text import WordCounts
+from contextgraph.store.neo4j_store.held_methodologies import HeldMethodologies
 from contextgraph.store.neo4j_store.held_vectors import HeldVectors
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.store.neo4j_store.values import LatestValues
@@ -90,7 +91,9 @@ class Neo4jStore:
         self._connection = Connection(address, auth, tenant, read_only=read_only)
         self._trajectory_words = WordCounts("trajectory")
         self._recovered_words = WordCounts("recovered")
-        self._known = nearness.Known(LatestValues(), HeldVectors(), VectorIndexes())
+        self._known = nearness.Known(
+            LatestValues(), HeldVectors(), HeldMethodologies(), VectorIndexes()
+        )
 
     def add_bundles(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:
         packs = [Packed(bundle, packed(bundle.raw)) for bundle in given]
@@ -281,7 +284,9 @@ class Neo4jStore:
     def nearest_methodologies(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[Methodology]]:
-        return self._connection.read(nearness.nearest_methodologies, vector, scope, limit)
+        return self._connection.read(
+            nearness.nearest_methodologies, self._known, vector, scope, limit
+        )
 
     def counts(self) -> MemoryCounts:
         return self._connection.read(statistics.counts)

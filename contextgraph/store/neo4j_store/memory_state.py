@@ -10,8 +10,8 @@ from contextgraph.store.neo4j_store.transaction import Transaction
 class MemoryState:
     """The *revision* of a memory, how often something was removed, and how many texts it holds.
 
-    *embeddings* counts how often vectors were added to runs that were there, which makes no
-    revision. *space* is the row of the active space, None where there is none.
+    *embeddings* counts how often vectors were added to what was there, which makes no revision.
+    *space* is the row of the active space, None where there is none.
     """
 
     revision: int

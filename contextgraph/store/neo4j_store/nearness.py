@@ -14,6 +14,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store.neo4j_store import rows, spaces
+from contextgraph.store.neo4j_store.held_methodologies import HeldMethodologies
 from contextgraph.store.neo4j_store.held_vectors import HeldKind, HeldVectors
 from contextgraph.store.neo4j_store.methodologies import methodology_of
 from contextgraph.store.neo4j_store.retrieval import where
@@ -36,6 +37,7 @@ class Known:
 
     values: LatestValues
     vectors: HeldVectors
+    methodologies: HeldMethodologies
     indexes: VectorIndexes
 
 
@@ -96,21 +98,22 @@ def nearest_recoveries(
 
 
 def nearest_methodologies(
-    transaction: Transaction, vector: Vector, scope: Scope, limit: int
+    transaction: Transaction, known: Known, vector: Vector, scope: Scope, limit: int
 ) -> list[Near[Methodology]]:
     """Methodologies in the order of the port."""
-    kept = spaces.active_for(transaction, vector)
-    found = transaction.rows(
-        "nearest_methodologies",
-        property=kept.property,
-        vector=vector.numbers().tolist(),
-        limit=max(0, limit),
-        **rows.scope_parameters(scope),
-    )
-    return [
-        Near(methodology_of(row), Vector(vector.space, rows.numbers(row["vector"])))
-        for row in found
-    ]
+    active = spaces.active_for(transaction, vector)
+    if limit < 1:
+        return []
+    ranked = dict(known.methodologies.ranked(transaction, active, vector, scope.repo))
+    asked = {"property": active.property, **rows.scope_parameters(scope)}
+    found: list[Methodology] = []
+    left = list(ranked)
+    while left and len(found) < limit:
+        some, left = left[:_AT_LEAST], left[_AT_LEAST:]
+        rest = limit - len(found)
+        seen = transaction.rows("nearest_methodologies", ids=some, limit=rest, **asked)
+        found += map(methodology_of, seen)
+    return [Near(one, ranked[one.id]) for one in found]
 
 
 def _nearest(

@@ -159,6 +159,7 @@ def add_methodology_vectors(
 ) -> None:
     """Write *vectors* of *space*, where the methodology is there and has none of it."""
     begin_change(transaction)
+    transaction.rows("note_embedding")
     property_ = _known(transaction, [space])[space]
     asked = transaction.rows("embeddable_methodologies", ids=sorted(vectors), property=property_)
     ids = [row["id"] for row in asked]
