@@ -29,7 +29,7 @@ from contextgraph.llm import (
 )
 from contextgraph.loops import LoopDetector
 from contextgraph.ports import GraphStore
-from contextgraph.remote import HASTY, PATIENT, Budget, Endpoint, Ledger, Patience
+from contextgraph.remote import HASTY, PATIENT, THOUGHTFUL, Budget, Endpoint, Ledger, Patience
 from contextgraph.retrieval import CHANNELS, WEIGHTS, Channel, Gate, MemoryRetriever
 from contextgraph.stats import StatisticsEngine
 from contextgraph.writing import MemoryWriter
@@ -153,7 +153,7 @@ def _chat(settings: Settings, endpoint: Endpoint, ledger: Ledger, budget: Budget
             f"--max-cost needs the prices of {model.full_name}; set prompt_price and answer_price "
             "in contextgraph.toml (US dollars for a million tokens)"
         )
-    return Chat(model, endpoint, ledger, budget, PATIENT)
+    return Chat(model, endpoint, ledger, budget, THOUGHTFUL, hurried=PATIENT)
 
 
 def _summarizes_runs(settings: Settings) -> bool:

@@ -37,6 +37,7 @@ from contextgraph.model import (
     WordingPlan,
 )
 from contextgraph.ports import Editor, EmbedderSource, GraphStore, Summarizer
+from contextgraph.text import number_of
 
 # Others may learn all the time; what comes later is for the next consolidation.
 _ROUNDS = 4
@@ -131,7 +132,8 @@ class MemoryConsolidator:
         if self._reteller and retelling:
             self._reteller.tell(work.retell, tenure, said)
         if said.waiting:
-            _log.warning("%d methodologies wait to be worded: %s", said.waiting, said.reason)
+            waiting = number_of(said.waiting, "methodology")
+            _log.warning("%s still to be worded: %s", waiting, said.reason)
         return said
 
     def _work_through(self, work: Work, progress: Progress) -> None:

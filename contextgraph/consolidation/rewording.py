@@ -7,6 +7,7 @@ or may not be asked, the template's words stand, and the next consolidation asks
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from contextgraph.consolidation.abstracting import Abstraction, Taught
 from contextgraph.consolidation.asking import Answers, Reworded, asked
@@ -44,7 +45,8 @@ class Rewording:
         """Ask about all that are to be worded; begin no more requests after *within*."""
         todo = list(self._todo())
         tally.examined = len(todo)
-        for batch, answers in asked(todo, self._reword, done, within):
+        ask = partial(self._reword, hurried=within is not None)
+        for batch, answers in asked(todo, ask, done, within):
             tenure.renew()
             tally.updated += self._write(batch, answers, done)
 
@@ -60,8 +62,8 @@ class Rewording:
             if methodology.id in stale:
                 yield group, stale[methodology.id]
 
-    def _reword(self, taught: Taught) -> Wording[Words]:
-        return self.editor.reword(taught[0])
+    def _reword(self, taught: Taught, *, hurried: bool) -> Wording[Words]:
+        return self.editor.reword(taught[0], hurried=hurried)
 
     def _write(self, batch: Sequence[Taught], answers: Answers[Words], done: Reworded) -> int:
         """Write what came of a batch; how many were worded.

@@ -51,16 +51,22 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A *model* at *endpoint*; what it takes is bound by *budget* and noted in *ledger*."""
+    """A *model* at *endpoint*; what it takes is bound by *budget* and noted in *ledger*.
+
+    It is waited for with *patience*; where someone else waits meanwhile, only while *hurried*.
+    """
 
     model: ChatModel
     endpoint: Endpoint
     ledger: Ledger
     budget: Budget
     patience: Patience
+    hurried: Patience
     dialect: Dialect = field(default_factory=Dialect)
 
-    def ask(self, messages: "Sequence[Message]", form: Form) -> tuple[str, Usage]:
+    def ask(
+        self, messages: "Sequence[Message]", form: Form, *, hurried: bool = False
+    ) -> tuple[str, Usage]:
         """What the model says to *messages*, and what that took.
 
         Raises `RemoteError` where the server does not answer as it should.
@@ -69,7 +75,8 @@ class Chat:
         sent = sum(count_tokens(str(message.get("content"))) for message in messages)
         with self.budget.spending(prices.cost(sent, MOST_ANSWER_TOKENS)) as tell:
             answer = self.endpoint.call(
-                lambda client: self._say(client, messages, form), self.patience
+                lambda client: self._say(client, messages, form),
+                self.hurried if hurried else self.patience,
             )
             cost = prices.cost(answer.sent, answer.answered)
             usage = Usage(1, answer.sent + answer.answered, cost)

@@ -39,7 +39,7 @@ class RemoteEditor(Generic[Item, Said]):
         sent, answered = count_tokens(self.prompt(item)), self.assignment.usual_tokens
         return Usage(1, sent + answered, self.chat.model.prices.cost(sent, answered))
 
-    def reword(self, item: Item) -> Wording[Said]:
+    def reword(self, item: Item, *, hurried: bool = False) -> Wording[Said]:
         """*item* in the model's words; what cannot be used is asked for once more.
 
         Raises `RemoteError` where the server does not answer as it should.
@@ -51,7 +51,7 @@ class RemoteEditor(Generic[Item, Said]):
         ]
         usage, reason = NO_USAGE, ""
         for _ in range(_TRIES):
-            said, took = self.chat.ask(messages, form)
+            said, took = self.chat.ask(messages, form, hurried=hurried)
             usage += took
             try:
                 return Wording(self.assignment.read(said, asked.told, item), "", usage)

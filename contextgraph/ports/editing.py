@@ -15,8 +15,8 @@ class Editor(Protocol[Item_contra, Said_co]):
     def name(self) -> str:
         """The model and the version of its prompt; noted on what it worded."""
 
-    def reword(self, item: Item_contra) -> Wording[Said_co]:
-        """*item* in the model's words, or why they cannot be used.
+    def reword(self, item: Item_contra, *, hurried: bool = False) -> Wording[Said_co]:
+        """*item* in the model's words, or why they cannot be used; *hurried*: do not wait long.
 
         Raises `RemoteError` where the model does not answer, or may not be asked.
         """

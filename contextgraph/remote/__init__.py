@@ -4,12 +4,13 @@ from contextgraph.remote.budget import Budget
 from contextgraph.remote.endpoint import Endpoint
 from contextgraph.remote.failures import UnusableAnswerError
 from contextgraph.remote.ledger import Ledger
-from contextgraph.remote.patience import ENDURING, HASTY, PATIENT, Patience
+from contextgraph.remote.patience import ENDURING, HASTY, PATIENT, THOUGHTFUL, Patience
 
 __all__ = [
     "ENDURING",
     "HASTY",
     "PATIENT",
+    "THOUGHTFUL",
     "Budget",
     "Endpoint",
     "Ledger",

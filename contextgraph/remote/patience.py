@@ -24,6 +24,8 @@ class Patience:
 
 # Nobody waits but who asked for it: what is re-embedded is much, and late anyway.
 ENDURING = Patience(timeout=60, outage=60, limited=600)
+# Models on one's own machine think for minutes, and answer one after the other.
+THOUGHTFUL = Patience(timeout=300, outage=20, limited=60)
 # A run that was learned may be embedded later.
 PATIENT = Patience(timeout=60, outage=20, limited=60)
 # An agent waits for the answer.

@@ -38,7 +38,9 @@ def server() -> Iterator[Server]:
 def editor(server: Server) -> RemoteEditor[Story, RunWords]:
     endpoint = Endpoint(server.url, KEY)
     server.clients.append(endpoint)
-    chat = Chat(chat_model("gpt-test", Prices(1, 1)), endpoint, Ledger(None, "m"), Budget(), QUICK)
+    chat = Chat(
+        chat_model("gpt-test", Prices(1, 1)), endpoint, Ledger(None, "m"), Budget(), QUICK, QUICK
+    )
     return RemoteEditor(RUNS, chat)
 
 

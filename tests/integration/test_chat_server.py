@@ -95,7 +95,7 @@ def editor(server: Server, budget: Budget | None = None) -> RemoteEditor[Group, 
     endpoint = Endpoint(server.url, KEY)
     server.clients.append(endpoint)
     model = chat_model("gpt-test", PRICES)
-    chat = Chat(model, endpoint, Ledger(None, "memory.db"), budget or Budget(), QUICK)
+    chat = Chat(model, endpoint, Ledger(None, "memory.db"), budget or Budget(), QUICK, QUICK)
     return RemoteEditor(METHODOLOGIES, chat)
 
 

@@ -206,7 +206,7 @@ def test_learning_does_not_fail_with_the_model(
     with AgentMemory.open(str(tmp_path / "memory.db"), summarizer=MODEL) as memory:
         receipts = list(memory.learn_many(installing_run(number) for number in range(16)))
     assert len(receipts) == 16
-    assert "1 methodologies wait to be worded" in caplog.text
+    assert "1 methodology still to be worded: " in caplog.text
     assert methodology(tmp_path / "memory.db").made_by.startswith("template/1 (waits for ")
 
 
