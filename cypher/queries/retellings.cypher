@@ -20,6 +20,11 @@ CALL (row) {
     SET f.retold = row.descriptions[f.id]
 }
 
+// name: note_retold
+// From now on runs are asked for what a model made of them.
+MATCH (m:Memory {tenant: $tenant})
+SET m.is_retold = true
+
 // name: runs_to_retell
 // Runs that this model and prompt have not told, the newest first.
 MATCH (t:Trajectory {tenant: $tenant})

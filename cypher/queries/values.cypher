@@ -6,6 +6,7 @@ MATCH (m:Memory {tenant: $tenant})
 OPTIONAL MATCH (s:Space {tenant: $tenant, name: m.active_space})
 RETURN m.revision AS revision, m.removals AS removals, coalesce(m.embeddings, 0) AS embeddings,
     m.trajectories AS trajectories, m.recoveries AS recoveries,
+    coalesce(m.is_retold, false) AS is_retold,
     s {.name, .runs, .alike, .property} AS space
 
 // name: runs_changed_since

@@ -11,7 +11,8 @@ class MemoryState:
     """The *revision* of a memory, how often something was removed, and how many texts it holds.
 
     *embeddings* counts how often vectors were added to what was there, which makes no revision.
-    *space* is the row of the active space, None where there is none.
+    *is_retold* is True where a language model told any of its runs again. *space* is the row of the
+    active space, None where there is none.
     """
 
     revision: int
@@ -19,10 +20,11 @@ class MemoryState:
     embeddings: int
     trajectories: int
     recoveries: int
+    is_retold: bool
     space: Row | None
 
 
 def of(transaction: Transaction) -> MemoryState:
     """The state of the memory, all zeros where there is none."""
     row = transaction.once("memory_state")
-    return MemoryState(**row) if row else MemoryState(0, 0, 0, 0, 0, None)
+    return MemoryState(**row) if row else MemoryState(0, 0, 0, 0, 0, False, None)

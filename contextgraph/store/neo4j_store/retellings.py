@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from contextgraph.model import Bundle, Retelling
+from contextgraph.store.neo4j_store import memory_state
 from contextgraph.store.neo4j_store.changes import begin_change
 from contextgraph.store.neo4j_store.transaction import Transaction
 
 
 def retellings_of(transaction: Transaction, trajectory_ids: Iterable[str]) -> dict[str, Retelling]:
-    """Run id -> how it was told again."""
+    """Run id -> how it was told again; asks only where any of the memory was."""
+    if not memory_state.of(transaction).is_retold:
+        return {}
     found = transaction.rows("retellings_of", ids=sorted(set(trajectory_ids)))
     return {
         row["id"]: Retelling(
@@ -36,6 +39,8 @@ def runs_to_retell(transaction: Transaction, made_by: str) -> list[str]:
 
 
 def _write(transaction: Transaction, retellings: Mapping[str, Retelling]) -> None:
+    if retellings:
+        transaction.rows("note_retold")
     transaction.write(
         "put_retellings",
         [
