@@ -10,6 +10,11 @@ RETURN versions[0] AS version, edition
 // Wait until all indexes answer.
 CALL db.awaitIndexes($seconds)
 
+// name: index_names
+// The indexes there are; a constraint has one of its own name.
+SHOW INDEXES YIELD name
+RETURN name
+
 // name: ill_indexes
 // Indexes that do not answer.
 SHOW INDEXES YIELD name, state

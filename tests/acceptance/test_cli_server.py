@@ -49,7 +49,11 @@ def test_what_was_learned_on_a_server_is_answered_by_it(server: Neo4jServer, run
 def test_a_server_that_does_not_run_is_named() -> None:
     result = contextgraph("query", "--error", "boom", "--store", CLOSED)
 
-    assert_unavailable(result, f"{CLOSED} cannot be reached; check the address")
+    assert_unavailable(
+        result,
+        f"{CLOSED} cannot be reached; check the address and that the server runs "
+        "(Connection refused)",
+    )
     assert len(result.err.splitlines()) == 1
 
 

@@ -1,10 +1,12 @@
 """`contextgraph doctor` on a Neo4j server: what is ill is said in one sentence, with a remedy."""
 
 import socket
+from typing import LiteralString
 
 import pytest
 from neo4j import GraphDatabase
 
+from contextgraph import AgentMemory
 from contextgraph.cli.checkup import check_up
 from contextgraph.model import HealthCheck
 from tests.server import Neo4jServer
@@ -51,6 +53,46 @@ def test_a_wrong_password_is_told_from_a_server_that_is_away(
     assert "refuses the user or the password" in refused.detail
     assert "cannot be reached" in away.detail
     assert "CONTEXTGRAPH_NEO4J_PASSWORD" in refused.remedy
+
+
+def test_a_missing_password_is_asked_for(neo4j: Neo4jServer) -> None:
+    (check,) = ill(neo4j.uri)
+    assert "wants a user and a password" in check.detail
+    assert "CONTEXTGRAPH_NEO4J_PASSWORD" in check.remedy
+
+
+@pytest.mark.usefixtures("credentials")
+@pytest.mark.parametrize(
+    ("dropped", "name"),
+    [
+        ("DROP INDEX trajectory_words", "trajectory_words"),
+        ("DROP CONSTRAINT fragment_id", "fragment_id"),
+    ],
+)
+def test_what_was_dropped_is_named_and_made_again(
+    neo4j: Neo4jServer, dropped: LiteralString, name: str
+) -> None:
+    assert not ill(neo4j.uri)  # makes the memory
+    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+        driver.execute_query(dropped)
+    (check,) = ill(neo4j.uri)
+    assert (check.name, check.detail) == ("schema version", f"{neo4j.uri} lacks index {name}")
+    assert check.remedy == f"run contextgraph migrate --store {neo4j.uri}"
+
+    with AgentMemory.open(neo4j.uri) as memory:
+        assert memory.migrate() == [f"index {name}"]
+    assert not ill(neo4j.uri)
+
+
+@pytest.mark.usefixtures("credentials")
+def test_a_memory_of_a_later_version_is_told_from_a_server_that_is_away(neo4j: Neo4jServer) -> None:
+    assert not ill(neo4j.uri)
+    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+        driver.execute_query("CREATE (:Migration {name: 'V9999__later', checksum: '1'})")
+    (check,) = ill(neo4j.uri)
+    assert check.name == "schema version"
+    assert "has V9999__later, which this version does not know" in check.detail
+    assert check.remedy == "upgrade contextgraph-memory"
 
 
 @pytest.mark.usefixtures("credentials")

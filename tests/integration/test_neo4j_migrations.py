@@ -161,10 +161,11 @@ def test_vector_indexes_that_do_not_fit_are_refused_and_made_anew(
         )
     later = Neo4jStore(neo4j.uri, neo4j.auth)
 
-    with pytest.raises(SchemaError, match=f"lacks vector index {index}; run contextgraph migrate"):
+    wanted = f"vector index {index} of 4 dimensions"
+    with pytest.raises(SchemaError, match=f"lacks {wanted}; run contextgraph migrate"):
         later.trajectory_ids()
     assert not {check.name: check.ok for check in later.health()}["schema version"]
-    assert later.migrate() == [f"vector index {index}"]
+    assert later.migrate() == [wanted]
 
     assert later.pending_migrations() == []
     assert later.trajectory_ids() == []

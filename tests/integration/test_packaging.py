@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.line import free_port
+from tests.server import Neo4jServer
+
 ROOT = Path(__file__).parents[2]
 TELL = """
 from contextgraph.store.neo4j_store.migrations import migrations
@@ -40,3 +43,19 @@ def told(cwd: Path) -> list[str]:
     """Where a process that begins in *cwd* finds Cypher, and how much of it."""
     done = subprocess.run([sys.executable, "-c", TELL], cwd=cwd, capture_output=True, check=True)
     return done.stdout.decode().splitlines()
+
+
+def test_the_health_check_of_compose_tells_a_server_from_none(neo4j_server: Neo4jServer) -> None:
+    """It is what the service of the command line waits for."""
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    folded = text.partition("test: >-\n")[2].partition("interval:")[0]
+    check = " ".join(folded.split()).replace("$$", "$")
+
+    def healthy(port: int) -> bool:
+        asked = check.replace("127.0.0.1/7687", f"127.0.0.1/{port}")
+        assert asked != check
+        done = subprocess.run(["sh", "-c", asked], check=False, stderr=subprocess.DEVNULL)
+        return not done.returncode
+
+    assert healthy(int(neo4j_server.uri.rpartition(":")[2]))
+    assert not healthy(free_port())

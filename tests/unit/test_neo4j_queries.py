@@ -15,6 +15,7 @@ WITHOUT_TENANT = {
     "applied_migrations",
     "await_indexes",
     "ill_indexes",
+    "index_names",
     "record_migration",
     "server",
     "unique_migrations",

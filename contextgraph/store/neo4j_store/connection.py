@@ -13,6 +13,7 @@ from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.store.neo4j_store import schema
 from contextgraph.store.neo4j_store.failures import store_errors
 from contextgraph.store.neo4j_store.migrations import Migration, apply
+from contextgraph.store.neo4j_store.queries import query
 from contextgraph.store.neo4j_store.transaction import OneByOne, Seen, Transaction
 from contextgraph.store.neo4j_store.vector_index import make_vector_indexes
 
@@ -131,6 +132,13 @@ class Connection:
         if self._held.depth:
             raise StoreError("nothing can be written within a snapshot; write when it has ended")
         return self._run("WRITE", work, *args, **kwargs)
+
+    def server(self) -> tuple[str, str]:
+        """Its version and edition, whatever the schema is."""
+        with store_errors(self.address), self._driver() as driver:
+            driver.verify_connectivity()
+            row = driver.execute_query(query("server"), database_=self.database).records[0]
+            return row["version"], row["edition"]
 
     def pending_migrations(self) -> tuple[Migration, ...]:
         """The steps that the schema lacks, before anything is refused for want of them."""

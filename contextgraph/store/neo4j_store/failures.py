@@ -24,7 +24,10 @@ _CODES = (
     (
         "Neo.ClientError.Security.",
         StoreUnavailableError,
-        "refuses the user or the password; set CONTEXTGRAPH_NEO4J_USER and …_PASSWORD",
+        (
+            "refuses the user or the password; "
+            "set CONTEXTGRAPH_NEO4J_USER and CONTEXTGRAPH_NEO4J_PASSWORD"
+        ),
     ),
     (
         "Neo.ClientError.Database.DatabaseNotFound",
@@ -122,10 +125,15 @@ def _failed(name: str, error: Exception) -> StoreError:
     classes = {kind.__name__ for kind in type(error).__mro__}
     for kind, said in _DRIVER:
         if kind in classes:
-            return StoreUnavailableError(f"{name} {said} ({_in_one_line(error)})")
-    return StoreError(f"{name} could not be used: {_in_one_line(error)}")
+            return StoreUnavailableError(f"{name} {said} ({_reason(error)})")
+    return StoreError(f"{name} could not be used: {_reason(error)}")
 
 
-def _in_one_line(error: Exception) -> str:
-    """The driver lists each address that it tried on a line of its own."""
+def _reason(error: Exception) -> str:
+    """What the system said, if anything; else the driver's words, which take several lines."""
+    cause: BaseException | None = error
+    while cause:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__
     return " ".join(str(error).split())

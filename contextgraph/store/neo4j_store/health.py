@@ -2,7 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
-from contextgraph.errors import StoreError, StoreUnavailableError
+from contextgraph.errors import (
+    MemoryNotFoundError,
+    SchemaError,
+    StoreError,
+    StoreUnavailableError,
+)
 from contextgraph.model import HealthCheck
 from contextgraph.store.neo4j_store.changes import begin_change
 from contextgraph.store.neo4j_store.connection import Connection
@@ -11,30 +16,28 @@ from contextgraph.text import number_of
 
 
 def checks(connection: Connection) -> Iterator[HealthCheck]:
-    """Reachable, schema version, integrity, writable, sizes; up to one that cannot be made."""
+    """Reachable, schema version, integrity, writable, sizes; up to one without which none can be.
+
+    Each further try would say the same, wait as long, or count as one more wrong password.
+    """
     for name, look in _LOOKS.items():
         try:
             yield look(connection)
-        except StoreUnavailableError as error:
-            yield HealthCheck(name, False, str(error), _REMEDIES[name])
-            # Each further try would wait as long, or count as one more wrong password.
-            return
         except StoreError as error:
-            yield HealthCheck(name, False, str(error), _REMEDIES[name])
+            found, _, remedy = str(error).partition("; ")
+            yield HealthCheck(name, False, found, remedy or _REMEDIES[name])
+            if isinstance(error, _FINAL):
+                return
 
 
 def _reachable(connection: Connection) -> HealthCheck:
-    row = connection.read(Transaction.row, "server")
-    assert row is not None  # every server has a kernel
-    detail = f"{connection.address}: Neo4j {row['version']} {row['edition']}"
-    return HealthCheck("reachable", True, detail)
+    version, edition = connection.server()
+    return HealthCheck("reachable", True, f"{connection.address}: Neo4j {version} {edition}")
 
 
 def _schema(connection: Connection) -> HealthCheck:
-    missing = connection.pending_migrations()
-    if missing:
-        names = ", ".join(step.name for step in missing)
-        return HealthCheck("schema version", False, f"lacks {names}", _REMEDIES["schema version"])
+    # Whatever is read first makes the schema where there is none, or says what it lacks.
+    connection.read(Transaction.row, "server")
     return HealthCheck("schema version", True, "up to date")
 
 
@@ -65,6 +68,7 @@ def _sizes(connection: Connection) -> HealthCheck:
     )
 
 
+_FINAL = (StoreUnavailableError, SchemaError, MemoryNotFoundError)
 _LOOKS: dict[str, Callable[[Connection], HealthCheck]] = {
     "reachable": _reachable,
     "schema version": _schema,

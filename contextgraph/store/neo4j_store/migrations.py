@@ -23,6 +23,7 @@ _FILE = re.compile(r"V(\d{4})__(\w+)\.cypher")
 _DDL = re.compile(
     r"(CREATE|DROP)\s+(CONSTRAINT|((FULLTEXT|LOOKUP|POINT|RANGE|TEXT|VECTOR)\s+)?INDEX)\b"
 )
+_NAMED = re.compile(r"(?P<what>CREATE|DROP)\s+(?:\w+\s+)?(?:CONSTRAINT|INDEX)\s+(?P<name>\w+)")
 _MADE_MEANWHILE = {
     "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
     "Neo.ClientError.Schema.ConstraintAlreadyExists",
@@ -93,6 +94,17 @@ def missing_of(known: Sequence[Migration], applied: Iterable[Applied]) -> tuple[
                 "reinstall contextgraph-memory (changes belong in a new migration)"
             )
     return tuple(step for step in known if step.name not in recorded)
+
+
+def indexes_of(steps: Sequence[Migration]) -> dict[str, str]:
+    """The indexes and constraints that are there after *steps*, by name, with what makes them."""
+    made: dict[str, str] = {}
+    for statement in (statement for step in steps for statement in step.statements):
+        if named := _NAMED.match(statement):
+            made.pop(named["name"], None)
+            if named["what"] == "CREATE":
+                made[named["name"]] = statement
+    return made
 
 
 def applied_to(driver: "Driver", database: str) -> tuple[Applied, ...]:

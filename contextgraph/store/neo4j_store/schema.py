@@ -7,6 +7,7 @@ from contextgraph.store.neo4j_store.migrations import (
     Migration,
     applied_to,
     apply,
+    indexes_of,
     migrations,
     missing_of,
 )
@@ -53,12 +54,26 @@ def check_version(driver: "Driver", database: str) -> None:
 
 
 def pending(driver: "Driver", database: str) -> tuple[Migration, ...]:
-    """What *database* lacks: steps, else indexes that were dropped or do not fit their vectors.
+    """What *database* lacks: steps, else what was dropped of them, or does not fit its vectors.
 
     Raises `SchemaError` where the steps do not fit its record.
     """
     missing = missing_of(migrations(), applied_to(driver, database))
-    return missing or mending(driver, database)
+    return missing or (*_dropped(driver, database), *mending(driver, database))
+
+
+def _dropped(driver: "Driver", database: str) -> tuple[Migration, ...]:
+    """What makes indexes and constraints again that are there no more.
+
+    Without them queries read everything, and processes that write at once make duplicates.
+    """
+    found = driver.execute_query(query("index_names"), database_=database).records
+    there = {row["name"] for row in found}
+    return tuple(
+        Migration(f"index {name}", (statement,), once=False)
+        for name, statement in indexes_of(migrations()).items()
+        if name not in there
+    )
 
 
 def _holds_anything(driver: "Driver", database: str) -> bool:

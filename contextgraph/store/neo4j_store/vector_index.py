@@ -56,7 +56,8 @@ def mending(driver: "Driver", database: str) -> tuple[Migration, ...]:
 def _anew(label: str, property_: str, version: tuple[int, int]) -> Migration:
     name = vector_index(label, property_)
     statements = (f"DROP INDEX {name} IF EXISTS", _create(label, property_, version))
-    return Migration(f"vector index {name}", statements, once=False)
+    described = f"vector index {name} of {_dimensions(property_)} dimensions"
+    return Migration(described, statements, once=False)
 
 
 def _create(label: str, property_: str, version: tuple[int, int]) -> str:
