@@ -1,9 +1,7 @@
 """What is near to a vector: by looking at all of a small scope, by an index over a large one."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 
 from contextgraph.model import (
     FragmentCandidate,
@@ -18,16 +16,20 @@ from contextgraph.store.neo4j_store.held_methodologies import HeldMethodologies
 from contextgraph.store.neo4j_store.held_vectors import HeldKind, HeldVectors
 from contextgraph.store.neo4j_store.methodologies import methodology_of
 from contextgraph.store.neo4j_store.retrieval import where
-from contextgraph.store.neo4j_store.rows import Row
+from contextgraph.store.neo4j_store.rows import Parameters, Row
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.store.neo4j_store.values import FragmentKey, LatestValues, RecoveryKey
 from contextgraph.store.neo4j_store.vector_index import VectorIndexes, vector_index
 from contextgraph.vectors import Vector
 
-# An index knows no scope: it is asked for more, and where too few of them are in scope for more.
-_AT_LEAST = 200
-_OVERFETCH = 10
+# An index is asked for more than is wanted, since it misses some: of the 20 nearest of 10,000
+# fragments of real runs 0.1 % by 400 of Neo4j 2026.09, 2 % by 1,000 of 5.26. One that knows no
+# scopes is asked for yet more where too few are in scope.
+_NEAREST_IN_SCOPE = 400
+_NEAREST_OF_ALL = 1_000
+_MORE = 4
 _MOST = 4_000
+_ADVICE_AT_ONCE = 200
 _ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -109,7 +111,7 @@ def nearest_methodologies(
     found: list[Methodology] = []
     left = list(ranked)
     while left and len(found) < limit:
-        some, left = left[:_AT_LEAST], left[_AT_LEAST:]
+        some, left = left[:_ADVICE_AT_ONCE], left[_ADVICE_AT_ONCE:]
         rest = limit - len(found)
         seen = transaction.rows("nearest_methodologies", ids=some, limit=rest, **asked)
         found += map(methodology_of, seen)
@@ -126,38 +128,44 @@ def _nearest(
     held = known.vectors.of(transaction, kind.held, active, scope.repo)
     if held is not None:
         return dict(held.nearest(vector, scope, limit))
-    search = _search(transaction, known.indexes, kind, active.property, scope)
-    asked = {
+    asked: Parameters = {
         "property": active.property,
         "vector": vector.numbers().tolist(),
         "limit": limit,
         **rows.scope_parameters(scope),
     }
-    found = _searched(search, asked, limit)
-    if found is None:
+    index = vector_index(kind.label, active.property)
+    if known.indexes.know_scopes(transaction, index):
+        found = _in_scope(transaction, kind, index, scope, asked, limit)
+    else:
+        found = _of_all(transaction, kind, index, asked, limit)
+    if len(found) < limit:
         found = transaction.rows(where(kind.nearest, scope), **asked)
     return {row["id"]: Vector(vector.space, rows.numbers(row["numbers"])) for row in found}
 
 
-def _search(
-    transaction: Transaction, indexes: VectorIndexes, kind: _Kind, property_: str, scope: Scope
-) -> Callable[..., list[Row]]:
-    """How the server is searched: within *scope*, else among all that its index holds."""
-    index = vector_index(kind.label, property_)
-    if indexes.know_scopes(transaction, index):
-        until = rows.moment(scope.as_of) if scope.as_of else _ALWAYS
-        return partial(transaction.searched, where(kind.search, scope), index, until=until)
-    return partial(transaction.rows, kind.by_index, index=index)
+def _in_scope(
+    transaction: Transaction,
+    kind: _Kind,
+    index: str,
+    scope: Scope,
+    asked: Parameters,
+    limit: int,
+) -> list[Row]:
+    """What an index finds that knows scopes."""
+    nearest = max(_NEAREST_IN_SCOPE, limit)
+    until = rows.moment(scope.as_of) if scope.as_of else _ALWAYS
+    name = where(kind.search, scope)
+    return transaction.searched(name, index, nearest=nearest, until=until, **asked)
 
 
-def _searched(
-    search: Callable[..., list[Row]], asked: Mapping[str, object], limit: int
-) -> list[Row] | None:
-    """The nearest *limit*, asked for more while too few are in scope; None where that is no use."""
-    nearest = max(_AT_LEAST, _OVERFETCH * limit)
-    while nearest <= _MOST:
-        found = search(nearest=nearest, **asked)
-        if len(found) == limit:
-            return found
-        nearest *= _OVERFETCH
-    return None
+def _of_all(
+    transaction: Transaction, kind: _Kind, index: str, asked: Parameters, limit: int
+) -> list[Row]:
+    """What of the nearest of all is in scope, or as much of it as is wanted."""
+    found: list[Row] = []
+    nearest = max(_NEAREST_OF_ALL, limit)
+    while len(found) < limit and nearest <= _MOST:
+        found = transaction.rows(kind.by_index, index=index, nearest=nearest, **asked)
+        nearest *= _MORE
+    return found
