@@ -1,7 +1,7 @@
 """From settings to parts: the one place that names adapters."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from urllib.parse import urlsplit
@@ -90,7 +90,11 @@ def build(
         store=store,
         writer=MemoryWriter(store, now, partial(embedded, source=learning)),
         retriever=MemoryRetriever(store, channels, gate, asking, weights),
-        loop_detector=LoopDetector(store, MemoryRetriever(store, of_loops, gate, weights=weights)),
+        loop_detector=LoopDetector(
+            store,
+            # What is said of a loop is said in general, without the names in it.
+            MemoryRetriever(store, of_loops, replace(gate, other_names=True), weights=weights),
+        ),
         stats=StatisticsEngine(store, ledger.totals),
         consolidator=MemoryConsolidator(
             store,

@@ -29,7 +29,13 @@ from contextgraph.model.embedding import (
     methodology_text,
     run_texts,
 )
-from contextgraph.model.error import ErrorPattern, ErrorSignature, Family, SignatureLevel
+from contextgraph.model.error import (
+    EXCEPTIONS,
+    ErrorPattern,
+    ErrorSignature,
+    Family,
+    SignatureLevel,
+)
 from contextgraph.model.explanation import Explanation, Relation
 from contextgraph.model.fragment import (
     CausedError,
@@ -86,6 +92,7 @@ from contextgraph.model.usage import NO_USAGE, Usage
 from contextgraph.model.wording import Group, RunWords, Wording, WordingPlan, Words
 
 __all__ = [
+    "EXCEPTIONS",
     "NO_USAGE",
     "Action",
     "ArchivedRun",

@@ -14,7 +14,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import RetrievalStore
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.score import on_topic, recovery_evidence, scope_level
+from contextgraph.retrieval.score import about_another, on_topic, recovery_evidence, scope_level
 
 # Candidates taken from the store per question; scores decide among them.
 OVERFETCH = 48
@@ -26,12 +26,14 @@ class RecoveryHit:
     """A recovery that a channel found, with its evidence (0 to 1).
 
     *on_topic*: what was done names what the error is about, so that it may help elsewhere too.
+    *about_another*: the error that was cleared is about other names.
     """
 
     candidate: RecoveryCandidate
     evidence: float
     level: SignatureLevel
     on_topic: bool
+    about_another: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,10 @@ def ranked_recoveries(query: Query, found: Iterable[RecoveryCandidate]) -> tuple
 def recovery_hit(asked: ErrorSignature, repo: str, candidate: RecoveryCandidate) -> RecoveryHit:
     """The evidence of *candidate* for the error *asked* about in *repo*."""
     evidence, level = recovery_evidence(asked, candidate, repo)
-    return RecoveryHit(candidate, evidence, level, on_topic(asked, candidate.recovered))
+    recovered = candidate.recovered
+    return RecoveryHit(
+        candidate, evidence, level, on_topic(asked, recovered), about_another(asked, recovered)
+    )
 
 
 def _identity(candidate: RecoveryCandidate) -> tuple[str, str, int]:

@@ -19,6 +19,7 @@ class Gate:
     case_elsewhere: float = 0.20
     similar_in_repo: float = 0.30
     repositories_elsewhere: int = 2
+    other_names: bool = False
     runs_for_warning: int = 3
     runs_for_methodology: int = 3
     success_for_methodology: float = 0.25
@@ -31,13 +32,17 @@ class Gate:
         *,
         repositories: int,
         on_topic: bool,
+        about_another: bool,
     ) -> bool:
         """Whether a recovery of this *evidence* may be shown; a shared family alone never is.
 
-        One of another repository must be *on_topic* or have worked in several *repositories*: what
-        was changed in the code of one rarely helps in another.
+        Nor is one of an error *about another* name, but where *other_names* are wanted. One of
+        another repository must be *on_topic* or have worked in several *repositories*: what was
+        changed in the code of one rarely helps in another.
         """
         if evidence < self.recovery or level is SignatureLevel.FAMILY:
+            return False
+        if about_another and not self.other_names:
             return False
         return scope is ScopeLevel.REPO or on_topic or repositories >= self.repositories_elsewhere
 

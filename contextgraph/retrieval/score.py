@@ -6,14 +6,16 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 from contextgraph.model import (
+    EXCEPTIONS,
     ErrorSignature,
+    Family,
     Outcome,
     Recovered,
     RecoveryCandidate,
     ScopeLevel,
     SignatureLevel,
 )
-from contextgraph.text import words
+from contextgraph.text import quoted_names, words
 
 # The head of an issue says what it is about; logs and code follow.
 TASK_CHARS = 2_000
@@ -39,6 +41,7 @@ _LIKENESS = {
 }
 _OUTCOME = {Outcome.SOLVED: 1.0, Outcome.UNKNOWN: 0.96, Outcome.FAILED: 0.94}
 _ELSEWHERE, _UNVERIFIED, _WORKAROUND = 0.85, 0.6, 0.75
+_OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
 
 
 def overlap(asked: Mapping[str, float], text: str) -> float:
@@ -93,6 +96,18 @@ def on_topic(asked: ErrorSignature, recovered: Recovered) -> bool:
     """True where what was done names one of the keywords of the error *asked* about."""
     done = word_counts(" ".join((recovered.what, *recovered.actions)))
     return any(word in done for word in _words_of(asked.keywords))
+
+
+def about_another(asked: ErrorSignature, recovered: Recovered) -> bool:
+    """True where code was at fault, and what was cleared names other things than the error *asked*.
+
+    What was done about one name is no help with another (docs/evaluation.md has the figures); that
+    one path or command is not found often has the same reason as that another one is not.
+    """
+    if asked.family not in _OF_CODE:
+        return False
+    ours, theirs = set(quoted_names(asked.message)), set(quoted_names(recovered.message))
+    return bool(ours and theirs and ours.isdisjoint(theirs))
 
 
 @lru_cache(_REMEMBERED_TEXTS)

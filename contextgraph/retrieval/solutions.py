@@ -21,7 +21,7 @@ from contextgraph.retrieval.findings import RecoveryHit
 from contextgraph.retrieval.fuse import final_score, fuse, newest_first
 from contextgraph.retrieval.gate import Gate
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.score import gist, scope_level
+from contextgraph.retrieval.score import about_another, gist, scope_level
 
 NAMED_RUNS = 10
 # So many for each that is shown are asked what stands for them: some turn out to be the same.
@@ -85,6 +85,7 @@ def _admits(gate: Gate, query: Query, hits: Sequence[RecoveryHit]) -> bool:
         scope_level(best.candidate.trajectory.repo, query.state.repo),
         repositories=len({hit.candidate.trajectory.repo for hit in hits}),
         on_topic=best.on_topic,
+        about_another=best.about_another,
     )
 
 
@@ -123,7 +124,8 @@ def _represented(query: Query, told: Sequence[_Told], store: RetrievalStore) -> 
     heads = store.representatives_of([one.by for one in told], query.scopes[-1])
     shown: dict[str, _Told] = {}
     for one, head in zip(told, heads, strict=True):
-        by = head if _as_certain(head.recovered, one.by.recovered) else one.by
+        is_fit = not (query.signature and about_another(query.signature, head.recovered))
+        by = head if is_fit and _as_certain(head.recovered, one.by.recovered) else one.by
         advice = gist(by.recovered.what)
         first = shown.setdefault(advice, replace(one, by=by))
         shown[advice] = replace(first, runs=(*first.runs, *one.runs, by.trajectory))

@@ -6,7 +6,13 @@ import pytest
 
 from contextgraph.model import ErrorSignature, Family, ScopeLevel, SignatureLevel
 from contextgraph.retrieval import CONSERVATIVE
-from contextgraph.retrieval.score import likeness, on_topic, overlap, recovery_evidence
+from contextgraph.retrieval.score import (
+    about_another,
+    likeness,
+    on_topic,
+    overlap,
+    recovery_evidence,
+)
 from tests.builders import recovery
 
 ASKED = ErrorSignature(
@@ -22,9 +28,14 @@ def evidence(asked=ASKED, repo="acme/shop", **fields):
     return recovery_evidence(asked, recovery(**fields), repo)
 
 
-def admits(evidence, level, scope=ScopeLevel.REPO, repositories=1, about=False):
+def admits(evidence, level, scope=ScopeLevel.REPO, repositories=1, about=False, another=False):
     return CONSERVATIVE.admits_recovery(
-        evidence, level, scope, repositories=repositories, on_topic=about
+        evidence,
+        level,
+        scope,
+        repositories=repositories,
+        on_topic=about,
+        about_another=another,
     )
 
 
@@ -40,6 +51,33 @@ def test_a_recovery_is_on_topic_when_what_was_done_names_what_the_error_is_about
     asked = replace(ASKED, keywords=("tariffs",))
     assert not on_topic(asked, recovery().recovered)
     assert on_topic(asked, recovery(what="installed tariffs").recovered)
+
+
+def test_what_was_done_about_another_name_is_never_shown():
+    assert not admits(0.99, SignatureLevel.TEMPLATE, another=True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "cleared", "another"),
+    [
+        ("No module named 'tariffs'", "No module named 'numpy'", True),
+        ("No module named 'tariffs'", "No module named 'tariffs'", False),
+        ("'Cart' has no attribute 'tax'", "'Order' has no attribute 'tax'", False),
+        ("unexpected indent", "No module named 'numpy'", False),
+        ("No module named 'tariffs'", "unexpected indent", False),
+    ],
+)
+def test_an_error_is_about_another_name_when_it_shares_none(asked, cleared, another):
+    found = recovery(message=cleared).recovered
+    assert about_another(replace(ASKED, message=asked), found) is another
+    refused = replace(ASKED, family=Family.EDIT_REJECTED, message=asked)
+    assert about_another(refused, found) is another
+
+
+@pytest.mark.parametrize("family", [Family.NOT_FOUND, Family.SHELL])
+def test_that_another_path_or_command_is_not_found_may_have_the_same_reason(family):
+    asked = replace(ASKED, family=family, message="cat: 'src/cart.py': no such file")
+    assert not about_another(asked, recovery(message="cat: 'lib/tax.py': no such file").recovered)
 
 
 def test_the_same_message_at_the_same_place_in_the_same_repository_is_the_strongest():
