@@ -59,9 +59,10 @@ def forgetting(server: Neo4jServer, tenant: str, runs: list[str]) -> subprocess.
 def test_forgetting_that_is_killed_leaves_whole_runs_and_can_be_repeated(
     neo4j_server: Neo4jServer, store: Neo4jStore
 ) -> None:
-    reference, count = NetworkxStore(":memory:"), 3 * neo4j_store.RUNS_AT_ONCE
-    for start in range(0, count, 50):
-        some = [made_bundle(start + number) for number in range(50)]
+    at_once = neo4j_store.RUNS_AT_ONCE
+    reference, count = NetworkxStore(":memory:"), 6 * at_once
+    for start in range(0, count, at_once):
+        some = [made_bundle(start + number) for number in range(at_once)]
         store.add_bundles(some)
         reference.add_bundles(some)
     gone = [made_bundle(number).trajectory.id for number in range(10, count)]
@@ -107,7 +108,7 @@ def unsupported(number: int) -> Methodology:
     )
 
 
-@pytest.mark.parametrize("at_once", [2, 3, 1000])
+@pytest.mark.parametrize("at_once", [2, 3, 200])
 def test_what_is_cleaned_up_part_by_part_is_the_same(
     store: Neo4jStore, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:

@@ -66,10 +66,10 @@ from contextgraph.vectors import Vector
 
 Answer = TypeVar("Answer")
 
-# So much is removed in one transaction: the memory of a server for one is limited, and others who
-# write wait for it.
-RUNS_AT_ONCE = 100
-NODES_AT_ONCE = 1_000
+# So much is removed in one transaction, for which the memory of a server is limited: all 1,496 runs
+# of a corpus were too many for one of 512 MB, a hundred of 100 kB each took 31 MB.
+RUNS_AT_ONCE = 32
+NODES_AT_ONCE = 200
 
 
 class Neo4jStore:
