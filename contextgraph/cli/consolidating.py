@@ -44,7 +44,8 @@ def consolidate(
     \b
     With --json one object: "started", "reason", "trajectories", "changed", "seconds",
     "steps" [{"name", "examined", "created", "updated", "removed"}], "tokens", "cost" (US dollars),
-    "requests", "waiting" (methodologies to be worded later), "runs_waiting", "not_worded" (why).
+    "requests", "waiting" (methodologies to be worded later), "runs_waiting", "not_worded" (why),
+    "unusable" (answers that are not asked for again), "fault" (what was wrong with one).
     With --dry-run: "editor", "prompts" [text], "reteller", "runs", "run_prompt" (that of the first
     run), "tokens", "cost", "requests", about.
 
@@ -86,6 +87,11 @@ def _show(report: "ConsolidationReport", *, as_json: bool) -> None:
     show_consolidation(report)
     if waiting := _waiting(report):
         complain(f"{waiting} still to be worded: {report.not_worded}")
+    if report.unusable:
+        from contextgraph.text import number_of
+
+        said = number_of(report.unusable, "answer")
+        complain(f"{said} of the language model could not be used: {report.fault}")
 
 
 def _waiting(report: "ConsolidationReport") -> str:

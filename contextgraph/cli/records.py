@@ -182,6 +182,8 @@ def consolidation_record(report: ConsolidationReport) -> dict[str, Json]:
         "waiting": report.waiting,
         "runs_waiting": report.runs_waiting,
         "not_worded": report.not_worded or None,
+        "unusable": report.unusable,
+        "fault": report.fault or None,
     }
 
 

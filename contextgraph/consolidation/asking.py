@@ -23,13 +23,16 @@ BATCH = 8
 class Reworded:
     """What asking took, how many methodologies and runs still wait, and why.
 
-    Once there is a *reason*, nothing more is asked.
+    Once there is a *reason*, nothing more is asked. *unusable* counts answers that cannot be used
+    and are not asked for again, *fault* is what was wrong with one of them.
     """
 
     usage: Usage = NO_USAGE
     waiting: int = 0
     runs_waiting: int = 0
     reason: str = ""
+    unusable: int = 0
+    fault: str = ""
 
 
 def asked(
@@ -62,8 +65,11 @@ def _answers(
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = list(pool.map(said_of, batch))
     for answer in answers:
-        if isinstance(answer, Wording):
-            done.usage += answer.usage
-        else:
+        if not isinstance(answer, Wording):
             done.reason = answer
+            continue
+        done.usage += answer.usage
+        if answer.words is None:
+            done.unusable += 1
+            done.fault = answer.reason
     return [answer if isinstance(answer, Wording) else None for answer in answers]

@@ -112,6 +112,8 @@ class MemoryConsolidator:
             waiting=said.waiting,
             runs_waiting=said.runs_waiting,
             not_worded=said.reason,
+            unusable=said.unusable,
+            fault=said.fault,
         )
 
     def plan_wording(self) -> WordingPlan:

@@ -218,7 +218,8 @@ class ConsolidationReport:
     """What a consolidation did; *started* False: another one was at work, *reason* says so.
 
     *usage* is what a language model took, *waiting* how many methodologies wait for its words,
-    *runs_waiting* how many runs, and *not_worded* says why.
+    *runs_waiting* how many runs, and *not_worded* says why. *unusable* counts what it said nothing
+    usable of, which is not asked again; *fault* is what was wrong with one of these answers.
     """
 
     started: bool
@@ -230,6 +231,8 @@ class ConsolidationReport:
     waiting: int = 0
     runs_waiting: int = 0
     not_worded: str = ""
+    unusable: int = 0
+    fault: str = ""
 
     @property
     def changed(self) -> int:

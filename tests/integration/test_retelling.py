@@ -165,7 +165,8 @@ def test_what_a_model_cannot_tell_stays_as_it_is_and_is_not_asked_again(
 
     server.fault = nonsense
     report = retold(store)
-    assert (report.usage.requests, report.runs_waiting) == (6, 0)
+    assert (report.usage.requests, report.runs_waiting, report.unusable) == (6, 0, 3)
+    assert "Invalid JSON" in report.fault
     assert {one.summary for one in kept(store).values()} == {""}
     assert retold(store).usage.requests == 0
     with AgentMemory.open(str(store)) as memory:

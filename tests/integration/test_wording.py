@@ -143,7 +143,9 @@ def test_what_a_model_cannot_word_stays_as_it_is_and_is_not_asked_again(
         return 200, {}, orjson.dumps(said(server.asked[number], "no idea"))
 
     server.fault = nonsense
-    assert worded(store).waiting == 0
+    asked = ("consolidate", "--store", store, "--summarizer", MODEL)
+    shown = contextgraph(*asked)
+    assert "1 answer of the language model could not be used: Invalid JSON" in shown.err
     found = methodology(store)
     assert "\n" not in found.strategy
     assert found.made_by.startswith(f"template/1 ({MODEL} methodology.v2 ")
