@@ -39,12 +39,14 @@ ACQUIRE_SECONDS = 30.0
 class _Held(threading.local):
     """What a thread holds on to while it is in *depth* snapshots.
 
-    *seen* is what was asked once; the threads that ask ahead share it.
+    *seen* is what was asked once; the threads that ask ahead share it. *cancel* ends the asking of
+    what they have not begun with.
     """
 
     depth = 0
     session: "Session | None" = None
     seen: Seen | None = None
+    cancel: tuple[Callable[[], bool], ...] = ()
 
 
 # Closing what a parent process opened would say goodbye in its name.
@@ -64,6 +66,7 @@ class Connection:
         parts = urlsplit(address)
         self.database = parts.path.strip("/") or DATABASE
         self._uri = urlunsplit(parts._replace(path=""))
+        self._is_routed = parts.scheme.startswith("neo4j")
         self._auth = auth
         self._closed = False
         self._opened: Driver | None = None
@@ -75,9 +78,10 @@ class Connection:
     ) -> T:
         """What *work* finds in a transaction that writes nothing."""
         if self._held.depth:
+            transaction = self._one_by_one()
             try:
                 with store_errors(self.address):
-                    return work(self._one_by_one(), *args, **kwargs)
+                    return work(transaction, *args, **kwargs)
             except StoreUnavailableError:
                 # The connection may have ended: asked again on another one, and tried again there.
                 self._let_go()
@@ -89,6 +93,7 @@ class Connection:
 
         Neo4j reads what is committed, also within one transaction: the answers are those of the
         newest state in any case. *seen* is what was asked once in the snapshot of another thread.
+        At its end nobody asks any more what was to be asked ahead, and was not wanted.
         """
         self._renew_after_fork()
         held = self._held
@@ -100,19 +105,28 @@ class Connection:
         finally:
             held.depth -= 1
             if not held.depth:
-                self._let_go()
+                for cancel in held.cancel:
+                    cancel()
+                held.cancel = ()
                 held.seen = None
+                self._let_go()
 
     def ahead(self, question: Callable[[], T]) -> Callable[[], T]:
         """What gives the answer to *question*, asked in a thread that shares this snapshot."""
         self._renew_after_fork()
-        seen = self._held.seen
+        held = self._held
+        seen = held.seen
 
         def asked() -> T:
             with self.snapshot(seen):
                 return question()
 
-        future = self._threads().submit(asked)
+        try:
+            future = self._threads().submit(asked)
+        except RuntimeError:  # closed just now, or no thread can be had: asked when it is wanted
+            return question
+        if held.depth:
+            held.cancel = (*held.cancel, future.cancel)
 
         def answer() -> T:
             # All threads may wait for answers: what none has begun with is asked here.
@@ -163,15 +177,18 @@ class Connection:
             make_vector_indexes(driver, self.database, property_)
 
     def close(self) -> None:
-        """Close all connections; closing twice is harmless."""
+        """Close all connections once what is asked now is answered; closing twice is harmless."""
         self._renew_after_fork()
-        with self._lock, store_errors(self.address):
+        with self._lock:
             self._closed = True
-            if self._pool:
-                self._pool.shutdown()
-            if self._opened:
-                self._opened.close()
-            self._opened = self._pool = None
+            pool, driver = self._pool, self._opened
+            self._pool = self._opened = None
+        # Whoever asks in one of these threads may wait for the lock.
+        if pool:
+            pool.shutdown(cancel_futures=True)
+        if driver:
+            with store_errors(self.address):
+                driver.close()
 
     def _run(
         self,
@@ -182,15 +199,15 @@ class Connection:
     ) -> T:
         from neo4j import unit_of_work
 
-        driver = self._open()
         seconds = READ_SECONDS if mode == "READ" else WRITE_SECONDS
 
         @unit_of_work(timeout=seconds)
         def told(transaction: "ManagedTransaction") -> T:
             return work(Transaction(transaction, self.tenant), *args, **kwargs)
 
+        opened = self._session(mode)
         try:
-            with store_errors(self.address), driver.session(database=self.database) as session:
+            with store_errors(self.address), opened as session:
                 return session.execute_read(told) if mode == "READ" else session.execute_write(told)
         except StoreUnavailableError:
             self._lost = True
@@ -199,13 +216,25 @@ class Connection:
     def _one_by_one(self) -> Transaction:
         session = self._held.session
         if session is None:
-            driver = self._open()
-            session = driver.session(database=self.database, default_access_mode="READ")
-            self._held.session = session
+            session = self._held.session = self._session("READ")
         return Transaction(OneByOne(session, READ_SECONDS), self.tenant, self._held.seen)
+
+    def _session(self, mode: str) -> "Session":
+        """A session that sees what this process wrote, and nothing older than what it has read.
+
+        Of several servers, which lag behind one another, that is asked for; one alone needs no
+        bookmarks.
+        """
+        driver = self._open()
+        bookmarks = driver.execute_query_bookmark_manager if self._is_routed else None
+        with store_errors(self.address):
+            return driver.session(
+                database=self.database, default_access_mode=mode, bookmark_manager=bookmarks
+            )
 
     def _threads(self) -> ThreadPoolExecutor:
         with self._lock:
+            self._check_open()
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(MOST_THREADS, "contextgraph-question")
             return self._pool
@@ -221,8 +250,7 @@ class Connection:
     def _open(self) -> "Driver":
         self._renew_after_fork()
         with self._lock:
-            if self._closed:
-                raise StoreError(f"{self.address} is closed")
+            self._check_open()
             if self._opened is None:
                 with store_errors(self.address):
                     self._opened = self._connected()
@@ -233,6 +261,10 @@ class Connection:
                 driver.verify_connectivity()
             self._lost = False
         return driver
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"{self.address} is closed")
 
     def _connected(self) -> "Driver":
         driver = self._driver()
