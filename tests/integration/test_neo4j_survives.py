@@ -133,3 +133,15 @@ def test_a_forked_process_goes_on_with_connections_of_its_own(store: Neo4jStore)
     assert os.waitpid(child, 0)[1] == 0
     store.add_bundles([made_bundle(2)])
     assert len(store.trajectory_ids()) == 3
+
+
+def test_a_forked_process_waits_for_no_thread_that_it_lacks(store: Neo4jStore) -> None:
+    store.add_bundles([made_bundle(0)])
+    known = store._known
+    with known.trajectory_words._lock, known.values._lock, known.vectors._lock:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            found = store.trajectories_for_text(["cache"], Scope(), 9)
+            os._exit(0 if len(found) == 1 else 1)
+    assert os.waitpid(child, 0)[1] == 0

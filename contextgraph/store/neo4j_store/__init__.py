@@ -1,5 +1,6 @@
 """The memory on a Neo4j server, shared by teams: 5.26 LTS and later."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -55,12 +56,8 @@ from contextgraph.store.neo4j_store import (
 )
 from contextgraph.store.neo4j_store.bundles import Packed
 from contextgraph.store.neo4j_store.connection import Connection
-from contextgraph.store.neo4j_store.full_text import WordCounts
-from contextgraph.store.neo4j_store.held_methodologies import HeldMethodologies
-from contextgraph.store.neo4j_store.held_vectors import HeldVectors
+from contextgraph.store.neo4j_store.known import Known
 from contextgraph.store.neo4j_store.transaction import Transaction
-from contextgraph.store.neo4j_store.values import LatestValues
-from contextgraph.store.neo4j_store.vector_index import VectorIndexes
 from contextgraph.store.raw import packed
 from contextgraph.vectors import Vector
 
@@ -89,11 +86,7 @@ class Neo4jStore:
     ) -> None:
         self.tenant = tenant
         self._connection = Connection(address, auth, tenant, read_only=read_only)
-        self._trajectory_words = WordCounts("trajectory")
-        self._recovered_words = WordCounts("recovered")
-        self._known = nearness.Known(
-            LatestValues(), HeldVectors(), HeldMethodologies(), VectorIndexes()
-        )
+        self._own_known = Known()
 
     def add_bundles(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:
         packs = [Packed(bundle, packed(bundle.raw)) for bundle in given]
@@ -163,7 +156,7 @@ class Neo4jStore:
         """Relevance as the ports say, of counts that may lag behind: see `WordCounts`."""
 
         def found(transaction: Transaction) -> Sequence[RecoveryCandidate]:
-            weights = self._recovered_words.weights(transaction, words)
+            weights = self._known.recovered_words.weights(transaction, words)
             keys = retrieval.recoveries_for_text(transaction, weights, scope, limit)
             return list(self._known.values.recoveries(transaction, keys).values())
 
@@ -197,7 +190,7 @@ class Neo4jStore:
         """Relevance as in `recoveries_for_text`."""
 
         def found(transaction: Transaction) -> Sequence[Trajectory]:
-            weights = self._trajectory_words.weights(transaction, words)
+            weights = self._known.trajectory_words.weights(transaction, words)
             ids = retrieval.trajectories_for_text(transaction, weights, scope, limit)
             return self._known.values.trajectories(transaction, ids)
 
@@ -213,10 +206,10 @@ class Neo4jStore:
         return self._connection.read(found)
 
     def document_count(self) -> int:
-        return self._connection.read(self._trajectory_words.total)
+        return self._connection.read(self._known.trajectory_words.total)
 
     def word_frequencies(self, words: Sequence[str]) -> Mapping[str, int]:
-        return self._connection.read(self._trajectory_words.of, words)
+        return self._connection.read(self._known.trajectory_words.of, words)
 
     def common_errors(self, phase: Phase | None, scope: Scope, limit: int) -> Sequence[ErrorTally]:
         return self._connection.read(statistics.common_errors, phase, scope, limit)
@@ -420,6 +413,13 @@ class Neo4jStore:
 
     def health(self) -> Sequence[HealthCheck]:
         return tuple(health.checks(self._connection))
+
+    @property
+    def _known(self) -> Known:
+        """Made anew after a fork: a lock held by another thread then would never be released."""
+        if self._own_known.process != os.getpid():
+            self._own_known = Known()
+        return self._own_known
 
 
 def _all_of(some: Callable[[], int]) -> int:

@@ -12,13 +12,13 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store.neo4j_store import rows, spaces
-from contextgraph.store.neo4j_store.held_methodologies import HeldMethodologies
-from contextgraph.store.neo4j_store.held_vectors import HeldKind, HeldVectors
+from contextgraph.store.neo4j_store.held_vectors import HeldKind
+from contextgraph.store.neo4j_store.known import Known
 from contextgraph.store.neo4j_store.methodologies import methodology_of
 from contextgraph.store.neo4j_store.retrieval import where
 from contextgraph.store.neo4j_store.rows import Parameters, Row
 from contextgraph.store.neo4j_store.transaction import Transaction
-from contextgraph.store.neo4j_store.values import FragmentKey, LatestValues, RecoveryKey
+from contextgraph.store.neo4j_store.values import FragmentKey, RecoveryKey
 from contextgraph.store.neo4j_store.vector_index import VectorIndexes, vector_index
 from contextgraph.vectors import Vector
 
@@ -31,16 +31,6 @@ _MORE = 4
 _MOST = 4_000
 _ADVICE_AT_ONCE = 200
 _ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What this process has read of a memory."""
-
-    values: LatestValues
-    vectors: HeldVectors
-    methodologies: HeldMethodologies
-    indexes: VectorIndexes
 
 
 @dataclass(frozen=True, slots=True)
