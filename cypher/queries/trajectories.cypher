@@ -2,11 +2,12 @@
 
 // name: begin_change
 // Lock the memory until the change is committed: writers of one tenant queue, so that none of them
-// waits for another in a circle, and revisions are committed in their order. (What it reads waits
-// for what it writes: one node.)
+// waits for another in a circle, and revisions are committed in their order. Its identity tells a
+// memory from one that is made in its place after all was deleted. (What it reads waits for what it
+// writes: one node.)
 MERGE (m:Memory {tenant: $tenant})
-ON CREATE SET m.name = 'memory ' + $tenant, m.revision = 0, m.removals = 0,
-    m.trajectories = 0, m.recoveries = 0, m.consolidated = 0
+ON CREATE SET m.name = 'memory ' + $tenant, m.identity = randomUUID(), m.revision = 0,
+    m.removals = 0, m.trajectories = 0, m.recoveries = 0, m.consolidated = 0
 SET m.changed_at = datetime()
 RETURN m.revision AS revision
 

@@ -4,9 +4,9 @@
 // How far a memory is, how much it holds, and the space that answers.
 MATCH (m:Memory {tenant: $tenant})
 OPTIONAL MATCH (s:Space {tenant: $tenant, name: m.active_space})
-RETURN m.revision AS revision, m.removals AS removals, coalesce(m.embeddings, 0) AS embeddings,
-    m.trajectories AS trajectories, m.recoveries AS recoveries,
-    coalesce(m.is_retold, false) AS is_retold,
+RETURN coalesce(m.identity, '') AS identity, m.revision AS revision, m.removals AS removals,
+    coalesce(m.embeddings, 0) AS embeddings, m.trajectories AS trajectories,
+    m.recoveries AS recoveries, coalesce(m.is_retold, false) AS is_retold,
     s {.name, .runs, .alike, .property} AS space
 
 // name: runs_changed_since

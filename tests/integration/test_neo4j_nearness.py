@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from random import Random
 from uuid import uuid4
 
 import pytest
 from neo4j import GraphDatabase
 
+from contextgraph.errors import StoreError
 from contextgraph.model import (
     Bundle,
     Methodology,
@@ -120,6 +122,32 @@ def test_vectors_of_a_space_that_was_left_are_not_compared(
     other.add_vectors({"run0001": RunVectors(later.name, asked, (asked, None))})
     other.switch_space(later.name)
     assert store.nearest_trajectories(asked, Scope(), 1)[0].vector == asked
+
+
+def test_vectors_of_a_memory_that_was_deleted_are_not_compared_in_one_made_anew(
+    store: Neo4jStore, other: Neo4jStore, neo4j_server: Neo4jServer
+) -> None:
+    other.add_bundles([embedded(1), embedded(2)])
+    put(other, methodology(1), 1)
+    assert first(store, vector(1), Scope()) == "run0001"
+    assert nearest(store, 1) == [("mth1", vector(1))]
+    with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
+        driver.execute_query("MATCH (n {tenant: $tenant}) DETACH DELETE n", tenant=store.tenant)
+    other.prepare_space(SPACE, None)
+    other.switch_space(SPACE.name)
+    other.add_bundles([replace(made_bundle(1), vectors=run_vectors(9)), embedded(3)])
+    put(other, methodology(1), 9)
+    assert nearest(store, 9) == [("mth1", vector(9))]
+    near = store.nearest_trajectories(vector(9), Scope(), 3)
+    assert [one.item.id for one in near if one.vector == vector(9)] == ["run0001"]
+    assert {one.item.id for one in near} == {"run0001", "run0003"}
+
+
+def test_a_time_without_zone_is_refused(store: Neo4jStore) -> None:
+    store.add_bundles([embedded(1)])
+    a_time = datetime(2026, 3, 1, tzinfo=UTC).replace(tzinfo=None)
+    with pytest.raises(StoreError, match="no time zone"):
+        store.nearest_trajectories(vector(1), Scope(as_of=a_time), 1)
 
 
 @pytest.fixture

@@ -1,8 +1,12 @@
 """What was read from a server is remembered, and read again as soon as it is not the same."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
 
 import pytest
+from neo4j import GraphDatabase
 
 from contextgraph.model import ErrorQuestion, Outcome, Scope, SignatureLevel
 from contextgraph.store.neo4j_store import Neo4jStore, values
@@ -76,6 +80,16 @@ def test_a_run_that_was_forgotten_and_read_otherwise_is_seen(
     assert told(store) == told(other) != before
 
 
+def test_a_memory_made_anew_in_the_same_place_is_seen(
+    store: Neo4jStore, other: Neo4jStore, neo4j: Neo4jServer
+) -> None:
+    before = told(store)
+    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+        driver.execute_query("MATCH (n {tenant: $tenant}) DETACH DELETE n", tenant=store.tenant)
+    other.add_bundles([made_bundle(number, note="anew") for number in range(4)])
+    assert told(store) == told(other) != before
+
+
 def test_only_runs_that_changed_are_read_again(
     store: Neo4jStore, other: Neo4jStore, asked: list[str]
 ) -> None:
@@ -93,6 +107,23 @@ def test_where_many_runs_changed_all_is_read_again(
     other.add_bundles([made_bundle(number) for number in (4, 5)])
     told(store)
     assert asked.count("values_of") == 2
+
+
+def test_threads_that_see_a_change_at_once_remember_together(
+    store: Neo4jStore, other: Neo4jStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(store)
+    other.add_bundles([made_bundle(0, outcome=Outcome.SOLVED)])
+    kept, both = values._kept, Barrier(2, timeout=20)
+
+    def at_once(*given: Any) -> object:
+        both.wait()
+        return kept(*given)
+
+    monkeypatch.setattr(values, "_kept", at_once)
+    with ThreadPoolExecutor(2) as pool:
+        latest = [pool.submit(store._connection.read, store._known.values._at) for _ in range(2)]
+    assert latest[0].result() is latest[1].result()
 
 
 def test_questions_asked_ahead_share_a_snapshot_and_may_ask_ahead_themselves(

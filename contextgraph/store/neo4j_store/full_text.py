@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from contextgraph.model import Recovered, Trajectory
 from contextgraph.store.neo4j_store import memory_state
-from contextgraph.store.neo4j_store.memory_state import MemoryState
+from contextgraph.store.neo4j_store.memory_state import NEVER, Era, MemoryState
 from contextgraph.store.neo4j_store.rows import Parameters
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.text import words
@@ -54,7 +54,7 @@ class WordCounts:
         self._query, self._of = _KINDS[kind]
         self._lock = threading.Lock()
         self._counts: dict[str, int] = {}
-        self._total = self._removals = -1
+        self._total, self._era = -1, NEVER
 
     def total(self, transaction: Transaction) -> int:
         """How many texts there are."""
@@ -81,22 +81,22 @@ class WordCounts:
     ) -> tuple[dict[str, int], int]:
         """The counts of *asked*, and of how many texts they are."""
         distinct = list(dict.fromkeys(asked))
-        total, removals = self._size(transaction)
+        total, era = self._size(transaction)
         with self._lock:
-            if self._is_outdated(total, removals):
-                self._counts, self._total, self._removals = {}, total, removals
+            if self._is_outdated(total, era):
+                self._counts, self._total, self._era = {}, total, era
             known = {word: self._counts[word] for word in distinct if word in self._counts}
             total = self._total
         counted = self._counted(transaction, [word for word in distinct if word not in known])
         with self._lock:
-            if (self._total, self._removals) == (total, removals):
+            if (self._total, self._era) == (total, era):
                 self._counts |= {word: count for word, count in counted.items() if count}
         return {word: known.get(word) or counted[word] for word in distinct}, total
 
-    def _is_outdated(self, total: int, removals: int) -> bool:
+    def _is_outdated(self, total: int, era: Era) -> bool:
         grown = total - self._total
         is_full = len(self._counts) > _MOST_KEPT
-        return is_full or removals != self._removals or not 0 <= grown <= _LAG * self._total
+        return is_full or era != self._era or not 0 <= grown <= _LAG * self._total
 
     def _counted(self, transaction: Transaction, new: Sequence[str]) -> dict[str, int]:
         if not new:
@@ -105,9 +105,9 @@ class WordCounts:
         found = transaction.rows(self._query, words=asked)
         return {row["word"]: row["count"] for row in found}
 
-    def _size(self, transaction: Transaction) -> tuple[int, int]:
+    def _size(self, transaction: Transaction) -> tuple[int, Era]:
         state = memory_state.of(transaction)
-        return self._of(state), state.removals
+        return self._of(state), state.era
 
 
 def _query(tenant: str, repo: str | None, word: str) -> str:

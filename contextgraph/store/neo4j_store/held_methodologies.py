@@ -20,9 +20,10 @@ _GENERAL = ""
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What was read of *space* after so many *embeddings*; rows by id."""
+    """What was read of the *space* of a memory after so many *embeddings*; rows by id."""
 
     space: str
+    identity: str
     embeddings: int
     ids: tuple[str, ...]
     repos: "NDArray[np.object_]"
@@ -45,7 +46,7 @@ class HeldMethodologies:
         import numpy as np
 
         held = self._held
-        if held is None or _of(active) != (held.space, held.embeddings):
+        if held is None or _of(active) != (held.space, held.identity, held.embeddings):
             held = self._held = _read(transaction, active)
         inside = np.arange(len(held.ids))
         if repo is not None:
@@ -57,8 +58,8 @@ class HeldMethodologies:
         ]
 
 
-def _of(active: Active) -> tuple[str, int]:
-    return active.space.name, active.state.embeddings
+def _of(active: Active) -> tuple[str, str, int]:
+    return active.space.name, active.state.identity, active.state.embeddings
 
 
 def _read(transaction: Transaction, active: Active) -> _Held:

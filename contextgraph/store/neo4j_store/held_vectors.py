@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from contextgraph.model import Scope
 from contextgraph.store.neo4j_store.memory_state import MemoryState
 from contextgraph.store.neo4j_store.retrieval import where
-from contextgraph.store.neo4j_store.rows import Row
+from contextgraph.store.neo4j_store.rows import Row, moment
 from contextgraph.store.neo4j_store.spaces import Active
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.vectors import Vector, dimensions_of, products
@@ -85,7 +85,7 @@ class Held:
 
         inside = np.ones(len(self.ids), dtype=np.bool_)
         if scope.as_of is not None:
-            inside &= self.seen_at <= (scope.as_of - _EPOCH) // timedelta(microseconds=1)
+            inside &= self.seen_at <= (moment(scope.as_of) - _EPOCH) // timedelta(microseconds=1)
         if scope.exclude_instances:
             hidden = [instance in scope.exclude_instances for instance in self.instances]
             inside &= ~np.array(hidden, dtype=np.bool_)
@@ -128,7 +128,7 @@ class HeldVectors:
 def _caught_up(transaction: Transaction, key: _Key, active: Active, held: Held | None) -> Held:
     """What the memory has by now: *held*, and what is new since."""
     # What was removed may have been learned again, with another vector.
-    if held is None or held.state is None or held.state.removals != active.state.removals:
+    if held is None or held.state is None or held.state.era != active.state.era:
         held = _none(active)
     if held.too_many or held.state == active.state:
         return held

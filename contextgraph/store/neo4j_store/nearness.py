@@ -19,7 +19,7 @@ from contextgraph.store.neo4j_store.retrieval import where
 from contextgraph.store.neo4j_store.rows import Parameters, Row
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.store.neo4j_store.values import FragmentKey, RecoveryKey
-from contextgraph.store.neo4j_store.vector_index import VectorIndexes, vector_index
+from contextgraph.store.neo4j_store.vector_index import vector_index
 from contextgraph.vectors import Vector
 
 # An index is asked for more than is wanted, since it misses some: of the 20 nearest of 10,000

@@ -18,6 +18,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store.neo4j_store import memory_state, rows
+from contextgraph.store.neo4j_store.memory_state import NEVER, Era, MemoryState
 from contextgraph.store.neo4j_store.rows import Row
 from contextgraph.store.neo4j_store.transaction import Transaction
 from contextgraph.store.remembered import Remembered
@@ -44,18 +45,26 @@ class RecoveryKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """What was read at *revision*, or before it and is the same still.
+    """What was read at *revision* of an *era*, or before it and is the same still.
 
     Fragments and what cleared errors never change unless they are removed; a run changes with its
     revision, and with it how the errors that it met may be told.
     """
 
+    era: Era = NEVER
     revision: int = -1
-    removals: int = -1
     trajectories: Remembered[str, Trajectory] = field(default_factory=Remembered)
     fragments: Remembered[FragmentKey, Fragment] = field(default_factory=Remembered)
     recovered: Remembered[RecoveryKey, Recovered] = field(default_factory=Remembered)
     errors: Remembered[str, ErrorPattern] = field(default_factory=Remembered)
+
+    def is_of(self, state: MemoryState) -> bool:
+        """True where nothing has changed since."""
+        return (self.era, self.revision) == (state.era, state.revision)
+
+    def is_after(self, state: MemoryState) -> bool:
+        """True where another thread has seen more of the same memory."""
+        return self.era.identity == state.identity and self.revision > state.revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,21 +152,23 @@ class LatestValues:
     def _at(self, transaction: Transaction) -> _Values:
         state = memory_state.of(transaction)
         latest = self._latest
-        if (state.revision, state.removals) == (latest.revision, latest.removals):
+        if latest.is_of(state):
             return latest
-        if state.revision < latest.revision:  # another thread has seen more
+        if latest.is_after(state):
             return _Values()
         values = _kept(latest, state, transaction)
         with self._lock:
-            if self._latest.revision < values.revision:
+            if self._latest.is_of(state):  # another thread was faster
+                return self._latest
+            if not self._latest.is_after(state):
                 self._latest = values
         return values
 
 
-def _kept(before: _Values, state: memory_state.MemoryState, transaction: Transaction) -> _Values:
-    anew = _Values(state.revision, state.removals)
+def _kept(before: _Values, state: MemoryState, transaction: Transaction) -> _Values:
+    anew = _Values(state.era, state.revision)
     # What is removed and learned again has the same name.
-    if before.removals != state.removals:
+    if before.era != state.era:
         return anew
     changed = transaction.rows(
         "runs_changed_since", revision=before.revision, limit=_MOST_CHANGED + 1
@@ -165,8 +176,8 @@ def _kept(before: _Values, state: memory_state.MemoryState, transaction: Transac
     if len(changed) > _MOST_CHANGED:
         return anew
     return _Values(
+        state.era,
         state.revision,
-        state.removals,
         before.trajectories.without([row["id"] for row in changed]),
         before.fragments,
         before.recovered,
