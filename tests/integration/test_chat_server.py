@@ -208,6 +208,19 @@ def test_an_answer_that_is_none_is_asked_for_again_and_given_up(
     assert time.monotonic() - begun < 5
 
 
+def test_where_someone_waits_a_slow_answer_is_given_up_sooner(server: Server) -> None:
+    def slow(number: int, handler: Handler) -> Reply | None:
+        time.sleep(0.6)
+        return None
+
+    server.fault = slow
+    mine = editor(server)
+    mine = replace(mine, chat=replace(mine.chat, patience=Patience(timeout=9, outage=9, limited=9)))
+    assert mine.reword(GROUP).words == WORDS
+    with pytest.raises(RemoteError, match="no answer in time"):
+        mine.reword(GROUP, hurried=True)
+
+
 GOOD = orjson.dumps(
     {"situation": WORDS.situation, "strategy": WORDS.strategy, "not_when": WORDS.not_when}
 ).decode()
