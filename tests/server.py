@@ -28,12 +28,19 @@ class Neo4jServer:
         """Delete all that is in the database, its indexes and constraints as well."""
         from neo4j import GraphDatabase
 
+        self.forget()
         with GraphDatabase.driver(self.uri, auth=self.auth) as driver:
-            driver.execute_query("MATCH (n) DETACH DELETE n", database_="neo4j")
             for kind, kinds in (("CONSTRAINT", "CONSTRAINTS"), ("INDEX", "INDEXES")):
                 shown = f"SHOW {kinds} YIELD name, type WHERE type <> 'LOOKUP' RETURN name"
                 for found in driver.execute_query(shown, database_="neo4j").records:
                     driver.execute_query(f"DROP {kind} `{found['name']}`", database_="neo4j")
+
+    def forget(self) -> None:
+        """Delete all nodes."""
+        from neo4j import GraphDatabase
+
+        with GraphDatabase.driver(self.uri, auth=self.auth) as driver:
+            driver.execute_query("MATCH (n) DETACH DELETE n", database_="neo4j")
 
     def is_empty(self) -> bool:
         """True where the database has no node."""
@@ -65,10 +72,11 @@ def neo4j_server(request: pytest.FixtureRequest) -> Iterator[Neo4jServer]:
 
 
 @pytest.fixture
-def neo4j(neo4j_server: Neo4jServer) -> Neo4jServer:
-    """The server with an empty database, for one test."""
+def neo4j(neo4j_server: Neo4jServer) -> Iterator[Neo4jServer]:
+    """The server with an empty database, for one test; the next one may make a memory there."""
     neo4j_server.empty()
-    return neo4j_server
+    yield neo4j_server
+    neo4j_server.forget()
 
 
 def missing_server(config: pytest.Config) -> str:
