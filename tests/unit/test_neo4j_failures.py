@@ -41,6 +41,7 @@ CODES = {
     "Neo.DatabaseError.General.UnknownError": StoreError,
     "Neo.ClientError.Cluster.NotALeader": StoreUnavailableError,
     "Neo.ClientError.General.ForbiddenOnReadOnlyDatabase": StoreUnavailableError,
+    "Neo.ClientError.General.WriteOnReadOnlyAccessDatabase": StoreUnavailableError,
 }
 
 

@@ -35,6 +35,11 @@ _CODES = (
         "has no such database; name one that exists at the end of the address, as in /neo4j",
     ),
     (
+        "Neo.ClientError.General.WriteOnReadOnlyAccessDatabase",
+        StoreUnavailableError,
+        "can only be read now; see server.databases.read_only in its neo4j.conf",
+    ),
+    (
         "Neo.ClientError.Schema.ConstraintValidationFailed",
         StoreError,
         "holds something else under an id that was to be written",
