@@ -18,7 +18,7 @@ from contextgraph.store.neo4j_store.methodologies import methodology_of
 from contextgraph.store.neo4j_store.retrieval import where
 from contextgraph.store.neo4j_store.rows import Parameters, Row
 from contextgraph.store.neo4j_store.transaction import Transaction
-from contextgraph.store.neo4j_store.values import FragmentKey, RecoveryKey
+from contextgraph.store.neo4j_store.values import FragmentKey
 from contextgraph.store.neo4j_store.vector_index import vector_index
 from contextgraph.vectors import Vector
 
@@ -84,8 +84,8 @@ def nearest_recoveries(
 ) -> list[Near[RecoveryCandidate]]:
     """The recoveries of the nearest fragments, in the order of the port."""
     near = _nearest(transaction, known, _FRAGMENTS, vector, scope, limit)
-    keys = transaction.found("recoveries_of", ids=list(near)) if near else ()
-    found = known.values.recoveries(transaction, [RecoveryKey(*key) for key in keys])
+    keys = known.recoveries.of(transaction, list(near))
+    found = known.values.recoveries(transaction, keys)
     return [Near(one, near[key.fragment_id]) for key, one in found.items()]
 
 
