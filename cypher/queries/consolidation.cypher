@@ -50,6 +50,15 @@ RETURN s.repo AS repo
 MATCH (m:Memory {tenant: $tenant})
 SET m.consolidated = $revision
 
+// name: note_plans
+// How much there is, where it has grown many times over since queries were planned by it. What is
+// read and set belongs to one node: that the one waits for the other is no matter.
+MATCH (m:Memory {tenant: $tenant})
+WHERE m.trajectories >= $times * coalesce(m.planned_at, $least)
+WITH m LIMIT 1
+SET m.planned_at = m.trajectories
+RETURN m.planned_at AS trajectories
+
 // name: remove_stale_errors
 // All are found before the first goes: nodes of an id and a number each.
 MATCH (s:StaleError {tenant: $tenant})

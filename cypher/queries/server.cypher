@@ -46,3 +46,7 @@ RETURN name, properties, options.indexConfig['vector.dimensions'] AS dimensions,
 // Where nodes of this database hold vectors: those of all tenants share its indexes.
 MATCH (s:Space)
 RETURN DISTINCT s.property AS property ORDER BY property
+
+// name: plan_anew
+// Count what indexes hold now, and plan all queries by that from now on.
+CALL db.prepareForReplanning($seconds)

@@ -51,6 +51,7 @@ ROW_BY_ROW = {
 # What waits all the same, and why it never waits for much.
 WAITING = {
     "begin_change": "a memory is one node",
+    "note_plans": "a memory is one node",
     "add_exposure": "one context at a time",
     "retire_spaces": "a memory has one or two spaces",
     "remove_stale_errors": "no batch: nodes without text, of errors whose runs were taken away",

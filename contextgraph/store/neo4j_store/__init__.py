@@ -378,7 +378,8 @@ class Neo4jStore:
         return self._connection.read(abstracted.shown_methodologies)
 
     def mark_consolidated(self, revision: int) -> None:
-        self._connection.write(consolidations.mark_consolidated, revision)
+        if self._connection.write(consolidations.mark_consolidated, revision):
+            self._connection.plan_anew()
 
     def archived_run(self, trajectory_id: str) -> ArchivedRun | None:
         return self._connection.read(archives.archived_run, trajectory_id)

@@ -18,6 +18,9 @@ from contextgraph.store.neo4j_store.changes import begin_change, note_change
 from contextgraph.store.neo4j_store.rows import Row
 from contextgraph.store.neo4j_store.transaction import Transaction
 
+# Planning all queries anew costs seconds, of all who use the server.
+_PLANNED_AT_FIRST, _GROWN = 256, 4
+
 
 def learned_since_consolidation(transaction: Transaction) -> int:
     """How many trajectories were learned or updated since the last consolidation."""
@@ -63,12 +66,14 @@ def unconsolidated(transaction: Transaction, after: int | None) -> Unconsolidate
     )
 
 
-def mark_consolidated(transaction: Transaction, revision: int) -> None:
-    """Note that what changed up to *revision* is consolidated."""
+def mark_consolidated(transaction: Transaction, revision: int) -> bool:
+    """Note that what changed up to *revision* is consolidated; whether to plan queries anew."""
     begin_change(transaction)
     transaction.rows("mark_consolidated", revision=revision)
     transaction.rows("remove_stale_errors", revision=revision)
     transaction.rows("remove_stale_repos", revision=revision)
+    grown = transaction.row("note_plans", times=_GROWN, least=_PLANNED_AT_FIRST // _GROWN)
+    return grown is not None
 
 
 def error_histories(
