@@ -109,21 +109,20 @@ ORDER BY relevance DESC, f.id, e.id, r.error_step LIMIT $limit
 RETURN collect([r.trajectory_id, f.id, e.id, r.error_step]) AS found
 
 // name: recovered_word_counts
-// In how many recoveries each word occurs.
+// In how many recoveries each word occurs. The query of a word asks for the term of the tenant, too:
+// looking at each that was found once more takes half as long again.
 UNWIND $words AS word
 CALL (word) {
     CALL db.index.fulltext.queryRelationships('recovered_words', word.query) YIELD relationship
-    WHERE relationship.tenant = $tenant
     RETURN count(*) AS count
 }
 RETURN word.word AS word, count
 
 // name: trajectory_word_counts
-// In how many runs each word occurs.
+// In how many runs each word occurs, in the same way.
 UNWIND $words AS word
 CALL (word) {
     CALL db.index.fulltext.queryNodes('trajectory_words', word.query) YIELD node
-    WHERE node.tenant = $tenant
     RETURN count(*) AS count
 }
 RETURN word.word AS word, count

@@ -11,6 +11,10 @@ from contextgraph.store.neo4j_store.queries import cypher_folder, queries, state
 STORE = Path(contextgraph.__file__).parent / "store" / "neo4j_store"
 # About the server or the database, not about a memory in it.
 WITHOUT_TENANT = {
+    "plan_anew",
+    # Their texts are asked for by a term that only those of the tenant have.
+    "recovered_word_counts",
+    "trajectory_word_counts",
     "any_node",
     "applied_migrations",
     "await_indexes",
