@@ -14,6 +14,7 @@ from contextgraph.model import RawTrajectory
 from contextgraph.trace import states_of
 
 ASKED = 200
+RUNS_WALKED = 20
 
 
 def rows(
@@ -56,6 +57,12 @@ def states_about(found: Sequence[RawTrajectory], seed: int, repo: str) -> list[S
         states, k=ASKED // 2
     )
     return [replace(state, repo=repo) for state in chosen]
+
+
+def states_step_by_step(found: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]:
+    """The states of some runs of *found* in order, as if in *repo*: as an agent asks."""
+    chosen = Random(seed).sample(found, min(RUNS_WALKED, len(found)))
+    return [replace(state, repo=repo) for raw in chosen for state in states_of(raw)]
 
 
 def _lookup_floor(path: Path) -> float:
