@@ -116,11 +116,11 @@ def _value(text: bytes) -> Any:
 def _is_document(opening: Sequence[_Line], values: Sequence[Any]) -> bool:
     """Whether the file is one JSON document over many lines, by its first two lines."""
     first, *others = (line.text for line in opening)
-    if not others or not isinstance(values[0], ValueError):
+    if not isinstance(values[0], ValueError):
         return False
-    if first in (b"{", b"["):
+    if first in (b"{", b"["):  # also where the stream broke off after it
         return True
-    return not first.endswith(b"}") and isinstance(values[1], ValueError)
+    return bool(others) and not first.endswith(b"}") and isinstance(values[1], ValueError)
 
 
 def _document(

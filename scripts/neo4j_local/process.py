@@ -47,8 +47,11 @@ def start(
 
 def is_running(server: Server) -> bool:
     """True while the process of *server* runs, and is not another that got its number."""
+    about = Path(f"/proc/{server.pid}")
     try:
-        command = Path(f"/proc/{server.pid}/cmdline").read_bytes()
+        command = (about / "cmdline").read_bytes()
+        if not command:  # for a moment that of one that begins, and that of one that is over
+            return (about / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return False
     return f"--home-dir={server.home}".encode() in command.split(b"\0")

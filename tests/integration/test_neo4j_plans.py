@@ -54,7 +54,18 @@ LISTS = {
     "words",
     *(f"{level}_{place}" for level in ("template", "type", "family") for place in PLACES),
 }
-NUMBERS = {"limit", "keep", "runs", "revision", "nearest", "most", "seconds", "share"}
+NUMBERS = {
+    "keep",
+    "least",
+    "limit",
+    "most",
+    "nearest",
+    "revision",
+    "runs",
+    "seconds",
+    "share",
+    "times",
+}
 
 
 def operators(plan: dict[str, Any] | None) -> Iterator[str]:

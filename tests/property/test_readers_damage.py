@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,6 +103,13 @@ def test_an_archive_that_was_cut_is_one_failure(sample, packer, folder, data):
     _, errors = read_bytes(folder, content[:cut])
     assert "ends early" in errors[-1].reason
     assert len(errors) <= len(of_whole) + 1
+
+
+def test_an_archive_that_was_cut_after_the_first_line_of_its_document_is_one_failure(folder):
+    content = zlib.compressobj(wbits=31)
+    cut = content.compress(b"{\n") + content.flush(zlib.Z_SYNC_FLUSH)
+    _, errors = read_bytes(folder, cut)
+    assert [error.reason for error in errors] == ["gzip data ends early"]
 
 
 @pytest.mark.parametrize("packer", ["gzip", "zstandard"])
