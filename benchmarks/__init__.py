@@ -1,1 +1,1 @@
-"""How fast it is, as ratios to floors measured in the same run: ``python -m benchmarks``."""
+"""Speed and memory, beside baselines measured in the same run: ``python -m benchmarks``."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import asking, learning, material, starting
+from benchmarks import corpus, learning, query, startup
 from benchmarks.measure import Row
 
 SIZES = (1_000, 10_000, 100_000)
@@ -21,16 +21,16 @@ def main() -> None:
 
 
 def _rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
-    found = material.runs(options.data)
+    found = corpus.runs(options.data)
     sizes = SIZES[:1] if options.quick else SIZES
     yield from learning.rows(found, options.data, folder)
-    yield from starting.rows(found, folder)
-    yield from asking.rows(found, sizes, folder, options.seed)
+    yield from startup.rows(found, folder)
+    yield from query.rows(found, sizes, folder, options.seed)
 
 
 def line(row: Row) -> str:
     """One line of the table."""
-    ratio = f"{row.ratio:8.1f} x {row.floor}" if row.ratio is not None else ""
+    ratio = f"{row.ratio:8.1f} x {row.baseline}" if row.ratio is not None else ""
     budget = f"(budget {row.budget})" if row.budget else ""
     return f"{row.what:<62} {row.value:>10.2f} {row.unit:<9} {ratio} {budget}".rstrip()
 
@@ -40,7 +40,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="trajectories to measure on (default: examples)")
     parser.add_argument("--quick", action="store_true", help="only 1,000 fragments")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    parser.add_argument("--seed", type=int, default=0, help="choice of the states asked")
+    parser.add_argument("--seed", type=int, default=0, help="choice of the states")
     return parser.parse_args()
 
 

@@ -1,7 +1,7 @@
-"""``python -m benchmarks.faults``: many processes on one Neo4j server, and a server that dies.
+"""``python -m benchmarks.faults``: many processes on one Neo4j server, and a killed server.
 
-Starts a server of its own by ``scripts/neo4j``, loopback only, and stops it in the end. Prints what
-was done and seen as one JSON object a line; exits with 1 where anything was lost or kept twice.
+Starts a server with ``scripts/neo4j``, loopback only, and stops it at the end. Prints one JSON
+object a line; exits with 1 where anything was lost or stored twice.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from benchmarks.material import EXAMPLES, renamed, runs
+from benchmarks.corpus import EXAMPLES, renamed, runs
 from contextgraph import AgentMemory
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import RawTrajectory
@@ -49,7 +49,7 @@ class Started:
         }
 
     def memory(self, tenant: str) -> AgentMemory:
-        """The part of *tenant*."""
+        """The memory of *tenant*."""
         auth = (self.user, self.password)
         return AgentMemory.open(self.uri, auth=auth, tenant=tenant)
 
@@ -61,25 +61,25 @@ def start() -> Started:
 
 
 def kill(server: Started) -> None:
-    """Let the server die without a word; its data stays."""
+    """Kill the server with SIGKILL; its data stays."""
     os.kill(server.pid, signal.SIGKILL)
     _script("stop", "--keep", "--name", NAME)
 
 
 @contextmanager
 def server() -> Iterator[Started]:
-    """A server for as long as it lasts."""
+    """A server that is stopped at the end."""
     try:
         yield start()
     finally:
         _script("stop", "--name", NAME)
 
 
-def crowd(
+def run_workers(
     started: Started, found: Sequence[RawTrajectory], processes: int, seconds: float
 ) -> dict[str, object]:
-    """*processes* that learn, ask and consolidate one memory for *seconds*."""
-    command = [sys.executable, "-m", "benchmarks.faults", "--one-of-a-crowd", started.uri]
+    """*processes* that learn, query and consolidate one memory for *seconds*."""
+    command = [sys.executable, "-m", "benchmarks.faults", "--worker", started.uri]
     with TemporaryDirectory(prefix="contextgraph-faults-") as folder:
         path = Path(folder) / "runs.jsonl"
         with path.open("wb") as file:
@@ -92,13 +92,13 @@ def crowd(
             )
             for seed in range(processes)
         ]
-        said = [json.loads(process.communicate()[0]) for process in begun]
+        reports = [json.loads(process.communicate()[0]) for process in begun]
     done = Counter[str]()
-    for one in said:
+    for one in reports:
         done.update(one["done"])
-    acknowledged = {run for one in said for run in one["acknowledged"]}
-    with started.memory("crowd") as memory:
-        held = list(memory.store.trajectory_ids())
+    acknowledged = {run for one in reports for run in one["acknowledged"]}
+    with started.memory("workers") as memory:
+        held = list(memory.store.runs.ids())
         well = all(check.ok for check in memory.health())
     return {
         "what": f"{processes} processes for {seconds:.0f} s",
@@ -107,20 +107,20 @@ def crowd(
         "held": len(held),
         "lost": len(acknowledged - set(held)),
         "twice": len(held) - len(set(held)),
-        "errors": [error for one in said for error in one["errors"]][:5],
+        "errors": [error for one in reports for error in one["errors"]][:5],
         "well": well,
     }
 
 
-def one_of_a_crowd(uri: str, path: Path, seconds: float, seed: int) -> dict[str, object]:
-    """What one process does: learns runs that others learn too, asks, consolidates."""
+def run_worker(uri: str, path: Path, seconds: float, seed: int) -> dict[str, object]:
+    """What one process does: learns runs that others learn too, queries, consolidates."""
     chance = Random(seed)
     found = runs(path)
     chance.shuffle(found)
     states = [state for raw in found[:20] for state in states_of(raw)]
     done, acknowledged, errors = Counter[str](), [], []
     until = time.monotonic() + seconds
-    with AgentMemory.open(uri, tenant="crowd") as memory:
+    with AgentMemory.open(uri, tenant="workers") as memory:
         for raw in cycle(found):
             if time.monotonic() > until:
                 break
@@ -137,7 +137,7 @@ def one_of_a_crowd(uri: str, path: Path, seconds: float, seed: int) -> dict[str,
 
 
 def outage(started: Started, found: Sequence[RawTrajectory], count: int) -> dict[str, object]:
-    """A batch during which the server dies, and comes back for the same command."""
+    """A batch during which the server is killed, and the same command after a restart."""
     with TemporaryDirectory(prefix="contextgraph-faults-") as folder:
         path = Path(folder) / "runs.jsonl"
         many = list(islice(renamed(found, count), count))
@@ -148,33 +148,33 @@ def outage(started: Started, found: Sequence[RawTrajectory], count: int) -> dict
         assert learning.stdout is not None
         acknowledged = [json.loads(learning.stdout.readline()) for _ in range(count // 3)]
         kill(started)
-        rest, said = learning.communicate()
+        rest, stderr = learning.communicate()
         acknowledged += [json.loads(line) for line in rest.splitlines()]
         again = start()
         with again.memory("outage") as memory:
-            held_before = set(memory.store.trajectory_ids())
-        told = {r["trajectory_id"] for r in acknowledged if r.get("status") == "created"}
+            held_before = set(memory.store.runs.ids())
+        created = {r["trajectory_id"] for r in acknowledged if r.get("status") == "created"}
         second = _learning(again, path, environment)
         second.communicate()
         with again.memory("outage") as memory, AgentMemory.open(":memory:") as undisturbed:
             for raw in many:
                 undisturbed.writer.write(raw)
-            same = list(memory.store.trajectory_ids()) == list(undisturbed.store.trajectory_ids())
-            nodes = memory.store.counts().nodes
-            alike = all(nodes[k] == v for k, v in _of_runs(undisturbed).items())
+            same = list(memory.store.runs.ids()) == list(undisturbed.store.runs.ids())
+            nodes = memory.store.admin.counts().nodes
+            same_counts = all(nodes[k] == v for k, v in _of_runs(undisturbed).items())
     return {
         "what": f"the server was killed after {count // 3} of {count} runs, and started again",
-        "acknowledged_before": len(told),
-        "lost": len(told - held_before),
+        "acknowledged_before": len(created),
+        "lost": len(created - held_before),
         "exit_code": learning.returncode,
-        "said": said.strip().splitlines(),
+        "stderr": stderr.strip().splitlines(),
         "exit_code_again": second.returncode,
-        "same_as_undisturbed": same and alike,
+        "same_as_undisturbed": same and same_counts,
     }
 
 
 def _of_runs(memory: AgentMemory) -> dict[str, int]:
-    nodes = memory.store.counts().nodes
+    nodes = memory.store.admin.counts().nodes
     return {kind: nodes[kind] for kind in ("Trajectory", "Fragment", "ErrorPattern")}
 
 
@@ -203,18 +203,18 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=16)
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--runs", type=int, default=120, help="of the batch that is disturbed")
-    parser.add_argument("--one-of-a-crowd", metavar="URI", help=argparse.SUPPRESS)
+    parser.add_argument("--worker", metavar="URI", help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.one_of_a_crowd:
-        uri, seed = options.one_of_a_crowd, options.seed
-        print(json.dumps(one_of_a_crowd(uri, options.data, options.seconds, seed)))
+    if options.worker:
+        uri, seed = options.worker, options.seed
+        print(json.dumps(run_worker(uri, options.data, options.seconds, seed)))
         return
     found = runs(options.data)
     with server() as started:
         reports = [outage(started, found, options.runs)]
         print(json.dumps(reports[-1]), flush=True)
-        reports.append(crowd(start(), found, options.processes, options.seconds))
+        reports.append(run_workers(start(), found, options.processes, options.seconds))
         print(json.dumps(reports[-1]), flush=True)
     sys.exit(any(report["lost"] or report.get("twice") for report in reports))
 

@@ -1,25 +1,32 @@
-"""Reading, understanding and storing runs."""
+"""Reading, tracing and storing runs."""
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import orjson
 import zstandard
 
-from benchmarks.material import START, renamed
+from benchmarks.corpus import START, renamed
 from benchmarks.measure import Row, seconds
 from contextgraph import AgentMemory
+from contextgraph.learning import bundle_of
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import read, to_record, write_jsonl
-from contextgraph.writing import bundle_of
+
+LEAST_RUNS, MOST_RUNS = 100, 300
 
 
 def rows(found: Sequence[RawTrajectory], data: Path | None, folder: Path) -> Iterator[Row]:
-    """Reading, reading a run for errors and fragments, and learning it durably."""
+    """Reading files, tracing runs, learning them durably, and the command that does all of it."""
     yield from _reading(found, data, folder)
-    yield from _understanding(found)
-    yield from _learning(found, folder)
+    yield from _tracing(found)
+    many = found if len(found) >= LEAST_RUNS else list(renamed(found, LEAST_RUNS))
+    yield from _learning(many[:MOST_RUNS], folder)
+    yield from _command(many, folder)
 
 
 def _reading(found: Sequence[RawTrajectory], data: Path | None, folder: Path) -> Iterator[Row]:
@@ -29,40 +36,56 @@ def _reading(found: Sequence[RawTrajectory], data: Path | None, folder: Path) ->
         with path.open("wb") as file:
             write_jsonl(found, file)
     lines = path.read_bytes().splitlines()
-    floor = seconds(lambda: [orjson.loads(line) for line in lines])
+    baseline = seconds(lambda: [orjson.loads(line) for line in lines])
     taken = seconds(lambda: sum(1 for _ in read(path)))
     megabytes = path.stat().st_size / 1e6
-    yield Row("read JSONL", megabytes / taken, "MB/s", "orjson of the same lines", taken / floor)
+    yield Row("read JSONL", megabytes / taken, "MB/s", "orjson of the same lines", taken / baseline)
 
 
-def _understanding(found: Sequence[RawTrajectory]) -> Iterator[Row]:
+def _tracing(found: Sequence[RawTrajectory]) -> Iterator[Row]:
     taken = seconds(lambda: [bundle_of(raw, START) for raw in found]) / len(found)
     steps = sum(len(raw.steps) for raw in found) / len(found)
     size = sum(_characters(raw) for raw in found) / len(found) / 1000
     parsed = [orjson.dumps(to_record(raw)) for raw in found]
-    floor = seconds(lambda: [orjson.loads(line) for line in parsed]) / len(found)
-    what = f"mask, read, cut a run of {steps:.0f} steps, {size:.0f} kB"
+    baseline = seconds(lambda: [orjson.loads(line) for line in parsed]) / len(found)
+    what = f"mask, trace and segment a run of {steps:.0f} steps, {size:.0f} kB"
     budget = "4 ms at 29 steps, 65 kB"
-    yield Row(what, taken * 1000, "ms a run", "orjson of the same run", taken / floor, budget)
+    yield Row(what, taken * 1000, "ms a run", "orjson of the same run", taken / baseline, budget)
 
 
-def _learning(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
-    count = min(300, max(100, len(found)))
-    many = list(renamed(found, count))
-    floor = seconds(lambda: _bare_inserts(many, folder), repeat=1)
+def _learning(many: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
+    count = len(many)
+    baseline = seconds(lambda: _plain_inserts(many, folder), repeat=1)
     with AgentMemory.open(str(folder / "learned.db")) as memory:
         taken = seconds(lambda: [memory.writer.write(raw) for raw in many], repeat=1)
-        whole = taken + seconds(memory.consolidate, repeat=1)
+        memory.consolidate()
         again = seconds(lambda: [memory.learn(raw) for raw in many], repeat=1)
     name = "one compressed row and one synced commit a run"
-    yield Row("learn, durable", count / taken, "runs/s", name, taken / floor, "100 runs/s")
-    what = "the same, with fitting the space and consolidating at the end"
-    yield Row(what, count / whole, "runs/s", name, whole / floor)
-    yield Row("learn again, unchanged", count / again, "runs/s", name, again / floor)
+    yield Row(
+        "learn, durable, without consolidation",
+        count / taken,
+        "runs/s",
+        name,
+        taken / baseline,
+        "100 runs/s",
+    )
+    yield Row("learn again, unchanged", count / again, "runs/s", name, again / baseline)
 
 
-def _bare_inserts(many: Sequence[RawTrajectory], folder: Path) -> None:
-    connection = sqlite3.connect(folder / "floor.db", isolation_level=None)
+def _command(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
+    """What users run: a process that reads, learns and consolidates."""
+    path = folder / "learn.jsonl"
+    with path.open("wb") as file:
+        write_jsonl(found, file)
+    command = [sys.executable, "-m", "contextgraph", "learn", str(path), "--json"]
+    command += ["--store", str(folder / "command.db")]
+    work = partial(subprocess.run, command, check=True, capture_output=True)
+    taken = seconds(work, repeat=1)
+    yield Row(f"contextgraph learn, {len(found):,} runs", len(found) / taken, "runs/s")
+
+
+def _plain_inserts(many: Sequence[RawTrajectory], folder: Path) -> None:
+    connection = sqlite3.connect(folder / "baseline.db", isolation_level=None)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("CREATE TABLE runs (id INTEGER PRIMARY KEY, raw BLOB)")

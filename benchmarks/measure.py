@@ -8,15 +8,15 @@ from time import perf_counter
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure: *value* in *unit*, beside the *floor* it is compared with and the budget.
+    """One figure: *value* in *unit*, with the *baseline* it is compared with and the budget.
 
-    *ratio* is the cost in floors (1 is as fast as the floor); None where there is no floor.
+    *ratio* is the cost as a multiple of the baseline; None without one.
     """
 
     what: str
     value: float
     unit: str
-    floor: str = ""
+    baseline: str = ""
     ratio: float | None = None
     budget: str = ""
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.errors import ContextGraphError as ContextGraphError
+    from contextgraph.live import AsyncLiveRun as AsyncLiveRun, LiveRun as LiveRun
     from contextgraph.memory import AgentMemory as AgentMemory
     from contextgraph.model import (
         Action as Action,
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 # Resolved at first use: `import contextgraph` must cost next to nothing.
 _HOMES = {
     "AgentMemory": "contextgraph.memory",
+    "AsyncLiveRun": "contextgraph.live",
     "ContextGraphError": "contextgraph.errors",
     "Action": "contextgraph.model",
     "LearnReceipt": "contextgraph.model",
+    "LiveRun": "contextgraph.live",
     "LoopInfo": "contextgraph.model",
     "MemoryContext": "contextgraph.model",
     "Outcome": "contextgraph.model",

@@ -1,5 +1,6 @@
 """Settings: flags over environment over ``contextgraph.toml`` over defaults."""
 
+import logging
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -11,35 +12,39 @@ from contextgraph.errors import SettingsError
 
 ENV_PREFIX = "CONTEXTGRAPH_"
 SETTINGS_FILE = "contextgraph.toml"
-NEO4J_USER = "neo4j"  # whom a new server knows
+NEO4J_USER = "neo4j"  # the user that a new server has
 MEMORY_FILE = Path("contextgraph") / "memory.db"
 VECTORS_FILE = Path("contextgraph") / "vectors.db"
 SPENT_FILE = Path("contextgraph") / "spent.db"
 
-# What is meant where only a key is given.
+# The embedder where only an API key is given.
 OPENAI_EMBEDDER = "openai/text-embedding-3-small"
 
-# What ``contextgraph.toml`` may hold. A key is no such thing: it belongs into the environment.
-_TEXTS = ("store", "tenant", "embedder", "summarizer", "summarize", "configuration")
+# What ``contextgraph.toml`` may hold. API keys are read from the environment only.
+_TEXTS = ("store", "tenant", "embedder", "summarizer", "configuration")
 _NUMBERS = ("embedding_price", "prompt_price", "answer_price", "max_cost")
+# Settings of earlier versions: ignored with a warning.
+_REMOVED = {"summarize": "language models word methodologies only since version 0.2"}
 _OPENAI = {"embedding_api_key": "OPENAI_API_KEY", "api_url": "OPENAI_BASE_URL"}
 
 
-PLAIN = "default"  # the configuration that changes nothing, unless one is called so
+DEFAULT = "default"  # the configuration that changes nothing, unless the file defines it
 _CONFIGURATIONS = "configurations"
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A named way to answer, for ablation; what is empty is as without it.
+    """A named variant of retrieval, for ablation; empty fields leave the defaults.
 
-    *channels* are those to ask, *weights* theirs in the fusion, *gate* the bounds that differ.
+    *channels* are those in use, *weights* theirs in the fusion, *gate* the thresholds that differ.
     """
 
-    name: str = PLAIN
+    name: str = DEFAULT
     channels: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
-    gate: Mapping[str, float] = field(default_factory=dict)
+    gate: Mapping[str, float | bool] = field(default_factory=dict)
     embedder: str = ""
     summarizer: str = ""
 
@@ -52,11 +57,10 @@ class Settings:
     ``contextgraph/memory.db`` under the user's data directory. *auth* is (user, password); from the
     environment only, as ``CONTEXTGRAPH_NEO4J_USER`` and ``CONTEXTGRAPH_NEO4J_PASSWORD``.
     *embedder* is ``tfidf``, ``local``, ``local/FOLDER`` or ``openai/MODEL[@DIMENSIONS]``; empty
-    means the one whose space the memory has. *summarizer* is ``template`` or ``openai/MODEL``;
-    empty means the template. *summarize* is what a model words: ``methodologies``, which empty
-    means, or ``runs`` as well. *embedding_price*, *prompt_price* and *answer_price* are US dollars
-    for a million tokens where they are not the known ones, *max_cost* how many dollars may be
-    spent on models before the memory is opened again. *configuration* is one of those in
+    means that of the active space. *summarizer* is ``template`` or ``openai/MODEL``; empty means
+    the template. *embedding_price*, *prompt_price* and *answer_price* are US dollars per million
+    tokens and override the published ones; *max_cost* is how many dollars one process may spend
+    on models. *configuration* is one of those in
     ``contextgraph.toml``.
     """
 
@@ -68,7 +72,6 @@ class Settings:
     api_url: str = field(default="", repr=False)
     embedding_price: float | None = None
     summarizer: str = ""
-    summarize: str = ""
     prompt_price: float | None = None
     answer_price: float | None = None
     max_cost: float | None = None
@@ -92,15 +95,15 @@ def default_memory() -> Path:
     return user_data_path() / MEMORY_FILE
 
 
-def kept_vectors() -> Path:
-    """Where vectors are kept that a model made."""
+def vector_cache_file() -> Path:
+    """The file in which vectors of models are cached."""
     from platformdirs import user_cache_path
 
     return user_cache_path() / VECTORS_FILE
 
 
-def spent() -> Path:
-    """Where it is noted what models took."""
+def usage_log_file() -> Path:
+    """The file in which the usage of models is counted."""
     from platformdirs import user_data_path
 
     return user_data_path() / SPENT_FILE
@@ -113,36 +116,40 @@ def load_settings(
 ) -> Settings:
     """The settings in force: *flags* that are not None, then environment, file, defaults.
 
-    A *configuration* named by any of these goes before what environment and file say. Raises
-    `SettingsError` for a file that cannot be parsed or holds an unknown key.
+    A *configuration* named by any of these overrides environment and file. Raises `SettingsError`
+    for a file that cannot be parsed or holds an unknown key, and for a configuration that is used
+    and wrong.
     """
     environment = os.environ if environment is None else environment
     path = (folder or Path.cwd()) / SETTINGS_FILE
     table, configurations = _from_file(path)
     values = {**table, **_from_environment(environment)}
     given = {key: value for key, value in flags.items() if value is not None}
-    name = str(given.pop("configuration", "") or values.pop("configuration", "") or PLAIN)
+    name = str(given.pop("configuration", "") or values.pop("configuration", "") or DEFAULT)
     values.pop("configuration", None)
     chosen = _named(name, configurations)
-    values |= {key: said for key in ("embedder", "summarizer") if (said := getattr(chosen, key))}
+    overrides = {key: getattr(chosen, key) for key in ("embedder", "summarizer")}
+    values |= {key: value for key, value in overrides.items() if value}
     settings = _with(Settings(), {**values, **given})
     return replace(settings, auth=_auth(environment), configuration=chosen)
 
 
-def _named(name: str, configurations: Mapping[str, Configuration]) -> Configuration:
-    if name != PLAIN and name not in configurations:
-        known = ", ".join(sorted({PLAIN, *configurations}))
+def _named(name: str, configurations: Mapping[str, object]) -> Configuration:
+    if name != DEFAULT and name not in configurations:
+        known = ", ".join(sorted({DEFAULT, *configurations}))
         raise SettingsError(f"no configuration {name!r} in {SETTINGS_FILE}; known: {known}")
-    return configurations.get(name, Configuration())
+    # Only the one in use is checked: a mistake in another one must not stop this process.
+    return _configuration(name, configurations[name]) if name in configurations else Configuration()
 
 
-def _from_file(path: Path) -> tuple[dict[str, str | float], dict[str, Configuration]]:
+def _from_file(path: Path) -> tuple[dict[str, str | float], dict[str, Any]]:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}, {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path.name}: {error}") from error
+    _drop_removed(path.name, table)
     _check_keys(path.name, table, (*_TEXTS, *_NUMBERS, _CONFIGURATIONS))
     configurations = _table(f"{path.name}: {_CONFIGURATIONS}", table.pop(_CONFIGURATIONS, {}))
     for key, value in sorted(table.items()):
@@ -152,7 +159,7 @@ def _from_file(path: Path) -> tuple[dict[str, str | float], dict[str, Configurat
             raise SettingsError(f"{path.name}: {key} must be a number")
         if key in _NUMBERS and not value >= 0:
             raise SettingsError(f"{path.name}: {key} must not be negative")
-    return table, {name: _configuration(name, of) for name, of in configurations.items()}
+    return table, configurations
 
 
 def _configuration(name: str, given: object) -> Configuration:
@@ -171,7 +178,7 @@ def _configuration(name: str, given: object) -> Configuration:
         name=name,
         channels=tuple(channels),
         weights=_numbers(f"{where}: weights", table.get("weights", {})),
-        gate=_numbers(f"{where}: gate", table.get("gate", {})),
+        gate=_thresholds(f"{where}: gate", table.get("gate", {})),
         embedder=str(table.get("embedder", "")),
         summarizer=str(table.get("summarizer", "")),
     )
@@ -183,6 +190,21 @@ def _numbers(where: str, given: object) -> dict[str, float]:
         if not _is_number(value):
             raise SettingsError(f"{where}: {key} must be a number")
     return table
+
+
+def _thresholds(where: str, given: object) -> dict[str, float | bool]:
+    """Numbers, or booleans: some thresholds are switches."""
+    table = _table(where, given)
+    switches = {key: value for key, value in table.items() if isinstance(value, bool)}
+    others = {key: value for key, value in table.items() if key not in switches}
+    return {**switches, **_numbers(where, others)}
+
+
+def _drop_removed(where: str, table: dict[str, Any]) -> None:
+    """Remove settings of earlier versions from *table*, with a warning."""
+    for key in table.keys() & _REMOVED.keys():
+        del table[key]
+        _log.warning("%s: the setting %r is ignored: %s", where, key, _REMOVED[key])
 
 
 def _table(where: str, given: object) -> dict[str, Any]:
@@ -202,6 +224,9 @@ def _is_number(value: object) -> bool:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str | float]:
+    for key, reason in _REMOVED.items():
+        if environment.get(name := ENV_PREFIX + key.upper()):
+            _log.warning("the variable %s is ignored: %s", name, reason)
     names = {key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *_NUMBERS)} | _OPENAI
     return {
         key: _number(name, environment[name]) if key in _NUMBERS else environment[name]
@@ -214,7 +239,7 @@ def _number(name: str, value: str) -> float:
     try:
         number = float(value)
     except ValueError as error:
-        raise SettingsError(f"{name}: {value!r} is no number") from error
+        raise SettingsError(f"{name}: {value!r} is not a number") from error
     if not number >= 0:
         raise SettingsError(f"{name}: {value!r} must not be negative")
     return number

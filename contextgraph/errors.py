@@ -12,7 +12,8 @@ ContextGraphError
 └── StoreError            the memory's store
     ├── StoreUnavailableError   cannot be reached, opened or locked in time
     ├── MemoryNotFoundError     there is no memory at the address
-    └── SchemaError             the memory was written by another version
+    ├── SchemaError             the memory was written by another version
+    └── LeaseLostError          another process took over consolidating or embedding
 """
 
 
@@ -24,7 +25,10 @@ class ReadError(ContextGraphError):
     """A trajectory that could not be read: *source*, *position* in it, and the *reason*.
 
     *position* is human-readable ("line 12", "record 3", "byte 1024"), empty for the whole file.
+    *records* counts consecutive records that are reported together.
     """
+
+    records = 1
 
     def __init__(self, source: str, position: str, reason: str) -> None:
         self.source, self.position, self.reason = source, position, reason
@@ -51,7 +55,7 @@ class SpaceMismatchError(ContextGraphError):
 
 
 class RemoteError(ContextGraphError):
-    """A model behind an API did not answer, or may not be asked; names it, and the reason."""
+    """A model behind an API did not answer, or must not be called; names it and the reason."""
 
 
 class EmbeddingError(ContextGraphError):
@@ -63,7 +67,7 @@ class DegradedError(ContextGraphError):
 
 
 class StoreError(ContextGraphError):
-    """The store could not do what was asked; nothing was written."""
+    """The store could not perform an operation; nothing was written."""
 
 
 class StoreUnavailableError(StoreError):
@@ -76,3 +80,7 @@ class MemoryNotFoundError(StoreError):
 
 class SchemaError(StoreError):
     """The memory has a schema that this version does not know."""
+
+
+class LeaseLostError(StoreError):
+    """The lease of the memory expired meanwhile, and another process holds it now."""

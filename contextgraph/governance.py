@@ -38,7 +38,7 @@ def wilson(successes: float, trials: float, z: float = Z) -> tuple[float, float]
     return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
-def least_lift(
+def lift_lower_bound(
     successes: float,
     trials: float,
     base_successes: float,
@@ -61,4 +61,4 @@ def least_lift(
 
 def confidence(successes: float, trials: float, base_successes: float, base_trials: float) -> float:
     """How sure it is that advice lifts the base rate, and by how much at least: 0 to 1."""
-    return max(0.0, least_lift(successes, trials, base_successes, base_trials))
+    return max(0.0, lift_lower_bound(successes, trials, base_successes, base_trials))

@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from contextgraph.config import OPENAI_EMBEDDER, load_settings
-from contextgraph.consolidation import Routine
+from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding, ReembeddingPlan
 from contextgraph.errors import DegradedError, StoreError, StoreUnavailableError
+from contextgraph.learning import Inspection, error_id, inspect_run
 from contextgraph.model import (
     ConsolidationReport,
     Explanation,
@@ -21,20 +21,23 @@ from contextgraph.model import (
     LearnReceipt,
     LoopInfo,
     MemoryContext,
+    Outcome,
     RawTrajectory,
     State,
     WordingPlan,
 )
-from contextgraph.ports import GraphStore
+from contextgraph.ports import Store
 from contextgraph.retrieval import MAX_TOKENS, render
 from contextgraph.stats import MemoryStats
 from contextgraph.wiring import Parts, build
-from contextgraph.writing import Inspection, error_id, inspect_run
 
-# Judging is rare, and a quarter of the time that it takes to import a memory.
+# Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
-    from contextgraph.archive import Exported, Imported
-    from contextgraph.replay import Evaluation, Moment, Walk
+    from contextgraph.evaluation import Evaluation, Moment, Replay
+    from contextgraph.live import LiveRun
+    from contextgraph.ports import Graph
+    from contextgraph.store.archive import Exported, Imported
+    from contextgraph.store.graph import GraphFormat
 
 # A transaction costs as much as several runs; what is lost with it has to be learned again.
 RUNS_AT_ONCE = 16
@@ -68,7 +71,7 @@ class AgentMemory:
         self._take(build(settings))
 
     @classmethod
-    def open(  # noqa: PLR0913  (one parameter per setting)
+    def open(
         cls,
         address: str = "",
         *,
@@ -77,7 +80,6 @@ class AgentMemory:
         read_only: bool = False,
         embedder: str | None = None,
         summarizer: str | None = None,
-        summarize: str | None = None,
         configuration: str | None = None,
         max_cost: float | None = None,
     ) -> Self:
@@ -86,7 +88,7 @@ class AgentMemory:
         An empty address means what the environment and ``contextgraph.toml`` say. A file is
         created when something is first written, never with *read_only*. Without *auth* (user,
         password) that of the environment is used. *embedder* is described in docs/embedding.md,
-        *summarizer* and *summarize* in docs/llm.md, *configuration* in docs/evaluation.md;
+        *summarizer* in docs/llm.md, *configuration* in docs/evaluation.md;
         *max_cost* is how many US dollars may be spent on models meanwhile.
         """
         settings = load_settings(
@@ -94,7 +96,6 @@ class AgentMemory:
             tenant=tenant,
             embedder=embedder,
             summarizer=summarizer,
-            summarize=summarize,
             configuration=configuration,
             max_cost=max_cost,
         )
@@ -110,7 +111,7 @@ class AgentMemory:
         return memory
 
     def _take(self, parts: Parts) -> None:
-        self.store: GraphStore = parts.store
+        self.store: Store = parts.store
         self.writer = parts.writer
         self.retriever = parts.retriever
         self.loop_detector = parts.loop_detector
@@ -119,21 +120,43 @@ class AgentMemory:
         self.spaces = parts.spaces
         self._chat = parts.chat
         self.configuration = parts.configuration
-        self._routine = Routine(parts.consolidator)
+        self._trigger = ConsolidationTrigger(parts.consolidator)
         self._now = parts.now
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[_Shown] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
 
-    def learn(self, raw: RawTrajectory) -> LearnReceipt:
+    def learn(self, raw: RawTrajectory, *, background: bool = False) -> LearnReceipt:
         """Learn one finished run; on return it is stored durably.
 
-        Learning the same run again changes nothing, but for an outcome that was unknown. Raises
-        `StoreUnavailableError` or `StoreError`; then nothing of the run is stored.
+        Learning the same run again changes nothing, but for an outcome that was unknown. After
+        every 16 runs the memory is consolidated before this returns, or else in the *background*:
+        then `close` waits for it. Raises `StoreUnavailableError` or `StoreError`; then nothing of
+        the run is stored.
         """
         self._note_exposures()
         receipt = self.writer.write(raw)
-        self._routine.after_learning(receipt.status)
+        self._trigger.after_learning(receipt.status, background=background)
         return receipt
+
+    def live(
+        self,
+        *,
+        repo: str,
+        instance_id: str,
+        task: str,
+        agent: str = "",
+        model: str = "",
+        exclude_instances: Iterable[str] = (),
+    ) -> "LiveRun":
+        """A run of an agent that begins now: gives advice as it goes on, and is learned at its end.
+
+        *agent* is the name that its logs have when they are read (`mini-swe-agent`), so that both
+        are one run. Nothing is shown from runs of *exclude_instances*. See docs/live.md.
+        """
+        from contextgraph.live import LiveRun
+
+        raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
+        return LiveRun(self, raw, frozenset(exclude_instances))
 
     def learn_many(self, raws: Iterable[RawTrajectory]) -> Generator[LearnReceipt]:
         """Learn runs, sixteen to a transaction, yielding a receipt for each that is stored.
@@ -156,30 +179,46 @@ class AgentMemory:
             yield from map(self.learn, raws)
             return
         for receipt in receipts:
-            self._routine.after_learning(receipt.status)
+            self._trigger.after_learning(receipt.status)
             yield receipt
+
+    def set_outcome(
+        self, instance_id: str, solved: bool, *, agent: str = "", run: str = ""
+    ) -> Sequence[str]:
+        """Set by hand whether the runs of an instance solved it; returns their ids.
+
+        Only those of *agent*, or the run with the id *run*, where given; none may match. Learning
+        never changes what was set.
+        """
+        runs = self.store.runs
+        found = runs.trajectories([run] if run else runs.ids(instance=instance_id)).values()
+        chosen = [
+            one.id for one in found if one.instance_id == instance_id and agent in ("", one.agent)
+        ]
+        runs.set_outcome(chosen, Outcome.SOLVED if solved else Outcome.FAILED)
+        return chosen
 
     def batch(
         self,
         progress: Callable[[int, int], None] | None = None,
-        told: Callable[[ConsolidationReport], None] | None = None,
+        on_report: Callable[[ConsolidationReport], None] | None = None,
     ) -> AbstractContextManager[None]:
         """Within it, consolidation and fitting the embedding space are put off to the end.
 
-        *progress* of that is as for `consolidate`; *told* is given its report, if it was due.
+        *progress* is as for `consolidate`; *on_report* is called with its report, if it was due.
         """
-        return self._routine.batch(progress, told)
+        return self._trigger.batch(progress, on_report)
 
     def consolidate(
         self, progress: Callable[[int, int], None] = lambda done, total: None
     ) -> ConsolidationReport:
         """Bring methodologies up to date with what was learned: see docs/consolidation.md.
 
-        `learn` does so by itself after every 16 runs. *progress* is told how many of how many kinds
-        of error are done. Where another process is at it, the report says that it did not start.
+        `learn` does so by itself after every 16 runs. *progress* is called with how many of how
+        many kinds of error are done. Where another process holds the lease, the report says so.
         """
         self._note_exposures()
-        return self.consolidator.consolidate(progress, retelling=True)
+        return self.consolidator.consolidate(progress)
 
     def plan_wording(self) -> WordingPlan:
         """What `consolidate` would ask a language model, and what it costs; nothing is sent."""
@@ -192,7 +231,7 @@ class AgentMemory:
         can be interrupted and begun again. At the end the memory is consolidated.
         """
         yield from self.writer.rewrite_all()
-        self._routine.after_rebuilding()
+        self._trigger.after_rebuilding()
 
     def plan_reembedding(self, embedder: str = "") -> ReembeddingPlan:
         """What `reembed` would take: runs, texts, tokens and cost at most; nothing is embedded."""
@@ -204,17 +243,19 @@ class AgentMemory:
         progress: Callable[[int], None] = lambda runs: None,
         waiting: Callable[[datetime], None] = lambda until: None,
     ) -> Reembedding:
-        """Embed all runs anew by *embedder* ("": the one configured), then let it answer.
+        """Embed all runs again with *embedder* ("": the one configured), then query with it.
 
-        Queries are answered in the space of before until all is done, then in the new one. What is
-        interrupted goes on where it was. *progress* hears how many runs more are done, *waiting*
-        until when another process is at work on the memory. Raises `EmbeddingError`.
+        Queries are answered in the former space until all is done, then in the new one. After an
+        interruption the same call continues. *progress* is called with the number of runs done
+        since its last call, *waiting* with the time until which another process holds the lease.
+        Raises `EmbeddingError`.
         """
         return self.spaces.reembed(embedder, progress, waiting)
 
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         """Remove runs and what only they taught; returns how many of them were known."""
-        return self.store.forget(trajectory_ids)
+        known = self.store.runs.learned([*trajectory_ids])
+        return self.store.runs.forget(one.trajectory_id for one in known.values())
 
     def query(
         self,
@@ -239,7 +280,7 @@ class AgentMemory:
         return context
 
     def check_loop(self, states: Sequence[State]) -> LoopInfo | None:
-        """The loop that the last of *states* is in, with ways out that the memory knows."""
+        """The loop that the last of *states* is in, with escape suggestions."""
         return self.loop_detector.detect(states)
 
     def render(self, context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
@@ -249,14 +290,14 @@ class AgentMemory:
         return render(context, max_tokens)
 
     def report_outcome(self, context_id: str, helped: bool) -> bool:
-        """Say whether the advice of a context helped; False where it is not known or was said."""
+        """Record whether the advice of a context helped; False if unknown or already recorded."""
         self._note_exposures()
-        return self.store.report_outcome(context_id, helped)
+        return self.store.exposures.report(context_id, helped)
 
     def _note_exposures(self) -> None:
         """Store what was shown; put off until something is written, so that no query waits."""
         for shown in self._shown.copy():
-            self.store.add_exposure(*shown)
+            self.store.exposures.add(*shown)
             # Only now: what cannot be stored waits, and a thread that finds none can rely on it.
             with suppress(ValueError):  # another thread stored it as well
                 self._shown.remove(shown)
@@ -264,7 +305,22 @@ class AgentMemory:
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error or context comes from; None where unknown."""
         self._note_exposures()
-        return self.store.explain(node_id)
+        run = self.store.runs.learned([node_id]).get(node_id)
+        return self.store.admin.explain(run.trajectory_id if run else node_id)
+
+    def graph(self) -> "Graph":
+        """The nodes and relations of this memory as a networkx `MultiDiGraph`.
+
+        A read-only view that each call brings up to date; see `contextgraph.store.graph` for its
+        attributes. Copy it to change it, or where another thread may call this meanwhile.
+        """
+        return self.store.admin.graph()
+
+    def export_graph(self, path: Path, graph_format: "GraphFormat") -> None:
+        """Write `graph` to the file *path*, as ``graphml`` or (node-link) ``json``."""
+        from contextgraph.store.graph import export_graph
+
+        export_graph(self.graph(), path, graph_format)
 
     def export(
         self,
@@ -274,11 +330,11 @@ class AgentMemory:
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> "Exported":
         """Write all that this memory holds to the file *path*, for any other store to read."""
-        from contextgraph.archive import export_memory
+        from contextgraph.store.archive import export_memory
 
         self._note_exposures()
         return export_memory(
-            self.store, path, self.store.tenant, vectors=vectors, progress=progress
+            self.store, path, self.store.admin.tenant, vectors=vectors, progress=progress
         )
 
     def import_archive(
@@ -289,15 +345,15 @@ class AgentMemory:
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> "Imported":
         """Read a file that `export` wrote, beside what this memory holds: see docs/store.md."""
-        from contextgraph.archive import import_memory
+        from contextgraph.store.archive import import_memory
 
         return import_memory(self.store, path, vectors=vectors, progress=progress)
 
-    def replay(self, runs: Iterable[RawTrajectory]) -> "Walk":
-        """*runs* as if live: what would be said at each moment; each is learned after it."""
-        from contextgraph.replay import Walk
+    def replay(self, runs: Iterable[RawTrajectory]) -> "Replay":
+        """*runs* as if live: what would be shown at each moment; each is learned after it."""
+        from contextgraph.evaluation import Replay
 
-        return Walk(self, self.loop_detector, runs)
+        return Replay(self, self.loop_detector, runs)
 
     def evaluate(
         self,
@@ -311,7 +367,7 @@ class AgentMemory:
 
         *advance* is called after each run.
         """
-        from contextgraph.replay import evaluate
+        from contextgraph.evaluation import evaluate
 
         return evaluate(self, learn, judge, seed=seed, advance=advance)
 
@@ -323,13 +379,13 @@ class AgentMemory:
         advance: Callable[[], None] = lambda: None,
     ) -> "Evaluation":
         """How this memory, which should be empty, does on each of *runs*, then learned."""
-        from contextgraph.replay import evaluate_online
+        from contextgraph.evaluation import evaluate_online
 
         return evaluate_online(self, runs, seed=seed, advance=advance)
 
     def evaluate_related(self, folder: Path, *, seed: int = 0) -> "tuple[Moment, ...]":
         """How this memory, which should be empty, finds past tasks that people linked."""
-        from contextgraph.replay import judge_related
+        from contextgraph.evaluation import judge_related
 
         return judge_related(self, folder, seed)
 
@@ -344,7 +400,7 @@ class AgentMemory:
 
     def health(self) -> Sequence[HealthCheck]:
         """Whether the store is well and models answer, with a remedy for what is not."""
-        checks = [*self.store.health()]
+        checks = [*self.store.admin.health()]
         if all(check.ok for check in checks):
             checks += self.spaces.health()
         return [*checks, self._chat.health()] if self._chat else checks
@@ -355,30 +411,30 @@ class AgentMemory:
         With *dry_run* none is taken. A server is brought up to date by nothing else: opening a
         memory whose schema is older raises `SchemaError`.
         """
-        return self.store.pending_migrations() if dry_run else self.store.migrate()
+        return self.store.admin.pending_migrations() if dry_run else self.store.admin.migrate()
 
     def close(self) -> None:
-        """Release files and connections, also where what was shown cannot be noted any more."""
+        """Release files and connections, also where what was shown cannot be noted any more.
+
+        Waits for what is consolidated in the background.
+        """
         try:
+            self._trigger.wait()
             self._note_exposures()
         finally:
             self.spaces.close()
-            self.store.close()
+            self.store.admin.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
 
 def _shown(context: MemoryContext, at: datetime) -> _Shown:
-    """What is noted of *context*, as `ExposureStore.add_exposure` takes it."""
+    """What is noted of *context*, as `Store.add_exposure` takes it."""
     items = [solution.fragment_id for solution in context.error_solutions]
     items += [suggestion.id for suggestion in context.suggestions]
+    items += [escape.id for escape in context.loop.escape_suggestions] if context.loop else []
     return context.id, items, at, error_id(context.error) if context.error else None

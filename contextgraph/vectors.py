@@ -50,31 +50,31 @@ class Vector:
         return numbers
 
 
-def cosines(asked: Vector, vectors: Sequence[Vector]) -> list[float]:
-    """The cosine of *asked* with each of *vectors*, -1 to 1.
+def cosines(query: Vector, vectors: Sequence[Vector]) -> list[float]:
+    """The cosine of *query* with each of *vectors*, -1 to 1.
 
     Raises `SpaceMismatchError` where one is of another space.
     """
     for vector in vectors:
-        if vector.space != asked.space:
+        if vector.space != query.space:
             raise SpaceMismatchError(
-                f"a vector of space {vector.space} cannot be compared with one of {asked.space}"
+                f"a vector of space {vector.space} cannot be compared with one of {query.space}"
             )
     if not vectors:
         return []
-    found = products(matrix_of(vectors), asked)
+    found = products(matrix_of(vectors), query)
     return [max(-1.0, min(1.0, round(value, DECIMALS))) for value in found.tolist()]
 
 
-def products(rows: "Floats", asked: Vector) -> "Floats":
-    """The scalar product of each of *rows* (shape (n, dimensions)) with *asked*.
+def products(rows: "Floats", query: Vector) -> "Floats":
+    """The scalar product of each of *rows* (shape (n, dimensions)) with *query*.
 
     Row by row in one thread: the threads of a matrix product wait for each other for as long as
     10 ms where other processes are busy, and the same row gives the same product among any others.
     """
     import numpy as np
 
-    found: Floats = np.vecdot(rows, asked.numbers())
+    found: Floats = np.vecdot(rows, query.numbers())
     return found
 
 

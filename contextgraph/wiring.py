@@ -6,41 +6,44 @@ from datetime import UTC, datetime
 from functools import partial
 from urllib.parse import urlsplit
 
-from contextgraph.config import PLAIN, Settings, kept_vectors, spent
+from contextgraph.config import DEFAULT, Settings, usage_log_file, vector_cache_file
 from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
 from contextgraph.embedding import (
     ActiveEmbedder,
-    Catalogue,
-    Purse,
-    SpaceKeeper,
+    EmbedderFactory,
+    EmbeddingCosts,
+    EmbeddingSpaceManager,
     VectorCache,
     embedded,
 )
 from contextgraph.errors import SettingsError
+from contextgraph.learning import MemoryWriter
 from contextgraph.llm import (
-    METHODOLOGIES,
-    RUNS,
     Chat,
     Prices,
-    RemoteEditor,
+    RemoteSummarizer,
     TemplateSummarizer,
     chat_model,
     model_in,
 )
 from contextgraph.loops import LoopDetector
-from contextgraph.ports import GraphStore
-from contextgraph.remote import HASTY, PATIENT, THOUGHTFUL, Budget, Endpoint, Ledger, Patience
+from contextgraph.ports import Store
+from contextgraph.remote import (
+    BACKGROUND,
+    INTERACTIVE,
+    SLOW_MODEL,
+    Budget,
+    Endpoint,
+    RetryPolicy,
+    UsageLog,
+)
 from contextgraph.retrieval import CHANNELS, WEIGHTS, Channel, Gate, MemoryRetriever
 from contextgraph.stats import StatisticsEngine
-from contextgraph.writing import MemoryWriter
 
 _SERVERS = ("neo4j", "bolt")
 _ADDRESSES = "a file, :memory:, neo4j://HOST:PORT or bolt://HOST:PORT"
 
-# What a model may put into words; the last includes the first.
-_SUMMARIZED = ("methodologies", "runs")
-
-# What leads out of a loop goes by its error, or else by the task.
+# Escape suggestions are found by the error, or else by the task.
 _OF_LOOPS = ("error", "task")
 
 
@@ -48,17 +51,17 @@ _OF_LOOPS = ("error", "task")
 class Parts:
     """All that a memory is made of, sharing one store."""
 
-    store: GraphStore
+    store: Store
     writer: MemoryWriter
     retriever: MemoryRetriever
     loop_detector: LoopDetector
     stats: StatisticsEngine
     consolidator: MemoryConsolidator
-    spaces: SpaceKeeper
+    spaces: EmbeddingSpaceManager
     chat: Chat | None
     now: Callable[[], datetime]
     read_only: bool = False
-    configuration: str = PLAIN
+    configuration: str = DEFAULT
 
 
 def build(
@@ -75,38 +78,36 @@ def build(
     """
     store = _store(settings, read_only=read_only, create=create)
     now = clock or _now
-    ledger = Ledger(spent(), settings.address)
+    usage_log = UsageLog(usage_log_file(), settings.address)
     channels, weights, gate = _channels(settings), _weights(settings), _gate(settings)
     of_loops = {name: channel for name, channel in channels.items() if name in _OF_LOOPS}
     endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
     budget = Budget(settings.max_cost)
-    purse = Purse(VectorCache(kept_vectors()), ledger, budget)
-    catalogue = Catalogue(endpoint, purse, settings.embedding_price)
-    chat = _chat(settings, endpoint, ledger, budget)
-    retells = _summarizes_runs(settings)
-    learning = _embedder(store, catalogue, settings, PATIENT, begins=True)
-    asking = _embedder(store, catalogue, settings, HASTY, begins=False)
+    costs = EmbeddingCosts(VectorCache(vector_cache_file()), usage_log, budget)
+    embedders = EmbedderFactory(endpoint, costs, settings.embedding_price)
+    chat = _chat(settings, endpoint, usage_log, budget)
+    learning = _embedder(store, embedders, settings, BACKGROUND, initialize=True)
+    querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
     return Parts(
         store=store,
         writer=MemoryWriter(store, now, partial(embedded, source=learning)),
-        retriever=MemoryRetriever(store, channels, gate, asking, weights),
+        retriever=MemoryRetriever(store, channels, gate, querying, weights),
         loop_detector=LoopDetector(
             store,
-            # What is said of a loop is said in general, without the names in it.
-            MemoryRetriever(store, of_loops, replace(gate, other_names=True), weights=weights),
+            # In a loop anything new may help: what was uncertain is not held back.
+            MemoryRetriever(store, of_loops, replace(gate, min_precision=0.0), weights=weights),
         ),
-        stats=StatisticsEngine(store, ledger.totals),
+        stats=StatisticsEngine(store, usage_log.totals),
         consolidator=MemoryConsolidator(
             store,
             TemplateSummarizer(),
             now,
             ConsolidationPolicy(),
             learning,
-            RemoteEditor(METHODOLOGIES, chat) if chat else None,
-            RemoteEditor(RUNS, chat) if chat and retells else None,
+            RemoteSummarizer(chat) if chat else None,
         ),
         chat=chat,
-        spaces=SpaceKeeper(store, catalogue, settings.embedder, asking, now),
+        spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, now),
         now=now,
         read_only=read_only,
         configuration=settings.configuration.name,
@@ -133,8 +134,14 @@ def _weights(settings: Settings) -> Mapping[str, float]:
 
 def _gate(settings: Settings) -> Gate:
     given = settings.configuration.gate
-    _check(settings, "bound", given, [item.name for item in fields(Gate)])
-    return Gate(**given)  # type: ignore[arg-type]  # numbers, by names checked above
+    defaults = {item.name: item.default for item in fields(Gate)}
+    _check(settings, "threshold", given, defaults)
+    for name, value in given.items():
+        if isinstance(value, bool):
+            raise SettingsError(
+                f"configuration {settings.configuration.name}: gate.{name} must be a number"
+            )
+    return Gate(**given)  # type: ignore[arg-type]  # names and types are checked above
 
 
 def _check(settings: Settings, what: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -146,8 +153,10 @@ def _check(settings: Settings, what: str, given: Iterable[str], known: Iterable[
         )
 
 
-def _chat(settings: Settings, endpoint: Endpoint, ledger: Ledger, budget: Budget) -> Chat | None:
-    """The model that words; None where that is left to the template."""
+def _chat(
+    settings: Settings, endpoint: Endpoint, usage_log: UsageLog, budget: Budget
+) -> Chat | None:
+    """The language model; None where the template is configured."""
     name = model_in(settings.summarizer)
     if name is None:
         return None
@@ -157,40 +166,36 @@ def _chat(settings: Settings, endpoint: Endpoint, ledger: Ledger, budget: Budget
             f"--max-cost needs the prices of {model.full_name}; set prompt_price and answer_price "
             "in contextgraph.toml (US dollars for a million tokens)"
         )
-    return Chat(model, endpoint, ledger, budget, THOUGHTFUL, hurried=PATIENT)
-
-
-def _summarizes_runs(settings: Settings) -> bool:
-    """Whether a model words runs as well."""
-    if settings.summarize not in ("", *_SUMMARIZED):
-        raise SettingsError(
-            f"a model cannot summarize {settings.summarize!r}; write {' or '.join(_SUMMARIZED)}"
-        )
-    return settings.summarize == _SUMMARIZED[-1]
+    return Chat(model, endpoint, usage_log, budget, SLOW_MODEL, interactive=BACKGROUND)
 
 
 def _embedder(
-    store: GraphStore, catalogue: Catalogue, settings: Settings, patience: Patience, *, begins: bool
+    store: Store,
+    embedders: EmbedderFactory,
+    settings: Settings,
+    policy: RetryPolicy,
+    *,
+    initialize: bool,
 ) -> ActiveEmbedder:
-    chosen = catalogue.named(settings.embedder, patience) if settings.embedder else None
-    return ActiveEmbedder(store, catalogue, chosen, patience=patience, begins=begins)
+    chosen = embedders.create(settings.embedder, policy) if settings.embedder else None
+    return ActiveEmbedder(store, embedders, chosen, policy=policy, initialize=initialize)
 
 
-def _store(settings: Settings, *, read_only: bool, create: bool) -> GraphStore:
+def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:
     if settings.is_remote:
         _check_address(settings.address)
-        from contextgraph.store.neo4j_store import Neo4jStore
+        from contextgraph.store.neo4j import Neo4jStore
 
         return Neo4jStore(settings.address, settings.auth, settings.tenant, read_only)
-    from contextgraph.store.networkx_store import NetworkxStore
+    from contextgraph.store.sqlite import SqliteStore
 
-    return NetworkxStore(settings.address, settings.tenant, read_only, create)
+    return SqliteStore(settings.address, settings.tenant, read_only, create)
 
 
 def _check_address(address: str) -> None:
     """Raise `SettingsError` where no server can be meant, before a driver makes guesses."""
     parts = urlsplit(address)
-    if "@" in parts.netloc:  # not said again: it may end with a password
+    if "@" in parts.netloc:  # not repeated: it may end with a password
         raise SettingsError(
             "the address of the store holds a user; set CONTEXTGRAPH_NEO4J_USER and "
             "CONTEXTGRAPH_NEO4J_PASSWORD instead"
@@ -202,7 +207,7 @@ def _check_address(address: str) -> None:
     try:
         _ = parts.port
     except ValueError as error:
-        raise SettingsError(f"{address}: its port is no number below 65536") from error
+        raise SettingsError(f"{address}: its port is not a number below 65536") from error
 
 
 def _now() -> datetime:

@@ -2,7 +2,7 @@
 
 An agent with a fixed policy works on bugs planted in the seeded repositories. For every situation
 it has candidates in a fixed order (closed_loop/tasks.toml), and tries one after the other until its
-check passes. With a memory of examples/trajectories it asks before each attempt; advice may only
+check passes. With a memory of examples/trajectories it queries before each attempt; advice may only
 reorder the candidates. Commands really run, in temporary folders; needs git and a Unix shell.
 
     python examples/closed_loop.py
@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from contextgraph import Action, AgentMemory, RawTrajectory, Step
+from contextgraph import Action, AgentMemory, State, Step
+from contextgraph.model import Suggestion
 from contextgraph.readers import read
-from contextgraph.trace import states_of
+from contextgraph.trace import StateTracker, StepReader, command_lines
 from seeded.scenario import Scenario, Seed
 from seeded.testbed import Testbed
 
@@ -61,10 +62,12 @@ class Session:
     task: Task
     testbed: Testbed
     folder: Path
-    steps: list[Step] = field(default_factory=list)
+    states: StateTracker
+    reader: StepReader = field(default_factory=StepReader)
+    steps: int = 0
 
     def run(self, command: str) -> Step:
-        """Run *command* and remember it as a step."""
+        """Run *command* as a step."""
         done = subprocess.run(
             self.testbed.shell(command),
             cwd=self.folder,
@@ -75,20 +78,15 @@ class Session:
             check=False,
         )
         output, action = self.testbed.masked(done.stdout), Action("bash", command)
-        self.steps.append(Step(len(self.steps), "", action, output, exit_code=done.returncode))
-        return self.steps[-1]
+        step = Step(self.steps, "", action, output, exit_code=done.returncode)
+        self.states.push(self.reader.push(step))
+        self.steps += 1
+        return step
 
     def settle(self, *, keep: bool) -> None:
         """Keep what was edited, or undo it; free of charge, with and without advice."""
         command = "git commit -q --allow-empty -a -m kept" if keep else "git checkout -q -- ."
         self.testbed.run(command, self.folder)
-
-    def so_far(self) -> RawTrajectory:
-        """The run up to now, as the memory reads runs."""
-        scenario = self.task.scenario
-        repo = f"{OWNERS[scenario.repository]}/{scenario.repository}"
-        steps = tuple(self.steps)
-        return RawTrajectory("closed-loop", scenario.instance_id, repo, scenario.issue, steps)
 
 
 def main() -> None:
@@ -96,11 +94,13 @@ def main() -> None:
     rows = list(compared())
     show("bug", "seen before", "without", "with", "saved")
     for task, without, after in rows:
-        show(task.name, task.recurs, told(without), told(after), f"{without - after:+}")
+        show(
+            task.name, task.recurs, shown_steps(without), shown_steps(after), f"{without - after:+}"
+        )
     for title, recurs in TOTALS.items():
-        counts = [(without, after) for task, without, after in rows if task.recurs in recurs]
-        without, after = (sum(column) for column in zip(*counts, strict=True))
-        show(title, f"{len(counts)} bugs", str(without), str(after), f"{without - after:+}")
+        pairs = [(without, after) for task, without, after in rows if task.recurs in recurs]
+        without, after = (sum(column) for column in zip(*pairs, strict=True))
+        show(title, f"{len(pairs)} bugs", str(without), str(after), f"{without - after:+}")
 
 
 def show(name: str, recurs: str, without: str, after: str, saved: str) -> None:
@@ -123,7 +123,7 @@ def solve(task: Task, memory: AgentMemory) -> int:
         session = _planted(task, Path(root))
         check, tried = task.check, set[str]()
         last = session.run(check)
-        while last.exit_code and len(session.steps) < STEP_LIMIT:
+        while last.exit_code and session.steps < STEP_LIMIT:
             here = _situation(task, last)
             untried = [one for one in here.candidates if one not in tried] if here else []
             if here is None or not untried:
@@ -136,14 +136,16 @@ def solve(task: Task, memory: AgentMemory) -> int:
             session.settle(keep=progress)
             if progress:
                 check, last = command if here.run else check, attempt
-        return len(session.steps)
+        return session.steps
 
 
 def advice(memory: AgentMemory, session: Session) -> list[str]:
     """What cleared the present error in past runs: the commands, best first."""
-    *_, state = states_of(session.so_far())
-    context = memory.query(state, limit=ADVICE, degrade=True)
-    return ["\n".join(solution.actions) for solution in context.error_solutions]
+    context = memory.query(session.states.state, limit=ADVICE, degrade=True)
+    remedies = [
+        one.remedies if isinstance(one, Suggestion) else one.actions for one in context.ranked
+    ]
+    return ["\n".join(command_lines(actions)) for actions in remedies]
 
 
 def reordered(candidates: Sequence[str], advised: Iterable[str]) -> list[str]:
@@ -177,15 +179,18 @@ def tasks() -> Iterator[Task]:
         )
 
 
-def told(steps: int) -> str:
-    """Steps, or that the bug was not fixed."""
+def shown_steps(steps: int) -> str:
+    """The number of steps, or ``failed``."""
     return str(steps) if steps < STEP_LIMIT else "failed"
 
 
 def _planted(task: Task, root: Path) -> Session:
     testbed = Testbed(root)
     testbed.prepare()
-    return Session(task, testbed, testbed.plant(task.scenario))
+    scenario = task.scenario
+    repo = f"{OWNERS[scenario.repository]}/{scenario.repository}"
+    start = State(repo=repo, task_description=scenario.issue, instance_id=scenario.instance_id)
+    return Session(task, testbed, testbed.plant(scenario), StateTracker(start))
 
 
 def _situation(task: Task, step: Step) -> Situation | None:

@@ -1,4 +1,4 @@
-"""Learn recorded runs into a fresh memory, look at it, and ask about an error it has not seen."""
+"""Learn recorded runs into a new memory, inspect it, and query it for errors of another run."""
 
 import os
 import shlex
@@ -31,22 +31,22 @@ def main() -> int:
 
 
 def show() -> None:
-    """Learn, look, ask; raises `CalledProcessError` when a command fails."""
+    """Learn, inspect, query; raises `CalledProcessError` when a command fails."""
     say("1. Learn what a coding agent did in earlier runs, most of them full of mistakes:")
     contextgraph("learn", str(EXAMPLES / "trajectories"))
 
     say("2. This is in the memory now:")
     contextgraph("stats")
 
-    say("3. A new run, not among those learned. Its agent asks at each of its first errors:")
+    say("3. The first errors of a run that was not learned, and what the memory advises:")
     moments = first_errors()
     for state in moments:
         shown = state.current_error.splitlines()[-SHOWN_LINES:]
         print(indent("\n".join(shown), "   | ", lambda line: True))
-        ask(state.repo, state.current_error)
+        query(state.repo, state.current_error)
 
-    say("4. Asked about something it has never met, the memory says so rather than guess:")
-    ask(moments[0].repo, NEVER_MET)
+    say("4. For an error that it does not know, the memory answers nothing instead of guessing:")
+    query(moments[0].repo, NEVER_MET)
 
 
 def first_errors() -> list[State]:
@@ -57,7 +57,7 @@ def first_errors() -> list[State]:
     return list(reversed(by_error.values()))[:SHOWN_ERRORS]
 
 
-def ask(repo: str, error: str) -> None:
+def query(repo: str, error: str) -> None:
     contextgraph("query", "--repo", repo, "--error", error, "--limit", "2")
     print()
 

@@ -11,6 +11,9 @@ from contextgraph.model import (
     RawTrajectory,
     Recovered,
     RecoveryCandidate,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
     Step,
     TaskType,
     Trajectory,
@@ -23,6 +26,19 @@ NO_MODULE = """Traceback (most recent call last):
     import tariffs
 ModuleNotFoundError: No module named 'tariffs'
 """
+
+
+SET_PATH = RemedyAction(
+    RemedyKind.SET_ENV,
+    "PYTHONPATH=lib",
+    RemedyPattern(RemedyKind.SET_ENV, "PYTHONPATH=<source folder>"),
+    parameters=(("command", "PYTHONPATH=lib python reproduce.py"),),
+)
+
+
+def remedy(line: str, kind: RemedyKind = RemedyKind.RUN, general: str = "") -> RemedyAction:
+    """The action of running *line*; *general* is the target of its pattern."""
+    return RemedyAction(kind, line, RemedyPattern(kind, general))
 
 
 def step(index: int, command: str, observation: str = "", **fields: object) -> Step:
@@ -100,8 +116,7 @@ def recovery(number: int = 1, **fields: object) -> RecoveryCandidate:
         "cleared_step": 2,
         "message": "No module named 'tariffs'",
         "location": "/shop/reproduce.py:1",
-        "what": "set PYTHONPATH to lib",
-        "actions": ("PYTHONPATH=lib python reproduce.py",),
+        "actions": (SET_PATH,),
         "verified": True,
         "workaround": False,
         **fields,

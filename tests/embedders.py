@@ -1,9 +1,10 @@
-"""Embedders for tests: without a network, a cache or a purse."""
+"""Embedders for tests: without network, cache or usage log."""
 
-from contextgraph.embedding import Catalogue, Purse, VectorCache
-from contextgraph.remote import Budget, Endpoint, Ledger
+from contextgraph.embedding import EmbedderFactory, EmbeddingCosts, VectorCache
+from contextgraph.remote import Budget, Endpoint, UsageLog
 
 
-def catalogue() -> Catalogue:
-    """One that keeps and notes nothing."""
-    return Catalogue(Endpoint(), Purse(VectorCache(None), Ledger(None, "test"), Budget()))
+def embedders() -> EmbedderFactory:
+    """A factory whose embedders cache and count nothing."""
+    costs = EmbeddingCosts(VectorCache(None), UsageLog(None, "test"), Budget())
+    return EmbedderFactory(Endpoint(), costs)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from itertools import chain
 from re import _constants as code, _parser as parser  # type: ignore[attr-defined]
 from types import CodeType, FunctionType, ModuleType
@@ -61,8 +62,8 @@ def _patterns(value: object) -> Iterator[re.Pattern[str]]:
         yield from chain.from_iterable(map(_patterns, value.values()))
     elif isinstance(value, tuple | list | frozenset):
         yield from chain.from_iterable(map(_patterns, value))
-    elif hasattr(value, "pattern"):
-        yield from _patterns(value.pattern)
+    elif is_dataclass(value):
+        yield from chain.from_iterable(_patterns(getattr(value, one.name)) for one in fields(value))
 
 
 def _repetitions(pattern: re.Pattern[str]) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ HOST = "127.0.0.1"
 
 
 def free_port() -> int:
-    """A port where nobody listens."""
+    """A port without a listener."""
     with create_server((HOST, 0)) as found:
         port: int = found.getsockname()[1]
     return port
@@ -19,7 +19,7 @@ def free_port() -> int:
 
 @contextmanager
 def line(port: int, uri: str) -> Iterator[None]:
-    """For the block, whoever connects to *port* talks to the server at *uri*; then it hangs up."""
+    """Inside the block, *port* forwards to *uri*; at its end all connections are closed."""
     target = urlsplit(uri).port
     talking: set[socket] = set()
 

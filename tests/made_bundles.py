@@ -16,10 +16,15 @@ from contextgraph.model import (
     Phase,
     RawTrajectory,
     Recovered,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+    Scope,
     Step,
     TaskType,
     Trajectory,
 )
+from contextgraph.ports import Store
 
 SIGNATURE = ErrorSignature(Family.PYTHON_EXCEPTION, "TypeError", "boom", "<name> is not callable")
 REPO = "ada/engine"
@@ -63,8 +68,11 @@ def made_bundle(number: int, *, outcome: Outcome = Outcome.UNKNOWN, note: str = 
         cleared_step=3,
         message=f"boom {number}",
         location=None,
-        what=f"call it {note}",
-        actions=("edit",),
+        actions=(
+            RemedyAction(
+                RemedyKind.RUN, f"call it {note}", RemedyPattern(RemedyKind.RUN, "<the command>")
+            ),
+        ),
         verified=True,
         workaround=False,
     )
@@ -110,3 +118,18 @@ def _raw(trajectory: Trajectory) -> RawTrajectory:
         outcome=trajectory.outcome,
         exit_status=trajectory.exit_status,
     )
+
+
+def store_content(store: Store) -> list[object]:
+    """What the runs in *store* left there, to compare two stores of the same bundles."""
+    runs = store.runs.ids()
+    return [
+        store.admin.counts(),
+        [store.runs.trajectories([run]).get(run) for run in runs],
+        [store.runs.raw(run) for run in runs],
+        store.runs.fragments(runs),
+        store.recoveries.tally(SIGNATURE, Scope()),
+        store.recoveries.transitions(),
+        store.runs.for_text(["cache"], Scope(), 1000),
+        store.recoveries.for_text(["boom"], Scope(), 1000),
+    ]

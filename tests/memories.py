@@ -10,21 +10,23 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from contextgraph.model import (
     Bundle,
     ErrorQuestion,
+    FragmentCandidate,
+    Methodology,
     Phase,
-    Retelling,
+    RecoveryCandidate,
     RunVectors,
     Scope,
     SignatureLevel,
     Space,
     TaskType,
+    Trajectory,
 )
 from tests.strategies import (
     CONTEXT_IDS,
     ERROR_IDS,
     FILE_NAMES,
-    FRAGMENT_IDS,
     ITEM_IDS,
-    MAKERS,
+    LOOP_COMMANDS,
     METHODOLOGY_IDS,
     REPOSITORIES,
     SIGNATURES,
@@ -34,12 +36,11 @@ from tests.strategies import (
     Abstracted,
     abstracted,
     bundles,
-    retellings,
     run_vectors,
     scopes,
     vectors,
 )
-from tests.twins import Twins
+from tests.twins import Twins, answer
 
 LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE, SignatureLevel.FAMILY)
 NODE_IDS = (*TRAJECTORY_IDS[:2], *ITEM_IDS, *ERROR_IDS, *CONTEXT_IDS)
@@ -66,15 +67,15 @@ class Memories(RuleBasedStateMachine):
 
     @rule(bundle=bundles())
     def add(self, bundle: Bundle) -> None:
-        self.twins.write("add_bundles", [bundle])
+        self.twins.write("runs.add", [bundle])
 
     @rule(bundle=bundles())
     def replace(self, bundle: Bundle) -> None:
-        self.twins.write("replace_bundle", bundle)
+        self.twins.write("runs.replace", bundle)
 
     @rule(ids=st.lists(st.sampled_from(TRAJECTORY_IDS), max_size=3))
     def forget(self, ids: list[str]) -> None:
-        self.twins.write("forget", ids)
+        self.twins.write("runs.forget", ids)
 
     @rule(
         context=st.sampled_from(CONTEXT_IDS),
@@ -82,26 +83,28 @@ class Memories(RuleBasedStateMachine):
         error=st.none() | st.sampled_from(ERROR_IDS),
     )
     def expose(self, context: str, items: list[str], error: str | None) -> None:
-        self.twins.write("add_exposure", context, items, SHOWN_AT, error)
+        self.twins.write("exposures.add", context, items, SHOWN_AT, error)
 
     @rule(context=st.sampled_from((*CONTEXT_IDS, "never shown")), helped=st.booleans())
     def report(self, context: str, helped: bool) -> None:
-        self.twins.write("report_outcome", context, helped)
+        self.twins.write("exposures.report", context, helped)
 
     @rule(
         space=st.sampled_from(SPACES),
         runs=st.integers(0, 9),
-        alike=st.none() | st.floats(0, 1),
+        threshold=st.none() | st.floats(0, 1),
         model=st.none() | st.binary(max_size=4),
     )
     def prepare_space(
-        self, space: Space, runs: int, alike: float | None, model: bytes | None
+        self, space: Space, runs: int, threshold: float | None, model: bytes | None
     ) -> None:
-        self.twins.write("prepare_space", replace(space, runs=runs, alike=alike), model)
+        self.twins.write(
+            "vectors.prepare", replace(space, runs=runs, similarity_threshold=threshold), model
+        )
 
     @rule(run=st.sampled_from(TRAJECTORY_IDS), found=st.integers(0, 3).flatmap(run_vectors))
     def add_vectors(self, run: str, found: RunVectors) -> None:
-        self.twins.write("add_vectors", {run: found})
+        self.twins.write("vectors.add", found.space, {run: found}, {})
 
     @rule(
         space=st.sampled_from(SPACES),
@@ -111,31 +114,25 @@ class Memories(RuleBasedStateMachine):
     def add_methodology_vectors(self, space: Space, ids: set[str], data: st.DataObject) -> None:
         own = st.none() | vectors(space.name)
         found = {methodology: data.draw(own) for methodology in sorted(ids)}
-        self.twins.write("add_methodology_vectors", space.name, found)
+        self.twins.write("vectors.add", space.name, {}, found)
 
     @rule(space=st.sampled_from(SPACES))
     def switch_space(self, space: Space) -> None:
-        self.twins.write("switch_space", space.name)
+        self.twins.write("vectors.switch", space.name)
 
     @rule(given=abstracted())
     def put_methodologies(self, given: Abstracted) -> None:
         self.twins.write(
-            "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
+            "methodologies.put", given.methodologies, given.removed, given.resolved, given.similar
         )
-
-    @rule(
-        given=st.dictionaries(st.sampled_from(TRAJECTORY_IDS), retellings(FRAGMENT_IDS), max_size=3)
-    )
-    def put_retellings(self, given: dict[str, Retelling]) -> None:
-        self.twins.write("put_retellings", given)
 
     @rule(errors=st.lists(st.sampled_from(ERROR_IDS), max_size=2, unique=True))
     def prune(self, errors: list[str]) -> None:
-        self.twins.write("prune_failed_fragments", errors, 1)
+        self.twins.write("recoveries.prune_failed", errors, 1)
 
     @rule()
     def remove_orphans(self) -> None:
-        self.twins.write("remove_orphans")
+        self.twins.write("methodologies.remove_orphans")
 
     @rule()
     def mark_consolidated(self) -> None:
@@ -144,103 +141,96 @@ class Memories(RuleBasedStateMachine):
     @rule(holder=st.sampled_from("ab"), begun=st.integers(0, 9), minutes=st.integers(0, 5))
     def take_lease(self, holder: str, begun: int, minutes: int) -> None:
         now = SHOWN_AT + timedelta(minutes=begun)
-        self.twins.write("take_lease", holder, now, now + timedelta(minutes=minutes))
+        self.twins.write("admin.take_lease", holder, now, now + timedelta(minutes=minutes))
 
     @rule(holder=st.sampled_from("ab"))
     def return_lease(self, holder: str) -> None:
-        self.twins.write("return_lease", holder)
+        self.twins.write("admin.return_lease", holder)
 
     @rule(data=st.data(), scope=scopes(), limit=limits)
     def ask_for_what_is_near(self, data: st.DataObject, scope: Scope, limit: int) -> None:
-        active = self.twins.reference.active_space()
+        active = answer(self.twins.reference, "vectors.active_space", ())
         if active is None:
             return
         asked = data.draw(vectors(active.name))
-        self.twins.ask("nearest_trajectories", asked, scope, limit)
-        self.twins.ask("nearest_fragments", asked, scope, limit)
-        self.twins.ask("nearest_recoveries", asked, scope, limit)
-        self.twins.ask("nearest_methodologies", asked, scope, limit)
+        for kind in (Trajectory, FragmentCandidate, RecoveryCandidate, Methodology):
+            self.twins.ask("vectors.nearest", kind, asked, scope, limit)
 
     @rule(limit=limits, after=st.sampled_from(("", *TRAJECTORY_IDS)))
     def ask_for_texts(self, limit: int, after: str) -> None:
         for space in (None, *(space.name for space in SPACES)):
-            self.twins.ask("texts_to_embed", limit, space, after)
-            self.twins.ask("methodologies_to_embed", limit, space)
+            self.twins.ask("vectors.texts_to_embed", limit, space, after)
+            self.twins.ask("vectors.methodologies_to_embed", limit, space)
 
     @rule(scope=scopes(), limit=limits)
     def ask_for_errors(self, scope: Scope, limit: int) -> None:
         for signature in SIGNATURES:
-            self.twins.ask("error_tally", signature, scope)
-            self.twins.ask("methodologies_for_error", signature.variants(), scope, limit)
+            self.twins.ask("recoveries.tally", signature, scope)
+            self.twins.ask("methodologies.for_error", signature.variants(), scope, limit)
             asked = [ErrorQuestion(signature, level, scope) for level in LEVELS]
             for enough in (None, 1, 3):
-                self.twins.ask("recoveries_for_error", asked, limit, enough)
-            anywhere = [ErrorQuestion(signature, LEVELS[1], Scope())]
-            found = self.twins.reference.recoveries_for_error(anywhere, 50)
-            self.twins.ask("representatives_of", found, scope)
+                self.twins.ask("recoveries.for_error", asked, limit, enough)
 
     @rule(words=word_lists, scope=scopes(), limit=limits)
     def ask_for_words(self, words: list[str], scope: Scope, limit: int) -> None:
-        self.twins.ask("word_frequencies", words)
-        self.twins.ask("recoveries_for_text", words, scope, limit)
-        self.twins.ask("trajectories_for_text", words, scope, limit)
+        self.twins.ask("runs.word_counts", words)
+        self.twins.ask("recoveries.for_text", words, scope, limit)
+        self.twins.ask("runs.for_text", words, scope, limit)
 
     @rule(scope=scopes(), limit=limits)
     def ask_for_tasks(self, scope: Scope, limit: int) -> None:
         for kind in (None, TaskType.BUG_FIX, TaskType.FEATURE, TaskType.DOCS):
-            self.twins.ask("trajectories_for_task", kind, scope, limit)
-            self.twins.ask("methodologies_for_task", kind, scope, limit)
+            self.twins.ask("runs.for_task", kind, scope, limit)
+            self.twins.ask("methodologies.for_task", kind, scope, limit)
 
     @rule(scope=scopes(), limit=limits)
     def ask_for_states(self, scope: Scope, limit: int) -> None:
         for phase in (None, Phase.FIXING, Phase.TESTING, Phase.SUBMITTING):
-            self.twins.ask("common_errors", phase, scope, limit)
+            self.twins.ask("recoveries.errors", scope, limit, phase=phase)
+            self.twins.ask("recoveries.errors", scope, limit, phase=phase, runs=TRAJECTORY_IDS[:2])
+            self.twins.ask("runs.loop_fragments", LOOP_COMMANDS[1], scope, limit)
             for name in (None, *FILE_NAMES):
-                self.twins.ask("fragments_for_state", phase, name, scope, limit)
+                self.twins.ask("runs.fragments_for_state", phase, name, scope, limit)
 
     @rule(runs=st.sampled_from((400, 2, 1)))
     def ask_for_histories(self, runs: int) -> None:
         for errors in (ERROR_IDS, ERROR_IDS[:1]):
-            self.twins.ask("error_histories", errors, runs)
-            self.twins.ask("methodologies_of_errors", errors)
-            self.twins.ask("methodologies_of_types", errors)
+            self.twins.ask("recoveries.histories", errors, runs)
+            self.twins.ask("methodologies.find", error_ids=errors, repos=REPOSITORIES[:1])
+            self.twins.ask("methodologies.of_types", errors)
         for repos in (REPOSITORIES, REPOSITORIES[:1]):
-            self.twins.ask("repo_histories", repos, runs)
-            self.twins.ask("methodologies_of_repos", repos)
+            self.twins.ask("runs.histories", repos, runs)
+            self.twins.ask("methodologies.find", repos=repos)
 
     @rule(nodes=st.lists(st.sampled_from(NODE_IDS), min_size=3, max_size=6))
     def ask_for_explanations(self, nodes: Sequence[str]) -> None:
         for node in nodes:
-            self.twins.ask("explain", node)
+            self.twins.ask("admin.explain", node)
 
     @invariant()
     def they_hold_the_same(self) -> None:
         for operation in (
-            "counts",
-            "document_count",
-            "trajectory_ids",
-            "error_frequency",
-            "error_transitions",
-            "active_space",
-            "learned_since_consolidation",
-            "unconsolidated",
-            "methodology_ids",
-            "shown_methodologies",
+            "admin.counts",
+            "runs.ids",
+            "recoveries.frequency",
+            "recoveries.transitions",
+            "vectors.active_space",
+            "admin.unconsolidated",
+            "methodologies.ids",
+            "exposures.reported_methodologies",
         ):
             self.twins.ask(operation)
-        self.twins.ask("credit", ITEM_IDS)
-        self.twins.ask("methodologies_of", METHODOLOGY_IDS)
-        self.twins.ask("fragments_of", TRAJECTORY_IDS)
-        self.twins.ask("learned", TRAJECTORY_IDS)
-        self.twins.ask("retellings_of", TRAJECTORY_IDS)
-        self.twins.ask("runs_to_retell", MAKERS[0])
+        self.twins.ask("exposures.credit", ITEM_IDS)
+        self.twins.ask("methodologies.get", METHODOLOGY_IDS)
+        self.twins.ask("runs.fragments", TRAJECTORY_IDS)
+        self.twins.ask("runs.learned", TRAJECTORY_IDS)
 
     @invariant()
     def they_hold_the_same_of_each(self) -> None:
         for space in SPACES:
-            self.twins.ask("space_model", space.name)
+            self.twins.ask("vectors.space_model", space.name)
         for methodology in METHODOLOGY_IDS:
-            self.twins.ask("resolved_by", methodology)
+            self.twins.ask("methodologies.resolved_by", methodology)
+        self.twins.ask("runs.trajectories", TRAJECTORY_IDS)
         for run in TRAJECTORY_IDS:
-            for operation in ("trajectory", "raw_trajectory"):
-                self.twins.ask(operation, run)
+            self.twins.ask("runs.raw", run)

@@ -1,7 +1,6 @@
-"""A server on loopback that speaks three routes of OpenAI's API, and fails on demand.
+"""A server on loopback with three routes of OpenAI's API, which fails on demand.
 
-Its vectors are real ones: of the TF-IDF model it was given, or of hashed words. What it says in a
-chat is made of the facts it was sent.
+Its vectors are of hashed words; its chat answers are made of the facts that it was sent.
 """
 
 import hashlib
@@ -39,11 +38,11 @@ def hashed(text: str, dimensions: int = DIMENSIONS) -> list[float]:
 
 @dataclass
 class Server:
-    """What the server was asked, and how it is to misbehave.
+    """The requests that the server received, and how it fails.
 
-    *fault* sees each request by its number (from 0) and gives a reply to send in its place, None
-    to answer as it should; one of status 0 was sent by itself. *models* are those it has, None
-    where no route tells them. *clients* are closed with it.
+    *fault* is called with the number of each request (from 0) and may return a reply to send
+    instead of the proper one; a reply of status 0 was sent by *fault* itself. *models* are those
+    it lists, None where it has no such route. *clients* are closed with it.
     """
 
     url: str = ""
@@ -52,7 +51,7 @@ class Server:
     embed: Callable[[str], Sequence[float]] = hashed
     models: Sequence[str] | None = ()
     clients: list[Endpoint] = field(default_factory=list)
-    asked: list[Body] = field(default_factory=list)
+    requests: list[Body] = field(default_factory=list)
     at: list[float] = field(default_factory=list)
     most_at_once: int = 0
     _now: int = 0
@@ -61,19 +60,19 @@ class Server:
     @property
     def texts(self) -> list[str]:
         """All texts that were sent, in order."""
-        return [text for body in self.asked for text in body.get("input", ())]
+        return [text for body in self.requests for text in body.get("input", ())]
 
     @property
     def chats(self) -> list[Body]:
-        """What was asked of the chat route, in order."""
-        return [body for body in self.asked if "messages" in body]
+        """The requests to the chat route, in order."""
+        return [body for body in self.requests if "messages" in body]
 
     @contextmanager
     def counting(self, body: Body) -> Iterator[int]:
-        """Note *body*; the number of the request."""
+        """Record *body*; yields the number of the request."""
         with self._lock:
-            number = len(self.asked)
-            self.asked.append(body)
+            number = len(self.requests)
+            self.requests.append(body)
             self.at.append(time.monotonic())
             self._now += 1
             self.most_at_once = max(self.most_at_once, self._now)
@@ -99,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.send(*reply)
 
     def do_GET(self) -> None:
-        """The route that tells the models."""
+        """The route that lists the models."""
         if self._refused():
             self.send(*error(401, f"Incorrect API key provided: {self.headers['Authorization']}"))
         elif self.path != "/v1/models" or self.state.models is None:
@@ -132,11 +131,11 @@ class Handler(BaseHTTPRequestHandler):
         return 200, {}, orjson.dumps(route(self.state, body))
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  (its own name)
-        """Say nothing."""
+        """Log nothing."""
 
 
 def embeddings(state: Server, body: Body) -> dict[str, Any]:
-    """The embeddings route; answers in another order than it was asked, as it may."""
+    """The embeddings route; answers in reverse order, as a server may."""
     rows = [
         {"object": "embedding", "index": index, "embedding": list(state.embed(text))}
         for index, text in enumerate(body["input"])
@@ -147,25 +146,13 @@ def embeddings(state: Server, body: Body) -> dict[str, Any]:
 
 
 def facts_in(body: Body) -> dict[str, Any]:
-    """The facts in the first question of *body*."""
+    """The facts in the first user message of *body*."""
     facts: dict[str, Any] = orjson.loads(body["messages"][1]["content"])
     return facts
 
 
-def account(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """A run as its *facts* tell it, in other words; nothing of a fragment without an action."""
-    return {
-        "summary": f"In {facts['repository']}: {facts['task'].splitlines()[0]}",
-        "fragments": [
-            {"number": one["number"], "description": f"Began with `{one['actions'][0]}`."}
-            for one in facts["fragments"]
-            if one["actions"]
-        ],
-    }
-
-
 def advice(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Advice from *facts*: what was done, said in other words."""
+    """An answer made of *facts*."""
     remedies = facts["remedies"]
     error = facts.get("error")
     where = facts.get("repository") or "any repository"
@@ -177,14 +164,12 @@ def advice(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def chat(state: Server, body: Body) -> dict[str, Any]:
-    """The chat route; the answer follows the form that was asked for."""
-    facts = facts_in(body)
-    made = account(facts) if "fragments" in facts else advice(facts)
-    return said(body, orjson.dumps(made).decode())
+    """The chat route."""
+    return chat_reply(body, orjson.dumps(advice(facts_in(body))).decode())
 
 
-def said(body: Body, content: str | None) -> dict[str, Any]:
-    """A reply to *body* in which the model says *content*."""
+def chat_reply(body: Body, content: str | None) -> dict[str, Any]:
+    """A reply to *body* with *content* as the answer of the model."""
     sent = sum(count_tokens(message["content"]) for message in body["messages"])
     answered = count_tokens(content or "")
     message = {"role": "assistant", "content": content}

@@ -4,12 +4,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
+
+import networkx as nx
 
 from contextgraph.model import (
     ArchivedRun,
     Bundle,
     Clearance,
     ErrorHistory,
+    ErrorOccurrence,
     ErrorSignature,
     Explanation,
     Exposure,
@@ -18,18 +22,16 @@ from contextgraph.model import (
     FragmentType,
     Json,
     LearnStatus,
-    Meeting,
     MemoryCounts,
     Methodology,
     MethodologyStatus,
     Near,
     PastRun,
     Recovered,
-    RecoveryCandidate,
     Relation,
     RepoHistory,
     ResolvedBy,
-    Retelling,
+    RunVectors,
     Scope,
     SignatureLevel,
     SimilarTo,
@@ -38,10 +40,17 @@ from contextgraph.model import (
     Unconsolidated,
     methodology_text,
 )
+from contextgraph.store.graph import add_relation
 from contextgraph.vectors import Vector
-from tests.reference_store import ReferenceStore, agrees, cosine, recovery_id
+from tests.reference_store import ReferenceStore, agrees, cosine
 
 RETIRED = MethodologyStatus.RETIRED
+_GRAPH_ATTRIBUTES = {
+    "Trajectory": ("repo", "outcome"),
+    "Fragment": ("repo", "fragment_type", "phase", "outcome"),
+    "ErrorPattern": ("family", "error_type"),
+    "Methodology": ("repo", "status", "support", "confidence"),
+}
 
 
 class ReferenceMemory(ReferenceStore):
@@ -68,19 +77,26 @@ class ReferenceMemory(ReferenceStore):
             self.changed[bundle.trajectory.id] = self.revision
         return status
 
-    def replace_bundle(self, bundle: Bundle) -> None:
-        if bundle.trajectory.id in self.bundles:
+    def runs_replace(
+        self,
+        bundle: Bundle,
+        former_id: str | None = None,
+        moved: Mapping[str, str] | None = None,
+    ) -> None:
+        former, own = former_id or bundle.trajectory.id, bundle.trajectory.id
+        if former in self.bundles:
             self.revision += 1
-            self._take_away({bundle.trajectory.id}, {error.id for error in bundle.errors})
-        super().replace_bundle(bundle)
+            gone = {former, own} & self.bundles.keys()
+            self._take_away(gone, {error.id for error in bundle.errors})
+        super().runs_replace(bundle, former_id, moved)
         self.revision += 1
         self.changed[bundle.trajectory.id] = self.revision
 
-    def forget(self, trajectory_ids: Iterable[str]) -> int:
+    def runs_forget(self, trajectory_ids: Iterable[str]) -> int:
         known = {*trajectory_ids} & self.bundles.keys()
         self.revision += bool(known)
         self._take_away(known, set())
-        return super().forget(known)
+        return super().runs_forget(known)
 
     def _take_away(self, runs: set[str], met_again: set[str]) -> None:
         """What was derived from *runs*, and edges of errors that no run will have met."""
@@ -95,21 +111,18 @@ class ReferenceMemory(ReferenceStore):
         met -= met_again | {error.id for bundle in stay for error in bundle.errors}
         self._drop_edges(lambda edge: edge.error_id in met)
 
-    def learned_since_consolidation(self) -> int:
-        return self._newer(self.consolidated)
-
-    def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
+    def admin_take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
         held_by, expires_at = self.lease
         if held_by not in {None, holder} and expires_at > now:
             return expires_at
         self.lease = (holder, until)
         return None
 
-    def return_lease(self, holder: str) -> None:
+    def admin_return_lease(self, holder: str) -> None:
         if self.lease[0] == holder:
             self.lease = (None, self.lease[1])
 
-    def unconsolidated(self, after: int | None = None) -> Unconsolidated:
+    def admin_unconsolidated(self, after: int | None = None) -> Unconsolidated:
         revision, marked = (self.consolidated, -1) if after is None else (after, after)
         met = {
             error.id
@@ -131,12 +144,12 @@ class ReferenceMemory(ReferenceStore):
             tuple(sorted(repos - {""})),
         )
 
-    def mark_consolidated(self, revision: int) -> None:
+    def admin_mark_consolidated(self, revision: int) -> None:
         self.consolidated = revision
         self.stale = {error: since for error, since in self.stale.items() if since > revision}
         self.stale_repos = {r: since for r, since in self.stale_repos.items() if since > revision}
 
-    def error_histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
+    def recoveries_histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
         histories = []
         for error_id in sorted({*error_ids}):
             met = [b for b in self.bundles.values() if any(e.id == error_id for e in b.errors)]
@@ -144,12 +157,12 @@ class ReferenceMemory(ReferenceStore):
             if met:
                 histories.append(ErrorHistory(
                     error=self._pattern(error_id),
-                    meetings=tuple(_meeting(bundle, error_id) for bundle in newest),
+                    occurrences=tuple(_occurrence(bundle, error_id) for bundle in newest),
                     clearances=tuple(c for bundle in newest for c in _clearances(bundle, error_id)),
                 ))  # fmt: skip
         return histories
 
-    def repo_histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
+    def runs_histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
         histories = []
         for repo in sorted({*repos}):
             newest = _newest([b for b in self.bundles.values() if b.trajectory.repo == repo])[:runs]
@@ -157,21 +170,22 @@ class ReferenceMemory(ReferenceStore):
             histories += [RepoHistory(repo, past)] if past else []
         return histories
 
-    def methodologies_of(self, ids: Sequence[str]) -> Sequence[Methodology]:
+    def methodologies_get(self, ids: Sequence[str]) -> Sequence[Methodology]:
         return self._where(lambda one: one.id in ids)
 
-    def methodology_ids(self) -> Sequence[str]:
+    def methodologies_ids(self) -> Sequence[str]:
         return sorted(self.methodologies)
 
-    def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
+    def methodologies_resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
         edges = (edge for edge in self.resolved.values() if edge.methodology_id == methodology_id)
         return sorted(edges, key=lambda edge: edge.error_id)
 
-    def methodologies_of_errors(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
-        return self._where(lambda one: one.error_id in error_ids)
-
-    def methodologies_of_repos(self, repos: Sequence[str]) -> Sequence[Methodology]:
-        return self._where(lambda one: one.error_id == "" and one.repo in repos)
+    def methodologies_find(
+        self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()
+    ) -> Sequence[Methodology]:
+        return self._where(
+            lambda one: one.error_id in error_ids if one.error_id else one.repo in repos
+        )
 
     def methodologies_of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         type_of = {
@@ -214,9 +228,11 @@ class ReferenceMemory(ReferenceStore):
         ]
         return _ranked(found)[:limit]
 
-    def nearest_methodologies(
-        self, vector: Vector, scope: Scope, limit: int
-    ) -> Sequence[Near[Methodology]]:
+    def vectors_nearest(
+        self, kind: type, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[Any]]:
+        if kind is not Methodology:
+            return super().vectors_nearest(kind, vector, scope, limit)
         self._check(vector)
         found = [
             Near(one, own)
@@ -237,19 +253,26 @@ class ReferenceMemory(ReferenceStore):
             )
         )
 
-    def methodologies_to_embed(self, limit: int, space: str | None = None) -> Sequence[Methodology]:
+    def vectors_methodologies_to_embed(
+        self, limit: int, space: str | None = None
+    ) -> Sequence[Methodology]:
         known = self.vectors_of_advice
         found = self._where(lambda o: o.status is not RETIRED and (space or "", o.id) not in known)
         return found[:limit]
 
-    def add_methodology_vectors(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
-        self._known(space)
-        for one, vector in vectors.items():
+    def vectors_add(
+        self,
+        space: str,
+        runs: Mapping[str, RunVectors],
+        methodologies: Mapping[str, Vector | None],
+    ) -> None:
+        super().vectors_add(space, runs, methodologies)
+        for one, vector in methodologies.items():
             if one in self.methodologies:
                 self.vectors_of_advice.setdefault((space, one), vector)
 
-    def switch_space(self, space: str) -> None:
-        super().switch_space(space)
+    def vectors_switch(self, space: str) -> None:
+        super().vectors_switch(space)
         of_advice = self.vectors_of_advice
         self.vectors_of_advice = {key: own for key, own in of_advice.items() if key[0] == space}
 
@@ -257,30 +280,12 @@ class ReferenceMemory(ReferenceStore):
         of_advice = self.vectors_of_advice
         self.vectors_of_advice = {key: own for key, own in of_advice.items() if key[1] not in gone}
 
-    def representatives_of(
-        self, recoveries: Sequence[RecoveryCandidate], scope: Scope
-    ) -> Sequence[RecoveryCandidate]:
-        within = sorted(self._recoveries(scope), key=recovery_id)
-        return [
-            next((other for other in within if self._represents(other, one)), one)
-            for one in recoveries
-        ]
-
-    def _represents(self, other: RecoveryCandidate, one: RecoveryCandidate) -> bool:
-        source = Source(one.trajectory.id, one.recovered.fragment_id)
-        edge = self.similar.get((source, one.error.id))
-        return (
-            edge is not None
-            and other.error.id == one.error.id
-            and other.recovered.fragment_id == edge.representative.fragment_id
-        )
-
-    def put_methodologies(
+    def methodologies_put(
         self,
         methodologies: Sequence[Methodology],
-        removed: Sequence[str],
-        resolved: Sequence[ResolvedBy],
-        similar: Sequence[SimilarTo],
+        removed: Sequence[str] = (),
+        resolved: Sequence[ResolvedBy] = (),
+        similar: Sequence[SimilarTo] = (),
     ) -> int:
         self.revision += 1
         self._remove(removed)
@@ -312,7 +317,7 @@ class ReferenceMemory(ReferenceStore):
                 changed += before.get((edge.fragment, edge.error_id)) != edge
         return changed
 
-    def prune_failed_fragments(self, error_ids: Sequence[str], keep: int) -> int:
+    def recoveries_prune_failed(self, error_ids: Sequence[str], keep: int) -> int:
         return sum(self._prune(error_id, keep) for error_id in error_ids)
 
     def _prune(self, error_id: str, keep: int) -> int:
@@ -334,46 +339,30 @@ class ReferenceMemory(ReferenceStore):
                 fragments=tuple(one for one in bundle.fragments if one is not fragment),
                 caused=tuple(one for one in bundle.caused if one.fragment_id != fragment.id),
             )
-            self.bundles[run.id] = _retold(self.bundles[run.id], bundle.retelling)
         return len(failed[keep:])
 
-    def retellings_of(self, trajectory_ids: Iterable[str]) -> Mapping[str, Retelling]:
-        found = {run: self.bundles.get(run) for run in sorted({*trajectory_ids})}
-        return {run: one.retelling for run, one in found.items() if one and one.retelling}
-
-    def put_retellings(self, given: Mapping[str, Retelling]) -> None:
-        for run in given.keys() & self.bundles.keys():
-            self.bundles[run] = _retold(self.bundles[run], given[run])
-
-    def runs_to_retell(self, made_by: str) -> Sequence[str]:
-        return [
-            bundle.trajectory.id
-            for bundle in _newest([*self.bundles.values()])
-            if bundle.retelling is None or bundle.retelling.made_by != made_by
-        ]
-
-    def remove_orphans(self) -> int:
+    def methodologies_remove_orphans(self) -> int:
         found = self._where(lambda one: not one.sources and one.status is not RETIRED)
         self.revision += bool(found)
         self._remove(one.id for one in found)
         return len(found)
 
-    def shown_methodologies(self) -> Sequence[str]:
+    def exposures_reported_methodologies(self) -> Sequence[str]:
         reported = [items for items, helped in self.shown.values() if helped is not None]
         return sorted({item for items in reported for item in items if item in self.methodologies})
 
-    def add_exposure(
+    def exposures_add(
         self,
         context_id: str,
         items: Sequence[str],
         shown_at: datetime,
         error_id: str | None = None,
     ) -> None:
-        super().add_exposure(context_id, items, shown_at, error_id)
+        super().exposures_add(context_id, items, shown_at, error_id)
         self.shown_at.setdefault(context_id, shown_at)
 
-    def counts(self) -> MemoryCounts:
-        counts, advice = super().counts(), list(self.methodologies.values())
+    def admin_counts(self) -> MemoryCounts:
+        counts, advice = super().admin_counts(), list(self.methodologies.values())
         edges = {
             "RESOLVED_BY": len(self.resolved),
             "DERIVED_FROM": sum(len(one.sources) for one in advice),
@@ -387,7 +376,7 @@ class ReferenceMemory(ReferenceStore):
             methodologies={s.value: sum(o.status is s for o in advice) for s in MethodologyStatus},
         )
 
-    def explain(self, node_id: str) -> Explanation | None:
+    def admin_explain(self, node_id: str) -> Explanation | None:
         if node_id in self.shown:
             return self._explain_context(node_id)
         nodes = self._nodes()
@@ -403,9 +392,20 @@ class ReferenceMemory(ReferenceStore):
         ]
         return Explanation(node_id, label, name, known, tuple(sorted(relations, key=_place)))
 
-    def archived_run(self, trajectory_id: str) -> ArchivedRun | None:
+    def admin_graph(self) -> "nx.MultiDiGraph[str]":
+        graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+        for node, (label, name, facts) in self._nodes().items():
+            attributes = {
+                key: "" if facts[key] is None else facts[key] for key in _GRAPH_ATTRIBUTES[label]
+            }
+            graph.add_node(node, label=label, name=name, **attributes)
+        for kind, source, target, properties in self._edges():
+            add_relation(graph, kind, source, target, properties)
+        return graph
+
+    def runs_archived(self, trajectory_id: str) -> ArchivedRun | None:
         bundle = self.bundles.get(trajectory_id)
-        raw = self.raw_trajectory(trajectory_id)
+        raw = self.runs_raw(trajectory_id)
         if bundle is None or raw is None:
             return None
         position = {fragment.id: fragment.order for fragment in bundle.fragments}
@@ -423,7 +423,7 @@ class ReferenceMemory(ReferenceStore):
         steps = {error.id: self.met[trajectory_id][error.id] for error in kept.errors}
         return ArchivedRun(kept, steps)
 
-    def restore_runs(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
+    def runs_restore(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
         return [self._restore(run) for run in runs]
 
     def _restore(self, run: ArchivedRun) -> LearnStatus:
@@ -432,24 +432,26 @@ class ReferenceMemory(ReferenceStore):
             self.met[run.bundle.trajectory.id] = Counter(run.steps)
         return status
 
-    def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
+    def recoveries_similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
         found = (e for e in self.similar.values() if e.fragment.trajectory_id == trajectory_id)
         return sorted(found, key=lambda edge: (edge.fragment.fragment_id, edge.error_id))
 
-    def methodology_vectors(self, space: str, ids: Sequence[str]) -> Mapping[str, Vector | None]:
+    def vectors_of_methodologies(
+        self, space: str, ids: Sequence[str]
+    ) -> Mapping[str, Vector | None]:
         of_advice = self.vectors_of_advice
         return {one: of_advice[space, one] for one in sorted(ids) if (space, one) in of_advice}
 
-    def exposures(self, after: str, limit: int) -> Sequence[Exposure]:
+    def exposures_contexts(self, after: str, limit: int) -> Sequence[Exposure]:
         later = sorted(context for context in self.shown if context > after)
         return [self._exposure(context) for context in later[:limit]]
 
     def _exposure(self, context: str) -> Exposure:
         items, helped = self.shown[context]
-        told = tuple(sorted(items.items()))
-        return Exposure(context, self.shown_at[context], self.asked[context], helped, told)
+        shares = tuple(sorted(items.items()))
+        return Exposure(context, self.shown_at[context], self.asked[context], helped, shares)
 
-    def restore_exposures(self, exposures: Sequence[Exposure]) -> None:
+    def exposures_restore(self, exposures: Sequence[Exposure]) -> None:
         for one in exposures:
             self.shown.setdefault(one.context_id, (dict(one.items), one.helped))
             self.asked.setdefault(one.context_id, one.error_id)
@@ -469,14 +471,12 @@ class ReferenceMemory(ReferenceStore):
     def _nodes(self) -> dict[str, tuple[str, str, dict[str, Json]]]:
         nodes: dict[str, tuple[str, str, dict[str, Json]]] = {}
         for bundle in self.bundles.values():
-            run, told = bundle.trajectory, bundle.retelling
+            run = bundle.trajectory
             nodes[run.id] = ("Trajectory", run.name, {
                 "instance_id": run.instance_id, "repo": run.repo, "task_type": run.task_type.value,
                 "outcome": run.outcome.value, "exit_status": run.exit_status,
                 "total_steps": run.total_steps, "summary": run.summary, "agent": run.agent,
                 "model": run.model, "source": run.source, "seen_at": _time(run.seen_at),
-                "retold": told.summary or None if told else None,
-                "retold_by": told.made_by if told else None,
             })  # fmt: skip
             for part in bundle.fragments:
                 nodes[part.id] = ("Fragment", part.name, {
@@ -484,7 +484,6 @@ class ReferenceMemory(ReferenceStore):
                     "fragment_type": part.fragment_type.value, "phase": part.phase.value,
                     "outcome": part.outcome.value, "description": part.description,
                     "repo": part.repo, "open_file": part.open_file,
-                    "retold": told.descriptions.get(part.id) if told else None,
                 })  # fmt: skip
             for error in bundle.errors:
                 met = [b for b in self.bundles.values() if error.id in self.met[b.trajectory.id]]
@@ -539,14 +538,14 @@ class ReferenceMemory(ReferenceStore):
                 yield "DERIVED_FROM", known.id, source.fragment_id, {}
             if known.superseded_by in self.methodologies:
                 yield "SUPERSEDES", known.superseded_by, known.id, {}
-        for alike in self.similar.values():
+        for link in self.similar.values():
             yield (
                 "SIMILAR_TO",
-                alike.fragment.fragment_id,
-                alike.representative.fragment_id,
+                link.fragment.fragment_id,
+                link.representative.fragment_id,
                 {
-                    "error_id": alike.error_id,
-                    "weight": alike.weight,
+                    "error_id": link.error_id,
+                    "weight": link.weight,
                 },
             )
 
@@ -594,15 +593,6 @@ class ReferenceMemory(ReferenceStore):
             self.methodologies[known.id] = replace(known, sources=left)
 
 
-def _retold(bundle: Bundle, given: Retelling | None) -> Bundle:
-    """*bundle*, told again as *given*, but for fragments that it does not have."""
-    if given is None:
-        return bundle
-    ids = {fragment.id for fragment in bundle.fragments}
-    descriptions = {one: text for one, text in given.descriptions.items() if one in ids}
-    return replace(bundle, retelling=replace(given, descriptions=descriptions))
-
-
 def _step_first(recovered: Recovered) -> tuple[int, str, str]:
     return recovered.error_step, recovered.fragment_id, recovered.error_id
 
@@ -628,10 +618,10 @@ def _failed_at(bundle: Bundle, fragment: Fragment, error_id: str) -> bool:
     )
 
 
-def _meeting(bundle: Bundle, error_id: str) -> Meeting:
+def _occurrence(bundle: Bundle, error_id: str) -> ErrorOccurrence:
     run = bundle.trajectory
-    told = next(error.context for error in bundle.errors if error.id == error_id)
-    return Meeting(run.id, run.repo, run.task_type, told)
+    context = next(error.context for error in bundle.errors if error.id == error_id)
+    return ErrorOccurrence(run.id, run.repo, run.task_type, context)
 
 
 def _clearances(bundle: Bundle, error_id: str) -> Iterator[Clearance]:

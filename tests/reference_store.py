@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
+from typing import Any
 
 from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import (
@@ -31,8 +32,10 @@ from contextgraph.model import (
     Space,
     TaskType,
     Trajectory,
+    WordCounts,
 )
 from contextgraph.text import words as words_of
+from contextgraph.trace import describe_remedy
 from contextgraph.vectors import Vector
 
 _MOST_WORDS = 8
@@ -52,8 +55,9 @@ class ReferenceStore:
         self.spaces: dict[str, tuple[Space, bytes | None]] = {}
         self.active: str | None = None
         self.vectors: dict[tuple[str, str], RunVectors] = {}
+        self.former_ids: dict[str, str] = {}
 
-    def add_bundles(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
+    def runs_add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
         return [self.add(bundle) for bundle in bundles]
 
     def add(self, bundle: Bundle) -> LearnStatus:
@@ -69,50 +73,80 @@ class ReferenceStore:
         self.bundles[given.id] = replace(known, trajectory=updated)
         return LearnStatus.UPDATED
 
-    def replace_bundle(self, bundle: Bundle) -> None:
-        if bundle.trajectory.id not in self.bundles:
-            raise StoreError("no such run")
-        known = self.bundles[bundle.trajectory.id].trajectory
-        trajectory = replace(
-            bundle.trajectory,
-            outcome=known.outcome,
-            exit_status=known.exit_status,
-            learned_at=known.learned_at,
-        )
-        self._drop_vectors(known.id)
-        self._put(replace(bundle, trajectory=trajectory))
+    def runs_set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
+        known = (self.bundles[run] for run in {*trajectory_ids} & self.bundles.keys())
+        changed = [one for one in known if one.trajectory.outcome is not outcome]
+        for one in changed:
+            trajectory = replace(one.trajectory, outcome=outcome)
+            self.bundles[trajectory.id] = replace(one, trajectory=trajectory)
+        return len(changed)
 
-    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
-        return {run: self._learned(run) for run in sorted({*trajectory_ids} & self.bundles.keys())}
+    def runs_replace(
+        self,
+        bundle: Bundle,
+        former_id: str | None = None,
+        moved: Mapping[str, str] | None = None,
+    ) -> None:
+        own = bundle.trajectory.id
+        former = former_id or own
+        if former not in self.bundles:
+            raise StoreError("no such run")
+        known = [self.bundles[one].trajectory for one in (former, own) if one in self.bundles]
+        judged = next((one for one in known if one.outcome is not Outcome.UNKNOWN), None)
+        trajectory = replace(bundle.trajectory, learned_at=min(one.learned_at for one in known))
+        if judged is not None:
+            trajectory = replace(trajectory, outcome=judged.outcome, exit_status=judged.exit_status)
+        for one in {run.id for run in known}:
+            self._drop_vectors(one)
+            del self.bundles[one]
+        self.former_ids = {
+            **{old: own if now == former else now for old, now in self.former_ids.items()},
+            **({former: own} if former != own else {}),
+        }
+        self._move(moved or {})
+        self._put(replace(bundle, trajectory=trajectory))
+        self._fold(bundle)
+
+    def runs_learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
+        runs = {one: self.former_ids.get(one, one) for one in sorted({*trajectory_ids})}
+        return {one: self._learned(run) for one, run in runs.items() if run in self.bundles}
 
     def _learned(self, trajectory_id: str) -> Learned:
         bundle = self.bundles[trajectory_id]
         fragments, outcome = len(bundle.fragments), bundle.trajectory.outcome
         to_embed = 0 if (self.active or "", trajectory_id) in self.vectors else fragments + 1
-        return Learned(outcome, fragments, len(bundle.errors), to_embed)
+        is_open = outcome is Outcome.UNKNOWN and bundle.trajectory.exit_status is None
+        return Learned(trajectory_id, outcome, is_open, fragments, len(bundle.errors), to_embed)
 
-    def trajectory(self, trajectory_id: str) -> Trajectory | None:
-        bundle = self.bundles.get(trajectory_id)
-        return bundle.trajectory if bundle else None
+    def runs_trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
+        known = sorted({*trajectory_ids} & self.bundles.keys())
+        return {run: self.bundles[run].trajectory for run in known}
 
-    def trajectory_ids(self) -> Sequence[str]:
-        return sorted(self.bundles)
+    def runs_ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
+        return sorted(
+            run
+            for run, bundle in self.bundles.items()
+            if repo is None or bundle.trajectory.repo.casefold() == repo.casefold()
+            if instance in {None, bundle.trajectory.instance_id}
+        )
 
-    def raw_trajectory(self, trajectory_id: str) -> RawTrajectory | None:
+    def runs_raw(self, trajectory_id: str) -> RawTrajectory | None:
         bundle = self.bundles.get(trajectory_id)
         if bundle is None:
             return None
         run = bundle.trajectory
         return replace(bundle.raw, outcome=run.outcome, exit_status=run.exit_status)
 
-    def fragments_of(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
+    def runs_fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
         asked = {run: self.bundles.get(run) for run in trajectory_ids}
         return {run: list(bundle.fragments) if bundle else [] for run, bundle in asked.items()}
 
-    def forget(self, trajectory_ids: Iterable[str]) -> int:
+    def runs_forget(self, trajectory_ids: Iterable[str]) -> int:
         known = set(trajectory_ids) & self.bundles.keys()
         for trajectory_id in known:
             self._drop_vectors(trajectory_id)
+            former = self.former_ids.items()
+            self.former_ids = {old: now for old, now in former if now != trajectory_id}
             gone = {fragment.id for fragment in self.bundles.pop(trajectory_id).fragments}
             self.shown = {
                 context: ({i: share for i, share in items.items() if i not in gone}, helped)
@@ -144,14 +178,14 @@ class ReferenceStore:
         self, words: Sequence[str], scope: Scope, limit: int
     ) -> Sequence[RecoveryCandidate]:
         def text(candidate: RecoveryCandidate) -> str:
-            return f"{candidate.recovered.message}\n{candidate.recovered.what}"
+            return f"{candidate.recovered.message}\n{describe_remedy(candidate.recovered.actions)}"
 
         everywhere = [text(candidate) for candidate in self._recoveries(Scope())]
         relevance = _relevance(words, everywhere)
         found = [c for c in self._recoveries(scope) if relevance(text(c))]
         return sorted(found, key=lambda c: (-relevance(text(c)), recovery_id(c)))[:limit]
 
-    def trajectories_for_task(
+    def runs_for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int
     ) -> Sequence[Trajectory]:
         runs = (bundle.trajectory for bundle in self._within(scope))
@@ -161,15 +195,13 @@ class ReferenceStore:
         found.sort(key=lambda run: not run.success)
         return found[:limit]
 
-    def trajectories_for_text(
-        self, words: Sequence[str], scope: Scope, limit: int
-    ) -> Sequence[Trajectory]:
+    def runs_for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
         relevance = _relevance(words, self._texts())
         runs = [bundle.trajectory for bundle in self._within(scope)]
         found = [run for run in runs if relevance(_text(run))]
         return sorted(found, key=lambda run: (-relevance(_text(run)), run.id))[:limit]
 
-    def fragments_for_state(
+    def runs_fragments_for_state(
         self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
     ) -> Sequence[FragmentCandidate]:
         found = [
@@ -182,65 +214,95 @@ class ReferenceStore:
         found.sort(key=lambda candidate: candidate.trajectory.seen_at, reverse=True)
         return found[:limit]
 
-    def document_count(self) -> int:
-        return len(self.bundles)
+    def runs_loop_fragments(
+        self, command: str, scope: Scope, limit: int
+    ) -> Sequence[FragmentCandidate]:
+        found = [
+            FragmentCandidate(fragment, bundle.trajectory)
+            for bundle in self._within(scope)
+            for fragment in bundle.fragments
+            if command and fragment.loop_command == command
+        ]
+        found.sort(key=lambda candidate: candidate.fragment.id)
+        found.sort(key=lambda candidate: candidate.trajectory.seen_at, reverse=True)
+        return found[:limit]
 
-    def word_frequencies(self, words: Sequence[str]) -> Mapping[str, int]:
+    def runs_word_counts(self, words: Sequence[str]) -> WordCounts:
         texts = [set(words_of(text)) for text in self._texts()]
-        return {word: sum(word in text for text in texts) for word in words}
+        counts = {word: sum(word in text for text in texts) for word in words}
+        return WordCounts(len(self.bundles), counts)
 
-    def common_errors(self, phase: Phase | None, scope: Scope, limit: int) -> Sequence[ErrorTally]:
-        ids = {error.id for bundle in self._within(scope) for error in bundle.errors}
-        tallies = [self._tally(error_id, phase, self._within(scope)) for error_id in ids]
+    def recoveries_errors(
+        self,
+        scope: Scope,
+        limit: int,
+        *,
+        phase: Phase | None = None,
+        runs: Iterable[str] | None = None,
+    ) -> Sequence[ErrorTally]:
+        named = None if runs is None else {*runs}
+        chosen = [
+            bundle
+            for bundle in self._within(scope)
+            if named is None or bundle.trajectory.id in named
+        ]
+        ids = {error.id for bundle in chosen for error in bundle.errors}
+        tallies = [self._tally(error_id, phase, chosen) for error_id in ids]
         found = [tally for tally in tallies if tally is not None]
         return sorted(found, key=lambda tally: (-tally.runs, tally.error.id))[:limit]
 
-    def error_tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
+    def recoveries_tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
         for bundle in self.bundles.values():
             for error in bundle.errors:
                 if agrees(error, signature, SignatureLevel.TEMPLATE):
                     return self._tally(error.id, None, self._within(scope))
         return None
 
-    def errors_of_runs(self, trajectory_ids: Iterable[str], limit: int) -> Sequence[ErrorTally]:
-        named = {*trajectory_ids}
-        chosen = [bundle for bundle in self.bundles.values() if bundle.trajectory.id in named]
-        ids = {error.id for bundle in chosen for error in bundle.errors}
-        tallies = [self._tally(error_id, None, chosen) for error_id in ids]
-        found = [tally for tally in tallies if tally is not None]
-        return sorted(found, key=lambda tally: (-tally.runs, tally.error.id))[:limit]
-
-    def active_space(self) -> Space | None:
+    def vectors_active_space(self) -> Space | None:
         return None if self.active is None else self.spaces[self.active][0]
 
-    def space_model(self, space: str) -> bytes | None:
+    def vectors_space_model(self, space: str) -> bytes | None:
         return self.spaces[space][1] if space in self.spaces else None
 
-    def texts_to_embed(
+    def vectors_texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
     ) -> Sequence[RunTexts]:
         later = [run for run in sorted(self.bundles) if run > after]
         wanted = [run for run in later if (space, run) not in self.vectors]
         return [self.bundles[run].texts for run in wanted[:limit]]
 
-    def prepare_space(self, space: Space, model: bytes | None) -> None:
+    def vectors_prepare(self, space: Space, model: bytes | None) -> None:
         known = self.spaces.get(space.name)
         self.spaces[space.name] = (space, known[1] if known else model)
 
-    def add_vectors(self, vectors: Mapping[str, RunVectors]) -> None:
-        for found in vectors.values():
-            self._known(found.space)
-        for run, found in vectors.items():
+    def vectors_add(
+        self,
+        space: str,
+        runs: Mapping[str, RunVectors],
+        methodologies: Mapping[str, Vector | None],
+    ) -> None:
+        self._known(space)
+        for run, found in runs.items():
             if run in self.bundles and len(found.fragments) == len(self.bundles[run].fragments):
-                self.vectors.setdefault((found.space, run), found)
+                self.vectors.setdefault((space, run), found)
 
-    def switch_space(self, space: str) -> None:
+    def vectors_switch(self, space: str) -> None:
         self._known(space)
         self.active = space
         self.spaces = {space: self.spaces[space]}
         self.vectors = {key: found for key, found in self.vectors.items() if key[0] == space}
 
-    def nearest_trajectories(
+    def vectors_nearest(
+        self, kind: type, vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[Any]]:
+        near: dict[type, Callable[[Vector, Scope, int], Sequence[Near[Any]]]] = {
+            Trajectory: self._near_trajectories,
+            FragmentCandidate: self._near_fragments,
+            RecoveryCandidate: self._near_recoveries,
+        }
+        return near[kind](vector, scope, limit)
+
+    def _near_trajectories(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[Trajectory]]:
         self._check(vector)
@@ -251,7 +313,7 @@ class ReferenceStore:
         ]
         return sorted(found, key=lambda n: (-cosine(vector, n.vector), n.item.id))[:limit]
 
-    def nearest_fragments(
+    def _near_fragments(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[FragmentCandidate]]:
         self._check(vector)
@@ -263,18 +325,18 @@ class ReferenceStore:
         ]
         return sorted(found, key=lambda n: (-cosine(vector, n.vector), n.item.fragment.id))[:limit]
 
-    def nearest_recoveries(
+    def _near_recoveries(
         self, vector: Vector, scope: Scope, limit: int
     ) -> Sequence[Near[RecoveryCandidate]]:
         recoveries = sorted(self._recoveries(scope), key=recovery_id)
         return [
             Near(candidate, near.vector)
-            for near in self.nearest_fragments(vector, scope, limit)
+            for near in self._near_fragments(vector, scope, limit)
             for candidate in recoveries
             if candidate.recovered.fragment_id == near.item.fragment.id
         ]
 
-    def counts(self) -> MemoryCounts:
+    def admin_counts(self) -> MemoryCounts:
         every = list(self.bundles.values())
         fragments = sum(len(bundle.fragments) for bundle in every)
         runs = [bundle.trajectory for bundle in every]
@@ -294,7 +356,7 @@ class ReferenceStore:
             repositories=len({run.repo for run in runs} - {""}),
         )
 
-    def error_frequency(self) -> Mapping[str, int]:
+    def recoveries_frequency(self) -> Mapping[str, int]:
         met = {
             (caused.fragment_id, error.error_type)
             for bundle in self.bundles.values()
@@ -304,7 +366,7 @@ class ReferenceStore:
         }
         return _by_count(Counter(error_type for _, error_type in met))
 
-    def error_transitions(self) -> Mapping[str, Mapping[str, int]]:
+    def recoveries_transitions(self) -> Mapping[str, Mapping[str, int]]:
         pairs = Counter(pair for b in self.bundles.values() for pair in pairwise(_met_types(b)))
         totals: Counter[str] = Counter()
         for (before, _), count in pairs.items():
@@ -314,7 +376,7 @@ class ReferenceStore:
             for before in _by_count(totals)
         }
 
-    def add_exposure(
+    def exposures_add(
         self,
         context_id: str,
         items: Sequence[str],
@@ -325,14 +387,22 @@ class ReferenceStore:
         self.shown.setdefault(context_id, (shares, None))
         self.asked.setdefault(context_id, error_id)
 
-    def report_outcome(self, context_id: str, helped: bool) -> bool:
+    def _move(self, moved: Mapping[str, str]) -> None:
+        for context, (items, helped) in self.shown.items():
+            shares: dict[str, float] = {}
+            for item, share in items.items():
+                now = moved.get(item, item)
+                shares[now] = shares.get(now, 0) + share
+            self.shown[context] = (shares, helped)
+
+    def exposures_report(self, context_id: str, helped: bool) -> bool:
         items, reported = self.shown.get(context_id, (dict[str, float](), True))
         if reported is not None:
             return False
         self.shown[context_id] = (items, helped)
         return True
 
-    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[float, float]]:
+    def exposures_credit(self, items: Sequence[str]) -> Mapping[str, tuple[float, float]]:
         shown = self.shown.values()
         return {
             item: (
@@ -347,7 +417,7 @@ class ReferenceStore:
         for context in bundle.exposures:
             asked = self.asked.get(context)
             if asked in {error.id for error in bundle.errors}:
-                self.report_outcome(context, asked in cleared)
+                self.exposures_report(context, asked in cleared)
 
     def _put(self, bundle: Bundle) -> None:
         run = bundle.trajectory.id
@@ -393,12 +463,12 @@ class ReferenceStore:
         ]
 
     def _pattern(self, error_id: str) -> ErrorPattern:
-        """In the words of the run of least id that met it."""
-        told = (
+        """As the run with the smallest id met it."""
+        patterns = (
             (run, error) for run, b in self.bundles.items() for error in b.errors
             if error.id == error_id
         )  # fmt: skip
-        return min(told, key=lambda item: item[0])[1]
+        return min(patterns, key=lambda item: item[0])[1]
 
     def _tally(
         self, error_id: str, phase: Phase | None, bundles: Iterable[Bundle]

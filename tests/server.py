@@ -1,4 +1,4 @@
-"""A Neo4j server for the tests: the one that the environment names, or one started for them."""
+"""A Neo4j server for the tests: the one in the environment, or one for each test process."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -14,7 +15,6 @@ SCRIPT = Path(__file__).parents[1] / "scripts" / "neo4j"
 ENVIRONMENT = dict(os.environ)  # as it was before each test got a home of its own
 GIVEN = "CONTEXTGRAPH_TEST_NEO4J"  # bolt://user:password@host:port, of an empty database
 VERSION = "CONTEXTGRAPH_TEST_NEO4J_VERSION"
-MISSING = pytest.StashKey[str]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Neo4jServer:
     auth: tuple[str, str] = field(repr=False)
 
     def empty(self) -> None:
-        """Delete all that is in the database, its indexes and constraints as well."""
+        """Delete everything in the database, with its indexes and constraints."""
         from neo4j import GraphDatabase
 
         self.forget()
@@ -52,10 +52,11 @@ class Neo4jServer:
 
 
 @pytest.fixture(scope="session")
-def neo4j_server(request: pytest.FixtureRequest) -> Iterator[Neo4jServer]:
-    """A running server with an empty database, for the whole session.
+def neo4j_server() -> Iterator[Neo4jServer]:
+    """A running server with an empty database, for all tests of this process.
 
-    Without one the test is skipped, and the run says so at its end; in CI it fails.
+    Some tests empty the database or end every connection, so processes do not share a server.
+    Where none can be started, the test is skipped; in CI it fails.
     """
     if given := ENVIRONMENT.get(GIVEN):
         server = _given(given)
@@ -65,7 +66,7 @@ def neo4j_server(request: pytest.FixtureRequest) -> Iterator[Neo4jServer]:
     name = f"tests-{os.getpid()}"
     started = _script("start", "--json", "--name", name, "--owner", str(os.getpid()))
     if started.returncode:
-        _missing(request.config, started.stderr.strip())
+        _skip(started.stderr.strip())
     found = json.loads(started.stdout)
     yield Neo4jServer(found["uri"], (found["user"], found["password"]))
     _script("stop", "--name", name).check_returncode()
@@ -79,19 +80,16 @@ def neo4j(neo4j_server: Neo4jServer) -> Iterator[Neo4jServer]:
     neo4j_server.forget()
 
 
-def missing_server(config: pytest.Config) -> str:
-    """Why tests were skipped for want of a server; empty where none were."""
-    return config.stash.get(MISSING, "")
-
-
 def _given(address: str) -> Neo4jServer:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.exit(f"{GIVEN} is one database, for one process: add --numprocesses 0", 2)
     parts = urlsplit(address)
     server = Neo4jServer(
         f"{parts.scheme}://{parts.hostname}:{parts.port or 7687}",
         (unquote(parts.username or ""), unquote(parts.password or "")),
     )
     if not server.is_empty():
-        pytest.exit(f"{GIVEN}: the database is not empty, and tests delete all that is in it", 2)
+        pytest.exit(f"{GIVEN}: the database is not empty, and tests delete its content", 2)
     return server
 
 
@@ -103,8 +101,7 @@ def _script(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _missing(config: pytest.Config, reason: str) -> None:
+def _skip(reason: str) -> NoReturn:
     if ENVIRONMENT.get("CI"):
-        pytest.fail(f"no Neo4j server, and in CI there must be one: {reason}", pytrace=False)
-    config.stash[MISSING] = reason
-    pytest.skip(reason)
+        pytest.fail(f"CI needs a Neo4j server: {reason}", pytrace=False)
+    pytest.skip(f"no Neo4j server: {reason}")

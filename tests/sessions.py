@@ -1,4 +1,4 @@
-"""Hand-written runs of an agent with a windowed editor, told step by step."""
+"""Hand-written runs of an agent with a windowed editor, step by step."""
 
 from contextgraph.model import Action, RawTrajectory, Step
 from contextgraph.trace import StepTrace, read_steps

@@ -1,6 +1,5 @@
 """Generated values that hang together as those of real runs do; small, so that they collide."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
@@ -17,14 +16,18 @@ from contextgraph.model import (
     Fragment,
     FragmentOutcome,
     FragmentType,
+    LoopEnding,
+    LoopKind,
     Methodology,
     MethodologyStatus,
     Outcome,
     Phase,
     RawTrajectory,
     Recovered,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
     ResolvedBy,
-    Retelling,
     RunVectors,
     Scope,
     SimilarTo,
@@ -151,14 +154,14 @@ def abstracted(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS
         st.integers(1, 3),
     )
     own = sources(trajectory_ids)
-    alike = st.builds(SimilarTo, st.sampled_from(ERROR_IDS), own, own, _shares())
+    links = st.builds(SimilarTo, st.sampled_from(ERROR_IDS), own, own, _shares())
     return Abstracted(
         tuple(draw(_methodologies(one, ids, own)) for one in ids),
         tuple(draw(st.lists(st.sampled_from(METHODOLOGY_IDS), max_size=1))),
         tuple(
             draw(st.lists(edges, max_size=4, unique_by=lambda e: (e.error_id, e.methodology_id)))
         ),
-        tuple(draw(st.lists(alike, max_size=4, unique_by=lambda e: (e.error_id, e.fragment)))),
+        tuple(draw(st.lists(links, max_size=4, unique_by=lambda e: (e.error_id, e.fragment)))),
     )
 
 
@@ -212,27 +215,10 @@ def bundles(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -
         raw=draw(_raws(trajectory)),
         exposures=draw(st.just(()) | st.lists(st.sampled_from(CONTEXT_IDS), max_size=2).map(tuple)),
         vectors=draw(st.none() | run_vectors(len(fragments))),
-        retelling=draw(st.none() | retellings([fragment.id for fragment in fragments])),
     )
 
 
-MAKERS = ("openai/one run.v1", "openai/two run.v1")
-
-
-def retellings(fragment_ids: Sequence[str]) -> st.SearchStrategy[Retelling]:
-    """A run told again, with some of these fragments; sometimes nothing was usable."""
-    said = st.text(alphabet="aé日", min_size=1, max_size=2)
-    return st.builds(
-        Retelling,
-        made_by=st.sampled_from(MAKERS),
-        told=st.sampled_from(("a1", "b2")),
-        summary=st.just("") | said,
-        descriptions=(
-            st.dictionaries(st.sampled_from(fragment_ids), said, max_size=3)
-            if fragment_ids
-            else st.just({})
-        ),
-    )
+LOOP_COMMANDS = ("", "pytest", "edit")
 
 
 @st.composite
@@ -278,6 +264,10 @@ def _fragments(draw: st.DrawFn, trajectory: Trajectory) -> tuple[Fragment, ...]:
             open_file=draw(st.none() | st.sampled_from(PATHS)),
             repo=trajectory.repo,
             task_type=trajectory.task_type,
+            loop_kind=draw(st.none() | st.sampled_from(LoopKind)),
+            loop_command=draw(st.sampled_from(LOOP_COMMANDS)),
+            repetitions=draw(st.sampled_from((0, 3))),
+            loop_ending=draw(st.none() | st.sampled_from(LoopEnding)),
         )
         for order, (start, stop) in enumerate(spans)
     )
@@ -310,6 +300,18 @@ def _caused(fragments: tuple[Fragment, ...], met: dict[int, int]) -> list[Caused
     return found
 
 
+def _actions() -> st.SearchStrategy[RemedyAction]:
+    kinds = st.sampled_from((RemedyKind.RUN, RemedyKind.OTHER, RemedyKind.RETRY))
+    return st.builds(
+        RemedyAction,
+        kind=kinds,
+        target=texts(),
+        pattern=st.builds(RemedyPattern, kinds, texts(), texts(), st.just(()) | st.just(("flag",))),
+        replaced=texts(),
+        parameters=st.just(()) | st.just((("flag", "-x"), ("flag", "-q"))),
+    )
+
+
 @st.composite
 def _recovered(
     draw: st.DrawFn, fragments: tuple[Fragment, ...], met: dict[int, int]
@@ -328,8 +330,7 @@ def _recovered(
                 cleared_step=fragment.end,
                 message=draw(texts()),
                 location=draw(st.none() | st.just("core.py:3")),
-                what=draw(texts()),
-                actions=draw(st.lists(texts(), max_size=2).map(tuple)),
+                actions=draw(st.lists(_actions(), max_size=2).map(tuple)),
                 verified=draw(st.booleans()),
                 workaround=draw(st.booleans()),
             )

@@ -1,21 +1,27 @@
-"""Stores that must answer alike, asked together."""
+"""Two stores that get the same calls and must give the same results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from operator import attrgetter, itemgetter
+from types import MappingProxyType
+from typing import Any, cast
+
+import networkx as nx
 
 from contextgraph.errors import ContextGraphError
-from contextgraph.model import Bundle, Unconsolidated
-from contextgraph.ports import GraphStore
+from contextgraph.model import Bundle, Unconsolidated, WordCounts
+from contextgraph.ports import Store
 from tests.reference_memory import ReferenceMemory
+
+NONE: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(slots=True)
 class Twins:
     """A *reference*, and *memories* that each have several doors, as different processes have."""
 
-    reference: ReferenceMemory | GraphStore
-    memories: Sequence[Sequence[GraphStore]]
+    reference: ReferenceMemory | Store
+    memories: Sequence[Sequence[Store]]
     written: int = 0
 
     def write(self, operation: str, *arguments: object) -> object:
@@ -27,12 +33,12 @@ class Twins:
             assert answer(door, operation, arguments) == expected, operation
         return expected
 
-    def ask(self, operation: str, *arguments: object) -> None:
+    def ask(self, operation: str, *arguments: object, **named: object) -> None:
         """Ask the reference and every door."""
-        expected = answer(self.reference, operation, arguments)
+        expected = answer(self.reference, operation, arguments, named)
         for doors in self.memories:
             for door in doors:
-                assert answer(door, operation, arguments) == expected, operation
+                assert answer(door, operation, arguments, named) == expected, operation
 
     def learn(self, memory: Sequence[Bundle]) -> None:
         """Learn the same runs, the reference in opposite order: it must not matter.
@@ -41,34 +47,48 @@ class Twins:
         """
         runs = list({bundle.trajectory.id: bundle for bundle in memory}.values())
         for bundle in reversed(runs):
-            self.reference.add_bundles([bundle])
+            answer(self.reference, "runs.add", [[bundle]])
         for doors in self.memories:
             for number, bundle in enumerate(runs):
-                doors[number % len(doors)].add_bundles([bundle])
+                doors[number % len(doors)].runs.add([bundle])
 
     def mark_consolidated(self) -> None:
         """Consolidate up to now, which each store counts in its own way."""
         for store in (self.reference, *(doors[0] for doors in self.memories)):
-            store.mark_consolidated(store.unconsolidated().revision)
+            changed = operation_of(store, "admin.unconsolidated")()
+            operation_of(store, "admin.mark_consolidated")(changed.revision)
 
     def close(self) -> None:
         """Release all that was opened."""
         for doors in self.memories:
             for door in doors:
-                door.close()
+                door.admin.close()
         if not isinstance(self.reference, ReferenceMemory):
-            self.reference.close()
+            self.reference.admin.close()
 
 
-def answer(store: object, operation: str, arguments: Sequence[object]) -> Any:
-    """What *store* says, in a form in which the order of mappings counts; or what it raises."""
+def operation_of(store: object, name: str) -> Callable[..., Any]:
+    """The operation called *name*, such as ``runs.add``; a reference names it ``runs_add``."""
+    if isinstance(store, ReferenceMemory):
+        return cast(Callable[..., Any], getattr(store, name.replace(".", "_")))
+    return cast(Callable[..., Any], attrgetter(name)(store))
+
+
+def answer(
+    store: object, operation: str, arguments: Sequence[object], named: Mapping[str, object] = NONE
+) -> Any:
+    """What *store* answers, in a form in which the order of mappings counts; or what it raises."""
     try:
-        return _plain(getattr(store, operation)(*arguments))
+        return _plain(operation_of(store, operation)(*arguments, **named))
     except ContextGraphError as error:
         return type(error)
 
 
 def _plain(said: Any) -> Any:
+    if isinstance(said, nx.MultiDiGraph):
+        return sorted(said.nodes.items()), sorted(said.edges.items(), key=itemgetter(0))
+    if isinstance(said, WordCounts):
+        return said.total, _plain(said.by_word)
     if isinstance(said, Unconsolidated):
         return replace(said, revision=0)  # a number that means something to one store only
     if isinstance(said, Mapping):

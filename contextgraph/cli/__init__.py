@@ -1,4 +1,4 @@
-"""The command line: parse, call one method of the façade, print."""
+"""The command line: parse, call one method of `AgentMemory`, print."""
 
 import os
 import sys
@@ -8,23 +8,21 @@ from typing import Annotated
 import typer
 
 from contextgraph.cli import (
-    archiving,
-    asking,
-    consolidating,
-    evaluating,
-    explaining,
-    keeping,
-    learning,
-    reading,
-    reembedding,
-    replaying,
-    telling,
+    consolidate,
+    doctor,
+    evaluate,
+    formats,
+    inspect,
+    learn,
+    maintenance,
+    query,
+    replay,
+    runs,
+    stats,
 )
-from contextgraph.cli.output import accept_any_text, complain
+from contextgraph.cli.options import FAILED, STORE_UNAVAILABLE
+from contextgraph.cli.output import accept_any_text, warn
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
-
-FAILED = 1
-STORE_UNAVAILABLE = 4
 
 app = typer.Typer(
     name="contextgraph",
@@ -35,38 +33,42 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    learning.learn,
-    asking.query,
-    reading.inspect,
-    reading.loops,
-    replaying.replay,
-    evaluating.evaluate,
-    telling.stats,
-    telling.doctor,
-    consolidating.consolidate,
-    explaining.explain,
-    keeping.rebuild,
-    keeping.migrate,
-    reembedding.reembed,
-    keeping.forget,
-    archiving.export,
+    learn.learn,
+    query.query,
+    query.report,
+    inspect.inspect,
+    inspect.loops,
+    replay.replay,
+    evaluate.evaluate,
+    runs.runs,
+    runs.outcome,
+    stats.stats,
+    stats.explain,
+    formats.formats,
+    doctor.doctor,
+    consolidate.consolidate,
+    consolidate.reembed,
+    maintenance.rebuild,
+    maintenance.migrate,
+    maintenance.forget,
+    maintenance.export,
 ):
     app.command()(command)
-app.command("import")(archiving.import_)
+app.command("import")(maintenance.import_)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, on *arguments* or those of the process.
 
     Always raises `SystemExit`: 0 done, 1 failed, 2 wrong usage, 3 partly done, 4 store
-    unavailable, 130 interrupted.
+    unavailable, 5 another process holds the lease, 130 interrupted.
     """
     accept_any_text()
     code = _run(arguments)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader (head, less) has gone; Python would complain once more while it shuts down.
+        # The reader (head, less) has exited; Python would report that again at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
@@ -75,10 +77,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         app(args=arguments, prog_name="contextgraph")
     except StoreUnavailableError as error:
-        complain(str(error))
+        warn(str(error))
         return STORE_UNAVAILABLE
     except ContextGraphError as error:
-        complain(str(error))
+        warn(str(error))
         return FAILED
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else FAILED
@@ -87,7 +89,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from contextgraph.cli.checkup import own_version
+        from contextgraph.cli.doctor import own_version
 
         print(f"contextgraph {own_version()}")
         raise typer.Exit
@@ -106,5 +108,5 @@ def _start(
 
     \b
     Exit codes: 0 done, 1 failed, 2 wrong usage, 3 partly done (some inputs failed, each
-    reported), 4 store unavailable, 130 interrupted.
+    reported), 4 store unavailable, 5 another process holds the lease, 130 interrupted.
     """

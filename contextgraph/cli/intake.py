@@ -1,45 +1,122 @@
-"""Trajectories from the paths of a command, and what could not be read of them."""
+"""Reading the runs that a command is given, and reporting what is not learned of them."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from contextgraph.cli.output import complain
-from contextgraph.errors import ReadError
-from contextgraph.model import RawTrajectory
-from contextgraph.readers import read_many
+from contextgraph.cli.options import DONE, FAILED, PARTLY_DONE
+from contextgraph.cli.output import warn
+from contextgraph.text import number_of
 
-DONE = 0
-FAILED = 1
-PARTLY_DONE = 3
+if TYPE_CHECKING:
+    from contextgraph.errors import ReadError
+    from contextgraph.model import RawTrajectory
+    from contextgraph.readers import SkippedError
+
+_WARNINGS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which runs are taken: of a repository or instance like one of *patterns*, at most *limit*."""
+
+    patterns: tuple[str, ...] = ()
+    limit: int | None = None
+
+    def matches(self, raw: "RawTrajectory") -> bool:
+        """Whether *raw* has a repository or an instance like one of the patterns, in any case."""
+        names = (raw.repo.lower(), raw.instance_id.lower())
+        patterns = [pattern.lower() for pattern in self.patterns]
+        return not patterns or any(fnmatchcase(n, pattern) for n in names for pattern in patterns)
+
+
+@dataclass(slots=True)
+class Warnings:
+    """Prints the first warnings of each file and reason, and at the end how many more there were.
+
+    Files that are no trajectories count together: a folder of runs may hold many of them.
+    """
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, error: "ReadError", prefix: str = "") -> None:
+        """Print *error*, unless there were enough like it."""
+        from contextgraph.readers import ForeignError
+
+        is_foreign = isinstance(error, ForeignError)
+        kind = ("", "no trajectory") if is_foreign else (error.source, error.reason.split(":")[0])
+        self.counts[kind] += 1
+        if self.counts[kind] <= _WARNINGS_SHOWN:
+            warn(f"{prefix}{error}")
+
+    def close(self) -> None:
+        """Print how many warnings of each kind were not printed."""
+        for (source, reason), count in self.counts.items():
+            if count > _WARNINGS_SHOWN:
+                place = f"{source}: " if source else ""
+                more = count - _WARNINGS_SHOWN
+                warn(f"{place}{reason}: {more} more; `learn --json` lists all")
+        self.counts.clear()
 
 
 class Intake:
     """Iterate over it for the trajectories in *paths*, in order.
 
-    What cannot be read is said on stderr, handed to *on_failure*, and passed over. *on_bytes* is
-    told how many more bytes were read. Iterating raises `ReadError` for *outcomes* that hold none.
+    What cannot be read or holds nothing to learn is reported on stderr, passed to *on_failure* or
+    *on_skip*, and left out. *on_bytes* is called with the number of bytes of each read. Iterating
+    raises `ReadError` for *outcomes* without any. Of paths that were *discovered*, files that are
+    no trajectories are skipped, as those in a folder are.
     """
 
     def __init__(
         self,
         paths: Sequence[str],
         outcomes: Path | None = None,
-        on_failure: Callable[[ReadError], None] | None = None,
+        on_failure: "Callable[[ReadError], None] | None" = None,
+        on_skip: "Callable[[SkippedError], None] | None" = None,
         on_bytes: Callable[[int], None] | None = None,
+        *,
+        selection: Selection | None = None,
+        discovered: bool = False,
     ) -> None:
+        from contextgraph.readers import ReadCounts
+
         self._paths = paths
         self._outcomes = outcomes
         self._on_failure = on_failure
+        self._on_skip = on_skip
         self._on_bytes = on_bytes
-        self._begun = time.monotonic()
-        self.read = 0
-        self.failed = 0
+        self._selection = selection or Selection()
+        self._discovered = discovered
+        self._warnings = Warnings()
+        self._started = time.monotonic()
+        self._counts = ReadCounts()
+        self._filtered = 0
+        self.conflicts = 0
+
+    @property
+    def read(self) -> int:
+        """How many runs were taken."""
+        return self._counts.runs
+
+    @property
+    def failed(self) -> int:
+        """How many records could not be read."""
+        return self._counts.failed
+
+    @property
+    def skipped(self) -> int:
+        """How many records hold nothing to learn, or are not selected."""
+        return self._counts.skipped
 
     @property
     def seconds(self) -> float:
-        """Since this was made."""
-        return time.monotonic() - self._begun
+        """Seconds since this was created."""
+        return time.monotonic() - self._started
 
     @property
     def exit_code(self) -> int:
@@ -48,17 +125,63 @@ class Intake:
             return FAILED
         return PARTLY_DONE if self.failed else DONE
 
-    def __iter__(self) -> Iterator[RawTrajectory]:
-        for raw in read_many(
-            self._paths, on_error=self._fail, on_bytes=self._on_bytes, outcomes=self._outcomes
-        ):
-            self.read += 1
-            yield raw
-        if not self.read and not self.failed:
-            complain(f"no trajectory found in {', '.join(self._paths)}")
+    def __iter__(self) -> "Iterator[RawTrajectory]":
+        limit = self._selection.limit
+        try:
+            for raw in self._all():
+                if not self._selection.matches(raw):
+                    self._leave_out(raw)
+                    continue
+                self._counts.runs += 1
+                yield raw
+                if self.read == limit:
+                    return
+        finally:
+            self._warnings.close()
+        if self._filtered:
+            warn(f"{number_of(self._filtered, 'run')} skipped that --filter does not match")
+        elif not self.read and not self.failed:
+            warn(f"no trajectory found in {', '.join(self._paths)}")
 
-    def _fail(self, error: ReadError) -> None:
-        self.failed += 1
-        complain(str(error))
+    def _all(self) -> "Iterator[RawTrajectory]":
+        from contextgraph.readers import read_many
+
+        return read_many(
+            self._paths,
+            on_error=self._fail,
+            on_skip=self._skip,
+            on_bytes=self._on_bytes,
+            outcomes=self._outcomes,
+            on_conflict=self.report_conflict,
+        )
+
+    def report_conflict(self, message: str) -> None:
+        """Report two outcomes of one run."""
+        self.conflicts += 1
+        warn(f"conflict: {message}")
+
+    def _leave_out(self, raw: "RawTrajectory") -> None:
+        from contextgraph.readers import SkippedError
+
+        self._filtered += 1
+        error = SkippedError(raw.source, "", f"{raw.instance_id} does not match --filter")
+        self._counts.skip(error)
+        if self._on_skip:
+            self._on_skip(error)
+
+    def _skip(self, error: "SkippedError") -> None:
+        self._counts.skip(error)
+        self._warnings.add(error, "skipped: ")
+        if self._on_skip:
+            self._on_skip(error)
+
+    def _fail(self, error: "ReadError") -> None:
+        from contextgraph.readers import ForeignError
+
+        if self._discovered and isinstance(error, ForeignError):
+            self._skip(error)
+            return
+        self._counts.fail(error)
+        self._warnings.add(error)
         if self._on_failure:
             self._on_failure(error)

@@ -1,11 +1,13 @@
-"""Options that several commands share, and how they open a memory."""
+"""Options and exit codes that several commands share, and how they open a memory."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
+
+DONE, FAILED, PARTLY_DONE, STORE_UNAVAILABLE, LEASE_HELD = 0, 1, 3, 4, 5
 
 Store = Annotated[
     str | None,
@@ -22,7 +24,7 @@ Tenant = Annotated[
     typer.Option(
         "--tenant",
         metavar="NAME",
-        help="Whose part of the memory (or CONTEXTGRAPH_TENANT).",
+        help="The tenant whose memory it is (or CONTEXTGRAPH_TENANT).",
         show_default="default",
     ),
 ]
@@ -32,7 +34,7 @@ Embedder = Annotated[
         "--embedder",
         metavar="NAME",
         help="tfidf, local, local/FOLDER or openai/MODEL (or CONTEXTGRAPH_EMBEDDER).",
-        show_default="what the memory has",
+        show_default="that of the memory",
     ),
 ]
 Summarizer = Annotated[
@@ -42,15 +44,6 @@ Summarizer = Annotated[
         metavar="NAME",
         help="template or openai/MODEL (or CONTEXTGRAPH_SUMMARIZER).",
         show_default="template",
-    ),
-]
-Summarize = Annotated[
-    str | None,
-    typer.Option(
-        "--summarize",
-        metavar="WHAT",
-        help="What a model words: methodologies, or runs as well (or CONTEXTGRAPH_SUMMARIZE).",
-        show_default="methodologies",
     ),
 ]
 Configuration = Annotated[
@@ -68,7 +61,7 @@ MaxCost = Annotated[
         "--max-cost",
         metavar="DOLLARS",
         min=0,
-        help="Spend no more on models (or CONTEXTGRAPH_MAX_COST).",
+        help="The most to spend on models (or CONTEXTGRAPH_MAX_COST).",
         show_default=False,
     ),
 ]
@@ -83,7 +76,7 @@ Paths = Annotated[
 ]
 
 
-def open_memory(  # noqa: PLR0913  (one parameter per flag)
+def open_memory(
     store: str | None,
     tenant: str | None,
     *,
@@ -91,7 +84,6 @@ def open_memory(  # noqa: PLR0913  (one parameter per flag)
     create: bool = True,
     embedder: str | None = None,
     summarizer: str | None = None,
-    summarize: str | None = None,
     configuration: str | None = None,
     max_cost: float | None = None,
 ) -> "AgentMemory":
@@ -105,8 +97,19 @@ def open_memory(  # noqa: PLR0913  (one parameter per flag)
         tenant=tenant,
         embedder=embedder,
         summarizer=summarizer,
-        summarize=summarize,
         configuration=configuration,
         max_cost=max_cost,
     )
     return AgentMemory.of(build(settings, read_only=read_only, create=create))
+
+
+def store_address(store: str | None, tenant: str | None) -> str:
+    """Where the memory is that the options name, as messages name it."""
+    from contextgraph.config import load_settings
+
+    return load_settings(store=store or None, tenant=tenant).address
+
+
+def option(flag: str, metavar: str, help_text: str) -> Any:
+    """A flag whose default is not shown; Any, because typer types its own options so."""
+    return typer.Option(flag, metavar=metavar, help=help_text, show_default=False)

@@ -1,26 +1,41 @@
-"""Where text goes: JSON lines and answers to stdout, everything else to stderr."""
+"""Output: JSON lines and answers on stdout; progress, warnings and errors on stderr.
+
+rich is imported when something is shown: it would double the time of ``--help``.
+"""
 
 import io
 import json
 import re
+import signal
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Self, TextIO, cast
+
+from contextgraph.text import number_of, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.padding import Padding
+    from rich.progress import Progress as Bar, TaskID
+    from rich.text import Text
 
     from contextgraph.model import Json
 
-PIPED_WIDTH = 120
+PIPED_WIDTH = 80
+_CELL_WIDTH = 160
 
 # All control characters but tab and newline: logs of agents hold escape sequences, which would
-# otherwise colour, retitle or clear the reader's terminal.
+# otherwise colour, retitle or clear the terminal.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
+_PADDING = re.compile(r" +\n")
+
+
 def emit(record: "Mapping[str, Json]") -> None:
-    """Print *record* as one JSON line, at once, so that a reading process need not wait."""
+    """Print *record* as one JSON line and flush, so that a reading process need not wait."""
     import orjson
 
     try:
@@ -31,14 +46,14 @@ def emit(record: "Mapping[str, Json]") -> None:
     sys.stdout.buffer.flush()
 
 
-def complain(message: str) -> None:
-    """Print one line on stderr, marked as ours."""
+def warn(message: str) -> None:
+    """Print one line on stderr, prefixed with the name of the program."""
     print(f"contextgraph: {plain(message)}", file=sys.stderr, flush=True)
 
 
 def plain(text: str) -> str:
-    """*text* without the control characters that would move a terminal."""
-    return _CONTROL.sub("", text)
+    """*text* without control characters and characters that cannot be seen."""
+    return _CONTROL.sub("", visible(text))
 
 
 def one_line(text: str, width: int) -> str:
@@ -47,22 +62,199 @@ def one_line(text: str, width: int) -> str:
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
-def screen() -> "Console":
-    """Stdout for people; as wide as the terminal, of one width in a pipe."""
-    from rich.console import Console
-
-    width = None if sys.stdout.isatty() else PIPED_WIDTH
-    return Console(width=width, markup=False, highlight=False, emoji=False)
-
-
-def margin() -> "Console":
-    """Stderr for people: progress and remarks."""
-    from rich.console import Console
-
-    return Console(stderr=True, markup=False, highlight=False, emoji=False)
-
-
 def accept_any_text() -> None:
-    """Let people's output survive a terminal that cannot show every character."""
+    """Replace characters that the terminal cannot show, instead of failing."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
+
+
+def console(stream: TextIO | None = None) -> "Console":
+    """*stream* (stdout) for people; as wide as the terminal, 80 columns and plain in a pipe."""
+    from rich.console import Console
+
+    target = stream or sys.stdout
+    is_terminal = target.isatty()
+    return Console(
+        file=target if is_terminal else cast(TextIO, _PlainText(target)),
+        width=None if is_terminal else PIPED_WIDTH,
+        color_system="auto" if is_terminal else None,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
+
+
+class _PlainText(io.TextIOBase):
+    """*stream* without the spaces with which rich fills up lines."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(_PADDING.sub("\n", text))
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def styled(*parts: "str | tuple[str, str] | Text") -> "Text":
+    """One text of *parts*: strings, (string, style) pairs or texts; control characters removed."""
+    from rich.text import Text
+
+    made = Text()
+    for part in parts:
+        if isinstance(part, Text):
+            made.append_text(part)
+        else:
+            text, style = (part, "") if isinstance(part, str) else part
+            made.append(plain(text), style)
+    return made
+
+
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numeric: Iterable[str] = ("count", "runs"),
+    *,
+    on_stderr: bool = False,
+) -> None:
+    """Print a table without borders; nothing where there are no *rows*."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for column in columns:
+        right = column in {*numeric}
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(styled(one_line(cell, _CELL_WIDTH)) for cell in row))
+    if table.row_count:
+        screen = console(sys.stderr if on_stderr else None)
+        screen.print(styled((title, "bold")))
+        screen.print(table)
+        screen.print()
+
+
+def print_panel(title: str, items: "Iterable[Sequence[Text]]") -> None:
+    """Print numbered *items*, each of several lines; nothing where there are none."""
+    from rich.padding import Padding
+
+    blocks: list[Text | Padding] = []
+    for number, (head, *rest) in enumerate(items, start=1):
+        blocks.append(styled((f"{number}. ", "bold"), head))
+        blocks += [Padding(line, (0, 0, 0, 3)) for line in rest]
+    if blocks:
+        print_box(title, *blocks)
+
+
+def print_box(title: str, *blocks: "Text | Padding") -> None:
+    """Print *blocks* below each other in a box; in a pipe only the text."""
+    from rich.console import Group
+    from rich.panel import Panel
+
+    screen, heading = console(), styled((title, "bold"))
+    if screen.is_terminal:
+        screen.print(Panel(Group(*blocks), title=heading, title_align="left", border_style="cyan"))
+    else:
+        for block in (heading, *blocks, ""):
+            screen.print(block)
+
+
+class Progress:
+    """A progress bar with rate and remaining time, on stderr, drawn only on a terminal.
+
+    *total* is called once, if at all; it has the unit of `advance` (bytes, runs), and 0 means
+    unknown. `count` sets how many trajectories are done, whatever the unit.
+    """
+
+    def __init__(self, total: Callable[[], int]) -> None:
+        self._total = total
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            self._bar = _bar()
+            self._task = self._bar.add_task("", total=self._total() or None, done=0, step="")
+            self._bar.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._bar:
+            self._bar.stop()
+            self._bar = None
+
+    def advance(self, amount: int) -> None:
+        """Add *amount* to what is done of the total."""
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, advance=amount)
+
+    def count(self, done: int) -> None:
+        """Show that *done* trajectories are done."""
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, done=done)
+
+    def runs(self, done: int, total: int) -> None:
+        """Show that *done* of *total* runs are done, where the unit is runs."""
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, completed=done, done=done)
+
+    def consolidating(self, done: int, total: int) -> None:
+        """Show the progress of consolidation: *done* of *total* kinds of error."""
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, completed=done, total=total, step="consolidating")
+
+
+def _bar() -> "Bar":
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress as Bar,
+        ProgressColumn,
+        Task,
+        TaskProgressColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """Trajectories so far, and how many a second."""
+
+        def render(self, task: Task) -> Text:
+            if step := task.fields["step"]:
+                return Text(step)
+            done, elapsed = task.fields["done"], task.elapsed
+            rate = f", {done / elapsed:.0f}/s" if elapsed else ""
+            return Text(f"{number_of(done, 'trajectory')}{rate}")
+
+    return Bar(
+        BarColumn(),
+        TaskProgressColumn(),
+        Rate(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True, markup=False, highlight=False, emoji=False),
+        transient=True,
+    )
+
+
+@contextmanager
+def delayed_interrupt() -> Iterator[None]:
+    """Delay the first Ctrl-C to the end of the block, so that what is stored is also counted.
+
+    A second one is not delayed: the store may be waiting for another process.
+    """
+    interrupted = False
+
+    def remember(_number: int, _frame: FrameType | None) -> None:
+        nonlocal interrupted
+        if interrupted:
+            raise KeyboardInterrupt
+        interrupted = True
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupted:
+        raise KeyboardInterrupt

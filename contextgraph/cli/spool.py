@@ -1,4 +1,4 @@
-"""Runs that a server could not take, kept as files until it can."""
+"""Runs that wait as files while a server cannot be reached."""
 
 import hashlib
 import os
@@ -14,26 +14,27 @@ if TYPE_CHECKING:
 
 
 class Spool:
-    """The runs that wait for the memory of *settings*, one file each, readable by their owner only.
+    """The runs that wait for the memory of *settings*: one file each, readable by the owner only.
 
-    They are as they were read: secrets are masked when they are learned.
+    They are stored as they were read, with secrets masked.
     """
 
     def __init__(self, settings: "Settings") -> None:
         from platformdirs import user_data_path
 
-        whose = f"{settings.address}\n{settings.tenant}"
-        name = hashlib.blake2b(whose.encode(), digest_size=8).hexdigest()
+        memory = f"{settings.address}\n{settings.tenant}"
+        name = hashlib.blake2b(memory.encode(), digest_size=8).hexdigest()
         self.folder = user_data_path() / "contextgraph" / "spool" / name
 
-    def keep(self, raw: "RawTrajectory") -> None:
-        """Keep *raw*; the same run is kept once."""
+    def put(self, raw: "RawTrajectory") -> None:
+        """Store *raw* durably; the same run is stored once."""
         import io
 
+        from contextgraph.learning import masked
         from contextgraph.readers import write_jsonl
 
         record = io.BytesIO()
-        write_jsonl([raw], record)
+        write_jsonl([masked(raw, with_playbooks=True)[0]], record)
         name = hashlib.blake2b(record.getvalue(), digest_size=16).hexdigest()
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,10 +49,10 @@ class Spool:
             raise SettingsError(f"{self.folder} cannot be written: {reason}") from error
 
     def __iter__(self) -> Iterator["tuple[Path, RawTrajectory]"]:
-        """The runs that wait, with their files, oldest first."""
+        """The waiting runs with their files, oldest first."""
         from contextgraph.readers import read
 
-        for path in sorted(self.folder.glob("*.jsonl"), key=_kept_at):
+        for path in sorted(self.folder.glob("*.jsonl"), key=_modified_at):
             try:
                 found = list(read(path))
             except ReadError:
@@ -65,7 +66,7 @@ class Spool:
         return len(list(self.folder.glob("*.jsonl")))
 
 
-def _kept_at(path: Path) -> float:
+def _modified_at(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except FileNotFoundError:  # another process has learned it

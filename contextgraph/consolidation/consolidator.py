@@ -5,38 +5,33 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from uuid import uuid4
+from itertools import chain
 
-from contextgraph.consolidation.abstracting import Abstraction
-from contextgraph.consolidation.asking import Reworded
-from contextgraph.consolidation.cleaning import clean_up
-from contextgraph.consolidation.likeness import Likeness
-from contextgraph.consolidation.merging import merge
+from contextgraph.consolidation.abstraction import Abstraction
+from contextgraph.consolidation.changes import Counts, StepCounts, in_batches
+from contextgraph.consolidation.merging import Similarity, merge
 from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.retelling import Reteller
-from contextgraph.consolidation.rewording import Rewording
-from contextgraph.consolidation.tallies import Work, in_batches
-from contextgraph.consolidation.wording import GroupEditor
+from contextgraph.consolidation.rewording import RewordingResult, Rewriter
 from contextgraph.embedding import (
-    Tenure,
+    Lease,
     calibrate,
     calibration_due,
     embed_methodologies,
     embed_missing,
     fit_due,
-    kept,
     refit,
+    renewing,
 )
 from contextgraph.errors import EmbeddingError
 from contextgraph.model import (
     NO_USAGE,
     ConsolidationReport,
-    RunWords,
-    Story,
+    Methodology,
+    MethodologyStatus,
     Unconsolidated,
     WordingPlan,
 )
-from contextgraph.ports import Editor, EmbedderSource, GraphStore, Summarizer
+from contextgraph.ports import EmbedderSource, ModelSummarizer, Store, Summarizer
 from contextgraph.text import number_of
 
 # Others may learn all the time; what comes later is for the next consolidation.
@@ -45,144 +40,171 @@ _ROUNDS = 4
 _log = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
+"""Called with how many of how many kinds of error are done."""
+
+_Changed = tuple[Sequence[str], Sequence[str]]
+"""The ids of errors and the names of repositories that were looked at."""
 
 
 class MemoryConsolidator:
-    """Abstracts, merges, measures and cleans up; one at a time for each memory.
+    """Abstracts, merges, measures and cleans up; one process at a time for each memory.
 
-    It works on the errors met in what changed since the last time, and for each of these on the
-    newest runs that met it, so that the cost does not grow with the memory.
+    It works on the errors and repositories of what changed since the last time, and for each of
+    these on the newest runs, so that the cost does not grow with the memory.
     """
 
     def __init__(
         self,
-        store: GraphStore,
+        store: Store,
         summarizer: Summarizer,
         now: Callable[[], datetime],
         policy: ConsolidationPolicy,
         embedder: EmbedderSource = lambda: None,
-        editor: GroupEditor | None = None,
-        run_editor: Editor[Story, RunWords] | None = None,
+        model: ModelSummarizer | None = None,
     ) -> None:
         self._store = store
+        self._summarizer = summarizer
         self._now = now
         self._embedder = embedder
-        self._likeness = Likeness(embedder)
-        self._abstraction = Abstraction(store, summarizer, policy, self._likeness)
-        self._rewording = Rewording(store, self._abstraction, editor) if editor else None
-        self._reteller = Reteller(store, run_editor) if run_editor else None
         self.policy = policy
-        self.editor = editor
+        self.model = model
 
     def is_due(self) -> bool:
-        """True where as many trajectories were learned since the last time as make it due.
+        """True where enough trajectories were learned since the last time.
 
-        That is stored with the memory, so that processes share it.
+        That is counted in the memory, which several processes share.
         """
-        return self._store.learned_since_consolidation() >= self.policy.every
+        return self._store.admin.unconsolidated().trajectories >= self.policy.interval
 
     def consolidate(
-        self, progress: Progress | None = None, *, hurried: bool = False, retelling: bool = False
+        self, progress: Progress | None = None, *, interactive: bool = False
     ) -> ConsolidationReport:
-        """Bring the methodologies up to date; says so where another process is at it.
+        """Bring the methodologies up to date; does nothing where another process holds the lease.
 
-        *progress* is told how many of how many errors are done. *hurried*: do not wait long for a
-        language model. *retelling*: let it tell runs again, too, where that was chosen. It can be
-        interrupted: what was written stands, and the next one goes on from there. Raises
-        `StoreError` where the store does not do its part.
+        *interactive*: do not wait long for a language model. What was written before an
+        interruption stays, and the next consolidation continues. Raises `StoreError` where the
+        store fails, `LeaseLostError` where another process took over.
         """
-        began, holder, now = time.perf_counter(), uuid4().hex, self._now()
-        taken_until = self._store.take_lease(holder, now, now + self.policy.lease)
-        if taken_until is not None:
-            reason = f"another consolidation is at work, until {taken_until:%H:%M:%S} at most"
+        began, lease, counts = time.perf_counter(), Lease(self._store, self._now), Counts()
+        held_until = lease.acquire()
+        if held_until is not None:
+            reason = f"another process holds the lease, until {held_until:%H:%M:%S} at most"
             return ConsolidationReport(False, reason, 0, (), time.perf_counter() - began)
-        work = Work()
-        with kept(self._store, holder, self._now) as tenure:
-            self._embed(work)
-            self._work_through(work, progress or _tell_nobody)
-            said = self._word(work, tenure, hurried=hurried, retelling=retelling)
+        with renewing(lease):
+            self._embed(lease, counts.embed)
+            abstraction = self._abstraction()
+            changed = self._work_through(abstraction, lease, counts, progress or _no_progress)
+            reworded = self._reword(abstraction, lease, counts, changed, interactive=interactive)
+            lease.check()
             self._embed_methodologies()
         return ConsolidationReport(
             started=True,
             reason="",
-            trajectories=work.trajectories,
-            steps=work.reports(),
+            trajectories=counts.trajectories,
+            steps=counts.reports(),
             seconds=time.perf_counter() - began,
-            usage=said.usage,
-            waiting=said.waiting,
-            runs_waiting=said.runs_waiting,
-            not_worded=said.reason,
-            unusable=said.unusable,
-            fault=said.fault,
+            usage=reworded.usage,
+            waiting=reworded.waiting,
+            not_worded=reworded.reason,
+            unusable=reworded.unusable,
+            fault=reworded.fault,
         )
 
     def plan_wording(self) -> WordingPlan:
-        """What `consolidate` would ask a language model; nothing is sent or written."""
-        plan = self._rewording.plan() if self._rewording else WordingPlan("", (), NO_USAGE)
-        if self._reteller is None:
-            return plan
-        runs = self._reteller.plan()
-        return replace(
-            runs, editor=plan.editor, prompts=plan.prompts, usage=plan.usage + runs.usage
-        )
+        """What `consolidate` would send to a language model; nothing is sent or written."""
+        if self.model is None:
+            return WordingPlan("", (), NO_USAGE)
+        return Rewriter(self._store, self._abstraction(), self.model).plan()
 
-    def _word(self, work: Work, tenure: Tenure, *, hurried: bool, retelling: bool) -> Reworded:
-        said = Reworded()
-        if self._rewording:
-            within = self.policy.wording if hurried else None
-            self._rewording.word(work.word, tenure, said, within)
-        if self._reteller and retelling:
-            self._reteller.tell(work.retell, tenure, said)
-        if said.waiting:
-            waiting = number_of(said.waiting, "methodology")
-            _log.warning("%s still to be worded: %s", waiting, said.reason)
-        return said
+    def _abstraction(self) -> Abstraction:
+        similarity = Similarity(self._embedder)
+        return Abstraction(self._store, self._summarizer, self.policy, similarity)
 
-    def _work_through(self, work: Work, progress: Progress) -> None:
-        todo = self._store.unconsolidated()
-        changed = bool(todo.trajectories or todo.error_ids or todo.repos)
+    def _work_through(
+        self, abstraction: Abstraction, lease: Lease, counts: Counts, progress: Progress
+    ) -> _Changed:
+        todo = self._store.admin.unconsolidated()
+        is_changed = bool(todo.trajectories or todo.error_ids or todo.repos)
         todo = self._with_newly_credited(todo)
         done, repos = list[str](), set[str]()
         for _ in range(_ROUNDS):
-            work.trajectories += todo.trajectories
-            self._abstract(sorted(todo.error_ids), done, work, progress)
-            self._practise(todo.repos, work)
+            counts.trajectories += todo.trajectories
+            total = len(done) + len(todo.error_ids)
+            for batch in in_batches(sorted(todo.error_ids)):
+                changes = abstraction.of_errors(batch, counts)
+                lease.check()
+                counts.merge.updated += changes.write(self._store)
+                done += batch
+                progress(len(done), total)
+            for batch in in_batches(todo.repos):
+                changes = abstraction.of_repos(batch, counts)
+                lease.check()
+                changes.write(self._store)
             repos.update(todo.repos)
             # What others learned meanwhile, and what removed methodologies had superseded.
-            at, todo = todo.revision, self._store.unconsolidated(todo.revision)
+            at, todo = todo.revision, self._store.admin.unconsolidated(todo.revision)
             if not (todo.error_ids or todo.repos):
                 break
-        errors = sorted({*done})
-        merge(self._store, errors, self.policy, self._likeness, work.merge)
-        clean_up(self._store, errors, sorted(repos), self.policy, work.clean_up)
-        if changed:
-            self._store.mark_consolidated(at)
+        changed = sorted({*done}), sorted(repos)
+        merge(self._store, changed[0], self.policy, abstraction.similarity, lease, counts.merge)
+        lease.check()
+        self._clean_up(*changed, counts.clean_up)
+        if is_changed:
+            self._store.admin.mark_consolidated(at)
+        return changed
 
-    def _abstract(
-        self, error_ids: Sequence[str], done: list[str], work: Work, progress: Progress
-    ) -> None:
-        total = len(done) + len(error_ids)
-        for batch in in_batches(error_ids):
-            changes = self._abstraction.of_errors(batch, work)
-            work.merge.updated += changes.write(self._store)
-            done += batch
-            progress(len(done), total)
+    def _clean_up(self, error_ids: Sequence[str], repos: Sequence[str], counts: StepCounts) -> None:
+        """Remove orphans, old failed fragments and methodologies that proved weak."""
+        store = self._store.methodologies
+        for known in chain(
+            (store.find(error_ids=batch) for batch in in_batches(error_ids)),
+            (store.find(repos=batch) for batch in in_batches(repos)),
+        ):
+            counts.examined += len(known)
+            weak = [
+                replace(one, status=MethodologyStatus.RETIRED)
+                for one in known
+                if is_weak(one, self.policy)
+            ]
+            if weak:
+                store.put(weak)
+                counts.removed += len(weak)
+        counts.removed += self._store.recoveries.prune_failed(
+            error_ids, self.policy.max_failed_fragments
+        )
+        counts.removed += store.remove_orphans()
 
-    def _practise(self, repos: Sequence[str], work: Work) -> None:
-        for batch in in_batches(repos):
-            self._abstraction.of_repos(batch, work).write(self._store)
+    def _reword(
+        self,
+        abstraction: Abstraction,
+        lease: Lease,
+        counts: Counts,
+        changed: _Changed,
+        *,
+        interactive: bool,
+    ) -> RewordingResult:
+        if self.model is None:
+            return RewordingResult()
+        rewriter = Rewriter(self._store, abstraction, self.model)
+        within = self.policy.rewording_time if interactive else None
+        result = rewriter.reword(lease, counts.word, changed, within)
+        if result.waiting:
+            waiting = number_of(result.waiting, "methodology")
+            _log.warning("%s still to be worded: %s", waiting, result.reason)
+        return result
 
-    def _embed(self, work: Work) -> None:
-        """Fit the space of the memory anew where that is due, and embed what is waiting."""
+    def _embed(self, lease: Lease, counts: StepCounts) -> None:
+        """Fit the space of the memory again where that is due, and embed what waits for it."""
 
         def count(runs: int) -> None:
-            work.embed.created += runs
+            lease.check()
+            counts.created += runs
 
         try:
-            embedder = self._embedder()  # first of all: it may begin the space that was chosen
+            embedder = self._embedder()  # first of all: it may create the configured space
             if fit_due(self._store):
-                refit(self._store)
-                work.embed.updated = self._store.document_count()
+                refit(self._store, lambda runs: lease.check())
+                counts.updated = self._store.runs.word_counts(()).total
             elif embedder is not None:
                 embed_missing(self._store, embedder, count)
                 if calibration_due(self._store):
@@ -198,12 +220,12 @@ class MemoryConsolidator:
             _log.warning("methodologies wait to be embedded: %s", error)
 
     def _with_newly_credited(self, todo: Unconsolidated) -> Unconsolidated:
-        """*todo*, and the methodologies that were shown, with another effect than is noted."""
-        shown = self._store.shown_methodologies()
-        credit = self._store.credit(shown)
+        """*todo*, and the methodologies whose credit is not the one that is stored with them."""
+        shown = self._store.exposures.reported_methodologies()
+        credit = self._store.exposures.credit(shown)
         other = [
             one
-            for one in self._store.methodologies_of(shown)
+            for one in self._store.methodologies.get(shown)
             if (one.success_count, one.failure_count) != credit[one.id]
         ]
         errors = {*todo.error_ids, *(one.error_id for one in other if one.error_id)}
@@ -211,5 +233,15 @@ class MemoryConsolidator:
         return replace(todo, error_ids=tuple(sorted(errors)), repos=tuple(sorted(repos)))
 
 
-def _tell_nobody(done: int, total: int) -> None:
+def is_weak(methodology: Methodology, policy: ConsolidationPolicy) -> bool:
+    """True where it was shown often enough, and neither its effect nor its sources support it."""
+    return (
+        methodology.status is not MethodologyStatus.RETIRED
+        and methodology.success_count + methodology.failure_count >= policy.probation_exposures
+        and methodology.confidence < policy.min_confidence
+        and len(methodology.sources) < policy.min_sources
+    )
+
+
+def _no_progress(done: int, total: int) -> None:
     pass

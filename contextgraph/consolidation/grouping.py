@@ -1,95 +1,270 @@
-"""Which clearances of an error belong together: by repository, by what the message is about."""
+"""Which clearances of an error agree on a remedy: by repository, and by the subject of the message.
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+Each action of a clearance supports two remedies: the action as it was done, and its pattern, which
+other projects can share. Runs agree where they support the same one.
+"""
 
-from contextgraph.consolidation.common import Common, Told, common_in
-from contextgraph.consolidation.moves import moves_of
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
 from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.model import (
     Clearance,
+    CommonRemedy,
     ErrorHistory,
-    Meeting,
+    ErrorOccurrence,
+    Family,
     MethodologyGroup,
+    Outcome,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
     TaskType,
 )
 from contextgraph.text import subject_of
+from contextgraph.trace import ANOTHER_MODULE, ANOTHER_NAME, describe_pattern, describe_remedy
 
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """One repository or all of them."""
-
-    repo: str | None
-    meetings: tuple[Meeting, ...]
-    told: Told
+# The outcome of a run weights what it did, and never filters it.
+_WEIGHT = {Outcome.SOLVED: 1.0, Outcome.UNKNOWN: 0.96, Outcome.FAILED: 0.94}
+# A concrete remedy is preferred to the pattern that it is a case of, where it has at least this
+# part of its runs.
+_CONCRETE_SHARE = 0.6
+# Patterns that name nothing to do: which other one was used differs from run to run.
+_VAGUE = frozenset({ANOTHER_MODULE, ANOTHER_NAME})
 
 
 def groups_of(history: ErrorHistory, policy: ConsolidationPolicy) -> tuple[MethodologyGroup, ...]:
     """The groups of *history* that have a remedy in common; each repository, then the general one.
 
     A keyword narrows the error where messages about one thing were cleared in one concrete way
-    (`from typing import Optional`), a type of task only where nothing is common to all.
+    (`from typing import Optional`), a type of task only where all types have nothing in common.
     """
-    told = [
-        (clearance, moves_of(history.error, clearance))
-        for clearance in history.clearances
-        if clearance.recovered.verified and not clearance.recovered.workaround
+    clearances = [
+        one for one in history.clearances if one.recovered.verified and not one.recovered.workaround
     ]
     return tuple(
         group
-        for scope in _scopes(history, told, policy)
-        for group in _in_scope(history, scope, policy)
+        for scope in _scopes(history, clearances, policy)
+        for group in _groups_in(history, scope, policy)
     )
 
 
-def _scopes(history: ErrorHistory, told: Told, policy: ConsolidationPolicy) -> Iterator[_Scope]:
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """One repository or all of them (None), with the verified clearances there."""
+
+    repo: str | None
+    occurrences: tuple[ErrorOccurrence, ...]
+    clearances: Sequence[Clearance]
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What two actions share that are the same remedy: their general words, or what is done."""
+
+    is_general: bool
+    text: str
+    kind: RemedyKind = RemedyKind.OTHER
+    replaced: str = ""
+
+    @property
+    def rank(self) -> tuple[bool, str, str, str]:
+        return self.is_general, self.text, self.kind, self.replaced
+
+
+_Support = Sequence[tuple[Clearance, RemedyAction]]
+"""Clearances, each with the action that makes it support a remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Agreement:
+    """Remedies with the clearances that they cover, in their order; *keys* of the remedies."""
+
+    remedies: tuple[CommonRemedy, ...]
+    keys: tuple[_Key, ...]
+    clearances: tuple[Clearance, ...]
+
+
+def _scopes(
+    history: ErrorHistory, clearances: Sequence[Clearance], policy: ConsolidationPolicy
+) -> Iterator[_Scope]:
     """The repositories that have enough clearances, then all together."""
-    for repo, part in _parted(told, lambda clearance: clearance.repo):
-        if repo and len(part) >= policy.clearances:
-            meetings = tuple(meeting for meeting in history.meetings if meeting.repo == repo)
-            yield _Scope(repo, meetings, part)
-    if len(told) >= policy.clearances:
-        yield _Scope(None, history.meetings, told)
+    for repo, part in _partition(clearances, lambda clearance: clearance.repo):
+        if repo and len(part) >= policy.min_clearances:
+            occurrences = tuple(one for one in history.occurrences if one.repo == repo)
+            yield _Scope(repo, occurrences, part)
+    if len(clearances) >= policy.min_clearances:
+        yield _Scope(None, history.occurrences, clearances)
 
 
-def _in_scope(
+def _groups_in(
     history: ErrorHistory, scope: _Scope, policy: ConsolidationPolicy
 ) -> Iterator[MethodologyGroup]:
-    general = scope.repo is None
-    whole = common_in(scope.told, policy, general=general)
-    if _says_something(history.error.template):
+    finder = _RemedyFinder(history.error.family, policy, is_general=scope.repo is None)
+    whole = finder.common(scope.clearances)
+    if _has_words(history.error.template):
         if whole.remedies:
             yield _group(history, scope, "", None, whole)
         else:
-            yield from _by_task_type(history, scope, policy)
-    said = {remedy.text for remedy in whole.remedies}
-    for keyword, told in _parted(scope.told, _subject):
-        if not keyword or len(told) < policy.clearances:
-            continue
-        found = common_in(told, policy, general=general, narrowed=True)
-        if found.concrete and found.remedies[0].text not in said:
-            yield _group(history, scope, keyword, None, found)
+            for kind, part in _partition(scope.clearances, lambda one: one.task_type.value):
+                found = finder.common(part)
+                if found.remedies:
+                    yield _group(history, scope, "", TaskType(kind), found)
+    for keyword, part in _partition(scope.clearances, _subject):
+        if keyword and len(part) >= policy.min_clearances:
+            found = finder.common(part, is_narrowed=True)
+            is_new = bool(found.keys) and found.keys[0] not in whole.keys
+            if is_new and _is_about(found.remedies[0].action, keyword):
+                yield _group(history, scope, keyword, None, found)
 
 
-def _by_task_type(
-    history: ErrorHistory, scope: _Scope, policy: ConsolidationPolicy
-) -> Iterator[MethodologyGroup]:
-    for task_type, told in _parted(scope.told, lambda clearance: clearance.task_type.value):
-        found = common_in(told, policy, general=scope.repo is None)
-        if found.remedies:
-            yield _group(history, scope, "", TaskType(task_type), found)
+@dataclass(frozen=True, slots=True)
+class _RemedyFinder:
+    """Finds what clearances agree on; with *is_general*, what several repositories agree on."""
+
+    family: Family
+    policy: ConsolidationPolicy
+    is_general: bool
+
+    def common(self, clearances: Sequence[Clearance], *, is_narrowed: bool = False) -> _Agreement:
+        """The remedies that *clearances* have in common, the most frequent first.
+
+        *is_narrowed*: all clear messages about one thing.
+        """
+        least = self.policy.min_share * len({one.trajectory_id for one in clearances})
+        left, chosen = list(clearances), dict[_Key, _Support]()
+        while len(chosen) < self.policy.max_remedies:
+            common = {
+                key: support
+                for key, support in self._supported(left).items()
+                if self._is_enough([one for one, _ in support], least)
+                and (is_narrowed or _is_for_any_subject(support))
+            }
+            if not common:
+                break
+            best = _best(common)
+            chosen[best] = common[best]
+            done = {id(clearance) for clearance, _ in common[best]}
+            left = [clearance for clearance in left if id(clearance) not in done]
+        covered = {id(clearance) for support in chosen.values() for clearance, _ in support}
+        return _Agreement(
+            tuple(_common_remedy(support) for support in chosen.values()),
+            tuple(chosen),
+            tuple(clearance for clearance in clearances if id(clearance) in covered),
+        )
+
+    def _supported(self, clearances: Iterable[Clearance]) -> dict[_Key, _Support]:
+        """Each remedy with the clearances that support it."""
+        found: dict[_Key, list[tuple[Clearance, RemedyAction]]] = {}
+        for clearance in clearances:
+            for key, action in dict(self._remedies(clearance)).items():
+                found.setdefault(key, []).append((clearance, action))
+        return {**found}
+
+    def _remedies(self, clearance: Clearance) -> Iterator[tuple[_Key, RemedyAction]]:
+        """What *clearance* supports: its actions, the paths they correct, and their patterns.
+
+        Nothing but another try clears a time-out itself; after any other error another try teaches
+        nothing. Of an edit that is sent again the lines differ from file to file.
+        """
+        for action in clearance.recovered.actions:
+            if (action.kind is RemedyKind.RETRY) is not (self.family is Family.TIMEOUT):
+                continue
+            text = _pattern_text(action.pattern)
+            if text and action.pattern.target not in _VAGUE:
+                yield _Key(True, text), action.general
+            if action.kind is not RemedyKind.RESEND:
+                yield _Key(False, action.target, action.kind, action.replaced), action
+            for wrong, right in zip(action.values_of("from"), action.values_of("to"), strict=False):
+                path = RemedyAction(RemedyKind.USE, right, action.pattern, wrong)
+                yield _Key(False, right, RemedyKind.USE, wrong), path
+
+    def _is_enough(self, clearances: Sequence[Clearance], least_runs: float) -> bool:
+        policy = self.policy
+        return (
+            len(clearances) >= policy.min_clearances
+            and len({one.trajectory_id for one in clearances}) >= max(policy.min_runs, least_runs)
+            and (
+                not self.is_general
+                or len({one.repo for one in clearances}) >= policy.min_repositories
+            )
+        )
 
 
-def _parted(told: Told, key: Callable[[Clearance], str]) -> list[tuple[str, Told]]:
-    parts: dict[str, list[tuple[Clearance, Sequence[object]]]] = {}
-    for item in told:
-        parts.setdefault(key(item[0]), []).append(item)
-    return sorted(parts.items())  # type: ignore[arg-type]  # the moves stay what they are
+@lru_cache(4096)
+def _pattern_text(pattern: RemedyPattern) -> str:
+    return describe_pattern(pattern)
+
+
+def _best(common: Mapping[_Key, _Support]) -> _Key:
+    """The remedy of most runs, or a concrete one that most of these did."""
+    weights = {key: _weight([one for one, _ in support]) for key, support in common.items()}
+    ranked = sorted(common, key=lambda key: (-weights[key], key.rank))
+    concrete = next((key for key in ranked if not key.is_general), ranked[0])
+    is_usual = weights[concrete] >= _CONCRETE_SHARE * weights[ranked[0]]
+    return concrete if is_usual else ranked[0]
+
+
+def _is_for_any_subject(support: _Support) -> bool:
+    """False for what cleared messages about one thing only: `PyYAML` is not for any module.
+
+    That is advice where the error is narrowed to messages about this thing.
+    """
+    subjects = {_subject(clearance) for clearance, _ in support}
+    if len(subjects) > 1 or subjects == {""}:
+        return True
+    return not any(_is_about(action, subject) for _, action in support for subject in subjects)
+
+
+def _is_about(remedy: RemedyAction, subject: str) -> bool:
+    """True for an action as it was done, and for a pattern that names the *subject*."""
+    pattern = remedy.pattern
+    return not remedy.is_general or subject in (pattern.target, pattern.replaced)
+
+
+def _weight(clearances: Sequence[Clearance]) -> float:
+    outcomes = {clearance.trajectory_id: clearance.outcome for clearance in clearances}
+    return sum(_WEIGHT[outcome] for outcome in outcomes.values())
+
+
+def _common_remedy(support: _Support) -> CommonRemedy:
+    action = _typical([action for _, action in support])
+    return CommonRemedy(
+        text=describe_remedy((action,)),
+        runs=len({clearance.trajectory_id for clearance, _ in support}),
+        repositories=len({clearance.repo for clearance, _ in support}),
+        steps=sum(clearance.steps for clearance, _ in support) / len(support),
+        action=action,
+    )
+
+
+def _typical(actions: Sequence[RemedyAction]) -> RemedyAction:
+    """The most frequent of *actions*, without its file where that is not the same in all."""
+    counts = Counter(actions)
+    action = min(counts, key=lambda one: (-counts[one], one.pattern, one.parameters))
+    if len({one.values_of("file") for one in actions}) > 1:
+        rest = tuple(pair for pair in action.parameters if pair[0] != "file")
+        action = replace(action, parameters=rest)
+    return action
+
+
+def _partition(
+    clearances: Iterable[Clearance], key: Callable[[Clearance], str]
+) -> list[tuple[str, list[Clearance]]]:
+    parts: dict[str, list[Clearance]] = {}
+    for clearance in clearances:
+        parts.setdefault(key(clearance), []).append(clearance)
+    return sorted(parts.items())
 
 
 def _group(
-    history: ErrorHistory, scope: _Scope, keyword: str, task_type: TaskType | None, found: Common
+    history: ErrorHistory,
+    scope: _Scope,
+    keyword: str,
+    task_type: TaskType | None,
+    found: _Agreement,
 ) -> MethodologyGroup:
     def fits(message: str, kind: TaskType) -> bool:
         return task_type in (None, kind) and (not keyword or subject_of(message) == keyword)
@@ -102,18 +277,18 @@ def _group(
         and fits(clearance.recovered.message, clearance.task_type)
     ]
     cleared = {clearance.trajectory_id for clearance in clearances}
-    met = {m.trajectory_id for m in scope.meetings if fits(m.message, m.task_type)} | cleared
-    did = {clearance.trajectory_id for clearance in found.clearances}
+    met = {one.trajectory_id for one in scope.occurrences if fits(one.message, one.task_type)}
+    supporting = {clearance.trajectory_id for clearance in found.clearances}
     longest = max(clearance.steps for clearance in found.clearances)
-    within = {clearance.trajectory_id for clearance in clearances if clearance.steps <= longest}
+    as_fast = {clearance.trajectory_id for clearance in clearances if clearance.steps <= longest}
     return MethodologyGroup(
         error=history.error,
         keyword=keyword,
         task_type=task_type,
         repo=scope.repo,
-        met=len(met),
+        met=len(met | cleared),
         cleared=len(cleared),
-        otherwise=len(within - did),
+        otherwise=len(as_fast - supporting),
         remedies=found.remedies,
         clearances=found.clearances,
     )
@@ -123,7 +298,7 @@ def _subject(clearance: Clearance) -> str:
     return subject_of(clearance.recovered.message)
 
 
-def _says_something(template: str) -> bool:
-    """False for a template of placeholders alone, which errors of all kinds share."""
+def _has_words(template: str) -> bool:
+    """False for a template that consists of placeholders, which errors of all kinds share."""
     bare = "".join("" if part.startswith("<") else part for part in template.split())
     return any(letter.isalpha() for letter in bare)

@@ -1,92 +1,193 @@
-"""Finding what says the same twice: methodologies of one scope, fragments of one repository."""
+"""Finding duplicates: methodologies of one scope, fragments of one repository."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby
 
-from contextgraph.consolidation.likeness import Likeness, dice, said
+from contextgraph.consolidation.changes import Changes, StepCounts, in_batches, resolved_by
 from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.tallies import Changes, Tally, in_batches, resolved_by
+from contextgraph.embedding import Lease, is_fitted
+from contextgraph.errors import EmbeddingError
 from contextgraph.model import Clearance, Methodology, MethodologyStatus, SimilarTo, Source
-from contextgraph.ports import ConsolidationStore
+from contextgraph.ports import EmbedderSource, Store
+from contextgraph.text import words
+from contextgraph.trace import describe_remedy
+from contextgraph.vectors import Vector, cosines
+
+
+class Similarity:
+    """How similar the advice of two methodologies is, 0 to 1, by words and by vectors.
+
+    Each text is split and embedded once; `prepare` embeds those of many methodologies together.
+    Only vectors of the memory's own TF-IDF space are used: others have no threshold.
+    """
+
+    def __init__(self, embedder: EmbedderSource) -> None:
+        self._embedder = embedder
+        self._words: dict[str, frozenset[str]] = {}
+        self._vectors: dict[str, Vector | None] = {}
+
+    def prepare(self, methodologies: Iterable[Methodology]) -> None:
+        """Embed what *methodologies* advise, in one request."""
+        texts = {text for one in methodologies for text in _texts(one)}
+        new = sorted(texts - self._vectors.keys())
+        if new:
+            self._vectors.update(zip(new, self._embedded(new), strict=True))
+
+    def of(self, one: Methodology, other: Methodology) -> float:
+        """The lesser of the similarity of all remedies and that of the first ones.
+
+        Each is the greater of Dice's coefficient and the cosine. The same remedies in another order
+        are other advice.
+        """
+        if one.remedies == other.remedies:
+            return 1.0
+        self.prepare((one, other))
+        pairs = zip(_texts(one), _texts(other), strict=True)
+        return min(max(self._dice(a, b), self._cosine(a, b)) for a, b in pairs)
+
+    def _dice(self, one: str, other: str) -> float:
+        for text in (one, other):
+            if text not in self._words:
+                self._words[text] = frozenset(words(text))
+        return dice(self._words[one], self._words[other])
+
+    def _cosine(self, one: str, other: str) -> float:
+        first, second = self._vectors[one], self._vectors[other]
+        return cosines(first, [second])[0] if first and second else 0.0
+
+    def _embedded(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        try:
+            embedder = self._embedder()
+            if embedder is not None and is_fitted(embedder.space):
+                return embedder.embed(texts).vectors
+        except EmbeddingError:
+            pass  # the words decide; the next consolidation compares again
+        return [None] * len(texts)
+
+
+def _texts(methodology: Methodology) -> tuple[str, str]:
+    """All remedies of *methodology* in words, and the first one."""
+    texts = [describe_remedy((remedy,)) for remedy in methodology.remedies]
+    return "\n".join(texts), texts[0] if texts else ""
+
+
+def dice(one: Collection[str], other: Collection[str]) -> float:
+    """Dice's coefficient of two sets of words, 0 to 1."""
+    shared = sum(word in other for word in one)
+    return 2 * shared / (len(one) + len(other)) if one and other else 0.0
 
 
 def merge(
-    store: ConsolidationStore,
+    store: Store,
     error_ids: Sequence[str],
     policy: ConsolidationPolicy,
-    likeness: Likeness,
-    tally: Tally,
+    similarity: Similarity,
+    lease: Lease,
+    counts: StepCounts,
 ) -> None:
-    """Let the better supported of two methodologies alike take the other's place, with its errors.
+    """Let the better supported of two similar methodologies replace the other for its errors.
 
-    Looked at are those of errors of the types of *error_ids*.
+    Compared are those of errors of the types of *error_ids*.
     """
     seen: set[str] = set()
     for batch in in_batches(error_ids):
         changes = Changes()
-        for known in store.methodologies_of_types(batch):
-            if not seen.issuperset(one.id for one in known):
-                seen.update(one.id for one in known)
-                tally.examined += len(known)
-                tally.removed += _merge(known, policy, likeness, changes)
+        of_types = store.methodologies.of_types(batch)
+        new = [known for known in of_types if not seen.issuperset(one.id for one in known)]
+        similarity.prepare(one for known in new for one in known if _is_alive(one))
+        for known in new:
+            seen.update(one.id for one in known)
+            counts.examined += len(known)
+            counts.removed += _merge(known, policy, similarity, changes)
+        lease.check()
         changes.write(store)
 
 
 def _merge(
-    known: Sequence[Methodology], policy: ConsolidationPolicy, likeness: Likeness, changes: Changes
+    known: Sequence[Methodology],
+    policy: ConsolidationPolicy,
+    similarity: Similarity,
+    changes: Changes,
 ) -> int:
-    """Add to *changes* what goes of those *known* of one type of error; how many did."""
-    pairs = list(merged_pairs(known, policy, likeness))
+    """Add to *changes* which of those *known* of one type of error are replaced; how many are."""
+    pairs = list(_duplicates(known, policy, similarity))
     for stays, goes in pairs:
-        # Those that it had itself taken the place of go with it.
+        # What that one had itself replaced follows on.
         for one in (goes, *(one for one in known if one.superseded_by == goes.id)):
-            changes.methodologies.append(
-                replace(one, status=MethodologyStatus.RETIRED, superseded_by=stays.id)
-            )
-            changes.resolved.append(resolved_by(one, one.error_id, stays.id))
+            retired = replace(one, status=MethodologyStatus.RETIRED, superseded_by=stays.id)
+            changes.methodologies.append(retired)
+            changes.resolved.append(resolved_by(one, stays.id))
     return len(pairs)
 
 
-def merged_pairs(
-    methodologies: Sequence[Methodology], policy: ConsolidationPolicy, likeness: Likeness
+def _duplicates(
+    methodologies: Sequence[Methodology], policy: ConsolidationPolicy, similarity: Similarity
 ) -> Iterator[tuple[Methodology, Methodology]]:
-    """(the one that stays, the one that goes) of *methodologies* of errors of one type.
+    """(the one that stays, the one that goes) of those of one scope, keyword and type of task.
 
-    Of two that give the same advice for the same scope, keyword and type of task, the better
-    supported stays; ties by id. What was given up before stays so.
+    The better supported stays; ties by id.
     """
-    alive = [one for one in methodologies if one.status is not MethodologyStatus.RETIRED]
     gone: set[str] = set()
-    for _, group in groupby(sorted(alive, key=_place), key=_place):
+    for _, group in groupby(sorted(filter(_is_alive, methodologies), key=_scope), key=_scope):
         ranked = sorted(group, key=lambda one: (-one.support, one.id))
         for stays, goes in combinations(ranked, 2):
             if (
                 gone.isdisjoint((stays.id, goes.id))
-                and likeness.of(stays.strategy, goes.strategy) >= policy.alike
+                and similarity.of(stays, goes) >= policy.similarity_threshold
             ):
                 gone.add(goes.id)
                 yield stays, goes
 
 
+def _is_alive(methodology: Methodology) -> bool:
+    return methodology.status is not MethodologyStatus.RETIRED
+
+
+def _scope(methodology: Methodology) -> tuple[str, str, str]:
+    return methodology.repo or "", methodology.keyword, methodology.task_type or ""
+
+
 def similar_fragments(
     error_id: str, clearances: Iterable[Clearance], policy: ConsolidationPolicy
 ) -> Iterator[SimilarTo]:
-    """Which fragments tell the same as the newest one of their repository that does."""
-    told: dict[Source, tuple[Source, float]] = {}
-    heads: dict[str, list[tuple[Clearance, frozenset[str]]]] = {}
+    """Each fragment with the newest one of its repository that cleared the error in the same way.
+
+    *clearances* are the newest first.
+    """
+    by_repo: dict[str, list[Clearance]] = {}
     for clearance in clearances:
-        told_words = said(clearance.recovered.what)
-        known = heads.setdefault(clearance.repo, [])
-        nearest = max(known, key=lambda head: dice(head[1], told_words), default=None)
-        weight = dice(nearest[1], told_words) if nearest else 0.0
-        if nearest is None or weight < policy.alike:
-            nearest, weight = (clearance, told_words), 1.0
-            known.append(nearest)
-        told[clearance.source] = (nearest[0].source, round(weight, 4))
-    for source, (head, weight) in told.items():
-        yield SimilarTo(error_id, source, head, weight)
+        by_repo.setdefault(clearance.repo, []).append(clearance)
+    found = {
+        source: SimilarTo(error_id, source, head, weight)
+        for in_repo in by_repo.values()
+        for source, head, weight in _with_heads(in_repo, policy.similarity_threshold)
+    }
+    yield from found.values()
 
 
-def _place(methodology: Methodology) -> tuple[str, str, str]:
-    return methodology.repo or "", methodology.keyword, methodology.task_type or ""
+def _with_heads(
+    clearances: Sequence[Clearance], threshold: float
+) -> Iterator[tuple[Source, Source, float]]:
+    """Each fragment, its representative and their similarity."""
+    if len(clearances) == 1:
+        yield clearances[0].source, clearances[0].source, 1.0
+        return
+    heads: list[tuple[Source, frozenset[str]]] = []
+    for clearance in clearances:
+        own = frozenset(words(describe_remedy(clearance.recovered.actions)))
+        weight, head = max(
+            ((_close(own, of_head), head) for head, of_head in heads),
+            key=lambda one: one[0],
+            default=(0.0, clearance.source),
+        )
+        if weight < threshold:
+            weight, head = 1.0, clearance.source
+            heads.append((head, own))
+        yield clearance.source, head, round(weight, 4)
+
+
+def _close(one: frozenset[str], other: frozenset[str]) -> float:
+    """Their coefficient, 0 where their sizes already show that it is small."""
+    shorter, longer = sorted((len(one), len(other)))
+    return dice(one, other) if 2 * shorter > longer else 0.0

@@ -1,4 +1,4 @@
-"""How consolidation goes about it."""
+"""The tunable numbers of consolidation."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -6,38 +6,39 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationPolicy:
-    """The tunable numbers.
+    """When consolidation is due, what counts as evidence, and what is merged or removed.
 
-    *every* learned trajectories it is due. *window* is how many of the newest runs that met an
-    error count as evidence. A remedy needs *clearances* from *runs*, the general scope
-    *repositories*, and must be what at least *share* of the runs did that got over the error.
-    Methodologies are merged that are *alike* (0 to 1), and parted again below *apart*.
-    *failed_fragments* of each error are kept, the newest. A methodology of confidence below
-    *least_confidence* from fewer than *least_sources* goes after *probation_chances* of having
-    been shown.
+    It is due every *interval* learned runs. Of an error or a repository the newest *window* runs
+    are evidence. A remedy needs *min_clearances* from *min_runs*, in general advice from
+    *min_repositories*, and at least *min_share* of the runs that cleared the error; the
+    *max_remedies* most frequent ones make a methodology. Two methodologies are merged from
+    *similarity_threshold* on (0 to 1), and separated again below *separation_threshold*.
 
-    What worked without an error needs runs that together weigh *practice_weight* (one that solved
-    its task counts 1, any other 0.5), and more than *practice_share* of those that did such a
-    thing. A name is rare that at most *rare* of the tasks of other repositories have.
+    Of the failed attempts at an error the newest *max_failed_fragments* stay. A methodology below
+    *min_confidence* from fewer than *min_sources* is retired after *probation_exposures*.
 
-    After learning, a language model is asked for no longer than *wording*.
+    What worked without an error needs runs of a total weight of *min_practice_weight* (1 for a run
+    that solved its task, 0.5 for any other), and more than *min_practice_share* of the runs that
+    did such a thing. A name is rare that at most *rare_word_share* of the tasks of other
+    repositories contain.
+
+    After learning, requests to a language model start within *rewording_time*.
     """
 
-    every: int = 16
+    interval: int = 16
     window: int = 400
-    clearances: int = 3
-    runs: int = 2
-    repositories: int = 2
-    share: float = 0.08
-    remedies: int = 3
-    alike: float = 0.9
-    apart: float = 0.8
-    failed_fragments: int = 1000
-    least_confidence: float = 0.3
-    least_sources: int = 3
-    probation_chances: int = 8
-    practice_weight: float = 1.5
-    practice_share: float = 0.5
-    rare: float = 0.02
-    lease: timedelta = timedelta(minutes=5)
-    wording: timedelta = timedelta(seconds=30)
+    min_clearances: int = 3
+    min_runs: int = 2
+    min_repositories: int = 2
+    min_share: float = 0.08
+    max_remedies: int = 3
+    similarity_threshold: float = 0.9
+    separation_threshold: float = 0.8
+    max_failed_fragments: int = 1000
+    min_confidence: float = 0.3
+    min_sources: int = 3
+    probation_exposures: int = 8
+    min_practice_weight: float = 1.5
+    min_practice_share: float = 0.5
+    rare_word_share: float = 0.02
+    rewording_time: timedelta = timedelta(seconds=30)

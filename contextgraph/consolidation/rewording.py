@@ -1,90 +1,173 @@
-"""The last step: a language model puts methodologies into words.
+"""The last step: a language model rewords methodologies.
 
-It is asked outside of all transactions, and everything is whole without it: where it is slow, fails
-or may not be asked, the template's words stand, and the next consolidation asks again.
+Requests are sent outside of all transactions, and everything is complete without their answers:
+where the model is slow, fails or may not be used, the words of the template stay.
 """
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from contextgraph.consolidation.abstracting import Abstraction, Taught
-from contextgraph.consolidation.asking import Answers, Reworded, asked
-from contextgraph.consolidation.tallies import Tally
-from contextgraph.consolidation.wording import GroupEditor, is_to_word, unworded, waiting, worded
-from contextgraph.embedding import Tenure
-from contextgraph.model import NO_USAGE, Methodology, Wording, WordingPlan, Words
-from contextgraph.ports import LearntStore
+from contextgraph.consolidation.abstraction import Abstraction, Derived
+from contextgraph.consolidation.changes import StepCounts, in_batches
+from contextgraph.consolidation.wording import needs_words, unusable, waiting, worded
+from contextgraph.embedding import Lease
+from contextgraph.errors import MissingExtraError, RemoteError
+from contextgraph.model import NO_USAGE, Methodology, Usage, Wording, WordingPlan
+from contextgraph.ports import ModelSummarizer, Store
+
+# Requests at the same time, and answers written together: a killed process loses no more of them.
+_PARALLEL = 4
+_BATCH = 8
+
+
+@dataclass(slots=True)
+class RewordingResult:
+    """What the requests used, how many methodologies still wait, and why.
+
+    Once there is a *reason*, no further request is sent. *unusable* counts answers that were
+    rejected and are not requested again, *fault* is what was wrong with one of them.
+    """
+
+    usage: Usage = NO_USAGE
+    waiting: int = 0
+    reason: str = ""
+    unusable: int = 0
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Rewording:
-    """Lets *editor* word the methodologies of *store* that are not in its words."""
+class Rewriter:
+    """Lets *model* reword the methodologies of *store* that are not in its words."""
 
-    store: LearntStore
+    store: Store
     abstraction: Abstraction
-    editor: GroupEditor
+    model: ModelSummarizer
 
     def plan(self) -> WordingPlan:
-        """What a consolidation would ask now, at most: merging may leave less."""
-        changed = self.store.unconsolidated()
-        known = self._stale()
-        errors = {*changed.error_ids, *(one.error_id for one in known if one.error_id)}
-        repos = {*changed.repos, *(one.repo for one in known if one.repo and not one.error_id)}
+        """What a consolidation would send now, at most: merging may leave less."""
+        changed = self.store.admin.unconsolidated()
+        known = [one for batch in self._stale(_all_ids(self.store)) for one in batch]
+        errors = {*changed.error_ids, *_errors(known)}
+        repos = {*changed.repos, *_repos(known)}
         usage, prompts = NO_USAGE, []
-        for group, methodology in self.abstraction.taught(sorted(errors), sorted(repos)):
-            if is_to_word(methodology, self.editor):
-                prompts.append(self.editor.prompt(group))
-                usage += self.editor.estimate(group)
-        return WordingPlan(self.editor.name, tuple(prompts), usage)
+        for group, methodology in self.abstraction.derive(sorted(errors), sorted(repos)):
+            if needs_words(methodology, self.model):
+                prompts.append(self.model.prompt(group))
+                usage += self.model.estimate(group)
+        return WordingPlan(self.model.name, tuple(prompts), usage)
 
-    def word(
-        self, tally: Tally, tenure: Tenure, done: Reworded, within: timedelta | None = None
-    ) -> None:
-        """Ask about all that are to be worded; begin no more requests after *within*."""
-        todo = list(self._todo())
-        tally.examined = len(todo)
-        ask = partial(self._reword, hurried=within is not None)
-        for batch, answers in asked(todo, ask, done, within):
-            tenure.renew()
-            tally.updated += self._write(batch, answers, done)
+    def reword(
+        self,
+        lease: Lease,
+        counts: StepCounts,
+        of_changed: tuple[Sequence[str], Sequence[str]],
+        within: timedelta | None = None,
+    ) -> RewordingResult:
+        """Reword all methodologies that need it.
 
-    def _stale(self) -> list[Methodology]:
-        known = self.store.methodologies_of(self.store.methodology_ids())
-        return [one for one in known if is_to_word(one, self.editor)]
-
-    def _todo(self) -> Iterator[Taught]:
-        stale = {one.id: one for one in self._stale()}
-        errors = sorted({one.error_id for one in stale.values() if one.error_id})
-        repos = sorted({one.repo for one in stale.values() if one.repo and not one.error_id})
-        for group, methodology in self.abstraction.taught(errors, repos):
-            if methodology.id in stale:
-                yield group, stale[methodology.id]
-
-    def _reword(self, taught: Taught, *, hurried: bool) -> Wording[Words]:
-        return self.editor.reword(taught[0], hurried=hurried)
-
-    def _write(self, batch: Sequence[Taught], answers: Answers[Words], done: Reworded) -> int:
-        """Write what came of a batch; how many were worded.
-
-        What changed while the model thought, or is gone, is left alone.
+        With *within*, only those of the errors and repositories *of_changed*, and no request starts
+        after that time.
         """
-        now = {one.id: one for one in self.store.methodologies_of([m.id for _, m in batch])}
+        result = RewordingResult()
+        deadline = None if within is None else time.monotonic() + within.total_seconds()
+        request = partial(self._request, interactive=within is not None)
+        ids = self._ids_of(*of_changed) if within is not None else _all_ids(self.store)
+        for stale in self._stale(ids):
+            todo = self._with_groups(stale)
+            counts.examined += len(todo)
+            for start in range(0, len(todo), _BATCH):
+                batch = todo[start : start + _BATCH]
+                if not result.reason and deadline is not None and time.monotonic() > deadline:
+                    result.reason = "learning does not wait for a model any longer"
+                answers = [None] * len(batch) if result.reason else _answers(batch, request, result)
+                lease.check()
+                counts.updated += self._write(batch, answers, result)
+        return result
+
+    def _ids_of(self, error_ids: Sequence[str], repos: Sequence[str]) -> Iterator[Sequence[str]]:
+        store = self.store.methodologies
+        for batch in in_batches(error_ids):
+            yield [one.id for one in store.find(error_ids=batch)]
+        for batch in in_batches(repos):
+            yield [one.id for one in store.find(repos=batch)]
+
+    def _stale(self, batches: Iterable[Sequence[str]]) -> Iterator[list[Methodology]]:
+        """Those that need words, a batch at a time."""
+        for ids in batches:
+            known = self.store.methodologies.get(ids)
+            yield [one for one in known if needs_words(one, self.model)]
+
+    def _with_groups(self, stale: Sequence[Methodology]) -> list[Derived]:
+        by_id = {one.id: one for one in stale}
+        found = self.abstraction.derive(sorted(_errors(stale)), sorted(_repos(stale)))
+        return [(group, by_id[one.id]) for group, one in found if one.id in by_id]
+
+    def _request(self, derived: Derived, *, interactive: bool) -> Wording:
+        return self.model.reword(derived[0], interactive=interactive)
+
+    def _write(
+        self, batch: Sequence[Derived], answers: Sequence[Wording | None], result: RewordingResult
+    ) -> int:
+        """Write the answers for a batch; how many methodologies were reworded.
+
+        What was changed or removed meanwhile is left as it is.
+        """
+        ids = [methodology.id for _, methodology in batch]
+        now = {one.id: one for one in self.store.methodologies.get(ids)}
         changed, count = [], 0
         for (_, before), answer in zip(batch, answers, strict=True):
             if now.get(before.id) != before:
                 continue
             if answer is None:
-                done.waiting += 1
-                after = waiting(before, self.editor)
+                result.waiting += 1
+                after = waiting(before, self.model)
             elif answer.words is None:
-                after = unworded(before, self.editor)
+                after = unusable(before, self.model)
             else:
-                after = worded(before, answer.words, self.editor)
+                after = worded(before, answer.words, self.model)
                 count += 1
             if after != before:
                 changed.append(after)
         if changed:
-            self.store.put_methodologies(changed, (), (), ())
+            self.store.methodologies.put(changed)
         return count
+
+
+def _answers(
+    batch: Sequence[Derived], request: Callable[[Derived], Wording], result: RewordingResult
+) -> list[Wording | None]:
+    """The answers for *batch*, None for those that failed; counted in *result*."""
+
+    def answer_or_reason(derived: Derived) -> Wording | str:
+        try:
+            return request(derived)
+        except (RemoteError, MissingExtraError) as error:
+            return str(error)
+
+    with ThreadPoolExecutor(_PARALLEL) as pool:
+        answers = list(pool.map(answer_or_reason, batch))
+    for answer in answers:
+        if isinstance(answer, str):
+            result.reason = answer
+            continue
+        result.usage += answer.usage
+        if answer.words is None:
+            result.unusable += 1
+            result.fault = answer.reason
+    return [None if isinstance(answer, str) else answer for answer in answers]
+
+
+def _all_ids(store: Store) -> Iterator[Sequence[str]]:
+    return in_batches(store.methodologies.ids())
+
+
+def _errors(methodologies: Iterable[Methodology]) -> set[str]:
+    return {one.error_id for one in methodologies if one.error_id}
+
+
+def _repos(methodologies: Iterable[Methodology]) -> set[str]:
+    return {one.repo for one in methodologies if one.repo and not one.error_id}

@@ -1,4 +1,4 @@
-"""How well a methodology does, against how the error goes without it."""
+"""How well a methodology does, compared with how the error goes without it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,59 +7,60 @@ from contextgraph.governance import confidence, quarantined
 from contextgraph.model import Methodology, MethodologyGroup, MethodologyStatus, PracticeGroup
 
 Credit = Mapping[str, tuple[float, float]]
+"""Methodology id -> how often it was shown and helped, and how often it did not help."""
+
 _DIGITS = 4
 
 
-def measured(methodology: Methodology, group: MethodologyGroup, credit: Credit) -> Methodology:
-    """*methodology* with its statistics from *group*, and its *credit* (helped, failed).
-
-    Runs that never got over the error are held against the methodology, since they may have tried
-    it, and against the base rate as well. Support and the times it was shown stay separate counts;
-    both are evidence for the confidence.
-    """
+def measured(
+    methodology: Methodology, group: MethodologyGroup | PracticeGroup, credit: Credit
+) -> Methodology:
+    """*methodology* with its statistics from *group* and its *credit*."""
     helped, failed = credit.get(methodology.id, (0.0, 0.0))
+    if isinstance(group, MethodologyGroup):
+        lift, rate, steps = _of_error(group, methodology.support, helped, failed)
+    else:
+        lift, rate, steps = _of_practice(group, helped, failed)
+    return replace(
+        methodology,
+        status=_status(lift, helped, failed),
+        confidence=round(lift, _DIGITS),
+        success_rate=round(rate, _DIGITS),
+        avg_steps=round(steps, _DIGITS),
+        success_count=helped,
+        failure_count=failed,
+    )
+
+
+def _of_error(
+    group: MethodologyGroup, support: int, helped: float, failed: float
+) -> tuple[float, float, float]:
+    """Confidence, success rate and mean steps.
+
+    Runs that never cleared the error may have tried this remedy: they count against it and against
+    the base rate. Support and the times it was shown are both evidence for the confidence.
+    """
     never = group.met - group.cleared
-    support = methodology.support
-    sure = confidence(
+    lift = confidence(
         support + helped,
         support + helped + never + failed,
         group.otherwise,
         group.cleared - support + never,
     )
     steps = [clearance.steps for clearance in group.clearances]
-    return replace(
-        methodology,
-        status=_status(sure, helped, failed),
-        confidence=round(sure, _DIGITS),
-        success_rate=round(support / (support + never), _DIGITS),
-        avg_steps=round(sum(steps) / len(steps), _DIGITS),
-        success_count=helped,
-        failure_count=failed,
-    )
+    return lift, support / (support + never), sum(steps) / len(steps)
 
 
-def practised(methodology: Methodology, group: PracticeGroup, credit: Credit) -> Methodology:
-    """*methodology* with its statistics from *group*, and its *credit*.
-
-    The first practice is measured, against how many runs did the same that the group is not about.
-    """
-    helped, failed = credit.get(methodology.id, (0.0, 0.0))
+def _of_practice(group: PracticeGroup, helped: float, failed: float) -> tuple[float, float, float]:
+    """The same for the first practice, against the runs that did so and the group is not about."""
     first = group.practices[0]
-    sure = confidence(
+    lift = confidence(
         first.runs + helped, group.about + helped + failed, group.otherwise, group.others
     )
-    return replace(
-        methodology,
-        status=_status(sure, helped, failed),
-        confidence=round(sure, _DIGITS),
-        success_rate=round(first.runs / group.about, _DIGITS),
-        avg_steps=round(first.steps, _DIGITS),
-        success_count=helped,
-        failure_count=failed,
-    )
+    return lift, first.runs / group.about, first.steps
 
 
-def _status(sure: float, helped: float, failed: float) -> MethodologyStatus:
+def _status(lift: float, helped: float, failed: float) -> MethodologyStatus:
     if quarantined(helped, failed):
         return MethodologyStatus.QUARANTINED
-    return MethodologyStatus.ACTIVE if sure > 0 else MethodologyStatus.PROBATION
+    return MethodologyStatus.ACTIVE if lift > 0 else MethodologyStatus.PROBATION

@@ -1,89 +1,86 @@
-"""Who worded a methodology, from which facts, and whether that still holds.
+"""Who worded a methodology, and whether these words still hold.
 
-A model's words stand below what was counted, in lines of their own: the counts change with every
-run, the words only with what the runs did. `Methodology.made_by` names the template, or the model,
-the version of its prompt and a fingerprint of what it was told; where a model had nothing to say,
-the template and, in brackets, why.
+The words of a model stand below what was counted, in lines of their own: the counts change with
+every run, the words only with the remedies. `Methodology.made_by` names the template, or the model,
+the version of its prompt and a fingerprint of the remedies; while the model has not answered, or
+after an unusable answer, the template with that in brackets.
 """
 
-import re
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TypeAlias
 
-from contextgraph.model import Group, Methodology, MethodologyStatus, Words, counted
-from contextgraph.ports import Editor
+from contextgraph.model import Methodology, MethodologyStatus, Words
+from contextgraph.ports import ModelSummarizer
 
-GroupEditor: TypeAlias = Editor[Group, Words]
-
-_COUNTS = re.compile(r" \(\d+ of \d+ runs[^)]*\)\.?| \d+ of them solved (?:its|their) task\.$")
-_WAITS = " (waits for {})"
+_WAITING = " (waits for {})"
 _UNUSABLE = " ({}: unusable answer)"
 
 
 def with_words_of(before: Methodology | None, now: Methodology) -> Methodology:
-    """*now*, as *before* was worded, where what it says is still the same."""
+    """*now* in the words of *before*, where its remedies are still the same."""
     if before is None or fingerprint(now) not in before.made_by:
         return now
-    _, _, words = before.strategy.partition("\n")
+    _, *words = before.strategy.split("\n")
     if not words:
         _, bracket, why = before.made_by.partition(" (")
         return replace(now, made_by=f"{now.made_by}{bracket}{why}")
     return replace(
         now,
         situation=before.situation,
-        strategy=f"{counted(now.strategy)}\n{words}",
+        strategy="\n".join((_counts(now), *words)),
         made_by=before.made_by,
     )
 
 
-def is_to_word(methodology: Methodology, editor: GroupEditor) -> bool:
-    """True where *editor* was not asked about it, or not about what it says now."""
-    return methodology.status is not MethodologyStatus.RETIRED and _mark(
-        methodology, editor
-    ) not in _answered(methodology.made_by)
-
-
-def worded(methodology: Methodology, words: Words, editor: GroupEditor) -> Methodology:
-    """*methodology* in the *words* of *editor*, below what was counted."""
-    said = [counted(methodology.strategy), f"How: {words.strategy}"]
-    if words.not_when:
-        said.append(f"Not when: {words.not_when}")
-    return replace(
-        methodology,
-        situation=words.situation,
-        strategy="\n".join(said),
-        made_by=_mark(methodology, editor),
+def needs_words(methodology: Methodology, model: ModelSummarizer) -> bool:
+    """True where *model* has not answered yet for the remedies as they are now."""
+    return methodology.status is not MethodologyStatus.RETIRED and (
+        _mark(methodology, model) not in methodology.made_by
+        or methodology.made_by == waiting(methodology, model).made_by
     )
 
 
-def unworded(methodology: Methodology, editor: GroupEditor) -> Methodology:
-    """*methodology* as it is, of which *editor* said nothing usable."""
-    reason = _UNUSABLE.format(_mark(methodology, editor))
-    return replace(methodology, made_by=f"{_maker(methodology)}{reason}")
+def worded(methodology: Methodology, words: Words, model: ModelSummarizer) -> Methodology:
+    """*methodology* in the *words* of *model*, below what was counted."""
+    lines = [_counts(methodology), f"How: {words.strategy}"]
+    if words.not_when:
+        lines.append(f"Not when: {words.not_when}")
+    return replace(
+        methodology,
+        situation=words.situation,
+        strategy="\n".join(lines),
+        made_by=_mark(methodology, model),
+    )
 
 
-def waiting(methodology: Methodology, editor: GroupEditor) -> Methodology:
-    """*methodology* as it is, to be worded once *editor* answers."""
-    reason = _WAITS.format(_mark(methodology, editor))
-    return replace(methodology, made_by=f"{_maker(methodology)}{reason}")
+def unusable(methodology: Methodology, model: ModelSummarizer) -> Methodology:
+    """*methodology* as it is; the answers of *model* cannot be used."""
+    return _marked(methodology, _UNUSABLE.format(_mark(methodology, model)))
+
+
+def waiting(methodology: Methodology, model: ModelSummarizer) -> Methodology:
+    """*methodology* as it is, to be worded once *model* answers."""
+    return _marked(methodology, _WAITING.format(_mark(methodology, model)))
 
 
 def fingerprint(methodology: Methodology) -> str:
-    """The same while it is about the same, and counts the same remedies in the same order."""
-    told = f"{methodology.id}\n{_COUNTS.sub('', counted(methodology.strategy))}"
-    return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    """The same while it has the same remedies in the same order."""
+    remedies = [
+        (one.kind.value, one.target, one.replaced, one.pattern) for one in methodology.remedies
+    ]
+    content = f"{methodology.id}\n{remedies}"
+    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def _mark(methodology: Methodology, editor: GroupEditor) -> str:
-    return f"{editor.name} {fingerprint(methodology)}"
+def _counts(methodology: Methodology) -> str:
+    """The first line of the strategy, which the template made of the counts."""
+    return methodology.strategy.split("\n", 1)[0]
 
 
-def _answered(made_by: str) -> str:
-    """*made_by*, "" where it only says that someone will be asked."""
-    return "" if _WAITS.partition("{")[0] in made_by else made_by
+def _mark(methodology: Methodology, model: ModelSummarizer) -> str:
+    return f"{model.name} {fingerprint(methodology)}"
 
 
-def _maker(methodology: Methodology) -> str:
-    """Who made it, without what became of asking a model."""
-    return methodology.made_by.partition(" (")[0]
+def _marked(methodology: Methodology, remark: str) -> Methodology:
+    template, _, _ = methodology.made_by.partition(" (")
+    return replace(methodology, made_by=f"{template}{remark}")

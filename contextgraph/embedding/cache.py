@@ -1,4 +1,4 @@
-"""Vectors that took money or time, kept beside this user's memories: no text, only its hash."""
+"""A cache of vectors on disk, by hash of the text: no text is stored."""
 
 import hashlib
 import logging
@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from contextgraph.vectors import Vector
 
-# 100,000 of 1,536 numbers are 0.6 GB; beyond, those that came first go, a tenth at a time.
-MOST_VECTORS = 100_000
-_ASKED_AT_ONCE = 500
+# 100,000 vectors of 1,536 dimensions are 0.6 GB; beyond that the oldest tenth is deleted.
+MAX_VECTORS = 100_000
+_BATCH = 500
 _TABLE = """CREATE TABLE IF NOT EXISTS vector (
     key INTEGER PRIMARY KEY, space TEXT NOT NULL, text BLOB NOT NULL, data BLOB NOT NULL,
     UNIQUE (space, text))"""
@@ -25,31 +25,30 @@ Result = TypeVar("Result")
 
 
 class VectorCache:
-    """The vectors of texts by space, in the file *path*; None: nothing is kept.
+    """The vectors of texts by space, in the SQLite file *path*; None: no cache.
 
-    Threads and processes may share the file. What cannot be read or kept is logged, and asked of
-    the model again.
+    Threads and processes may share the file. Failures are logged and count as cache misses.
     """
 
-    def __init__(self, path: Path | None, most: int = MOST_VECTORS) -> None:
+    def __init__(self, path: Path | None, max_vectors: int = MAX_VECTORS) -> None:
         self._path = path
-        self._most = most
+        self._max = max_vectors
 
     def get(self, space: str, texts: Sequence[str]) -> dict[str, Vector]:
-        """Those of *texts* that are known, with their vectors."""
-        wanted = {_digest(text): text for text in texts}
+        """The cached vectors of *texts*, by text."""
+        texts_by_digest = {_digest(text): text for text in texts}
 
         def read(connection: sqlite3.Connection) -> dict[str, Vector]:
             return {
-                wanted[digest]: Vector(space, data)
-                for digests in _batches(wanted)
-                for digest, data in connection.execute(_asked(len(digests)), (space, *digests))
+                texts_by_digest[digest]: Vector(space, data)
+                for digests in _batches(texts_by_digest)
+                for digest, data in connection.execute(_select(len(digests)), (space, *digests))
             }
 
-        return self._do(read, {})
+        return self._run(read, {})
 
     def put(self, space: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep *vectors* by their texts."""
+        """Store *vectors*, given by text."""
         rows = [(space, _digest(text), vector.data) for text, vector in vectors.items()]
 
         def write(connection: sqlite3.Connection) -> None:
@@ -57,13 +56,13 @@ class VectorCache:
                 "INSERT OR IGNORE INTO vector (space, text, data) VALUES (?, ?, ?)", rows
             )
             first, last = connection.execute("SELECT min(key), max(key) FROM vector").fetchone()
-            if last - first >= self._most:
-                connection.execute(_SHRINK, (self._most - self._most // 10,))
+            if last - first >= self._max:
+                connection.execute(_SHRINK, (self._max - self._max // 10,))
 
         if rows:
-            self._do(write, None)
+            self._run(write, None)
 
-    def _do(self, work: Callable[[sqlite3.Connection], Result], otherwise: Result) -> Result:
+    def _run(self, work: Callable[[sqlite3.Connection], Result], otherwise: Result) -> Result:
         if self._path is None:
             return otherwise
         try:
@@ -74,7 +73,7 @@ class VectorCache:
                 connection.execute(_TABLE)
                 return work(connection)
         except (OSError, sqlite3.Error) as error:
-            _log.warning("the cache of vectors %s is of no use: %s", self._path, error)
+            _log.warning("the vector cache %s cannot be used: %s", self._path, error)
             return otherwise
 
 
@@ -84,10 +83,10 @@ def _digest(text: str) -> bytes:
 
 def _batches(digests: Mapping[bytes, str]) -> Iterator[tuple[bytes, ...]]:
     rest = iter(digests)
-    while batch := tuple(islice(rest, _ASKED_AT_ONCE)):
+    while batch := tuple(islice(rest, _BATCH)):
         yield batch
 
 
-def _asked(count: int) -> str:
+def _select(count: int) -> str:
     marks = ", ".join("?" * count)
     return f"SELECT text, data FROM vector WHERE space = ? AND text IN ({marks})"

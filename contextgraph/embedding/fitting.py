@@ -1,108 +1,201 @@
-"""When the space of a memory is due to be fitted or calibrated, and how one takes its place."""
+"""Embedding runs, and fitting or calibrating the space of a memory when it is due."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice, repeat
 
-from contextgraph.embedding.calibrating import bound_on_likeness
-from contextgraph.embedding.runs import embed_runs, texts_of
 from contextgraph.embedding.tfidf import fit, is_fitted
-from contextgraph.model import NO_USAGE, Space, Usage, methodology_text
-from contextgraph.ports import Embedder, GraphStore, VectorStore
+from contextgraph.errors import EmbeddingError
+from contextgraph.model import (
+    NO_USAGE,
+    Bundle,
+    EmbeddedBundle,
+    RunTexts,
+    RunVectors,
+    Scope,
+    Space,
+    Trajectory,
+    Usage,
+    methodology_text,
+)
+from contextgraph.model.embedding import TASK_CHARS
+from contextgraph.ports import Embedder, EmbedderSource, Store
+from contextgraph.vectors import Vector, cosines
+
+
+def embedded(bundles: Sequence[Bundle], source: EmbedderSource) -> list[EmbeddedBundle]:
+    """*bundles* with their vectors; unchanged while there is no space, or where the embedder fails.
+
+    Bundles without vectors are embedded later. The first result has the usage of all of them.
+    """
+    try:
+        embedder = source() if bundles else None
+        if embedder is None:
+            return [EmbeddedBundle(bundle) for bundle in bundles]
+        vectors, usage = embed_runs([bundle.texts for bundle in bundles], embedder)
+    except EmbeddingError as error:
+        return [EmbeddedBundle(bundle, failure=str(error)) for bundle in bundles]
+    usages = chain([usage], repeat(NO_USAGE))
+    return [
+        EmbeddedBundle(replace(bundle, vectors=vectors[bundle.trajectory.id]), took)
+        for bundle, took in zip(bundles, usages, strict=False)
+    ]
+
+
+def embed_runs(runs: Sequence[RunTexts], embedder: Embedder) -> tuple[dict[str, RunVectors], Usage]:
+    """The vectors of *runs* by their ids; raises `EmbeddingError` as the embedder does."""
+    found = embedder.embed([text for run in runs for text in texts_of(run)])
+    vectors = iter(found.vectors)
+    return {run.trajectory_id: _next(run, embedder.space, vectors) for run in runs}, found.usage
+
+
+def texts_of(run: RunTexts) -> tuple[str, ...]:
+    """The texts of *run* that are embedded."""
+    return run.trajectory, *run.fragments
+
+
+def _next(run: RunTexts, space: str, vectors: Iterator[Vector | None]) -> RunVectors:
+    return RunVectors(space, next(vectors), tuple(islice(vectors, len(run.fragments))))
+
 
 # Real runs have about eight fragments: some hundred texts.
 FIRST_RUNS = 16
-# Ids are fingerprints, so those that come first are a random sample, always the same.
-MOST_RUNS = 1_000
-_FIRST_AT_ONCE, _MOST_AT_ONCE = 16, 256
-# So long a batch should take: what is done is kept, and told, from batch to batch.
-_SECONDS_OF_A_BATCH = 5.0
+# Ids are hashes, so the first ones are a random sample, always the same.
+MAX_RUNS = 1_000
+_FIRST_BATCH, _MAX_BATCH = 16, 256
+# The target duration of a batch: after each one results are stored and progress is reported.
+_BATCH_SECONDS = 5.0
 
-Told = Callable[[int], None]
+Progress = Callable[[int], None]
 
 
-def fit_due(store: GraphStore) -> bool:
+def fit_due(store: Store) -> bool:
     """Whether to `refit`: at 16 runs, and whenever there are twice as many as were fitted on.
 
     A memory whose space is not its own TF-IDF is never due.
     """
-    active = store.active_space()
+    active = store.vectors.active_space()
     return (active is None or is_fitted(active.name)) and _has_doubled(store, active)
 
 
-def calibration_due(store: GraphStore) -> bool:
+def calibration_due(store: Store) -> bool:
     """Whether to `calibrate`: as `fit_due`, for a space that is not the memory's own TF-IDF."""
-    active = store.active_space()
+    active = store.vectors.active_space()
     return active is not None and not is_fitted(active.name) and _has_doubled(store, active)
 
 
-def refit(store: GraphStore, told: Told = lambda runs: None) -> str:
-    """Fit a model on the memory, embed all runs anew, and switch over; the name of the space.
+def refit(store: Store, progress: Progress = lambda runs: None) -> str:
+    """Fit a model on the memory, embed all runs with it and activate its space; the space's name.
 
-    Until the switch, in one transaction at the end, queries are answered in the space of before;
-    what is interrupted leaves that as it was. Raises `StoreError` where another process was faster.
+    Queries use the old space until the switch, which is one transaction at the end; an interrupted
+    call leaves the old space as it was. Raises `StoreError` where another process was faster.
     """
-    runs = store.document_count()
-    model = fit(chain.from_iterable(map(texts_of, store.texts_to_embed(MOST_RUNS))))
-    store.prepare_space(Space(model.space, runs), model.to_bytes())
-    take_over(store, model, told)
+    runs = store.runs.word_counts(()).total
+    model = fit(chain.from_iterable(map(texts_of, store.vectors.texts_to_embed(MAX_RUNS))))
+    store.vectors.prepare(Space(model.space, runs), model.to_bytes())
+    activate(store, model, progress)
     return model.space
 
 
-def take_over(store: VectorStore, embedder: Embedder, told: Told = lambda runs: None) -> Usage:
-    """Embed all runs in the space of *embedder*, for which there is room, and switch over to it.
+def activate(store: Store, embedder: Embedder, progress: Progress = lambda runs: None) -> Usage:
+    """Embed all runs in the prepared space of *embedder*, and make it the active one.
 
-    *told* hears of every batch how many runs it had. What is interrupted goes on where it was.
+    *progress* is called with the number of runs of each batch. An interrupted call continues when
+    it is repeated.
     """
-    usage = embed_missing(store, embedder, told) + embed_methodologies(store, embedder)
-    store.switch_space(embedder.space)
-    # What others learned meanwhile, in the space of before.
-    return usage + embed_missing(store, embedder, told) + embed_methodologies(store, embedder)
+    usage = embed_missing(store, embedder, progress) + embed_methodologies(store, embedder)
+    store.vectors.switch(embedder.space)
+    # Runs that others learned meanwhile have vectors of the old space.
+    return usage + embed_missing(store, embedder, progress) + embed_methodologies(store, embedder)
 
 
-def embed_missing(store: VectorStore, embedder: Embedder, told: Told = lambda runs: None) -> Usage:
-    """Embed the runs that have no vectors in the space of *embedder* yet; what that took.
+def embed_missing(
+    store: Store, embedder: Embedder, progress: Progress = lambda runs: None
+) -> Usage:
+    """Embed the runs that have no vectors in the space of *embedder* yet; the usage.
 
-    *told* hears of every batch how many runs it had. No transaction is open while embedding.
+    *progress* is called with the number of runs of each batch. No transaction is open meanwhile.
     """
-    usage, size = NO_USAGE, _FIRST_AT_ONCE
-    while found := store.texts_to_embed(size, embedder.space):
+    usage, size = NO_USAGE, _FIRST_BATCH
+    while found := store.vectors.texts_to_embed(size, embedder.space):
         began = time.perf_counter()
         vectors, took = embed_runs(found, embedder)
-        store.add_vectors(vectors)
+        store.vectors.add(embedder.space, vectors, {})
         usage += took
-        told(len(found))
+        progress(len(found))
         seconds = time.perf_counter() - began
-        size = min(2 * size, _MOST_AT_ONCE) if seconds < _SECONDS_OF_A_BATCH / 2 else size
-        size = max(size // 2, 1) if seconds > 2 * _SECONDS_OF_A_BATCH else size
+        size = min(2 * size, _MAX_BATCH) if seconds < _BATCH_SECONDS / 2 else size
+        size = max(size // 2, 1) if seconds > 2 * _BATCH_SECONDS else size
     return usage
 
 
-def embed_methodologies(store: VectorStore, embedder: Embedder) -> Usage:
+def embed_methodologies(store: Store, embedder: Embedder) -> Usage:
     """Embed the methodologies that have no vector in the space of *embedder* yet; what it took."""
     usage = NO_USAGE
-    while found := store.methodologies_to_embed(_MOST_AT_ONCE, embedder.space):
+    while found := store.vectors.methodologies_to_embed(_MAX_BATCH, embedder.space):
         answer = embedder.embed([methodology_text(one) for one in found])
         ids = (one.id for one in found)
-        store.add_methodology_vectors(embedder.space, dict(zip(ids, answer.vectors, strict=True)))
+        store.vectors.add(embedder.space, {}, dict(zip(ids, answer.vectors, strict=True)))
         usage += answer.usage
     return usage
 
 
-def calibrate(store: GraphStore, embedder: Embedder) -> Space:
-    """Find out from which cosine tasks are alike in the active space, that of *embedder*.
+def calibrate(store: Store, embedder: Embedder) -> Space:
+    """Measure the similarity threshold of the active space, that of *embedder*.
 
     Raises `EmbeddingError` as the embedder does.
     """
-    runs = store.document_count()
+    runs = store.runs.word_counts(()).total
     space = Space(embedder.space, runs)
     if runs >= FIRST_RUNS:
-        space = replace(space, alike=bound_on_likeness(store, embedder))
-        store.prepare_space(space, None)
+        space = replace(space, similarity_threshold=_similarity_threshold(store, embedder))
+        store.vectors.prepare(space, None)
     return space
 
 
-def _has_doubled(store: GraphStore, active: Space | None) -> bool:
-    runs = store.document_count()
+def _has_doubled(store: Store, active: Space | None) -> bool:
+    runs = store.runs.word_counts(()).total
     return runs >= FIRST_RUNS and (active is None or runs >= 2 * active.runs)
+
+
+# The same quantile as the threshold that was measured for TF-IDF (docs/embedding.md).
+QUANTILE = 0.95
+# Ids are hashes, so the first ones are a random sample, always the same.
+_SAMPLED_RUNS = 64
+_NEAREST = 200
+_MIN_PAIRS = 100
+# Among identical tasks, similarity carries no information.
+_MAX_THRESHOLD = 0.95
+
+
+def _similarity_threshold(store: Store, embedder: Embedder) -> float | None:
+    """The cosine that one in twenty pairs of runs of one repository exceeds.
+
+    A pair is the task of one run and the stored vector of another, of another instance, as a
+    query compares them. None where there are fewer than 100 pairs. The space must be active;
+    raises `EmbeddingError` as the embedder does.
+    """
+    runs = [run for run in store.runs.trajectories(_sampled(store)).values() if run.repo]
+    vectors = embedder.embed([run.task[:TASK_CHARS] for run in runs]).vectors
+    pairs = sorted(
+        cosine
+        for run, vector in zip(runs, vectors, strict=True)
+        if vector
+        for cosine in _cosines_in_repository(store, run, vector)
+    )
+    if len(pairs) < _MIN_PAIRS:
+        return None
+    return round(min(pairs[int(QUANTILE * len(pairs))], _MAX_THRESHOLD), 4)
+
+
+def _sampled(store: Store) -> Iterator[str]:
+    return (run.trajectory_id for run in store.vectors.texts_to_embed(_SAMPLED_RUNS))
+
+
+def _cosines_in_repository(store: Store, run: Trajectory, vector: Vector) -> list[float]:
+    others = Scope(run.repo, frozenset({run.instance_id}))
+    return cosines(
+        vector,
+        [near.vector for near in store.vectors.nearest(Trajectory, vector, others, _NEAREST)],
+    )

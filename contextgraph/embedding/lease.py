@@ -1,94 +1,102 @@
-"""Working on a memory alone, for as long as this process lives."""
+"""The lease of a memory: one process at a time consolidates it or embeds it again."""
 
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from contextgraph.errors import StoreError
-from contextgraph.ports import ConsolidationStore
+from contextgraph.errors import LeaseLostError, StoreError
+from contextgraph.ports import Store
 
-LEASE = timedelta(minutes=1)
-RENEWED_AFTER = 20.0
-_LOOKS_AFTER = 0.5
+LEASE = timedelta(minutes=5)
+RENEWAL_SECONDS = 60.0
+_POLL_SECONDS = 0.5
 
 
-@contextmanager
-def alone(
-    store: ConsolidationStore,
-    now: Callable[[], datetime],
-    waiting: Callable[[datetime], None],
-) -> Iterator[None]:
-    """Hold the lease of *store*, the one of consolidation, and renew it meanwhile.
+class Lease:
+    """The lease of *store*, held by this object until it is released, expires or is lost.
 
-    Waits for whoever has it, at most until the time that *waiting* is told: a process that was
-    killed keeps it for a minute.
+    After a crash, or while a machine sleeps, a lease expires and another process may take over.
+    What it held is not worked on any longer then: `check` before each write.
     """
-    holder = uuid4().hex
-    _take(store, holder, now, waiting)
-    with kept(store, holder, now):
-        yield
 
+    def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._now = now
+        self._holder = uuid4().hex
+        self._expires_at: datetime | None = None
+        self._lost = False
 
-@dataclass(frozen=True, slots=True)
-class Tenure:
-    """The lease of *holder*, for as long as nobody else has it."""
+    def acquire(self) -> datetime | None:
+        """Take the lease; where another process holds it, when that lease expires."""
+        now = self._now()
+        held_until = self._store.admin.take_lease(self._holder, now, now + LEASE)
+        if held_until is None:
+            self._expires_at = now + LEASE
+        return held_until
 
-    store: ConsolidationStore
-    holder: str
-    now: Callable[[], datetime]
+    def check(self) -> None:
+        """Renew the lease for another `LEASE`.
 
-    def renew(self) -> None:
-        """Hold it for a minute more; raises `StoreError` where another process has taken over."""
-        now = self.now()
-        until = self.store.take_lease(self.holder, now, now + LEASE)
-        if until is not None:
-            raise StoreError(
-                "another process took over, since this one was not heard of for too long; "
-                f"it works until {until:%H:%M:%S} UTC at most"
+        Raises `LeaseLostError` where it expired meanwhile, or another process has it: what is not
+        written by now must not be written any more.
+        """
+        expired = self._expires_at is None or self._now() >= self._expires_at
+        self._lost = self._lost or expired or self.acquire() is not None
+        if self._lost:
+            raise LeaseLostError(
+                "the lease of the memory was lost: this process did not renew it in time, or "
+                "another process took over"
             )
 
+    def release(self) -> None:
+        """Give it back; harmless where another process took over."""
+        self._store.admin.return_lease(self._holder)
+
 
 @contextmanager
-def kept(
-    store: ConsolidationStore,
-    holder: str,
-    now: Callable[[], datetime],
-    every: float = RENEWED_AFTER,
-) -> Iterator[Tenure]:
-    """Renew the lease of *holder* meanwhile, *every* so many seconds; return it at the end."""
-    tenure, stop = Tenure(store, holder, now), threading.Event()
-    renewing = threading.Thread(target=_renew, args=(tenure, stop, every), daemon=True)
-    renewing.start()
+def renewing(lease: Lease, every: float = RENEWAL_SECONDS) -> Iterator[None]:
+    """Renew an acquired *lease* in a thread, *every* so many seconds, and release it at the end."""
+    stop = threading.Event()
+    thread = threading.Thread(target=_renew_until, args=(stop, lease, every), daemon=True)
+    thread.start()
     try:
-        yield tenure
+        yield
     finally:
         stop.set()
-        renewing.join()
-        store.return_lease(holder)
+        thread.join()
+        lease.release()
 
 
-def _take(
-    store: ConsolidationStore,
-    holder: str,
+@contextmanager
+def exclusive(
+    store: Store,
     now: Callable[[], datetime],
     waiting: Callable[[datetime], None],
-) -> None:
-    told: datetime | None = None
-    while (until := store.take_lease(holder, now(), now() + LEASE)) is not None:
-        if until != told:
-            told = until
-            waiting(until)
-        time.sleep(_LOOKS_AFTER)
+) -> Iterator[Lease]:
+    """Hold the lease of *store*, renewed meanwhile.
+
+    Waits for another holder; *waiting* is called with the time at which that lease expires,
+    whenever it changes.
+    """
+    lease = Lease(store, now)
+    expires_at: datetime | None = None
+    while (held_until := lease.acquire()) is not None:
+        if held_until != expires_at:
+            expires_at = held_until
+            waiting(held_until)
+        time.sleep(_POLL_SECONDS)
+    with renewing(lease):
+        yield lease
 
 
-def _renew(tenure: Tenure, stop: threading.Event, every: float) -> None:
+def _renew_until(stop: threading.Event, lease: Lease, every: float) -> None:
     while not stop.wait(every):
         try:
-            tenure.renew()
+            lease.check()
+        except LeaseLostError:
+            return  # the next `check` raises it again
         except StoreError:
-            # Whoever holds the store for so long, or took over, is met by what is written next.
-            continue
+            continue  # busy or out of reach: tried again before the lease expires

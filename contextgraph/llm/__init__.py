@@ -1,18 +1,14 @@
-"""Language models: who puts into words what runs have in common, and what each did."""
+"""Summaries of methodologies: by template, or by a language model."""
 
-from contextgraph.llm.assignments import METHODOLOGIES, RUNS
-from contextgraph.llm.chat import Chat
-from contextgraph.llm.chat_models import Prices, chat_model, model_in
-from contextgraph.llm.openai import RemoteEditor
+from contextgraph.llm.chat import Chat, Prices, chat_model, model_in
+from contextgraph.llm.summarizer import RemoteSummarizer
 from contextgraph.llm.template import MADE_BY, TemplateSummarizer
 
 __all__ = [
     "MADE_BY",
-    "METHODOLOGIES",
-    "RUNS",
     "Chat",
     "Prices",
-    "RemoteEditor",
+    "RemoteSummarizer",
     "TemplateSummarizer",
     "chat_model",
     "model_in",

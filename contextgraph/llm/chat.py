@@ -1,5 +1,6 @@
-"""A model behind OpenAI's chat route, or that of any compatible server."""
+"""A language model behind OpenAI's chat API, or that of a compatible server."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -7,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from contextgraph.errors import MissingExtraError, RemoteError
-from contextgraph.llm.chat_models import ChatModel
+from contextgraph.errors import MissingExtraError, RemoteError, SettingsError
 from contextgraph.model import HealthCheck, Usage
-from contextgraph.remote import HASTY, Budget, Endpoint, Ledger, Patience, UnusableAnswerError
+from contextgraph.remote import (
+    INTERACTIVE,
+    Budget,
+    Endpoint,
+    RetryPolicy,
+    UnusableAnswerError,
+    UsageLog,
+)
 from contextgraph.text import count_tokens
 
 if TYPE_CHECKING:
@@ -18,13 +25,85 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam as Message
     from openai.types.chat.completion_create_params import ResponseFormat
 
-# A few short texts; models that think before they speak need more than what they say.
-MOST_ANSWER_TOKENS = 2_000
+MAKER = "openai"
+_TOKENS_PER_PRICE = 1_000_000
+_DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+
+# US dollars per million input and output tokens, as published in August 2025.
+_PRICES = {
+    "gpt-4o": (2.50, 10.00),
+    "gpt-4o-mini": (0.15, 0.60),
+    "gpt-4.1": (2.00, 8.00),
+    "gpt-4.1-mini": (0.40, 1.60),
+    "gpt-4.1-nano": (0.10, 0.40),
+    "gpt-5": (1.25, 10.00),
+    "gpt-5-mini": (0.25, 2.00),
+    "gpt-5-nano": (0.05, 0.40),
+    "o4-mini": (1.10, 4.40),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars per million input (*prompt*) and output (*answer*) tokens; None: unknown."""
+
+    prompt: float | None = None
+    answer: float | None = None
+
+    @property
+    def are_known(self) -> bool:
+        """True where both are."""
+        return self.prompt is not None and self.answer is not None
+
+    def cost(self, sent: int, answered: int) -> float:
+        """US dollars; an unknown price counts as 0."""
+        total = sent * (self.prompt or 0.0) + answered * (self.answer or 0.0)
+        return total / _TOKENS_PER_PRICE
+
+
+@dataclass(frozen=True, slots=True)
+class ChatModel:
+    """A model behind the API, and its prices."""
+
+    name: str
+    prices: Prices
+
+    @property
+    def full_name(self) -> str:
+        """The name by which it is chosen."""
+        return f"{MAKER}/{self.name}"
+
+
+def chat_model(name: str, given: Prices = Prices()) -> ChatModel:
+    """The model *name*, at the prices *given* or else at the published ones."""
+    prompt, answer = _PRICES.get(_DATE.sub("", name), (None, None))
+    prices = Prices(
+        prompt if given.prompt is None else given.prompt,
+        answer if given.answer is None else given.answer,
+    )
+    return ChatModel(name, prices)
+
+
+def model_in(summarizer: str) -> str | None:
+    """The model of the setting *summarizer*; None for the template.
+
+    Raises `SettingsError` for an unknown name.
+    """
+    maker, _, model = summarizer.partition("/")
+    if summarizer in ("", "template"):
+        return None
+    if maker != MAKER or not model:
+        raise SettingsError(f"unknown summarizer {summarizer!r}; write template or openai/MODEL")
+    return model
+
+
+# A few short texts; reasoning models use more tokens than their answer has.
+MAX_ANSWER_TOKENS = 2_000
 _NAMED_MODELS = 5
 _REMEDY = "check OPENAI_BASE_URL (most end with /v1) and OPENAI_API_KEY; see docs/llm.md"
 
-# What servers answer that do not know schemas: most refuse the request, some trip over it.
-_MAY_NOT_KNOW_SCHEMAS = {
+# What servers without support for JSON schemas answer: most refuse, some fail.
+_MAY_LACK_SCHEMAS = {
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.NOT_FOUND,
     HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -34,16 +113,15 @@ _MAY_NOT_KNOW_SCHEMAS = {
 
 
 @dataclass(slots=True)
-class Dialect:
-    """Whether the server is known to take a schema, or to refuse it."""
+class SchemaSupport:
+    """Whether the server supports JSON schemas; None while unknown."""
 
-    takes_schema: bool = False
-    refuses_schema: bool = False
+    supported: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """The JSON object that an answer has to be, as a *schema* of this *name*."""
+class AnswerFormat:
+    """The JSON object that an answer has to be: a JSON *schema* with a *name*."""
 
     name: str
     schema: dict[str, Any]
@@ -51,49 +129,54 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A *model* at *endpoint*; what it takes is bound by *budget* and noted in *ledger*.
+    """A *model* at *endpoint*, limited by *budget* and counted in *usage_log*.
 
-    It is waited for with *patience*; where someone else waits meanwhile, only while *hurried*.
+    Calls are retried within *policy*, or within *interactive* while another process waits.
     """
 
     model: ChatModel
     endpoint: Endpoint
-    ledger: Ledger
+    usage_log: UsageLog
     budget: Budget
-    patience: Patience
-    hurried: Patience
-    dialect: Dialect = field(default_factory=Dialect)
+    policy: RetryPolicy
+    interactive: RetryPolicy
+    schemas: SchemaSupport = field(default_factory=SchemaSupport)
 
     def ask(
-        self, messages: "Sequence[Message]", form: Form, *, hurried: bool = False
+        self,
+        messages: "Sequence[Message]",
+        answer_format: AnswerFormat,
+        *,
+        interactive: bool = False,
     ) -> tuple[str, Usage]:
-        """What the model says to *messages*, and what that took.
-
-        Raises `RemoteError` where the server does not answer as it should.
-        """
+        """The model's answer to *messages*, and the usage; raises `RemoteError`."""
         prices = self.model.prices
         sent = sum(count_tokens(str(message.get("content"))) for message in messages)
-        with self.budget.spending(prices.cost(sent, MOST_ANSWER_TOKENS)) as tell:
+        with self.budget.reserve(prices.cost(sent, MAX_ANSWER_TOKENS)) as settle:
             answer = self.endpoint.call(
-                lambda client: self._say(client, messages, form),
-                self.hurried if hurried else self.patience,
+                lambda client: self._say(client, messages, answer_format),
+                self.interactive if interactive else self.policy,
             )
             cost = prices.cost(answer.sent, answer.answered)
             usage = Usage(1, answer.sent + answer.answered, cost)
-            tell(usage)
-        self.ledger.add(self.model.full_name, usage)
+            settle(usage)
+        self.usage_log.add(self.model.full_name, usage)
         return answer.text, usage
 
     def health(self) -> HealthCheck:
-        """Whether the server answers and has the model: asks which it has, which costs nothing."""
+        """Whether the server answers and has the model; lists its models, which is free."""
         try:
-            served = self.endpoint.call(_served, HASTY)
+            available = self.endpoint.call(_models, INTERACTIVE)
         except (RemoteError, MissingExtraError) as error:
             return HealthCheck("summarizer", False, str(error), _REMEDY)
         wanted = self.model.name
-        if served and not {wanted, f"{wanted}:latest"} & {*served}:
-            known = ", ".join(sorted(served)[:_NAMED_MODELS])
-            more = f" and {len(served) - _NAMED_MODELS} more" if len(served) > _NAMED_MODELS else ""
+        if available and not {wanted, f"{wanted}:latest"} & {*available}:
+            known = ", ".join(sorted(available)[:_NAMED_MODELS])
+            more = (
+                f" and {len(available) - _NAMED_MODELS} more"
+                if len(available) > _NAMED_MODELS
+                else ""
+            )
             detail = f"{self.endpoint.name} has no model {wanted}"
             return HealthCheck("summarizer", False, detail, f"name one that it has: {known}{more}")
         return HealthCheck("summarizer", True, f"{self.model.full_name}; {self._price()}")
@@ -101,24 +184,26 @@ class Chat:
     def _price(self) -> str:
         prices = self.model.prices
         if not prices.are_known:
-            return "no price known, so it counts as nothing: prompt_price and answer_price set it"
-        return f"${prices.prompt:g} and ${prices.answer:g} for a million tokens sent and answered"
+            return "price unknown, counted as 0; set prompt_price and answer_price"
+        return f"${prices.prompt:g} and ${prices.answer:g} per million input and output tokens"
 
-    def _say(self, client: "OpenAI", messages: "Sequence[Message]", form: Form) -> "_Answer":
-        """An answer, bound to the schema where the server can do that."""
+    def _say(
+        self, client: "OpenAI", messages: "Sequence[Message]", answer_format: AnswerFormat
+    ) -> "_Answer":
+        """An answer, constrained to the schema where the server supports that."""
         import openai
 
-        if self.dialect.refuses_schema:
+        if self.schemas.supported is False:
             return self._send(client, messages, _any_object())
         try:
-            answer = self._send(client, messages, _bound_to(form))
+            answer = self._send(client, messages, _schema(answer_format))
         except openai.APIStatusError as error:
-            if self.dialect.takes_schema or error.status_code not in _MAY_NOT_KNOW_SCHEMAS:
+            if self.schemas.supported or error.status_code not in _MAY_LACK_SCHEMAS:
                 raise
             answer = self._send(client, messages, _any_object())
-            self.dialect.refuses_schema = True
+            self.schemas.supported = False
         else:
-            self.dialect.takes_schema = True
+            self.schemas.supported = True
         return answer
 
     def _send(
@@ -128,14 +213,14 @@ class Chat:
             model=self.model.name,
             messages=messages,
             response_format=form,
-            max_completion_tokens=MOST_ANSWER_TOKENS,
+            max_completion_tokens=MAX_ANSWER_TOKENS,
         )
         return _answer_in(response.content)
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a model said, and the tokens that the server counted."""
+    """The answer of a model, and the tokens that the server counted."""
 
     text: str
     sent: int
@@ -147,7 +232,7 @@ def _answer_in(body: bytes) -> _Answer:
     try:
         reply: Any = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise UnusableAnswerError(f"the answer is no JSON ({error})", again=True) from error
+        raise UnusableAnswerError(f"the answer is not JSON ({error})", retry=True) from error
     try:
         text = reply["choices"][0]["message"].get("content")
         usage = reply.get("usage") or {}
@@ -155,14 +240,14 @@ def _answer_in(body: bytes) -> _Answer:
         answered = int(usage.get("completion_tokens") or 0)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise UnusableAnswerError(
-            f"the answer has no message in it ({type(error).__name__}: {error})", again=True
+            f"the answer holds no message ({type(error).__name__}: {error})", retry=True
         ) from error
-    # A model that refuses to speak leaves the content out.
+    # A model that refuses to answer leaves the content out.
     return _Answer(text if isinstance(text, str) else "", sent, answered)
 
 
-def _bound_to(form: Form) -> "ResponseFormat":
-    schema = {"name": form.name, "strict": True, "schema": form.schema}
+def _schema(answer_format: AnswerFormat) -> "ResponseFormat":
+    schema = {"name": answer_format.name, "strict": True, "schema": answer_format.schema}
     return {"type": "json_schema", "json_schema": schema}  # type: ignore[typeddict-item]  # a plain dict
 
 
@@ -170,9 +255,9 @@ def _any_object() -> "ResponseFormat":
     return {"type": "json_object"}
 
 
-def _served(client: "OpenAI") -> frozenset[str]:
-    """The names of the models that a server has."""
+def _models(client: "OpenAI") -> frozenset[str]:
+    """The names of the models that a server offers."""
     try:
         return frozenset(model.id for model in client.models.list().data or ())
-    except (AttributeError, TypeError) as error:  # the client does not look at what it is sent
-        raise UnusableAnswerError("the answer lists no models", again=False) from error
+    except (AttributeError, TypeError) as error:  # the client does not validate the answer
+        raise UnusableAnswerError("the answer lists no models", retry=False) from error

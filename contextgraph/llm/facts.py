@@ -1,40 +1,25 @@
-"""What a model is told: counted facts and examples, masked and cut to length."""
+"""What a prompt says: counted facts and examples, masked and cut to length."""
 
 from collections.abc import Iterator
 
 from contextgraph.model import (
     Clearance,
-    Fragment,
     Group,
     Json,
     MethodologyGroup,
     PracticeGroup,
-    Story,
     TaskType,
 )
 from contextgraph.text import clip, mask_secrets
+from contextgraph.trace import command_lines, describe_remedy
 
 _EXAMPLES, _ACTIONS = 3, 6
 _MESSAGE_CHARS, _ACTION_CHARS, _TEXT_CHARS = 300, 160, 400
-_TASK_CHARS, _SUMMARY_CHARS, _FILES, _ACTIONS_OF_FRAGMENT = 1_500, 900, 12, 4
 
 
-def facts_of_group(group: Group) -> dict[str, Json]:
-    """What is told of what several runs have in common."""
+def facts_of(group: Group) -> dict[str, Json]:
+    """What several runs have in common, as JSON for a prompt."""
     return _of_error(group) if isinstance(group, MethodologyGroup) else _of_practice(group)
-
-
-def facts_of_story(story: Story) -> dict[str, Json]:
-    """What is told of one run, but for what came of it: that may be learned later."""
-    run = story.trajectory
-    return {
-        "repository": run.repo,
-        "kind_of_task": _kind(run.task_type),
-        "task": _fit(run.task, _TASK_CHARS),
-        "summary": _fit(run.summary, _SUMMARY_CHARS),
-        "files_changed": [_fit(path, _ACTION_CHARS) for path in run.files[:_FILES]],
-        "fragments": [_fragment(n, one) for n, one in enumerate(story.fragments, start=1)],
-    }
 
 
 def texts_in(value: Json) -> Iterator[str]:
@@ -81,25 +66,14 @@ def _example(clearance: Clearance) -> dict[str, Json]:
     recovered = clearance.recovered
     return {
         "message": _fit(recovered.message, _MESSAGE_CHARS),
-        "what_was_done": _fit(recovered.what, _TEXT_CHARS),
-        "actions": [_fit(action, _ACTION_CHARS) for action in recovered.actions[:_ACTIONS]],
-    }
-
-
-def _fragment(number: int, fragment: Fragment) -> dict[str, Json]:
-    actions = fragment.action_sequence[:_ACTIONS_OF_FRAGMENT]
-    return {
-        "number": number,
-        "steps": f"{fragment.start}-{fragment.end}",
-        "phase": str(fragment.phase),
-        "kind": fragment.fragment_type.replace("_", " "),
-        "outcome": str(fragment.outcome),
-        "description": _fit(fragment.description, _TEXT_CHARS),
-        "actions": [_fit(action, _ACTION_CHARS) for action in actions],
+        "what_was_done": _fit(describe_remedy(recovered.actions), _TEXT_CHARS),
+        "actions": [
+            _fit(line, _ACTION_CHARS) for line in command_lines(recovered.actions)[:_ACTIONS]
+        ],
     }
 
 
 def _fit(text: str, most: int) -> str:
-    """*text* as it may leave the machine; masked first, for half a secret is not recognised."""
+    """*text* as it may leave the machine; masked before it is cut: half a secret is not found."""
     valid = text.encode("utf-8", "replace").decode()
     return clip(mask_secrets(valid), most)

@@ -1,9 +1,10 @@
-"""The summarizer without a model: the same group gives the same words."""
+"""Summaries by template: the same group gives the same words."""
 
 from collections.abc import Sequence
 
 from contextgraph.model import (
     CommonRemedy,
+    Group,
     MethodologyGroup,
     Phase,
     PracticeGroup,
@@ -14,7 +15,7 @@ from contextgraph.text import clip, number_of
 
 MADE_BY = "template/1"
 _MESSAGE_CHARS = 200
-_DOING = {
+_PURPOSES = {
     Phase.UNDERSTANDING: "to look around",
     Phase.LOCATING: "to find where to change it",
     Phase.REPRODUCING: "to reproduce it",
@@ -29,17 +30,15 @@ class TemplateSummarizer:
 
     name = MADE_BY
 
-    def summarise(self, group: MethodologyGroup) -> Summary:
+    def summarize(self, group: Group) -> Summary:
         """The group in words; never fails."""
-        return Summary(_situation(group), _strategy(group), MADE_BY)
-
-    def summarise_practice(self, group: PracticeGroup) -> Summary:
-        """The group in words; never fails."""
-        about = f" that speaks of `{group.keyword}`" if group.keyword else ""
+        if isinstance(group, MethodologyGroup):
+            return Summary(_situation(group), _strategy(group), MADE_BY)
+        about = f" that mentions `{group.keyword}`" if group.keyword else ""
         task = f", in a {_kind(group.task_type)}task{about}" if about or group.task_type else ""
-        situation = f"in {group.repo}{task}, {_DOING[group.phase]}"
-        told = _joined([_did(one, group) for one in group.practices])
-        return Summary(situation, f"{told}{_solved(group)}", MADE_BY)
+        situation = f"in {group.repo}{task}, {_PURPOSES[group.phase]}"
+        practices = _joined([_practice_sentence(one, group) for one in group.practices])
+        return Summary(situation, f"{practices}{_solved(group)}", MADE_BY)
 
 
 def _situation(group: MethodologyGroup) -> str:
@@ -61,24 +60,24 @@ def _error(group: MethodologyGroup) -> str:
 
 
 def _strategy(group: MethodologyGroup) -> str:
-    return _joined([_said(remedy, group.cleared) for remedy in group.remedies])
+    return _joined([_remedy_sentence(remedy, group.cleared) for remedy in group.remedies])
 
 
 def _joined(sentences: Sequence[str]) -> str:
     """*sentences*, numbered where there are several."""
     if len(sentences) == 1:
         return sentences[0]
-    return " ".join(f"({number}) {said}" for number, said in enumerate(sentences, start=1))
+    return " ".join(f"({number}) {sentence}" for number, sentence in enumerate(sentences, start=1))
 
 
-def _said(remedy: CommonRemedy, cleared: int) -> str:
+def _remedy_sentence(remedy: CommonRemedy, cleared: int) -> str:
     steps = "1 step" if round(remedy.steps, 1) == 1 else f"{remedy.steps:.1f} steps"
     return (
         f"{remedy.text} ({remedy.runs} of {number_of(cleared, 'run')} that got over it; {steps})."
     )
 
 
-def _did(practice: CommonRemedy, group: PracticeGroup) -> str:
+def _practice_sentence(practice: CommonRemedy, group: PracticeGroup) -> str:
     return f"{practice.text} ({practice.runs} of {number_of(group.about, 'run')})."
 
 

@@ -1,4 +1,4 @@
-"""Loops: is the agent going round in circles, and what led out before."""
+"""Loops of an agent: whether it is in one, and what led out of such loops before."""
 
 from contextgraph.loops.detector import LoopDetector
 

@@ -1,88 +1,69 @@
-"""Finding the loop that an agent is in, with ways out."""
+"""Finding the loop that an agent is in, with escape suggestions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from contextgraph.loops.adviser import Adviser, EvidenceStore
-from contextgraph.loops.after import ways_after
-from contextgraph.loops.cleared import ways_past_error
-from contextgraph.loops.named import ways_past_names
-from contextgraph.loops.onward import ways_onward
-from contextgraph.loops.practised import ways_for_task
-from contextgraph.loops.ways import WayOut, said
-from contextgraph.model import LoopInfo, LoopKind, State
+from contextgraph.loops.escape import EscapeFinder, Retriever
+from contextgraph.model import EscapeSuggestion, LoopInfo, State
+from contextgraph.ports import Store
+from contextgraph.text import masked_name
 from contextgraph.trace import Trace, loop_in, states_of
 
-SUGGESTIONS = 3
+MAX_SUGGESTIONS = 3
 
 
 class LoopDetector:
-    """Detects loops by the sameness of the predicament, and knows what led out of it before."""
+    """Detects repeated predicaments, and suggests what led out of such loops in other runs."""
 
-    def __init__(self, store: EvidenceStore, adviser: Adviser) -> None:
+    def __init__(self, store: Store, retriever: Retriever) -> None:
         self._store = store
-        self._adviser = adviser
+        self._retriever = retriever
 
     def detect(
         self, states: Sequence[State], *, exclude_instances: frozenset[str] = frozenset()
     ) -> LoopInfo | None:
         """The loop that the last of *states* is in; None where there is none.
 
-        Runs of *exclude_instances* suggest no way out of it.
+        Nothing is suggested from runs of *exclude_instances*.
         """
         loop = loop_in(states)
         if loop is None:
             return None
-        ways = self.get_escape_suggestions(states[-1], exclude_instances=exclude_instances)
-        return replace(loop, escape_suggestions=ways)
+        return self._with_suggestions(loop, states[-1], exclude_instances)
 
     def detect_all(self, run: Trace) -> tuple[LoopInfo, ...]:
-        """The loops of a finished *run*, with the ways out that runs of other instances know."""
+        """The loops of a finished *run*, with suggestions from runs of other instances."""
         if not run.loops:
             return ()
-        states, itself = tuple(states_of(run.raw)), frozenset({run.raw.instance_id})
-        return tuple(
-            replace(
-                loop,
-                escape_suggestions=self.get_escape_suggestions(
-                    states[loop.end + 1], exclude_instances=itself
-                ),
-            )
-            for loop in run.loops
-        )
+        states, own = tuple(states_of(run.raw)), frozenset({run.raw.instance_id})
+        return tuple(self._with_suggestions(one, states[one.end + 1], own) for one in run.loops)
 
     def get_escape_suggestions(
         self, trouble: LoopInfo | State, *, exclude_instances: frozenset[str] = frozenset()
-    ) -> tuple[str, ...]:
-        """What led out of *trouble* in other runs: at most three sentences, best first.
+    ) -> tuple[EscapeSuggestion, ...]:
+        """What led out of *trouble* in other runs: at most three suggestions, best first.
 
-        What left the same loop comes before what cleared the error elsewhere, the same repository
-        before others; each sentence ends with the runs it comes from. Without an error: how others
-        went on from the same spot, what worked for such tasks, and what several
-        repositories went on with after such a command. A loop alone tells neither repository nor
-        message, so for it only what several repositories agree on is said.
+        Where there is an error: what cleared it, first where that ended the same loop, the same
+        repository before others. Without one: how others continued from the same place, what worked
+        for such tasks, and what several repositories continued with after such a command. A
+        `LoopInfo` has neither repository nor message, so for it only what several repositories
+        agree on is suggested.
         """
-        with self._store.snapshot():
+        finder = EscapeFinder(
+            self._store, self._retriever, frozenset(map(masked_name, exclude_instances))
+        )
+        with self._store.admin.snapshot():
             if isinstance(trouble, LoopInfo):
-                ways = self._ways_by_names(trouble, exclude_instances)
+                found = finder.for_loop(trouble)
             else:
-                ways = self._ways_out(trouble, exclude_instances)
-        # What one run did several times over is one way out.
-        first_of_each = {way.runs: way for way in reversed(ways)}
-        chosen = [way for way in ways if first_of_each[way.runs] is way]
-        return tuple(said(way) for way in chosen[:SUGGESTIONS])
+                found = finder.for_state(trouble, MAX_SUGGESTIONS)
+        # What one run did several times is one suggestion.
+        first_of_runs = {one.runs: one for one in reversed(found)}
+        distinct = [one for one in found if first_of_runs[one.runs] is one]
+        return tuple(one.suggestion() for one in distinct[:MAX_SUGGESTIONS])
 
-    def _ways_out(self, state: State, exclude_instances: frozenset[str]) -> list[WayOut]:
-        if state.current_error:
-            return ways_past_error(state, self._store, self._adviser, exclude_instances)
-        ways = ways_onward(state, self._store, exclude_instances)
-        if len(ways) < SUGGESTIONS:
-            ways += ways_for_task(state, self._store, self._adviser, exclude_instances)
-        if len(ways) < SUGGESTIONS:
-            ways += ways_after(state.last_action, self._store, exclude_instances)
-        return ways
-
-    def _ways_by_names(self, loop: LoopInfo, exclude_instances: frozenset[str]) -> list[WayOut]:
-        if loop.kind is LoopKind.REPEAT_NO_ERROR:
-            return ways_after(loop.signatures[0], self._store, exclude_instances)
-        return ways_past_names(loop.signatures, self._store, exclude_instances)
+    def _with_suggestions(
+        self, loop: LoopInfo, state: State, exclude_instances: frozenset[str]
+    ) -> LoopInfo:
+        found = self.get_escape_suggestions(state, exclude_instances=exclude_instances)
+        return replace(loop, escape_suggestions=found)

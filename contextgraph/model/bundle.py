@@ -1,22 +1,24 @@
-"""All that one trajectory teaches, written in one transaction."""
+"""What one run teaches, receipts, and what a memory reports about itself."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
 
 from contextgraph.model.embedding import RunTexts, RunVectors, run_texts
 from contextgraph.model.error import ErrorPattern
 from contextgraph.model.fragment import CausedError, Fragment, Recovered
-from contextgraph.model.retelling import Retelling
-from contextgraph.model.trajectory import RawTrajectory, Trajectory
-from contextgraph.model.usage import NO_USAGE, Usage
+from contextgraph.model.methodology import NO_USAGE, Usage
+from contextgraph.model.trajectory import Outcome, RawTrajectory, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """A trajectory with its fragments (in order, covering every step once), errors and recoveries.
 
-    *raw* is the masked run, kept so that a better reading of logs can learn from it again.
+    *raw* is the masked run, stored so that a later version can read it again.
     *exposures* are ids of contexts whose playbooks were found in the run. *vectors* is None
-    where they have yet to be made, *retelling* where no language model told the run again.
+    until they are computed.
     """
 
     trajectory: Trajectory
@@ -27,7 +29,6 @@ class Bundle:
     raw: RawTrajectory
     exposures: tuple[str, ...] = ()
     vectors: RunVectors | None = None
-    retelling: Retelling | None = None
 
     @property
     def texts(self) -> RunTexts:
@@ -46,3 +47,115 @@ class EmbeddedBundle:
     bundle: Bundle
     usage: Usage = NO_USAGE
     failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedRun:
+    """A run as it is stored now: some of its fragments may have been pruned.
+
+    *steps* says at how many steps it met each error, by the id of the error, also in fragments that
+    were pruned. The vectors of its *bundle* are those of the active space.
+    """
+
+    bundle: Bundle
+    steps: Mapping[str, int] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """A context that was shown; *items* are ids with their share of the credit.
+
+    *helped* is None where it was not reported.
+    """
+
+    context_id: str
+    shown_at: datetime
+    error_id: str | None
+    helped: bool | None
+    items: tuple[tuple[str, float], ...]
+
+
+class LearnStatus(StrEnum):
+    """What learning a run did: new, known already, or known and now with its outcome."""
+
+    CREATED = "created"
+    UNCHANGED = "unchanged"
+    UPDATED = "updated"
+
+
+@dataclass(frozen=True, slots=True)
+class LearnReceipt:
+    """A run is safely stored.
+
+    *fragments* and *error_patterns* count what it consists of; *to_embed* counts the nodes of it
+    that have no vector yet, for the reason in *not_embedded* where it is a failure. *usage* is what
+    its vectors took; of runs that were embedded together, the first one's receipt has it all.
+    *outcome* is that in the memory, which learning changes only where it was unknown.
+    """
+
+    trajectory_id: str
+    status: LearnStatus
+    fragments: int
+    error_patterns: int
+    to_embed: int
+    outcome: Outcome = Outcome.UNKNOWN
+    not_embedded: str = ""
+    usage: Usage = NO_USAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What the memory holds of one run: its id, its outcome, and how much it consists of.
+
+    *is_open*: neither its outcome nor how it ended is known, so that it may go on.
+    """
+
+    trajectory_id: str
+    outcome: Outcome
+    is_open: bool
+    fragments: int
+    error_patterns: int
+    to_embed: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCounts:
+    """Nodes and relations in the memory, by label and type.
+
+    Trajectories also by outcome, *methodologies* by status; tombstones are among them.
+    """
+
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    outcomes: Mapping[str, int]
+    methodologies: Mapping[str, int]
+    repositories: int
+
+
+@dataclass(frozen=True, slots=True)
+class MistakePattern:
+    """A mistake often made in a situation: *count* runs, *cleared* of them got over it."""
+
+    description: str
+    count: int
+    cleared: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailurePattern:
+    """In which *condition* *what* goes wrong, in how many runs, and what *prevented* it."""
+
+    condition: str
+    what: str
+    count: int
+    prevented: str
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """One thing that was looked at; *remedy* says what to do where it is not *ok*."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""

@@ -1,12 +1,101 @@
-"""What the memory answers, and why each item is in the answer."""
+"""Queries and answers: state, scope, candidates, context, explanation."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
+from uuid import uuid4
 
-from contextgraph.model.error import ErrorSignature, SignatureLevel
-from contextgraph.model.fragment import Fragment
-from contextgraph.model.retelling import Retelling
-from contextgraph.model.trajectory import Outcome
+from contextgraph.model.error import ErrorPattern, ErrorSignature, SignatureLevel
+from contextgraph.model.fragment import Fragment, LoopInfo, Phase, Recovered
+from contextgraph.model.remedy import RemedyAction
+from contextgraph.model.trajectory import Json, Outcome, Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What an agent knows at one moment; every field may be left out.
+
+    *current_error* is the text of the latest error that is not cleared; *last_outcome* the
+    observation that *last_action* returned. *repo* is ``owner/repo``. *phase* may be given by its
+    value, such as ``"testing"``; raises `ValueError` for any other text.
+    """
+
+    tools: tuple[str, ...] = ()
+    repo: str = ""
+    repo_summary: str = ""
+    task_description: str = ""
+    current_error: str = ""
+    phase: Phase | None = None
+    last_action: str = ""
+    last_outcome: str = ""
+    open_file: str = ""
+    instance_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.phase is not None and type(self.phase) is not Phase:
+            object.__setattr__(self, "phase", Phase(self.phase))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a query may see: one repository or all (None); not these instances; nothing newer.
+
+    A run counts as newer by its `Trajectory.seen_at`; *as_of* itself is still seen.
+    """
+
+    repo: str | None = None
+    exclude_instances: frozenset[str] = frozenset()
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorQuestion:
+    """Asks about the errors that agree with *signature* at least at *level*, within *scope*."""
+
+    signature: ErrorSignature
+    level: SignatureLevel
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryCandidate:
+    """A recorded recovery with the error it cleared and the run it happened in."""
+
+    recovered: Recovered
+    error: ErrorPattern
+    trajectory: Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentCandidate:
+    """A fragment with the run it is part of."""
+
+    fragment: Fragment
+    trajectory: Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class WordCounts:
+    """How many runs there are in *total*, and in how many of them each word occurs."""
+
+    total: int
+    by_word: Mapping[str, int] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorTally:
+    """How a kind of error went within a scope: counts of runs and of steps.
+
+    *cleared_runs* are those of *runs* in which it was cleared at least once; *trajectories* names
+    the newest ten of *runs*, newest first.
+    """
+
+    error: ErrorPattern
+    runs: int
+    steps: int
+    cleared_runs: int
+    trajectories: tuple[str, ...]
 
 
 class ScopeLevel(StrEnum):
@@ -26,11 +115,24 @@ class ChannelRank:
 
 
 @dataclass(frozen=True, slots=True)
+class Agreement:
+    """*did* of *cleared* independent instances did the same about an error.
+
+    They cleared errors that agree at this *level*, in the repository or anywhere (*scope*).
+    """
+
+    did: int
+    cleared: int
+    scope: ScopeLevel
+    level: SignatureLevel
+
+
+@dataclass(frozen=True, slots=True)
 class Why:
     """Why an item is in the answer.
 
     *support* counts the runs in which it was seen to work (or to happen), *trajectories* names
-    them (at most ten, newest first).
+    them (at most ten, newest first). *agreement* is that of a remedy.
     """
 
     channels: tuple[ChannelRank, ...]
@@ -38,11 +140,17 @@ class Why:
     support: int
     trajectories: tuple[str, ...]
     signature_level: SignatureLevel | None = None
+    agreement: Agreement | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A methodology that fits the state; *confidence* and *score* are between 0 and 1."""
+    """A methodology that fits the state; *confidence* and *score* are between 0 and 1.
+
+    *remedies* are the alternatives that *strategy* words, the most frequent first; at an error it
+    is one. *rank* is from 1 in one order over suggestions and error solutions, *probability* that
+    of clearing the error, 0 where no error was asked about.
+    """
 
     id: str
     situation: str
@@ -52,11 +160,18 @@ class Suggestion:
     scope: ScopeLevel
     score: float
     why: Why
+    remedies: tuple[RemedyAction, ...] = ()
+    rank: int = 0
+    probability: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorSolution:
-    """A recorded recovery from this error, or one like it; *score* is between 0 and 1."""
+    """A recorded recovery from this error, or one like it; *score* is between 0 and 1.
+
+    *description* words its *actions*: in general terms where they are of another repository.
+    *rank* and *probability* are as of `Suggestion`.
+    """
 
     fragment_id: str
     trajectory_id: str
@@ -64,24 +179,18 @@ class ErrorSolution:
     repo: str
     error_type: str
     signature_level: SignatureLevel
-    actions: tuple[str, ...]
+    actions: tuple[RemedyAction, ...]
     description: str
     workaround: bool
     score: float
     why: Why
-
-    @property
-    def is_of_this_error(self) -> bool:
-        """True where the messages agree, not only the type or the family."""
-        return self.signature_level in (SignatureLevel.PLACE, SignatureLevel.TEMPLATE)
+    rank: int = 0
+    probability: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarCase:
-    """A past run like this one, with its best *fragments*; *score* is between 0 and 1.
-
-    *retelling* is the run in a language model's words, where one was asked.
-    """
+    """A past run like this one, with its best *fragments*; *score* is between 0 and 1."""
 
     trajectory_id: str
     instance_id: str
@@ -92,35 +201,28 @@ class SimilarCase:
     fragments: tuple[Fragment, ...]
     score: float
     why: Why
-    retelling: Retelling | None = None
-
-    @property
-    def told(self) -> str:
-        """What the run did, in a model's words where there are any."""
-        return (self.retelling and self.retelling.summary) or self.summary
-
-    def told_of(self, fragment: Fragment) -> str:
-        """What happened in *fragment*, in a model's words where there are any."""
-        retold = self.retelling.descriptions if self.retelling else {}
-        return retold.get(fragment.id, fragment.description)
 
 
 @dataclass(frozen=True, slots=True)
 class FailureWarning:
-    """What usually goes wrong here; *count* is the number of runs in which it did."""
+    """What usually goes wrong here; *count* is the number of runs in which it did.
+
+    *error_id* is the error that it is about, empty where it is not about one.
+    """
 
     text: str
     count: int
     why: Why
+    error_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryContext:
     """The answer to one query, best first in every list.
 
-    *error* is the error that was asked about, as it was recognised. *degraded* says which parts did
-    not answer and why. *id* names this answer when its effect is
-    reported; it takes no part in equality.
+    *error* is the error of the query, as it was recognised. *degraded* says which parts did not
+    answer and why. *loop* is the loop that the agent is stuck in, where the answer is about one.
+    *id* identifies this answer when its effect is reported; equality ignores it.
     """
 
     id: str = field(compare=False)
@@ -130,17 +232,45 @@ class MemoryContext:
     warnings: tuple[FailureWarning, ...] = ()
     degraded: tuple[str, ...] = ()
     error: ErrorSignature | None = None
+    loop: LoopInfo | None = None
 
     @property
-    def solutions_by_title(self) -> dict[str, list[ErrorSolution]]:
-        """Title -> the error solutions under it: of this very error, then of its kind alone."""
-        same = [one for one in self.error_solutions if one.is_of_this_error]
-        alike = [one for one in self.error_solutions if not one.is_of_this_error]
-        return {
-            "This error was cleared before": same,
-            "Errors of this kind were cleared before": alike,
-        }
+    def ranked(self) -> tuple[Suggestion | ErrorSolution, ...]:
+        """Suggestions and error solutions in their one order."""
+        return tuple(sorted((*self.suggestions, *self.error_solutions), key=lambda one: one.rank))
 
     def __bool__(self) -> bool:
         """True where there is anything to say."""
-        return bool(self.suggestions or self.error_solutions or self.similar_cases or self.warnings)
+        items = self.suggestions or self.error_solutions or self.similar_cases or self.warnings
+        return bool(items or self.loop)
+
+
+def new_context_id() -> str:
+    """An id for an answer; no two are equal."""
+    return f"ctx_{uuid4().hex[:16]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """An edge of a node, to (*outgoing*) or from the node *id*, with its properties."""
+
+    type: str
+    outgoing: bool
+    id: str
+    label: str
+    name: str
+    properties: Mapping[str, Json] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A node of the graph, or a context that was shown: what is known of it, and its edges.
+
+    Relations are ordered by type, then by id.
+    """
+
+    id: str
+    label: str
+    name: str
+    facts: Mapping[str, Json] = field(hash=False)
+    relations: tuple[Relation, ...] = ()

@@ -1,4 +1,4 @@
-"""What of a run is embedded, and the vectors that come of it."""
+"""What of a run is embedded, and its vectors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,8 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from contextgraph.model.fragment import Fragment
-from contextgraph.model.methodology import Methodology
+from contextgraph.model.methodology import NO_USAGE, Methodology, Usage
 from contextgraph.model.trajectory import Trajectory
-from contextgraph.model.usage import NO_USAGE, Usage
 from contextgraph.vectors import Vector
 
 # The head of an issue says what it is about; logs and code follow.
@@ -28,18 +27,18 @@ class NodeKind(StrEnum):
 class Space:
     """An embedding space of a memory, and how many of its *runs* it was fitted or calibrated on.
 
-    *runs* is 0 while it was not. *alike* is the cosine from which the tasks of two runs of one
-    repository are alike; None while that is not known.
+    *runs* is 0 while it was not. *similarity_threshold* is the cosine from which the
+    tasks of two runs of one repository count as similar; None while that is not known.
     """
 
     name: str
     runs: int
-    alike: float | None = None
+    similarity_threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Embeddings:
-    """A vector for each of some texts, None for one that says nothing, and what they took."""
+    """A vector for each of some texts, None for a text without words, and what they cost."""
 
     vectors: tuple[Vector | None, ...]
     usage: Usage = NO_USAGE
@@ -65,7 +64,7 @@ class RunVectors:
 
 @dataclass(frozen=True, slots=True)
 class Near(Generic[Item]):
-    """Something near a vector that was asked about, with the vector of its node."""
+    """Something near the vector of a query, with the vector of its node."""
 
     item: Item
     vector: Vector
@@ -75,10 +74,10 @@ def run_texts(
     trajectory: Trajectory, fragments: Sequence[Fragment], messages: Mapping[str, Sequence[str]]
 ) -> RunTexts:
     """The texts of a run; *messages* are those of the errors met in a fragment, by its id."""
-    told = (trajectory.task[:TASK_CHARS], trajectory.summary, *trajectory.files)
+    parts = (trajectory.task[:TASK_CHARS], trajectory.summary, *trajectory.files)
     return RunTexts(
         trajectory.id,
-        "\n".join(told),
+        "\n".join(parts),
         tuple(_fragment_text(fragment, messages.get(fragment.id, ())) for fragment in fragments),
     )
 

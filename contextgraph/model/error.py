@@ -11,6 +11,7 @@ class Family(StrEnum):
     SYNTAX_ERROR = "syntax_error"
     TEST_FAILURE = "test_failure"
     PYTHON_EXCEPTION = "python_exception"
+    RUNTIME_EXCEPTION = "runtime_exception"
     SHELL = "shell"
     TOOL_USAGE = "tool_usage"
     NOT_FOUND = "not_found"
@@ -20,7 +21,10 @@ class Family(StrEnum):
 
 
 # Where an exception shows does not change what it is: a test runner reports those of the program.
-EXCEPTIONS = frozenset({Family.PYTHON_EXCEPTION, Family.TEST_FAILURE, Family.SYNTAX_ERROR})
+EXCEPTIONS = frozenset(
+    {Family.PYTHON_EXCEPTION, Family.RUNTIME_EXCEPTION, Family.TEST_FAILURE, Family.SYNTAX_ERROR}
+)
+_OF_TWO_LANGUAGES = frozenset({Family.PYTHON_EXCEPTION, Family.RUNTIME_EXCEPTION})
 
 
 class SignatureLevel(StrEnum):
@@ -49,8 +53,9 @@ class ErrorSignature:
 
     def variants(self) -> tuple["ErrorSignature", ...]:
         """This signature, then the same exception as the other families of exceptions show it."""
-        others = sorted(EXCEPTIONS - {self.family}) if self.family in EXCEPTIONS else ()
-        return (self, *(replace(self, family=family) for family in others))
+        others = EXCEPTIONS - {self.family}
+        same = (family for family in sorted(others) if _may_be_same(self.family, family))
+        return (self, *(replace(self, family=family) for family in same))
 
     def agreement(self, other: "ErrorSignature") -> SignatureLevel | None:
         """The most exact level at which both agree; None where even the families differ.
@@ -59,12 +64,20 @@ class ErrorSignature:
         """
         if self.error_type != other.error_type:
             return SignatureLevel.FAMILY if self.family is other.family else None
-        if self.family is not other.family and not {self.family, other.family} <= EXCEPTIONS:
+        if not _may_be_same(self.family, other.family):
             return None
         if self.template != other.template:
             return SignatureLevel.TYPE
         same_place = self.location is not None and self.location == other.location
         return SignatureLevel.PLACE if same_place else SignatureLevel.TEMPLATE
+
+
+def _may_be_same(one: Family, other: Family) -> bool:
+    """True for families in which one exception can show."""
+    if one is other:
+        return True
+    both = frozenset({one, other})
+    return both <= EXCEPTIONS and both != _OF_TWO_LANGUAGES
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,88 @@
-"""Fragments of a run, and how they hang together with the errors in it."""
+"""Fragments of a run, its loops, and how errors in it were cleared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from contextgraph.model.remedy import RemedyAction
 from contextgraph.model.trajectory import TaskType
+
+
+class LoopKind(StrEnum):
+    """What is repeated."""
+
+    SAME_EDIT_REJECTED = "same_edit_rejected"
+    SAME_COMMAND_SAME_ERROR = "same_command_same_error"
+    OSCILLATION = "oscillation"
+    REPEAT_NO_ERROR = "repeat_no_error"
+
+
+class LoopEnding(StrEnum):
+    """How a loop ended: its error was cleared, the agent did something else, or the run ended."""
+
+    CLEARED = "cleared"
+    LEFT = "left"
+    RUN_ENDED = "run_ended"
+
+
+class LoopSeverity(StrEnum):
+    """Repeating: often ends by itself. Stuck: it has lasted longer than such loops usually do."""
+
+    REPEATING = "repeating"
+    STUCK = "stuck"
+
+
+class EscapeEvidence(StrEnum):
+    """What a suggestion is known to have done in other runs, the strongest first."""
+
+    LEFT_SAME_LOOP = "left_same_loop"
+    CLEARED_ERROR = "cleared_error"
+    WORKED_FOR_TASKS = "worked_for_tasks"
+    LEFT_SUCH_LOOP = "left_such_loop"
+
+
+@dataclass(frozen=True, slots=True)
+class EscapeSuggestion:
+    """What led out of a loop in other runs.
+
+    *id* is the methodology or fragment that it comes from. *text* is for an agent's prompt and ends
+    with its source; *actions* are the remedy, empty where a run merely continued otherwise.
+    """
+
+    id: str
+    text: str
+    evidence: EscapeEvidence
+    actions: tuple[RemedyAction, ...] = ()
+    instances: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class LoopInfo:
+    """A series of steps in the same predicament, *start* to *end* inclusive.
+
+    *length* counts all steps of the span, *repetitions* the attempts with the same outcome.
+    *signatures* describe the repeated step or cycle in words; *command* is the verb that is
+    repeated, *error_types* are what its attempts met. *escape_suggestions* are empty where the
+    memory knows none.
+    """
+
+    kind: LoopKind
+    start: int
+    end: int
+    repetitions: int
+    signatures: tuple[str, ...]
+    severity: LoopSeverity
+    escape_suggestions: tuple[EscapeSuggestion, ...] = ()
+    command: str = ""
+    error_types: tuple[str, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """Steps from the first attempt to the last, both counted."""
+        return self.end - self.start + 1
 
 
 class Phase(StrEnum):
@@ -41,7 +119,8 @@ class Fragment:
     """Consecutive steps of one run, *start* to *end* inclusive, that belong together.
 
     *repo*, *task_type*, *phase*, *open_file* and *files* are of the state in which it happened:
-    retrieval needs them without a walk to the trajectory.
+    retrieval needs them without a walk to the trajectory. Of a loop, *loop_command* is the verb
+    that was repeated, *repetitions* counts the attempts, *loop_ending* says how it ended.
     """
 
     id: str
@@ -58,6 +137,10 @@ class Fragment:
     open_file: str | None
     repo: str
     task_type: TaskType
+    loop_kind: LoopKind | None = None
+    loop_command: str = ""
+    repetitions: int = 0
+    loop_ending: LoopEnding | None = None
 
     @property
     def name(self) -> str:
@@ -80,7 +163,7 @@ class Recovered:
     """An error of one run that was later cleared, and what was done in between.
 
     *fragment_id* holds the step at which it was cleared. *message* is the error as it was shown
-    (masked, clipped), *what* a sentence for another agent, *actions* those that bear on it.
+    (masked, clipped), *actions* are what cleared it, in the order in which they were done.
     *verified*: the next observations of the same run show it gone. *workaround*: it was avoided
     rather than solved.
     """
@@ -91,8 +174,7 @@ class Recovered:
     cleared_step: int
     message: str
     location: str | None
-    what: str
-    actions: tuple[str, ...]
+    actions: tuple[RemedyAction, ...]
     verified: bool
     workaround: bool
 

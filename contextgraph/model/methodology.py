@@ -1,13 +1,38 @@
-"""What many runs teach together: a situation, and what has worked in it."""
+"""Methodologies: what several runs have in common, and how it is worded."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TypeAlias
 
 from contextgraph.model.error import ErrorPattern
-from contextgraph.model.fragment import Phase, Recovered
-from contextgraph.model.trajectory import Outcome, TaskType
-from contextgraph.model.usage import NO_USAGE, Usage
+from contextgraph.model.fragment import Fragment, Phase, Recovered
+from contextgraph.model.remedy import RemedyAction
+from contextgraph.model.trajectory import Outcome, TaskType, Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Calls of a model: *requests*, *tokens*, *cost* in US dollars, and how many texts were *cut*.
+
+    Tokens are those that the model counted. The cost is 0 where no price is known.
+    """
+
+    requests: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    cut: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.requests + other.requests,
+            self.tokens + other.tokens,
+            self.cost + other.cost,
+            self.cut + other.cut,
+        )
+
+
+NO_USAGE = Usage()
 
 
 class MethodologyStatus(StrEnum):
@@ -33,7 +58,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class ErrorOccurrence:
     """A run met a kind of error; *message* is one example of it."""
 
     trajectory_id: str
@@ -69,7 +94,7 @@ class ErrorHistory:
     """How one kind of error went in the newest runs that met it, the newest first."""
 
     error: ErrorPattern
-    meetings: tuple[Meeting, ...]
+    occurrences: tuple[ErrorOccurrence, ...]
     clearances: tuple[Clearance, ...]
 
 
@@ -77,7 +102,7 @@ class ErrorHistory:
 class CommonRemedy:
     """What several clearances have in common.
 
-    *text* tells another agent what to do; what varies stands in it as ``<the missing module>``.
+    *text* is the *action* in words; what varies stands in both as a placeholder.
     *runs* did it in *repositories*, *steps* is their mean from the error to its clearance.
     """
 
@@ -85,6 +110,7 @@ class CommonRemedy:
     runs: int
     repositories: int
     steps: float
+    action: RemedyAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +144,6 @@ class Summary:
     made_by: str
 
 
-def counted(strategy: str) -> str:
-    """What of a strategy was counted: its first line. What follows are a model's words."""
-    return strategy.partition("\n")[0]
-
-
-def first_remedy(strategy: str) -> str:
-    """The first of the remedies that a strategy counts, and may number."""
-    return counted(strategy).partition(" (2) ")[0].removeprefix("(1) ")
-
-
 @dataclass(frozen=True, slots=True)
 class ResolvedBy:
     """An error pattern is resolved by a methodology.
@@ -153,7 +169,9 @@ class Methodology:
     *repositories* did it, of *frequency* that met the error (or were about the *keyword*, the type
     of task, in that phase). *success_count* and *failure_count*
     are of the times it was shown: shares, where several items were shown together. *sources* are
-    fragments, ascending. *superseded_by* is the methodology that took its place.
+    fragments, ascending. *superseded_by* is the methodology that took its place. *remedies* are
+    the alternatives that *strategy* words, the most frequent first: as they were done where they
+    agree in one repository, else with the target of their pattern.
     """
 
     id: str
@@ -177,6 +195,7 @@ class Methodology:
     sources: tuple[Source, ...] = ()
     superseded_by: str | None = None
     phase: Phase | None = None
+    remedies: tuple[RemedyAction, ...] = ()
 
     @property
     def name(self) -> str:
@@ -215,11 +234,11 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationReport:
-    """What a consolidation did; *started* False: another one was at work, *reason* says so.
+    """What a consolidation did; not *started*: another process held the lease (*reason*).
 
-    *usage* is what a language model took, *waiting* how many methodologies wait for its words,
-    *runs_waiting* how many runs, and *not_worded* says why. *unusable* counts what it said nothing
-    usable of, which is not asked again; *fault* is what was wrong with one of these answers.
+    *usage* is that of a language model, *waiting* how many methodologies still have to be worded
+    and *not_worded* why. *unusable* counts answers that could not be used, which are not requested
+    again; *fault* is what was wrong with one of them.
     """
 
     started: bool
@@ -229,7 +248,6 @@ class ConsolidationReport:
     seconds: float
     usage: Usage = NO_USAGE
     waiting: int = 0
-    runs_waiting: int = 0
     not_worded: str = ""
     unusable: int = 0
     fault: str = ""
@@ -248,3 +266,77 @@ class Unconsolidated:
     trajectories: int
     error_ids: tuple[str, ...]
     repos: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """A run with its fragments that did not fail, in order."""
+
+    trajectory: Trajectory
+    fragments: tuple[Fragment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RepoHistory:
+    """The newest runs of a repository, the newest first."""
+
+    repo: str
+    runs: tuple[PastRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PracticeGroup:
+    """What runs of one repository have in common that did one thing, and met no error at it.
+
+    *keyword* narrows it to tasks that mention it, empty for all; *task_type* None is any task.
+    *about* counts the runs that did such a thing there and fit both; of *others*, which fit not,
+    *otherwise* did the same as the first of *practices* says. Of the runs that *practices* cover,
+    *solved* solved their task. *practices* is never empty, the most frequent first; *sources* are
+    the fragments that they cover, ascending.
+    """
+
+    repo: str
+    phase: Phase
+    keyword: str
+    task_type: TaskType | None
+    about: int
+    others: int
+    otherwise: int
+    solved: int
+    practices: tuple[CommonRemedy, ...]
+    sources: tuple[Source, ...]
+
+
+Group: TypeAlias = MethodologyGroup | PracticeGroup
+"""What several runs have in common, with an error or without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A group in a model's words: when it applies, what to do, and when not to, or ""."""
+
+    situation: str
+    strategy: str
+    not_when: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The answer of a model and its usage; without *words*, the *reason* why it is unusable."""
+
+    words: Words | None
+    reason: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class WordingPlan:
+    """What a consolidation would send to a model, and about how much that would use.
+
+    *summarizer* is the model and the version of its prompt, empty where none is configured;
+    *prompts* are the texts it would be sent.
+    """
+
+    summarizer: str
+    prompts: tuple[str, ...]
+    usage: Usage

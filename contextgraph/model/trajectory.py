@@ -1,4 +1,4 @@
-"""A finished agent run: as its log tells it, and as the graph remembers it."""
+"""A finished agent run: as read from its log, and as stored in the graph."""
 
 import re
 from collections.abc import Mapping
@@ -52,6 +52,9 @@ class Step:
 
     *observation* is None where the log ends before the answer. *exit_code* and *is_error* are what
     the log itself says, None where it is silent. *timestamp* is timezone-aware.
+
+    Of a person at the keyboard: *user_message* is what they wrote after this step and before the
+    next, *interrupted* that they stopped it, *denied* that they refused the tool call.
     """
 
     index: int
@@ -63,6 +66,9 @@ class Step:
     cwd: str | None = None
     open_file: str | None = None
     timestamp: datetime | None = None
+    user_message: str | None = None
+    interrupted: bool = False
+    denied: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,58 +1,220 @@
-"""The formats that are read, told apart by content."""
+"""The formats that are read, recognised by content, and the wrapper rows around them."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache, partial
+from importlib.metadata import entry_points
+from typing import Any
 
 from contextgraph.errors import ReadError
-from contextgraph.model import RawTrajectory
-from contextgraph.readers import mini_swe_agent, nebius, own, sweagent
-from contextgraph.readers.fields import kind
-from contextgraph.readers.outcomes import is_prediction, outcomes_in
-from contextgraph.readers.place import Place
+from contextgraph.model import Outcome, RawTrajectory
+from contextgraph.readers import (
+    atif,
+    chat,
+    claude_code,
+    codex,
+    histories,
+    marked_text,
+    mini_swe_agent,
+    moatless,
+    nebius,
+    openhands,
+    own,
+    pipelines,
+    sweagent,
+)
+from contextgraph.readers.fields import Row, kind
+from contextgraph.readers.format import Format
+from contextgraph.readers.json_text import loads
+from contextgraph.readers.outcomes import is_prediction, outcome_in, outcomes_in
+from contextgraph.readers.place import EmptyRunError, ForeignError, Place, repo_named
+
+ENTRY_POINTS = "contextgraph.formats"
+
+_WRAPPING = tuple(
+    "trajectory traj trajectories messages history events steps conversation conversations log "
+    "logs run data record raw".split()
+)
+_DEEPEST = 3
 
 
-class Format(NamedTuple):
-    """Whether a parsed record is of this format, and the run that it tells of."""
-
-    recognises: Callable[[object], bool]
-    parse: Callable[[Any, Place], RawTrajectory]
+def _single(
+    parse: Callable[[Any, Place], RawTrajectory], value: object, place: Place
+) -> Iterable[RawTrajectory]:
+    return [parse(value, place)]
 
 
 FORMATS: Mapping[str, Format] = {
-    own.NAME: Format(own.recognises, own.parse),
-    nebius.NAME: Format(nebius.recognises, nebius.parse),
-    sweagent.NAME: Format(sweagent.recognises, sweagent.parse),
-    mini_swe_agent.NAME: Format(mini_swe_agent.recognises, mini_swe_agent.parse),
+    form.name: form
+    for form in (
+        Format(
+            own.NAME,
+            'object with the key "contextgraph"',
+            "every field of a run; docs/trajectory.schema.json describes it",
+            own.recognises,
+            partial(_single, own.parse),
+        ),
+        Format(
+            nebius.NAME,
+            "row with instance_id and a trajectory of turns with role and text",
+            "task, actions, open file and directory after each step, patch, outcome",
+            nebius.recognises,
+            partial(_single, nebius.parse),
+        ),
+        Format(
+            sweagent.NAME,
+            "object with history and usually trajectory, info (.traj of SWE-agent 0.x and 1.x)",
+            "task, tool calls, open file and directory after each step, patch, exit status",
+            sweagent.recognises,
+            partial(_single, sweagent.parse),
+        ),
+        Format(
+            mini_swe_agent.NAME,
+            "object with messages and info, or a list of messages with bash blocks",
+            "task, commands, exit codes, times, model, patch, exit status",
+            mini_swe_agent.recognises,
+            partial(_single, mini_swe_agent.parse),
+        ),
+        claude_code.FORMAT,
+        codex.FORMAT,
+        openhands.FORMAT,
+        atif.FORMAT,
+        moatless.FORMAT,
+        *pipelines.FORMATS,
+        *histories.FORMATS,
+        *marked_text.FORMATS,
+        *chat.FORMATS,
+    )
 }
-
-
-class ForeignError(ReadError):
-    """A file that does not claim to be a trajectory, such as a README or an evaluation report."""
 
 
 class UnknownFormatError(ReadError):
     """A record in JSON or parquet that has none of the known formats."""
 
 
-def trajectory_in(value: Any, place: Place) -> RawTrajectory:
-    """The run that the record *value* tells of. Raises ReadError if it tells of none."""
-    name = format_of(value)
-    if name is None:
-        raise _unknown(value, place)
+@cache
+def all_formats() -> Mapping[str, Format]:
+    """The formats of this package, and those that other packages add as entry points."""
+    foreign = [point.load() for point in entry_points(group=ENTRY_POINTS)]
+    return {**FORMATS, **{form.name: form for form in foreign}}
+
+
+def format_of(value: object) -> Format | None:
+    """The format of a parsed record; None if it has none of the known ones."""
+    return next((form for form in all_formats().values() if form.recognises(value)), None)
+
+
+def format_of_part(value: object) -> Format | None:
+    """The format in which *value* is one part of a run, such as a line of a session."""
+    return next((f for f in all_formats().values() if f.is_part and f.is_part(value)), None)
+
+
+def runs_in(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
+    """The runs in the record *value*, also inside wrapper rows; an error for what is none.
+
+    A wrapper row holds a run as an object, a list or JSON text, up to three levels deep. The
+    outcome, instance, model and patch that it gives are used where the log is silent.
+    """
+    found = list(_runs(value, place, 0))
+    yield from found or [_unknown(value, place)]
+
+
+def _runs(value: Any, place: Place, depth: int) -> Iterator[RawTrajectory | ReadError]:
+    """The runs in *value*; none where it has no known format."""
+    if form := format_of(value):
+        for found in _parsed(form, value, place):
+            is_row = isinstance(value, dict) and form.name != own.NAME
+            if isinstance(found, RawTrajectory) and is_row:
+                yield _completed(found, value)
+            else:
+                yield found
+    elif depth < _DEEPEST and isinstance(value, dict):
+        yield from _wrapped(value, place, depth)
+    elif depth and depth < _DEEPEST and isinstance(value, list):
+        for item in value if value and isinstance(value[0], dict) else ():
+            yield from _runs(item, place, depth + 1)
+
+
+def _parsed(form: Format, value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     try:
-        trajectory = FORMATS[name].parse(value, place)
+        for found in form.runs(value, place):
+            if isinstance(found, RawTrajectory) and not found.steps and form.name != own.NAME:
+                ending = f" ({found.exit_status})" if found.exit_status else ""
+                reason = f"no steps{ending}, nothing to learn"
+                yield EmptyRunError(place.file, place.position, reason)
+            else:
+                yield found
+    except ReadError as error:
+        yield error
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        # All say that the record has another shape than its format, also in foreign formats.
+        reason = f"malformed {form.name} record: {type(error).__name__}: {error}"
+        is_named = isinstance(error, ValueError)
+        reason = f"malformed {form.name} record: {error}" if is_named else reason
+        yield ReadError(place.file, place.position, reason)
+
+
+def _wrapped(row: Row, place: Place, depth: int) -> Iterator[RawTrajectory | ReadError]:
+    """The runs inside a row: of its first field that holds any, or of all if all do."""
+    instance = row.get("instance_id")
+    if isinstance(instance, str) and instance:
+        place = replace(place, instance=instance)
+    names = sorted(row, key=lambda name: _WRAPPING.index(name) if name in _WRAPPING else 99)
+    broken: list[ReadError] = []
+    for name in names:
+        inner = _decoded(row[name], name, place)
+        if isinstance(inner, ReadError):
+            broken += [inner] if name in _WRAPPING else []
+            continue
+        found = list(_runs(inner, _named(place, name), depth + 1))
+        for one in found:
+            yield _completed(one, row) if isinstance(one, RawTrajectory) else one
+        if found and not _is_mapping_of_runs(row):
+            return
+    yield from broken
+
+
+def _is_mapping_of_runs(row: Row) -> bool:
+    """Whether *row* has a run under each instance id, rather than one run with its facts."""
+    return all(isinstance(value, dict | list) for value in row.values()) and all(
+        repo_named(name) for name in row
+    )
+
+
+def _named(place: Place, name: str) -> Place:
+    return replace(place, instance=name) if repo_named(name) else place
+
+
+def _decoded(value: object, name: str, place: Place) -> object:
+    """*value*, or what it is as JSON text; the error for text that is broken JSON."""
+    if not isinstance(value, str):
+        return value
+    if not value.lstrip().startswith(("[", "{")):
+        return None
+    try:
+        return loads(value.encode("utf-8", "surrogatepass"))
     except ValueError as error:
-        reason = f"malformed {name} record: {error}"
-        raise ReadError(place.file, place.position, reason) from error
-    if not trajectory.steps and name != own.NAME:
-        ending = f" ({trajectory.exit_status})" if trajectory.exit_status else ""
-        raise ReadError(place.file, place.position, f"no steps{ending}, nothing to learn")
-    return trajectory
+        return ReadError(place.file, place.position, f"{name}: invalid json: {error}")
 
 
-def format_of(value: Any) -> str | None:
-    """The name of the format of a parsed record; None if it has none of the known ones."""
-    return next((name for name, form in FORMATS.items() if form.recognises(value)), None)
+def _completed(run: RawTrajectory, row: Row) -> RawTrajectory:
+    """*run*, with what its *row* says where its own log is silent."""
+    outcome = outcome_in(row) if run.outcome is Outcome.UNKNOWN else run.outcome
+    patch = run.patch or _text(row, "model_patch", "git_patch", "generated_patch", "patch_text")
+    return replace(
+        run,
+        outcome=outcome,
+        patch=patch if patch and patch.strip() else None,
+        model=run.model or _text(row, "model", "model_name", "model_name_or_path"),
+        exit_status=run.exit_status or _text(row, "exit_status") or None,
+        task=run.task or _text(row, "problem_statement", "task", "instruction"),
+        repo=run.repo or _text(row, "repo"),
+    )
+
+
+def _text(row: Row, *names: str) -> str:
+    values = (row.get(name) for name in names)
+    return next((value for value in values if isinstance(value, str) and value), "")
 
 
 def _unknown(value: Any, place: Place) -> ReadError:
@@ -60,9 +222,26 @@ def _unknown(value: Any, place: Place) -> ReadError:
         return ForeignError(place.file, place.position, "an evaluation report, not a trajectory")
     if is_prediction(value):
         return ForeignError(place.file, place.position, "predicted patches, not a trajectory")
-    known = ", ".join(FORMATS)
+    if reason := _side_file(value):
+        return ForeignError(place.file, place.position, f"{reason}, not a trajectory")
+    known = ", ".join(all_formats())
     reason = f"unknown format: {_seen(value)}; known formats: {known}"
     return UnknownFormatError(place.file, place.position, reason)
+
+
+# Files that agents write beside their trajectories, by keys that together are theirs only.
+_SIDE_FILES = {
+    "the state of a conversation": {"execution_status", "persistence_dir"},
+    "a prompt history": {"session_id", "ts", "text"},
+    "experiences abstracted from runs": {"old_experiences"},
+    "an account of costs": {"total_cost", "total_tokens"},
+}
+
+
+def _side_file(value: object) -> str | None:
+    if not isinstance(value, dict):
+        return None
+    return next((name for name, keys in _SIDE_FILES.items() if keys <= value.keys()), None)
 
 
 def _seen(value: Any) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from contextgraph.errors import ReadError
 from contextgraph.model import Action, RawTrajectory, Step
 from contextgraph.readers.fields import (
     Row,
@@ -16,7 +15,7 @@ from contextgraph.readers.fields import (
     text,
     text_or_none,
 )
-from contextgraph.readers.place import Place, repo_named
+from contextgraph.readers.place import EmptyRunError, Place, repo_named
 from contextgraph.readers.prompts import task_in
 from contextgraph.readers.tool_calls import tool_call
 from contextgraph.text import clean
@@ -42,9 +41,11 @@ class _Call(NamedTuple):
 def recognises(record: object) -> bool:
     """Whether *record* is a run with messages and info, or a bare list of such messages."""
     if isinstance(record, list):
-        return is_conversation(record) and any(_is_bash(message) for message in record)
+        return is_conversation(record) and _is_text_mode(record)
     if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
         return False
+    if any(isinstance(message, dict) and "parts" in message for message in record["messages"][:1]):
+        return False  # a session of OpenCode
     written_by = record.get("trajectory_format")
     return (isinstance(written_by, str) and written_by.startswith(NAME)) or "info" in record
 
@@ -52,14 +53,14 @@ def recognises(record: object) -> bool:
 def parse(record: Row | list[Row], place: Place) -> RawTrajectory:
     """The run of one file; several commands in one message are several steps.
 
-    Raises ReadError for a run that ended before the model's first answer.
+    Raises EmptyRunError for a run that ended before the model's first answer.
     """
     run: Row = {"messages": record} if isinstance(record, list) else record
     info = row_at(run, "info")
     messages = rows_at(run, "messages")
     exit_status = text_or_none(info, "exit_status") or _last_extra(messages, "exit_status")
     if not any(_is_reply(message) for message in messages):
-        raise ReadError(place.file, place.position, _no_answer(exit_status, info))
+        raise EmptyRunError(place.file, place.position, _no_answer(exit_status, info))
     instance_id = text(run, "instance_id") or place.instance_id()
     steps = tuple(_steps(messages))
     config = row_at(info, "config")
@@ -79,9 +80,13 @@ def parse(record: Row | list[Row], place: Place) -> RawTrajectory:
     )
 
 
-def _is_bash(message: Row) -> bool:
-    content = message.get("content")
-    return isinstance(content, str) and bool(_RETURN_CODE.match(content) or _BLOCK.search(content))
+def _is_text_mode(messages: Sequence[Row]) -> bool:
+    """Whether *messages* hold return codes, or bash blocks and no calls of another notation."""
+    texts = [text for m in messages if isinstance(text := m.get("content"), str)]
+    if any(_RETURN_CODE.match(text) for text in texts):
+        return True
+    called = any("tool_calls" in m for m in messages) or any("<function=" in t for t in texts)
+    return not called and any(_BLOCK.search(text) for text in texts)
 
 
 def _is_reply(message: Row) -> bool:
@@ -117,7 +122,7 @@ def _task(messages: Sequence[Row], template: str) -> str:
 
 
 def _between(prompt: str, template: str) -> str | None:
-    """What stands in *prompt* where *template* has ``{{task}}``; None if that cannot be told."""
+    """What stands in *prompt* where *template* has ``{{task}}``; None if that is unclear."""
     around = _TASK_VARIABLE.split(template, maxsplit=1)
     if len(around) != 2:
         return None
@@ -187,8 +192,8 @@ def _command(arguments: Mapping[str, object]) -> str:
 def _thought(message: Row) -> str:
     content = clean(content_text(message))
     block = _BLOCK.search(content)
-    said = content[: block.start()] if block else content
-    parts = (clean(text(message, "reasoning_content")).strip(), _THOUGHT.sub("", said).strip())
+    words = content[: block.start()] if block else content
+    parts = (clean(text(message, "reasoning_content")).strip(), _THOUGHT.sub("", words).strip())
     return "\n\n".join(part for part in parts if part)
 
 
@@ -208,7 +213,7 @@ def _step(index: int, thought: str, command: str, message: Row, answer: Row | No
 
 
 def _observation(answer: Row, extra: Row) -> str:
-    """The command's raw output, followed by what kept it from ending (such as a time-out)."""
+    """The command's raw output, followed by what ended it early, such as a time-out."""
     raw = text_or_none(extra, "raw_output")
     if raw is None:
         return _untagged(content_text(answer) or text(answer, "output"))

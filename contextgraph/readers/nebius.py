@@ -68,10 +68,10 @@ def _steps(turns: Sequence[Row]) -> Iterator[Step]:
 def _step(index: int, turn: Row, answer: Row) -> Step:
     thought, command = thought_and_command(clean(text(turn, "text")))
     action = Action(first_word(command), command)
-    said = text_or_none(answer, "text")
-    if said is None:
+    shown = text_or_none(answer, "text")
+    if shown is None:
         return Step(index, thought, action, None)
-    observation, open_file, cwd = without_prompt(clean(said))
+    observation, open_file, cwd = without_prompt(clean(shown))
     return Step(index, thought, action, observation, cwd=cwd, open_file=open_file)
 
 

@@ -28,13 +28,25 @@ _FAILED_LISTS = (
     "applied",
 )
 _PREDICTION = {"instance_id", "model_patch"}
+_JSON_OBJECTS = re.compile(r'\s*\[?\s*\{\s*"')
+_CARRIED = (
+    ("resolved",),
+    ("target",),
+    ("is_resolved",),
+    ("report", "resolved"),
+    ("info", "resolved"),
+    ("extra", "resolved"),
+    ("metadata", "resolved"),
+    ("test_result", "report", "resolved"),
+    ("test_result", "result", "resolved"),
+)
 
 
 def outcomes_in(value: Any, names: Sequence[str] = ()) -> Outcomes | None:
     """The outcome of each instance in a parsed report; None if *value* is no report.
 
     A report is a summary with lists of ids, an object of reports by instance id, or the report of
-    one instance alone, which is then about all of *names*. Evaluations that broke say nothing.
+    a single instance, which is then about all of *names*. Evaluations that broke give no outcome.
     """
     if not isinstance(value, dict):
         return None
@@ -47,12 +59,28 @@ def outcomes_in(value: Any, names: Sequence[str] = ()) -> Outcomes | None:
     return None
 
 
+def outcome_in(row: Mapping[str, Any]) -> Outcome:
+    """The outcome that the row of a data set carries beside its run; unknown if it has none.
+
+    What a model thinks of its own run (``success`` of the OpenHands resolver) is no outcome.
+    """
+    for path in _CARRIED:
+        value: Any = row
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value in (True, 1, "true", "True", "resolved", "solved"):
+            return Outcome.SOLVED
+        if value is not None and value in (False, 0, "false", "False", "unresolved", "failed"):
+            return Outcome.FAILED
+    return Outcome.UNKNOWN
+
+
 def is_prediction(value: Any) -> bool:
     """Whether *value* is a patch handed in for evaluation, or an object of them by instance id."""
     if not isinstance(value, dict):
         return False
     if value.keys() >= _PREDICTION:
-        return True
+        return not _holds_objects(value)
     inner = [item for item in value.values() if isinstance(item, dict)]
     return bool(inner) and len(inner) == len(value) and all(i.keys() >= _PREDICTION for i in inner)
 
@@ -75,7 +103,7 @@ def outcomes_by_folder(root: Path, files: Iterable[Path]) -> Mapping[Path, Outco
 
     A report is about the folder it lies in; where that has no runs (``results/results.json``
     beside ``trajs/``), about the nearest folder above that has some, up to *root*. Two reports
-    that contradict each other say nothing.
+    that contradict each other are ignored.
     """
     data = [file for file in files if file_stem(file.name) != file.name]
     reports = {file: found for file in data if (found := _readable_outcomes(file)) is not None}
@@ -108,7 +136,23 @@ def _ids(summary: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
 
 
 def _is_single(report: Any) -> bool:
-    return isinstance(report, dict) and isinstance(report.get("resolved"), bool)
+    is_judged = isinstance(report, dict) and isinstance(report.get("resolved"), bool)
+    return is_judged and not _holds_objects(report)
+
+
+def _holds_objects(value: Any) -> bool:
+    """Whether a list of objects, or one as JSON text, is in *value*: no report has any, a run has.
+
+    A row with an outcome and a trajectory of whatever shape is thus never taken for a report.
+    """
+    match value:
+        case dict():
+            return any(map(_holds_objects, value.values()))
+        case list():
+            return bool(value) and isinstance(value[0], dict | list)
+        case str():
+            return value.lstrip()[:1] in ("[", "{") and _JSON_OBJECTS.match(value) is not None
+    return False
 
 
 def _outcome(report: Mapping[str, Any]) -> Outcome:

@@ -1,14 +1,14 @@
 """The project's own JSONL, one run per line: ``{"contextgraph": 1, ...}``; keeps every field."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, Field, fields
-from datetime import datetime
-from typing import IO, Any
+from collections.abc import Iterable
+from typing import IO, cast
 
 import orjson
 
-from contextgraph.model import Action, Json, Outcome, RawTrajectory, Step
-from contextgraph.readers.fields import Row, kind, row_at, rows_at
+from contextgraph.codec import decoded, encoded
+from contextgraph.errors import ReadError
+from contextgraph.model import Json, RawTrajectory
+from contextgraph.readers.fields import Row
 from contextgraph.readers.json_text import without_surrogates
 from contextgraph.readers.place import Place
 
@@ -37,14 +37,19 @@ def write_jsonl(trajectories: Iterable[RawTrajectory], file: IO[bytes]) -> int:
     """
     written = 0
     for trajectory in trajectories:
-        file.write(_encoded(to_record(trajectory)) + b"\n")
+        record = to_record(trajectory)
+        try:
+            line = orjson.dumps(record)
+        except orjson.JSONEncodeError:
+            line = orjson.dumps(without_surrogates(record))
+        file.write(line + b"\n")
         written += 1
     return written
 
 
 def to_record(trajectory: RawTrajectory) -> dict[str, Json]:
     """*trajectory* as a JSON object; fields that have their default value are left out."""
-    return {_MARK: VERSION, **_plain(trajectory)}
+    return {_MARK: VERSION, **cast(dict[str, Json], encoded(trajectory))}
 
 
 def from_record(record: Row) -> RawTrajectory:
@@ -52,105 +57,8 @@ def from_record(record: Row) -> RawTrajectory:
     version = record[_MARK]
     if version != VERSION:
         raise ValueError(f"version {version!r} of the format is not known, only {VERSION}")
-    steps = tuple(_step(row) for row in rows_at(record, "steps"))
-    values = {name: value for name, value in record.items() if name not in (_MARK, "steps")}
-    return RawTrajectory(**_checked(RawTrajectory, values), steps=steps)
-
-
-def _encoded(record: dict[str, Json]) -> bytes:
+    fields = cast(Json, {name: value for name, value in record.items() if name != _MARK})
     try:
-        return orjson.dumps(record)
-    except orjson.JSONEncodeError:
-        return orjson.dumps(without_surrogates(record))
-
-
-def _plain(value: RawTrajectory | Step | Action) -> dict[str, Json]:
-    plain: dict[str, Json] = {}
-    for field in fields(value):
-        item = getattr(value, field.name)
-        if item != _default(field):
-            plain[field.name] = _json(item)
-    return plain
-
-
-def _default(field: Field[Any]) -> object:
-    if field.default_factory is not MISSING:
-        return field.default_factory()
-    return field.default
-
-
-def _json(item: Any) -> Json:
-    match item:
-        case Step() | Action():
-            return _plain(item)
-        case tuple():
-            return [_json(member) for member in item]
-        case datetime():
-            return item.isoformat()
-        case Outcome():
-            return item.value
-        case Mapping():
-            return dict(item)
-    return item  # type: ignore[no-any-return]  # fields hold text, numbers and None
-
-
-def _step(row: Row) -> Step:
-    action = Action(**_checked(Action, row_at(row, "action")))
-    values = {name: value for name, value in row.items() if name != "action"}
-    return Step(**_checked(Step, values), action=action)
-
-
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "index": (int,),
-    "observation": (str, type(None)),
-    "exit_code": (int, type(None)),
-    "is_error": (bool, type(None)),
-    "cwd": (str, type(None)),
-    "open_file": (str, type(None)),
-    "exit_status": (str, type(None)),
-    "patch": (str, type(None)),
-    "arguments": (dict,),
-    "outcome": (Outcome,),
-    "timestamp": (datetime, type(None)),
-    "started_at": (datetime, type(None)),
-}
-_TEXT = (str,)
-_TIMES = ("timestamp", "started_at")
-# What to_record leaves out of a Step is its default; only these may be missing in a record.
-_GIVEN_APART = ("steps", "action")
-
-
-def _checked(of: type[RawTrajectory | Step | Action], row: Row) -> dict[str, Any]:
-    """*row* as keyword arguments of *of*; ValueError for what is missing, unknown, or mistyped."""
-    known, needed = _NAMES[of]
-    if unknown := row.keys() - known:
-        raise ValueError(f"unknown field {min(unknown)!r}")
-    for name in needed:
-        if name not in row:
-            raise ValueError(f"field {name!r} is missing")
-    return {name: _value(name, value) for name, value in row.items()}
-
-
-def _names(of: type[RawTrajectory | Step | Action]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The names of all fields of a record, and of those that it must have."""
-    known = [field for field in fields(of) if field.name not in _GIVEN_APART]
-    needed = tuple(field.name for field in known if _default(field) is MISSING)
-    return frozenset(field.name for field in known), needed
-
-
-# Asked of dataclasses once, not for every step.
-_NAMES: Mapping[type, tuple[frozenset[str], tuple[str, ...]]] = {
-    of: _names(of) for of in (RawTrajectory, Step, Action)
-}
-
-
-def _value(name: str, value: object) -> object:
-    if name in _TIMES and isinstance(value, str):
-        value = datetime.fromisoformat(value)
-    if name == "outcome" and isinstance(value, str):
-        value = Outcome(value)
-    wanted = _TYPES.get(name, _TEXT)
-    # A boolean is an integer to Python, but not in these records.
-    if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-        raise ValueError(f"field {name!r} is {kind(value)}")
-    return value
+        return decoded(RawTrajectory, fields, strict=True)
+    except ReadError as error:
+        raise ValueError(error.reason) from error

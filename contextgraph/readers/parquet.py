@@ -42,7 +42,7 @@ def parquet_rows(
                 number += 1
                 yield number, row
             if whole is file:
-                on_bytes(size * batch.num_rows // opened.metadata.num_rows)
+                on_bytes(size * batch.num_rows // max(1, opened.metadata.num_rows))
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         position = f"record {number + 1}" if number else ""
         reason = f"parquet data is corrupt: {str(error).partition(chr(10))[0]}"

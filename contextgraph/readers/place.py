@@ -1,29 +1,45 @@
-"""Where a record was found, and what its file's name says of it."""
+"""Where a record was found, what its file's name says of it, and why it may be passed over."""
 
 import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from contextgraph.errors import ReadError
 from contextgraph.model import instance_id_in, repo_of
 
 _SUFFIXES = frozenset({".gz", ".zst", ".json", ".jsonl", ".ndjson", ".parquet", ".traj"})
 _SWE_SMITH_ID = re.compile(r"(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)\.[0-9a-f]{8}\.\S+")
 
 
+class SkippedError(ReadError):
+    """What was read and understood, and holds nothing to learn."""
+
+
+class EmptyRunError(SkippedError):
+    """A run in which the agent did nothing, such as one that the infrastructure ended."""
+
+
+class ForeignError(SkippedError):
+    """A file that does not claim to be a trajectory, such as a README or an evaluation report."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A record's file as the caller named it, and the *number* of the record where it has several.
 
-    *unit* is what is counted: "line" or "record".
+    *unit* is what is counted: "line" or "record". *parts* are the numbers, or names, of the parts
+    of a record that is spread over lines or files; *instance* the id that a wrapper row gives it.
     """
 
     file: str
     number: int | None = None
     unit: str = "line"
+    parts: tuple[int | str, ...] = ()
+    instance: str = ""
 
     @property
     def source(self) -> str:
-        """``runs.jsonl:12``, or the file alone where it holds a single record."""
+        """``runs.jsonl:12``, or only the file where it holds a single record."""
         return self.file if self.number is None else f"{self.file}:{self.number}"
 
     @property
@@ -31,12 +47,25 @@ class Place:
         """``line 12``; empty where the file holds a single record."""
         return "" if self.number is None else f"{self.unit} {self.number}"
 
+    def part(self, index: int) -> str:
+        """The position of one part of the record, such as ``line 12`` of a session."""
+        if index >= len(self.parts):
+            return self.position or f"item {index + 1}"
+        part = self.parts[index]
+        return f"{self.unit} {part}" if isinstance(part, int) else part
+
     def instance_id(self) -> str:
-        """The instance id that the file is named after; otherwise its name and record number."""
+        """The instance that a wrapper or the file's name gives; else file name and number."""
+        stem = file_stem(self.file)
+        named = self.instance or self.instance_in_name()
+        return named or (stem if self.number is None else f"{stem}:{self.number}")
+
+    def instance_in_name(self) -> str:
+        """The instance id that the file, or else its folder, is named after; empty if none."""
         stem = file_stem(self.file)
         # A prefix such as "v1__" may stand before owner__repo-12; owners have no underscore.
-        named = instance_id_in("__".join(stem.split("__")[-2:]))
-        return named or (stem if self.number is None else f"{stem}:{self.number}")
+        named = instance_id_in("__".join(stem.split("__")[-2:])) or instance_id_in(stem)
+        return named or instance_id_in(PurePath(self.file).parent.name) or ""
 
 
 def file_stem(file: str) -> str:

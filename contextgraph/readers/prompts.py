@@ -9,6 +9,18 @@ _SHELL = ")\nbash-$"
 _FENCE = "\n```"
 _PR_DESCRIPTION = re.compile(r"<pr_description>(?P<task>.*)</pr_description>", re.DOTALL)
 _PR_INTRODUCTION = re.compile(r"\s*Consider the following PR description:\n")
+_ISSUE = re.compile(
+    r"<(?P<tag>issue|issue_description|github_issue|task)>(?P<task>.*)</(?P=tag)>", re.DOTALL
+)
+_STATEMENT = re.compile(
+    r"(?:^\s*problem_statement:|^# Problem Statement\n|^<problem_statement>)"
+    r"(?P<task>.+?)(?:</problem_statement>|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_TERMINUS = re.compile(
+    r"^Task Description:\n(?P<task>.+?)(?:\n\s*Current terminal state:|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 _MINI_TASK = re.compile(
     r"\A\s*(?:Please solve this issue|Your task): (?P<task>.*?)"
     r"(?:\n+You can execute bash commands|\. Please reply with a single shell command|\Z)",
@@ -21,7 +33,7 @@ _Fence: TypeAlias = tuple[int, int, str]
 
 
 class Prompt(NamedTuple):
-    """An observation without the shell prompt of SWE-agent, and what that prompt said."""
+    """An observation without the shell prompt of SWE-agent, and what that prompt showed."""
 
     observation: str
     open_file: str | None
@@ -105,12 +117,14 @@ def first_word(command: str) -> str:
 
 
 def task_in(prompt: str) -> str | None:
-    """The issue text in the first message of SWE-agent or mini-swe-agent; None if not marked."""
+    """The issue text in an agent's first message; None where it is not marked as such."""
     if "ISSUE:\n" in prompt:
         issue = prompt.partition("ISSUE:\n")[2]
         end = issue.rfind("\n\nINSTRUCTIONS:")
         return issue if end < 0 else issue[:end]
     if marked := _PR_DESCRIPTION.search(prompt):
         return _PR_INTRODUCTION.sub("", marked["task"], count=1).strip()
-    mini = _MINI_TASK.match(prompt)
-    return mini["task"].strip() if mini else None
+    for pattern in (_MINI_TASK, _ISSUE, _STATEMENT, _TERMINUS):
+        if found := pattern.search(prompt):
+            return found["task"].strip()
+    return None

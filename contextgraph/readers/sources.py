@@ -2,8 +2,9 @@
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,44 +13,46 @@ from contextgraph.errors import ReadError
 StrPath: TypeAlias = str | os.PathLike[str]
 
 STANDARD_INPUT = "-"
+_EVENT_FILE = re.compile(r"(?:event-)?(\d{1,9})(?:-[\w-]+)?\.json")  # of OpenHands
+_ROUND_FILE = re.compile(r"conversation_round_\d+\.json")  # of AutoCodeRover
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file to read, by the *name* the caller would know it by.
 
-    *folder* is the folder in which it was found. It is None for a file that the caller asked for
-    by name; what is no trajectory is an error there, and skipped in a folder.
+    *folder* is the folder in which it was found. It is None for a file that the caller named; what
+    is no trajectory is an error there, and skipped in a folder. *parts* are the files of a run that
+    is spread over the folder *name*.
     """
 
     name: str
     folder: Path | None = None
+    parts: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
         """Bytes on disk; 0 for standard input and what cannot be read."""
-        if self.name == STANDARD_INPUT:
-            return 0
-        try:
-            return os.path.getsize(self.name)
-        except OSError:
-            return 0
+        return 0 if self.name == STANDARD_INPUT else sum(map(_file_size, self.parts or [self.name]))
 
 
 def sources(path: StrPath) -> Sequence[Source]:
     """The files behind *path*, sorted by name. Raises ReadError where there are none.
 
-    A folder is read with its subfolders, without hidden files. A glob finds what a folder would.
+    A folder is read with its subfolders, without hidden files; files that together are one run
+    are one source. A glob finds what a folder would.
     """
     name = os.fspath(path)
     if is_stream(name) or os.path.isfile(name):
         return [Source(name)]
     if os.path.isdir(name):
-        return [Source(file, Path(name)) for file in files_in(name)]
+        return list(_sources_in(name, Path(name)))
     matches = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []
     if not matches:
         raise ReadError(name, "", "no such file or folder")
-    return list(dict.fromkeys(_matched(matches)))
+    found = list(dict.fromkeys(_matched(matches)))
+    grouped = {file for source in found for file in source.parts}
+    return [source for source in found if source.name not in grouped]
 
 
 def is_stream(path: StrPath) -> bool:
@@ -61,7 +64,7 @@ def is_stream(path: StrPath) -> bool:
 
 
 def size_of(paths: Iterable[StrPath]) -> int:
-    """Bytes on disk behind *paths*, the total of what ``on_bytes`` of `read` will be told.
+    """Bytes on disk behind *paths*, the total that ``on_bytes`` of `read` will get.
 
     Standard input and paths that do not exist count nothing.
     """
@@ -77,6 +80,46 @@ def files_in(folder: str) -> list[str]:
     return sorted(found)
 
 
+def _file_size(name: str) -> int:
+    try:
+        return os.path.getsize(name)
+    except OSError:
+        return 0
+
+
+def _sources_in(folder: str, root: Path) -> Iterator[Source]:
+    """A source for each file in *folder* and below, one for each group that is a single run."""
+    files = files_in(folder)
+    by_folder: dict[str, list[str]] = {}
+    for file in files:
+        by_folder.setdefault(os.path.dirname(file), []).append(file)
+    groups = {name: _parts(name, inside) for name, inside in by_folder.items()}
+    grouped = {file for parts in groups.values() for file in parts}
+    for file in files:
+        parent = os.path.dirname(file)
+        if file not in grouped:
+            yield Source(file, root)
+        elif parts := groups.pop(parent, ()):
+            yield Source(_run_folder(parent), root, parts)
+
+
+def _parts(folder: str, files: Sequence[str]) -> tuple[str, ...]:
+    """Those of *files* that together are one run, in their order; none where each is its own."""
+    names = {os.path.basename(file): file for file in files}
+    if os.path.basename(folder) == "events":
+        numbered = {name: int(found[1]) for name in names if (found := _EVENT_FILE.fullmatch(name))}
+        return tuple(names[name] for name in sorted(numbered, key=lambda name: numbered[name]))
+    if "meta.json" in names and any(map(_ROUND_FILE.fullmatch, names)):
+        return tuple(files)
+    return ()
+
+
+def _run_folder(folder: str) -> str:
+    """The folder that names a run: of an event store the one that holds ``events``."""
+    parent = os.path.dirname(folder)
+    return parent if os.path.basename(folder) == "events" and parent else folder
+
+
 def _size(path: StrPath) -> int:
     try:
         return sum(source.size for source in sources(path))
@@ -87,6 +130,7 @@ def _size(path: StrPath) -> int:
 def _matched(matches: Sequence[str]) -> Iterator[Source]:
     for match in matches:
         if os.path.isdir(match):
-            yield from (Source(file, Path(file).parent) for file in files_in(match))
+            for source in _sources_in(match, Path(match)):
+                yield replace(source, folder=Path(source.name).parent)
         else:
             yield Source(match, Path(match).parent)

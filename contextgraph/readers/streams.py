@@ -46,7 +46,7 @@ _CODECS = (
 def pieces(name: str, file: IO[bytes], on_bytes: OnBytes) -> Iterator[bytes]:
     """The content of *file*, which is at its start, without its gzip or zstandard compression.
 
-    *on_bytes* is told the number of bytes as they are taken from *file*. Raises ReadError, after
+    *on_bytes* gets the number of bytes as they are taken from *file*. Raises ReadError, after
     all that could be read, where the file ends early or is corrupt.
     """
     packed = _packed(name, file, on_bytes)

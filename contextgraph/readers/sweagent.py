@@ -136,7 +136,7 @@ def _observation(step: Row) -> str | None:
 
 
 def _calls_in_order(actions: Sequence[str], history: Sequence[Row]) -> Iterator[ToolCall | None]:
-    """The tool call of each of *actions*; a turn that was asked again is not in the history."""
+    """The tool call of each of *actions*; a turn that was retried is not in the history."""
     entries = [entry for entry in history if entry.get("role") == "assistant"]
     position = 0
     for action in actions:

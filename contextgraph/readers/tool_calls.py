@@ -1,12 +1,47 @@
-"""Tool calls in the shape of OpenAI's API."""
+"""Tool calls, in the shapes in which models and agents write them, as actions."""
 
-from collections.abc import Mapping
+import re
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
 
-from contextgraph.model import Json
+from contextgraph.model import Action, Json
 from contextgraph.readers.fields import Row, row_at, text
+from contextgraph.text import clean
+from contextgraph.trace.actions.kinds import SHELL_TOOLS
+
+# One name for an argument that agents name differently; edits are read by these names.
+_ARGUMENT_NAMES = {
+    "filePath": "file_path",
+    "absolute_path": "file_path",
+    "AbsolutePath": "file_path",
+    "oldString": "old_string",
+    "newString": "new_string",
+    "contents": "content",
+    "oldText": "old_text",
+    "newText": "new_text",
+    "replacement": "new_string",
+    "new_source": "new_string",
+}
+_FIRST_ON_LINE = ("command", "path", "file_path", "notebook_path", "pattern", "query")
+_COMMANDS = ("command", "cmd", "script", "commands")
+_XML_CALL = re.compile(
+    r"<function=(?P<name>[\w.-]+)>(?P<body>.*?)(?:</function>|(?=<function=)|\Z)", re.DOTALL
+)
+_XML_ARGUMENT = re.compile(
+    r"<parameter=(?P<name>[\w-]+)>\n?(?P<value>.*?)\n?(?:</parameter>|(?=<parameter=)|\Z)",
+    re.DOTALL,
+)
+_PATCH_COMMAND = re.compile(r"\s*(?:cd \S+ && )?apply_patch\b")
+_PATCH = re.compile(r"\*\*\* Begin Patch\n(.*?)(?:\*\*\* End Patch|\Z)", re.DOTALL)
+_PATCHED_FILE = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+)\n?")
+_SEARCH_REPLACE = re.compile(
+    r"^[-<]{3,} ?SEARCH>?\s*?\n(?P<old>.*?)^={3,}\s*?\n(?P<new>.*?)^[+>]{3,} ?REPLACE",
+    re.DOTALL | re.MULTILINE,
+)
+_LINE_NUMBER = re.compile(r"\A(?::start_line:.*\n)?(?::end_line:.*\n)?(?:-{3,}\n)?")
 
 
 class ToolCall(NamedTuple):
@@ -19,10 +54,124 @@ class ToolCall(NamedTuple):
 def tool_call(call: Row) -> ToolCall:
     """A tool *call* in OpenAI's shape; arguments that are no JSON object are left out."""
     function = row_at(call, "function")
-    arguments = function.get("arguments")
-    if isinstance(arguments, str):
+    return ToolCall(text(function, "name"), json_arguments(function.get("arguments")))
+
+
+def json_arguments(value: object) -> Mapping[str, Json]:
+    """The arguments of a call, as an object or as the JSON text of one; empty for anything else."""
+    if isinstance(value, str):
         try:
-            arguments = orjson.loads(arguments)
+            value = orjson.loads(value)
         except orjson.JSONDecodeError:
-            arguments = None
-    return ToolCall(text(function, "name"), arguments if isinstance(arguments, dict) else {})
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def xml_calls(reply: str) -> tuple[str, list[ToolCall]]:
+    """The text of *reply* before its ``<function=…>`` calls, and those calls."""
+    start = reply.find("<function=")
+    if start < 0:
+        return reply, []
+    calls = [
+        ToolCall(
+            found["name"],
+            {one["name"]: one["value"] for one in _XML_ARGUMENT.finditer(found["body"])},
+        )
+        for found in _XML_CALL.finditer(reply, start)
+    ]
+    return reply[:start], calls
+
+
+def action_for(tool: str, arguments: Mapping[str, Json]) -> Action:
+    """The action of a call of *tool*, its arguments under the names that edits are read by.
+
+    The text of a shell command is the command; of any other tool a line of its name and
+    arguments, with each text of several lines below it.
+    """
+    named = {_ARGUMENT_NAMES.get(name, name): value for name, value in arguments.items()}
+    command = _command(named) if tool.lower() in SHELL_TOOLS else None
+    if command is not None and not _PATCH_COMMAND.match(command):
+        return Action(tool, clean(command).strip(), named)
+    if command is not None:
+        tool, named = "apply_patch", {"input": command}
+    named |= _edit_in(tool, named)
+    return Action(tool, clean(call_text(tool, named)), named)
+
+
+def call_text(tool: str, arguments: Mapping[str, Json]) -> str:
+    """One line with what fits there, then each text of several lines below its name."""
+    line, below = [tool], list[str]()
+    line += [str(arguments[name]) for name in _FIRST_ON_LINE if _fits(arguments.get(name))]
+    for name, value in arguments.items():
+        if name in _FIRST_ON_LINE and _fits(value):
+            continue
+        if isinstance(value, str):
+            one_line = _fits(value) and name not in _EDIT_TEXTS
+            if one_line:
+                line.append(f"--{name} {value}")
+            else:
+                below.append(f"--{name}\n{value}")
+        elif value is not None:
+            line.append(f"--{name} {_plain(value)}")
+    return "\n".join([" ".join(line), *below])
+
+
+_EDIT_TEXTS = frozenset({"old_str", "new_str", "old_string", "new_string", "file_text", "content"})
+
+
+def _fits(value: object) -> bool:
+    return isinstance(value, str) and "\n" not in value and len(value) <= 200
+
+
+def _plain(value: Json) -> str:
+    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+        return " ".join(map(str, value))
+    return orjson.dumps(value).decode() if isinstance(value, list | dict) else str(value)
+
+
+def _command(arguments: Mapping[str, Json]) -> str | None:
+    for name in _COMMANDS:
+        value = arguments.get(name)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list) and value:
+            return _command_line([str(word) for word in value])
+    return None
+
+
+def _command_line(words: Sequence[str]) -> str:
+    """The line of an argument vector; of ``bash -lc LINE`` the line itself."""
+    if len(words) > 2 and words[0].endswith("sh") and words[1].startswith("-") and "c" in words[1]:
+        return words[2]
+    return words[0] if len(words) == 1 else shlex.join(words)
+
+
+def _edit_in(tool: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """The file, old and new text of an edit that a patch, a diff or a list of edits describes."""
+    edits = arguments.get("edits")
+    if isinstance(edits, list) and "old_string" not in arguments:
+        rows = [edit for edit in edits if isinstance(edit, dict)]
+        old = [str(row.get("old_string", row.get("oldString", ""))) for row in rows]
+        new = [str(row.get("new_string", row.get("newString", ""))) for row in rows]
+        return {"old_string": "\n".join(old), "new_string": "\n".join(new)} if rows else {}
+    for name in ("input", "patch", "diff", "patchText"):
+        value = arguments.get(name)
+        if not isinstance(value, str):
+            continue
+        if patch := _PATCH.search(value):
+            return _patched(patch[1])
+        if blocks := list(_SEARCH_REPLACE.finditer(value)):
+            old = [_LINE_NUMBER.sub("", block["old"]) for block in blocks]
+            return {"old_str": "".join(old), "new_str": "".join(b["new"] for b in blocks)}
+    return {}
+
+
+def _patched(patch: str) -> dict[str, Json]:
+    """The first file of a patch in the style of ``apply_patch``, and its old and new lines."""
+    _, *parts = _PATCHED_FILE.split(patch)
+    if not parts:
+        return {}
+    lines = parts[1].splitlines(keepends=True)
+    old = "".join(line[1:] for line in lines if line[:1] in ("-", " "))
+    new = "".join(line[1:] for line in lines if line[:1] in ("+", " "))
+    return {"path": parts[0].strip(), "old_str": old, "new_str": new}

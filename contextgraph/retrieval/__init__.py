@@ -7,10 +7,9 @@ from contextgraph.retrieval.channels import (
     by_state,
     by_task,
 )
-from contextgraph.retrieval.findings import CaseHit, Channel, Findings, RecoveryHit
-from contextgraph.retrieval.fuse import WEIGHTS, fuse
-from contextgraph.retrieval.gate import CONSERVATIVE, Gate
-from contextgraph.retrieval.query import Query, query_of
+from contextgraph.retrieval.fuse import WEIGHTS
+from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
+from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, query_of
 from contextgraph.retrieval.render import MAX_TOKENS, render
 from contextgraph.retrieval.retriever import MemoryRetriever
 from contextgraph.retrieval.semantic import by_semantic
@@ -19,6 +18,7 @@ __all__ = [
     "CHANNELS",
     "CONSERVATIVE",
     "MAX_TOKENS",
+    "UNGATED",
     "WEIGHTS",
     "CaseHit",
     "Channel",
@@ -26,13 +26,11 @@ __all__ = [
     "Gate",
     "MemoryRetriever",
     "Query",
-    "RecoveryHit",
     "by_error",
     "by_lexical",
     "by_semantic",
     "by_state",
     "by_task",
-    "fuse",
     "query_of",
     "render",
 ]

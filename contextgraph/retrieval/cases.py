@@ -3,21 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Protocol
 
 from contextgraph.model import ChannelRank, SimilarCase, Why, most_telling
-from contextgraph.ports import RetellingStore, TrajectoryStore
-from contextgraph.retrieval.findings import CaseHit
+from contextgraph.ports import Store
 from contextgraph.retrieval.fuse import blend, final_score, ranks_in
 from contextgraph.retrieval.gate import Gate
-from contextgraph.retrieval.query import Query
+from contextgraph.retrieval.query import CaseHit, Query
 from contextgraph.retrieval.score import scope_level
 
 FRAGMENTS_SHOWN = 3
-
-
-class CaseStore(TrajectoryStore, RetellingStore, Protocol):
-    """What showing a case takes."""
 
 
 Rankings = Mapping[str, Sequence[CaseHit]]
@@ -27,7 +21,7 @@ def cases_of(
     query: Query,
     found: Rankings,
     gate: Gate,
-    store: CaseStore,
+    store: Store,
     limit: int,
     weights: Mapping[str, float],
 ) -> tuple[SimilarCase, ...]:
@@ -48,7 +42,7 @@ def cases_of(
     )
     cases = [_case(query, hits, scores[run], ranks[run]) for run, hits in by_run.items()]
     best = sorted(cases, key=lambda case: (-case.score, case.trajectory_id))[:limit]
-    return _retold(_with_fragments(best, store), store)
+    return _with_fragments(best, store)
 
 
 def _said(runs: Mapping[str, Sequence[CaseHit]], found: Rankings) -> dict[str, dict[str, float]]:
@@ -57,7 +51,6 @@ def _said(runs: Mapping[str, Sequence[CaseHit]], found: Rankings) -> dict[str, d
     least = min((hit.similarity for hit in found.get("semantic", ())), default=0.0)
     return {
         run: {
-            "error": 0.0,
             "task": hits[0].task_overlap,
             "state": max((hit.evidence for hit in hits if hit.fragments), default=0.0),
             "lexical": hits[0].task_overlap,
@@ -109,18 +102,11 @@ def _case(
     )
 
 
-def _with_fragments(
-    cases: Sequence[SimilarCase], store: TrajectoryStore
-) -> tuple[SimilarCase, ...]:
-    found = store.fragments_of(case.trajectory_id for case in cases if not case.fragments)
+def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:
+    found = store.runs.fragments(case.trajectory_id for case in cases if not case.fragments)
     return tuple(
         replace(case, fragments=most_telling(found[case.trajectory_id], FRAGMENTS_SHOWN))
         if case.trajectory_id in found
         else case
         for case in cases
     )
-
-
-def _retold(cases: Sequence[SimilarCase], store: RetellingStore) -> tuple[SimilarCase, ...]:
-    told = store.retellings_of([case.trajectory_id for case in cases]) if cases else {}
-    return tuple(replace(case, retelling=told.get(case.trajectory_id)) for case in cases)

@@ -1,4 +1,4 @@
-"""One order of what several channels found: by their ranks, or by what they say of each."""
+"""One ranking of what several channels found."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -6,10 +6,8 @@ from typing import TypeVar
 
 from contextgraph.model import ChannelRank, Trajectory
 
-K = 60
 HALF_LIFE = timedelta(days=90)
 WEIGHTS: Mapping[str, float] = {
-    "error": 1.0,
     "task": 0.6,
     "state": 0.5,
     "lexical": 0.8,
@@ -22,25 +20,10 @@ _EVIDENCE_LIFT, _RECENCY_LIFT = 0.4, 0.05
 Key = TypeVar("Key", bound=Hashable)
 
 
-def fuse(
-    rankings: Mapping[str, Sequence[tuple[Key, float]]], weights: Mapping[str, float] = WEIGHTS
-) -> dict[Key, tuple[float, tuple[ChannelRank, ...]]]:
-    """Key -> (fused rank score, 0 to 1, and the rank in each channel that found it).
-
-    Reciprocal-rank fusion (Cormack, Clarke & Büttcher 2009) of *rankings*, which are (key,
-    evidence) best first, by channel. 1 means first in every channel that answered.
-    """
-    most = sum(weights[name] for name, ranking in rankings.items() if ranking) / (K + 1)
-    return {
-        key: (sum(weights[r.channel] / (K + r.rank) for r in found) / most, found)
-        for key, found in ranks_in(rankings).items()
-    }
-
-
 def ranks_in(
     rankings: Mapping[str, Sequence[tuple[Key, float]]],
 ) -> dict[Key, tuple[ChannelRank, ...]]:
-    """Key -> its rank in each channel of *rankings* (see `fuse`) that found it."""
+    """Key -> its rank in each channel of *rankings* ((key, evidence), best first) that found it."""
     ranks: dict[Key, tuple[ChannelRank, ...]] = {}
     for name, ranking in rankings.items():
         for rank, (key, evidence) in enumerate(ranking, start=1):

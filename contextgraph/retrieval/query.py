@@ -1,15 +1,25 @@
-"""What a state asks for, worked out once for all channels."""
+"""What the channels are asked, and what they find."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import log
 
-from contextgraph.model import ErrorSignature, Scope, State, TaskType
-from contextgraph.ports import EmbedderSource, RetrievalStore
-from contextgraph.retrieval.score import overlap, word_counts
-from contextgraph.text import words
-from contextgraph.trace import signature_of, task_type_of
+from contextgraph.model import (
+    ErrorSignature,
+    Fragment,
+    Methodology,
+    RecoveryCandidate,
+    Scope,
+    ScopeLevel,
+    State,
+    TaskType,
+    Trajectory,
+)
+from contextgraph.ports import EmbedderSource, Store
+from contextgraph.retrieval.score import overlap, scope_level, word_counts
+from contextgraph.text import masked_name, words
+from contextgraph.trace import Names, names_in, signature_of, task_type_of
 
 TASK_WORDS = 160
 ERROR_WORDS = 40
@@ -30,6 +40,7 @@ class Query:
 
     state: State
     signature: ErrorSignature | None
+    names: Names
     task_type: TaskType | None
     task_words: tuple[str, ...]
     error_words: tuple[str, ...]
@@ -53,7 +64,7 @@ class Query:
 
 def query_of(
     state: State,
-    store: RetrievalStore,
+    store: Store,
     exclude_instances: frozenset[str] = frozenset(),
     as_of: datetime | None = None,
     embedder: EmbedderSource = no_embedder,
@@ -63,10 +74,12 @@ def query_of(
     asked = word_counts(state.task_description)
     task_words = tuple(asked)[:TASK_WORDS]
     error_words = tuple(dict.fromkeys(words(signature.message)))[:ERROR_WORDS] if signature else ()
+    exclude_instances = frozenset(map(masked_name, exclude_instances))
     everywhere = Scope(None, exclude_instances, as_of)
     return Query(
         state=state,
         signature=signature,
+        names=names_in(signature.error_type, signature.message) if signature else Names(),
         task_type=task_type_of(state.task_description) if task_words else None,
         task_words=task_words,
         error_words=error_words,
@@ -78,13 +91,79 @@ def query_of(
     )
 
 
-def weights_of(asked: Mapping[str, int], store: RetrievalStore) -> dict[str, float]:
+def weights_of(asked: Mapping[str, int], store: Store) -> dict[str, float]:
     """BM25's inverse document frequency, ln(1 + (N - n + 0.5) / (n + 0.5)), times 1 + ln(count)."""
     if not asked:
         return {}
-    total, frequencies = store.document_count(), store.word_frequencies(tuple(asked))
+    counts = store.runs.word_counts(tuple(asked))
     return {
-        word: (1 + log(count)) * log(1 + (total - n + 0.5) / (n + 0.5))
+        word: (1 + log(count)) * log(1 + (counts.total - n + 0.5) / (n + 0.5))
         for word, count in asked.items()
-        for n in [frequencies[word]]
+        for n in [counts.by_word[word]]
     }
+
+
+# Candidates taken from the store per question; scores decide among them.
+OVERFETCH = 48
+_SAME_REPO, _SAME_TYPE = 0.15, 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CaseHit:
+    """A past run that a channel found, with its evidence (0 to 1) and the likeness of its task.
+
+    *similarity* is the cosine of the vectors, where vectors were compared.
+    """
+
+    trajectory: Trajectory
+    evidence: float
+    task_overlap: float
+    fragments: tuple[Fragment, ...] = ()
+    similarity: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MethodologyHit:
+    """A methodology that a channel found, with its evidence (0 to 1)."""
+
+    methodology: Methodology
+    evidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What one channel found: *degraded* says what it could not do, and why.
+
+    Recoveries are candidates in no order that counts; the rest is best first.
+    """
+
+    recoveries: tuple[RecoveryCandidate, ...] = ()
+    cases: tuple[CaseHit, ...] = ()
+    methodologies: tuple[MethodologyHit, ...] = ()
+    degraded: str = ""
+
+
+Channel = Callable[[Query, Store], Findings]
+
+
+def ranked_cases(query: Query, found: Iterable[Trajectory]) -> tuple[CaseHit, ...]:
+    """*found*, each once, by how well it fits *query*."""
+    unique = {trajectory.id: trajectory for trajectory in found}
+    return best_first([case_hit(query, trajectory) for trajectory in unique.values()])
+
+
+def case_hit(query: Query, trajectory: Trajectory, similarity: float = 0.0) -> CaseHit:
+    """How well *trajectory* fits *query*: the similarity of the tasks, then repository and type.
+
+    *similarity* is the cosine of the vectors, where a channel compares them.
+    """
+    shared = query.overlap(trajectory.task)
+    near = scope_level(trajectory.repo, query.state.repo) is ScopeLevel.REPO
+    evidence = (1 - _SAME_REPO - _SAME_TYPE) * max(shared, similarity) + _SAME_REPO * near
+    evidence += _SAME_TYPE * (trajectory.task_type is query.task_type)
+    return CaseHit(trajectory, evidence, shared, similarity=similarity)
+
+
+def best_first(hits: Sequence[CaseHit]) -> tuple[CaseHit, ...]:
+    """*hits* by evidence, ties by id."""
+    return tuple(sorted(hits, key=lambda hit: (-hit.evidence, hit.trajectory.id)))

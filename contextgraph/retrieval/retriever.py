@@ -1,22 +1,25 @@
 """Advising: state, channels, fusion, gate, context."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from uuid import uuid4
+from typing import TypeAlias
 
 from contextgraph.errors import ContextGraphError, StoreError
-from contextgraph.model import MemoryContext, State
-from contextgraph.ports import EmbedderSource, GraphStore
+from contextgraph.model import MemoryContext, State, new_context_id
+from contextgraph.ports import EmbedderSource, Store
 from contextgraph.retrieval.cases import cases_of
 from contextgraph.retrieval.channels import CHANNELS
-from contextgraph.retrieval.findings import Channel, Findings
 from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, Gate
-from contextgraph.retrieval.query import Query, no_embedder, query_of
-from contextgraph.retrieval.solutions import solutions_of
+from contextgraph.retrieval.query import Channel, Findings, Query, no_embedder, query_of
+from contextgraph.retrieval.remedies import advice_of, shown_of
 from contextgraph.retrieval.suggestions import suggestions_of
 from contextgraph.retrieval.warn import warnings_for
+
+_Answer: TypeAlias = Callable[[Gate, int], MemoryContext]
+"""What is shown under a gate, at most so many items of a kind."""
 
 
 class MemoryRetriever:
@@ -24,7 +27,7 @@ class MemoryRetriever:
 
     def __init__(
         self,
-        store: GraphStore,
+        store: Store,
         channels: Mapping[str, Channel] = CHANNELS,
         gate: Gate = CONSERVATIVE,
         embedder: EmbedderSource = no_embedder,
@@ -48,36 +51,60 @@ class MemoryRetriever:
 
         Raises `StoreError` where the store itself does not answer.
         """
-        with self._store.snapshot():
-            return self._context(state, limit, exclude_instances, as_of)
+        (context,) = self.retrieve_under(
+            (self.gate,), state, limit, exclude_instances=exclude_instances, as_of=as_of
+        )
+        return context
 
-    def _context(
+    def retrieve_under(
         self,
+        gates: Sequence[Gate],
         state: State,
-        limit: int,
-        exclude_instances: frozenset[str],
-        as_of: datetime | None,
-    ) -> MemoryContext:
-        query = query_of(state, self._store, exclude_instances, as_of, self._embedder)
-        warnings = self._store.ahead(partial(warnings_for, query, self._store, self.gate, limit))
-        found, degraded = self._ask(query)
-        recoveries = {name: findings.recoveries for name, findings in found.items()}
-        cases = {name: findings.cases for name, findings in found.items()}
-        abstracted = {name: findings.methodologies for name, findings in found.items()}
-        store, gate, weights = self._store, self.gate, self.weights
-        solutions = store.ahead(
-            partial(solutions_of, query, recoveries, gate, store, limit, weights)
-        )
-        similar = store.ahead(partial(cases_of, query, cases, gate, store, limit, weights))
-        return MemoryContext(
-            id=f"ctx_{uuid4().hex[:16]}",
-            suggestions=suggestions_of(abstracted, gate, store, limit),
-            error_solutions=solutions(),
-            similar_cases=similar(),
-            warnings=warnings(),
-            degraded=degraded,
-            error=query.signature,
-        )
+        limit: int = 5,
+        *,
+        exclude_instances: frozenset[str] = frozenset(),
+        as_of: datetime | None = None,
+    ) -> tuple[MemoryContext, ...]:
+        """What `retrieve` answers under each of *gates*, from one search of the memory."""
+        with self._store.admin.snapshot():
+            query = query_of(state, self._store, exclude_instances, as_of, self._embedder)
+            warnings = [
+                self._store.admin.prefetch(partial(warnings_for, query, self._store, gate, limit))
+                for gate in gates
+            ]
+            found, degraded = self._ask(query)
+            prepare = self._at_error if query.signature else self._without_error
+            answer = prepare(query, found)
+            return tuple(
+                replace(answer(gate, limit), warnings=also(), degraded=degraded)
+                for gate, also in zip(gates, warnings, strict=True)
+            )
+
+    def _at_error(self, query: Query, found: Mapping[str, Findings]) -> _Answer:
+        """Remedies alone: past tasks and other errors say nothing of what clears this one."""
+        recoveries = {name: one.recoveries for name, one in found.items() if one.recoveries}
+        known = [hit.methodology for one in found.values() for hit in one.methodologies]
+        advice = advice_of(query, recoveries, known, self._store)
+
+        def answer(gate: Gate, limit: int) -> MemoryContext:
+            suggestions, solutions = shown_of(query, advice, gate, limit)
+            return MemoryContext(new_context_id(), suggestions, solutions, error=query.signature)
+
+        return answer
+
+    def _without_error(self, query: Query, found: Mapping[str, Findings]) -> _Answer:
+        """What worked for such tasks, and similar past runs."""
+        abstracted = {name: one.methodologies for name, one in found.items()}
+        cases = {name: one.cases for name, one in found.items() if name in self.weights}
+
+        def answer(gate: Gate, limit: int) -> MemoryContext:
+            return MemoryContext(
+                new_context_id(),
+                suggestions_of(abstracted, self._store, limit),
+                similar_cases=cases_of(query, cases, gate, self._store, limit, self.weights),
+            )
+
+        return answer
 
     def by_error(self, state: State, limit: int = 5) -> MemoryContext:
         """What the signature of `State.current_error` alone finds."""
@@ -108,7 +135,7 @@ class MemoryRetriever:
         found: dict[str, Findings] = {}
         degraded: list[str] = []
         asked = {
-            name: self._store.ahead(partial(channel, query, self._store))
+            name: self._store.admin.prefetch(partial(channel, query, self._store))
             for name, channel in self.channels.items()
         }
         for name, findings in asked.items():

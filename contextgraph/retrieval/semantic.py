@@ -1,26 +1,73 @@
-"""The semantic channel: what lies near in the embedding space of the memory."""
+"""The semantic channel: nearest vectors, or similar words while nothing can be embedded."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
+from math import log, sqrt
 from typing import TypeVar
 
 from contextgraph.errors import EmbeddingError, SpaceMismatchError
-from contextgraph.model import Near
+from contextgraph.model import Methodology, Near, Trajectory
 from contextgraph.model.embedding import TASK_CHARS
-from contextgraph.ports import Embedder, RetrievalStore
-from contextgraph.retrieval.findings import (
+from contextgraph.ports import Store
+from contextgraph.retrieval.gate import CONSERVATIVE
+from contextgraph.retrieval.query import (
+    OVERFETCH,
     CaseHit,
     Findings,
     MethodologyHit,
-    RecoveryHit,
+    Query,
     case_hit,
-    recovery_hit,
+    weights_of,
 )
-from contextgraph.retrieval.gate import CONSERVATIVE
-from contextgraph.retrieval.in_words import alike_in_words
-from contextgraph.retrieval.query import Query
+from contextgraph.retrieval.score import word_counts
 from contextgraph.retrieval.suggestions import asks_for_practices, practices_among
 from contextgraph.vectors import Vector, cosines
+
+# As many as the channel has of vectors.
+_NEAREST = 20
+
+Scored = TypeVar("Scored")
+
+
+def similar_in_words(query: Query, store: Store, failure: str) -> Findings:
+    """Runs in scope that share words with the task of *query*, ranked by TF-IDF similarity.
+
+    *failure* says why vectors were not compared; it is handed on.
+    """
+    runs = store.runs.for_text(query.task_words, query.scope, OVERFETCH)
+    tasks = _ranked(query.state.task_description, [(run.task, run) for run in runs], store)
+    return Findings(
+        cases=tuple(case_hit(query, run, similarity) for run, similarity in tasks),
+        degraded=f"{failure}; words are compared in the place of vectors",
+    )
+
+
+def _ranked(
+    asked: str, texts: Sequence[tuple[str, Scored]], store: Store
+) -> list[tuple[Scored, float]]:
+    """The items whose texts are most like *asked*, with their similarity; ties as they came."""
+    known = {word for text, _ in texts for word in word_counts(text)}
+    rarity = weights_of(dict.fromkeys((*word_counts(asked), *sorted(known)), 1), store)
+    like = _weighed(word_counts(asked), rarity)
+    pairs = [(item, _cosine(like, _weighed(word_counts(text), rarity))) for text, item in texts]
+    return sorted(pairs, key=lambda pair: -pair[1])[:_NEAREST]
+
+
+def _weighed(counts: Counter[str], rarity: Mapping[str, float]) -> dict[str, float]:
+    return {word: (1 + log(count)) * rarity[word] for word, count in counts.items()}
+
+
+def _cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    # In a fixed order: floating-point sums depend on it.
+    shared = sum(one[word] * other[word] for word in sorted(one.keys() & other.keys()))
+    lengths = _length(one) * _length(other)
+    return shared / lengths if lengths else 0.0
+
+
+def _length(weights: Mapping[str, float]) -> float:
+    return sqrt(sum(weight * weight for weight in weights.values()))
+
 
 # Nothing is over-fetched: the store ranks by what is the score here too.
 NEAREST = 20
@@ -28,89 +75,69 @@ NEAREST = 20
 Item = TypeVar("Item")
 
 
-def by_semantic(query: Query, store: RetrievalStore) -> Findings:
-    """Past runs of a task like this one, recoveries in fragments like this moment, advice.
+def by_semantic(query: Query, store: Store) -> Findings:
+    """Past runs of a task like this one, and what worked for such tasks.
 
-    Advice for errors is not searched by meaning: what is near an error says little of what clears
-    it (docs/evaluation.md).
-
-    Nothing while the memory has no space. Where the embedder fails, words are compared.
+    Nothing for an error: what is near it in meaning says little of what clears it
+    (docs/retrieval.md). Nothing while the memory has no space. Where the embedder fails, words are
+    compared.
     """
+    if query.signature or not query.task_words:
+        return Findings()
     try:
         return _found_or_again(query, store)
     except EmbeddingError as error:
-        return alike_in_words(query, store, str(error))
+        return similar_in_words(query, store, str(error))
 
 
-def _found_or_again(query: Query, store: RetrievalStore) -> Findings:
+def _found_or_again(query: Query, store: Store) -> Findings:
     try:
         return _found(query, store)
     except SpaceMismatchError:  # the memory was switched over just now: once more
         return _found(query, store)
 
 
-def _found(query: Query, store: RetrievalStore) -> Findings:
+def _found(query: Query, store: Store) -> Findings:
     embedder = query.embedder()
     if embedder is None:
         return Findings()
-    task, moment = _embedded(query, embedder)
-    recoveries = store.ahead(partial(_recoveries, query, moment, store))
-    methodologies = store.ahead(partial(_practices, query, task, store))
-    cases = _cases(query, task, embedder.alike, store)
-    return Findings(recoveries(), cases, methodologies())
+    (task,) = embedder.embed([query.state.task_description[:TASK_CHARS]]).vectors
+    methodologies = store.admin.prefetch(partial(_practices, query, task, store))
+    cases = _cases(query, task, embedder.similarity_threshold, store)
+    return Findings((), cases, methodologies())
 
 
-def on_the_scale(cosine: float, alike: float | None) -> float:
-    """*cosine*, stretched so that *alike*, the bound of its space, lies at that of the gate.
+def rescaled(cosine: float, threshold: float | None) -> float:
+    """*cosine*, rescaled so that *threshold*, the one of its space, maps to that of the gate.
 
-    0 in a space whose bound is not known: likeness alone then admits nothing.
+    0 in a space whose threshold is not known: similarity alone then admits nothing.
     """
-    if alike is None:
+    if threshold is None:
         return 0.0
     bound = CONSERVATIVE.similar_in_repo
-    if cosine <= alike:
-        return bound * max(cosine, 0.0) / alike
-    return bound + (1 - bound) * (cosine - alike) / (1 - alike)
-
-
-def _embedded(query: Query, embedder: Embedder) -> Sequence[Vector | None]:
-    """The vectors of the task and of the error, None for what is not asked."""
-    task = query.state.task_description[:TASK_CHARS] if query.task_words else ""
-    error = query.signature.message if query.signature else ""
-    texts = [text for text in (task, error) if text]
-    vectors = iter(embedder.embed(texts).vectors if texts else ())
-    return [next(vectors) if text else None for text in (task, error)]
+    if cosine <= threshold:
+        return bound * max(cosine, 0.0) / threshold
+    return bound + (1 - bound) * (cosine - threshold) / (1 - threshold)
 
 
 def _by_cosine(asked: Vector, near: Sequence[Near[Item]]) -> list[tuple[Item, float]]:
     """What is near with its cosine, highest first; ties as the store gave them."""
-    alike = cosines(asked, [one.vector for one in near])
-    pairs = zip((one.item for one in near), alike, strict=True)
+    similarities = cosines(asked, [one.vector for one in near])
+    pairs = zip((one.item for one in near), similarities, strict=True)
     return sorted(pairs, key=lambda pair: -pair[1])
 
 
 def _cases(
-    query: Query, task: Vector | None, alike: float | None, store: RetrievalStore
+    query: Query, task: Vector | None, threshold: float | None, store: Store
 ) -> tuple[CaseHit, ...]:
     if task is None:
         return ()
-    runs = _by_cosine(task, store.nearest_trajectories(task, query.scope, NEAREST))
-    return tuple(case_hit(query, run, on_the_scale(cosine, alike)) for run, cosine in runs)
+    runs = _by_cosine(task, store.vectors.nearest(Trajectory, task, query.scope, NEAREST))
+    return tuple(case_hit(query, run, rescaled(cosine, threshold)) for run, cosine in runs)
 
 
-def _recoveries(
-    query: Query, moment: Vector | None, store: RetrievalStore
-) -> tuple[RecoveryHit, ...]:
-    if query.signature is None or moment is None:
-        return ()
-    near = _by_cosine(moment, store.nearest_recoveries(moment, query.scope, NEAREST))
-    return tuple(recovery_hit(query.signature, query.state.repo, one) for one, _ in near)
-
-
-def _practices(
-    query: Query, task: Vector | None, store: RetrievalStore
-) -> tuple[MethodologyHit, ...]:
+def _practices(query: Query, task: Vector | None, store: Store) -> tuple[MethodologyHit, ...]:
     if task is None or not asks_for_practices(query):
         return ()
-    advice = store.nearest_methodologies(task, query.scope, NEAREST)
+    advice = store.vectors.nearest(Methodology, task, query.scope, NEAREST)
     return practices_among(query, [one.item for one in advice])

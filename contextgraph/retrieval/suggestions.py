@@ -1,6 +1,7 @@
-"""From methodologies for the error, or else for the task, to the suggestions that are shown."""
+"""Methodologies for the error or the task, and the suggestions made of the latter."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from contextgraph.governance import quarantined, trust
@@ -8,19 +9,16 @@ from contextgraph.model import (
     ChannelRank,
     ErrorSignature,
     Methodology,
-    MethodologyStatus,
+    RemedyAction,
     ScopeLevel,
     SignatureLevel,
     Suggestion,
     Why,
-    first_remedy,
 )
 from contextgraph.model.embedding import TASK_CHARS
-from contextgraph.ports import ExposureStore, RetrievalStore
-from contextgraph.retrieval.findings import MethodologyHit
-from contextgraph.retrieval.gate import Gate
-from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.score import gist
+from contextgraph.ports import Store
+from contextgraph.retrieval.gate import may_be_shown
+from contextgraph.retrieval.query import MethodologyHit, Query
 from contextgraph.text import subject_of, words
 
 _MOST = 64
@@ -32,21 +30,21 @@ _OF_MESSAGE_HERE, _OF_MESSAGE, _OF_REPO, _GENERAL = 0.95, 0.85, 0.75, 0.6
 _BY_CONFIDENCE = 0.25
 
 
-def methodologies_for(query: Query, store: RetrievalStore) -> tuple[MethodologyHit, ...]:
+def methodologies_for(query: Query, store: Store) -> tuple[MethodologyHit, ...]:
     """What was abstracted from earlier clearances of the error of *query*, best first."""
     signature = query.signature
     if signature is None:
         return ()
-    found = store.methodologies_for_error(signature.variants(), query.scope, _MOST)
+    found = store.methodologies.for_error(signature.variants(), query.scope, _MOST)
     hits = [MethodologyHit(one, _evidence(one)) for one in found if _fits(one, query, signature)]
     return _best_first(hits)
 
 
-def practices_for(query: Query, store: RetrievalStore) -> tuple[MethodologyHit, ...]:
+def practices_for(query: Query, store: Store) -> tuple[MethodologyHit, ...]:
     """What worked for tasks like that of *query* in its repository, best first."""
     if not asks_for_practices(query):
         return ()
-    return practices_among(query, store.methodologies_for_task(query.task_type, query.scope, _MOST))
+    return practices_among(query, store.methodologies.for_task(query.task_type, query.scope, _MOST))
 
 
 def asks_for_practices(query: Query) -> bool:
@@ -56,44 +54,40 @@ def asks_for_practices(query: Query) -> bool:
 
 def practices_among(query: Query, found: Iterable[Methodology]) -> tuple[MethodologyHit, ...]:
     """Those of *found* that are of no error, and about a task like that of *query*, best first."""
-    told = {"", *words(query.state.task_description[:TASK_CHARS])}
+    mentioned = {"", *words(query.state.task_description[:TASK_CHARS])}
     return _best_first(
         MethodologyHit(one, _evidence(one))
         for one in found
         if not one.error_id
         and one.repo == query.state.repo
         and one.task_type in (None, query.task_type)
-        and one.keyword in told
-        and _is_alive(one)
+        and one.keyword in mentioned
     )
 
 
 def suggestions_of(
-    found: Mapping[str, Sequence[MethodologyHit]], gate: Gate, store: ExposureStore, limit: int
+    found: Mapping[str, Sequence[MethodologyHit]], store: Store, limit: int
 ) -> tuple[Suggestion, ...]:
-    """What the gate admits of *found* (by channel), best first, each advice once."""
+    """What worked without an error of *found* (by channel), best first, each advice once."""
     hits = list(chain.from_iterable(found.values()))
-    credit = store.credit([hit.methodology.id for hit in hits])
+    credit = store.exposures.credit([hit.methodology.id for hit in hits])
     ranks: dict[str, list[ChannelRank]] = {}
     for channel, ranked in found.items():
         for rank, hit in enumerate(ranked, start=1):
             why = ChannelRank(channel, rank, hit.evidence)
             ranks.setdefault(hit.methodology.id, []).append(why)
-    shown: dict[str, Suggestion] = {}
+    shown: dict[RemedyAction | str, Suggestion] = {}
     for hit in hits:
         one = hit.methodology
-        if gate.admits_methodology(one) and not quarantined(*credit[one.id]):
-            said = _suggestion(hit, tuple(ranks[one.id]), trust(*credit[one.id]))
-            shown.setdefault(_advice(one), said)
-    return tuple(sorted(shown.values(), key=lambda one: (-one.score, one.id))[:limit])
+        if may_be_shown(one) and not quarantined(*credit[one.id]):
+            suggestion = _suggestion(hit, tuple(ranks[one.id]), trust(*credit[one.id]))
+            shown.setdefault(_advice(one), suggestion)
+    best = sorted(shown.values(), key=lambda one: (-one.score, one.id))[:limit]
+    return tuple(replace(one, rank=rank) for rank, one in enumerate(best, start=1))
 
 
 def _best_first(hits: Iterable[MethodologyHit]) -> tuple[MethodologyHit, ...]:
     return tuple(sorted(hits, key=lambda hit: (-hit.evidence, hit.methodology.id)))
-
-
-def _is_alive(methodology: Methodology) -> bool:
-    return methodology.status is not MethodologyStatus.QUARANTINED
 
 
 def _fits(methodology: Methodology, query: Query, signature: ErrorSignature) -> bool:
@@ -101,7 +95,6 @@ def _fits(methodology: Methodology, query: Query, signature: ErrorSignature) -> 
         methodology.repo in (None, query.state.repo)
         and methodology.task_type in (None, query.task_type)
         and methodology.keyword in ("", subject_of(signature.message))
-        and _is_alive(methodology)
     )
 
 
@@ -114,9 +107,11 @@ def _evidence(methodology: Methodology) -> float:
     return base * (1 - _BY_CONFIDENCE + _BY_CONFIDENCE * methodology.confidence)
 
 
-def _advice(methodology: Methodology) -> str:
-    """What makes two methodologies the same advice: the gist of their first remedy."""
-    return gist(first_remedy(methodology.strategy))
+def _advice(methodology: Methodology) -> RemedyAction | str:
+    """What two methodologies with the same advice share: their first remedy."""
+    if not methodology.remedies:
+        return methodology.id
+    return replace(methodology.remedies[0], parameters=())
 
 
 def _suggestion(hit: MethodologyHit, ranks: tuple[ChannelRank, ...], trusted: float) -> Suggestion:
@@ -136,4 +131,5 @@ def _suggestion(hit: MethodologyHit, ranks: tuple[ChannelRank, ...], trusted: fl
             trajectories=tuple(dict.fromkeys(s.trajectory_id for s in one.sources))[:_NAMED_RUNS],
             signature_level=SignatureLevel.TEMPLATE if one.error_id else None,
         ),
+        remedies=one.remedies,
     )

@@ -1,10 +1,7 @@
-"""What usually goes wrong here."""
-
-from collections.abc import Iterable
-from functools import partial
+"""What usually goes wrong in a repository."""
 
 from contextgraph.model import ErrorTally, FailureWarning, ScopeLevel, Why
-from contextgraph.ports import RetrievalStore
+from contextgraph.ports import Store
 from contextgraph.retrieval.gate import Gate
 from contextgraph.retrieval.query import Query
 from contextgraph.text import clip, number_of
@@ -13,34 +10,20 @@ _TALLIES = 20
 _NAMED_RUNS = 10
 
 
-def warnings_for(
-    query: Query, store: RetrievalStore, gate: Gate, limit: int
-) -> tuple[FailureWarning, ...]:
+def warnings_for(query: Query, store: Store, gate: Gate, limit: int) -> tuple[FailureWarning, ...]:
     """Failures that fit the state, at most *limit*, in this order.
 
-    The error asked about, where most runs never cleared it; then what runs in this repository and
-    phase commonly meet and a third of them never cleared.
+    What runs in this repository and phase commonly meet, and a third of them never cleared. None
+    beside an error: they say nothing of it.
     """
-    found: dict[str, FailureWarning] = {}
-    for tally in _fitting(query, store):
-        if tally.runs >= gate.runs_for_warning:
-            found.setdefault(tally.error.id, _warning(query, tally))
-    return tuple(found.values())[:limit]
-
-
-def _fitting(query: Query, store: RetrievalStore) -> Iterable[ErrorTally]:
-    common = store.ahead(partial(_common, query, store))
-    if query.signature:
-        tally = store.error_tally(query.signature, query.scope)
-        if tally and 2 * tally.cleared_runs < tally.runs:
-            yield tally
-    yield from (tally for tally in common() if 3 * tally.cleared_runs <= 2 * tally.runs)
-
-
-def _common(query: Query, store: RetrievalStore) -> Iterable[ErrorTally]:
-    if not (query.state.repo and query.state.phase):
+    if query.signature or not (query.state.repo and query.state.phase):
         return ()
-    return store.common_errors(query.state.phase, query.scope, _TALLIES)
+    common = store.recoveries.errors(query.scope, _TALLIES, phase=query.state.phase)
+    return tuple(
+        _warning(query, tally)
+        for tally in common
+        if tally.runs >= gate.runs_for_warning and 3 * tally.cleared_runs <= 2 * tally.runs
+    )[:limit]
 
 
 def _warning(query: Query, tally: ErrorTally) -> FailureWarning:
@@ -55,6 +38,7 @@ def _warning(query: Query, tally: ErrorTally) -> FailureWarning:
             support=tally.runs,
             trajectories=tally.trajectories[:_NAMED_RUNS],
         ),
+        error_id=tally.error.id,
     )
 
 

@@ -1,5 +1,5 @@
-"""The in-process store: SQLite holds the truth, networkx its topology."""
+"""Stores: one SQLite file, or a Neo4j server."""
 
-from contextgraph.store.networkx_store import NetworkxStore
+from contextgraph.store.sqlite import SqliteStore
 
-__all__ = ["NetworkxStore"]
+__all__ = ["SqliteStore"]

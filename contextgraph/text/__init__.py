@@ -1,12 +1,23 @@
 """Text made fit to keep: cleaned, masked, fenced, split into words, cut to length."""
 
-from contextgraph.text.cleaning import clean, is_plain
-from contextgraph.text.fencing import fence, may_be_fenced, strip_fenced
-from contextgraph.text.identifiers import words
-from contextgraph.text.masking import mask_secrets, may_hold_secrets
-from contextgraph.text.numbers import number_of
-from contextgraph.text.quoted import quoted_names, subject_of
-from contextgraph.text.tokens import clip, clip_tokens, count_tokens
+from contextgraph.text.cleaning import (
+    clean,
+    fence,
+    is_plain,
+    may_be_fenced,
+    strip_fenced,
+    visible,
+)
+from contextgraph.text.secrets import mask_secrets, masked_name, may_hold_secrets
+from contextgraph.text.tokens import (
+    clip,
+    clip_tokens,
+    count_tokens,
+    number_of,
+    quoted_names,
+    subject_of,
+    words,
+)
 
 __all__ = [
     "clean",
@@ -16,11 +27,13 @@ __all__ = [
     "fence",
     "is_plain",
     "mask_secrets",
+    "masked_name",
     "may_be_fenced",
     "may_hold_secrets",
     "number_of",
     "quoted_names",
     "strip_fenced",
     "subject_of",
+    "visible",
     "words",
 ]

@@ -1,4 +1,4 @@
-"""Terminal output made plain text."""
+"""Cleaning text: control characters, escape sequences, and advice that was injected."""
 
 import re
 
@@ -10,6 +10,11 @@ _ANSI = re.compile(
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+# Bidi controls, characters without width, variation selectors, tags; line separators of Unicode.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]+"
+)
 _PLAIN_ASCII = bytes((*b"\t\n", *range(32, 127)))
 _CONTROL_ASCII = bytes(code for code in (*range(32), 127) if code not in b"\t\n\r")
 
@@ -26,6 +31,11 @@ def clean(text: str) -> str:
         text = _ANSI.sub("", text)
     text = _without_controls(text)
     return _last_states(text) if "\r" in text else text
+
+
+def visible(text: str) -> str:
+    """*text* without characters that hide text or reverse it: bidi, zero width, tags and such."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
 def is_plain(text: str) -> bool:
@@ -52,3 +62,83 @@ def _last_states(text: str) -> str:
 
 def _last_state(line: str) -> str:
     return next((state for state in reversed(line.split("\r")) if state), "")
+
+
+_NAME = "contextgraph-memory"
+_OPEN, _CLOSE = f'<{_NAME} id="%s">\n', f"\n</{_NAME}>"
+# Letters of the Cyrillic and Greek scripts that look like those of the name.
+_LOOK_ALIKES = {
+    "a": "\u0430\u03b1",
+    "c": "\u0441\u03f2",
+    "e": "\u0435\u03b5",
+    "m": "\u043c",
+    "o": "\u043e\u03bf",
+    "p": "\u0440\u03c1",
+    "t": "\u0442\u03c4",
+    "x": "\u0445\u03c7",
+    "y": "\u0443\u03b3",
+}
+
+
+def _any_form(word: str) -> str:
+    """A pattern of *word* in letters that look like it, those of full width among them."""
+    return "".join(f"[{c}{_LOOK_ALIKES.get(c, '')}{chr(ord(c) + 0xFEE0)}]" for c in word)
+
+
+_ANY_NAME = re.compile(
+    rf"{_any_form('contextgraph')}[\W_]{{0,3}}{_any_form('memory')}", re.IGNORECASE
+)
+# What delimits the turns of a chat in the prompts of many models.
+_TURN = re.compile(r"[<\uff1c]\|(?=\w{1,40}\|)")
+_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+# A log may hold a fence as JSON or HTML escaped it.
+_LESS, _MORE = r"(?:<|&lt;|\\{1,8}u003[cC])", r"(?:>|&gt;|\\{1,8}u003[eE])"
+_FENCE = re.compile(
+    rf"{_LESS}(?:(?P<close>\\{{0,8}}/){_NAME}\s{{0,8}}"
+    rf"|{_NAME}(?P<attributes>(?!{_MORE})[^\n<>\w-](?:(?!{_MORE})[^\n<>]){{0,300}}+)?+){_MORE}"
+)
+_QUOTE = r"""(?:\\*["']|\\+u0022|&(?:quot|\#34);)?"""
+_ATTRIBUTE_ID = re.compile(rf"\bid\s{{0,4}}=\s{{0,4}}{_QUOTE}({_ID.pattern})")
+
+
+def fence(text: str, context_id: str) -> str:
+    """Return *text* between markers that carry *context_id*.
+
+    Markers within *text*, and what looks like one, lose their hyphen: it is data, and cannot end
+    its own fence. Characters that cannot be seen are removed. Raises ValueError for an id with
+    characters other than letters, digits and `_.:-`.
+    """
+    if not _ID.fullmatch(context_id):
+        raise ValueError(f"context id {context_id!r}: only letters, digits and _.:- are allowed")
+    data = _TURN.sub("< |", _ANY_NAME.sub("contextgraph memory", visible(text)))
+    return _OPEN % context_id + data + _CLOSE
+
+
+def may_be_fenced(text: str) -> bool:
+    """False for a text that no marker is in."""
+    return _NAME in text
+
+
+def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return *text* without its fenced blocks, and the context ids found, first seen first.
+
+    Fences may be escaped as JSON or HTML and nested. A fence that nobody closed (its end was cut
+    off) reaches to the end of the text; an end without a beginning is dropped alone.
+    """
+    if not may_be_fenced(text):
+        return text, ()
+    kept: list[str] = []
+    ids: dict[str, None] = {}
+    depth = end = 0
+    for marker in _FENCE.finditer(text):
+        if depth == 0:
+            kept.append(text[end : marker.start()])
+        if marker["close"]:
+            depth = max(0, depth - 1)
+        else:
+            depth += 1
+            ids.update(dict.fromkeys(_ATTRIBUTE_ID.findall(marker["attributes"] or "")[:1]))
+        end = marker.end()
+    if depth == 0:
+        kept.append(text[end:])
+    return "".join(kept), tuple(ids)

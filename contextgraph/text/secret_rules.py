@@ -1,18 +1,25 @@
-"""The kinds of secrets and what they look like, read at the places that the hints found.
+"""The kinds of secrets: hints that make the search fast, and the rule that each leads to.
 
-Quantifiers without a limit are possessive and have a border on their left, so that one rule reads
-no character twice: adversarial input stays linear.
+A hint begins with a character or word that texts are searched for fast; `secret_rules.toml` has
+tokens with a known prefix, taken from gitleaks. To add a token with a prefix, add it to `_TOKENS`;
+anything else needs a hint and a rule of the same name.
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
 
 from contextgraph.text.secret_values import (
+    is_aws_secret_key,
     is_bare_literal,
+    is_basic_login,
     is_credential,
     is_key,
+    is_option_value,
     is_password,
     is_random,
     is_url_password,
@@ -20,25 +27,202 @@ from contextgraph.text.secret_values import (
 
 
 @dataclass(frozen=True, slots=True)
+class Hint:
+    """Where a secret may be: *search* is worth its time only where *needle* is in the text."""
+
+    needle: str
+    search: Callable[[str, int], re.Match[str] | None]
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One kind of secret: *pattern* applies at *start* of a hint; its last group is the secret."""
 
     kind: str
-    pattern: re.Pattern[str]
+    pattern: str
     start: Callable[[re.Match[str]], int]
     accepts: Callable[[re.Match[str]], bool]
 
+    def span(self, text: str, hit: re.Match[str]) -> tuple[int, int] | None:
+        """Where the secret of *text* is that *hit* led to; None where there is none."""
+        match = _compiled(self.pattern).match(text, self.start(hit))
+        return match.span(str(match.lastgroup)) if match and self.accepts(match) else None
 
-_LETTERS = "A-Za-z0-9"
-_URL_SAFE = "A-Za-z0-9_-"
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A provider's token: *pattern* has one of *prefixes*, *lead* characters after its beginning.
+
+    Prefixes are in lower case and end in a separator.
+    """
+
+    kind: str
+    prefixes: tuple[str, ...]
+    pattern: str
+    lead: int = 0
 
 
-def _prefixed(kind: str, lead: int, prefix: str, length: str, alphabet: str = _LETTERS) -> Rule:
-    """A provider's token that starts *lead* characters before the letter of its hint."""
-    pattern = re.compile(
-        rf"(?<![{alphabet}])(?P<secret>{prefix}[{alphabet}]{{{length}}}+)(?![{alphabet}])"
+_TOKENS = (
+    Token("github-token", ("ghp_", "gho_", "ghs_", "ghu_", "ghr_"), "gh[posur]_[A-Za-z0-9]{30,}+"),
+    Token("github-token", ("github_pat_",), "github_pat_[A-Za-z0-9_]{30,}+"),
+    Token("gitlab-token", ("glpat-",), r"glpat-[\w-]{20,}+(?:\.[0-9a-z]{2,3}\.?[0-9a-z]{7,9})?"),
+    Token("anthropic-key", ("sk-ant-",), r"sk-ant-[\w-]{20,}+"),
+    Token(
+        "openai-key",
+        ("sk-proj-", "sk-svcacct-", "sk-admin-", "sk-or-v1-"),
+        r"sk-(?:proj|svcacct|admin|or-v1)-[\w-]{20,}+",
+    ),
+    Token("openai-key", ("sk-",), "sk-[A-Za-z0-9]{20,}+(?![A-Za-z0-9])"),
+    Token(
+        "stripe-key",
+        tuple(f"{kind}_{mode}_" for kind in ("sk", "rk") for mode in ("live", "test", "prod")),
+        "[sr]k_(?:live|test|prod)_[A-Za-z0-9]{16,}+",
+    ),
+    Token("stripe-webhook-secret", ("whsec_",), "whsec_[A-Za-z0-9+/=]{24,}+"),
+    Token("slack-token", tuple(f"xox{c}-" for c in "abceoprs"), "xox[a-z]-[A-Za-z0-9-]{10,}+"),
+    Token("slack-app-token", ("xapp-",), "xapp-[A-Za-z0-9-]{16,}+"),
+    Token("npm-token", ("npm_",), "npm_[A-Za-z0-9]{36}+(?![A-Za-z0-9])"),
+    Token("pypi-token", ("pypi-",), r"pypi-AgEI[\w-]{20,}+"),
+    Token("huggingface-token", ("hf_",), "hf_[A-Za-z0-9]{30,}+"),
+    Token("google-oauth-secret", ("gocspx-",), r"GOCSPX-[\w-]{24,}+"),
+    Token("google-oauth-token", ("ya29.",), r"ya29\.[\w-]{20,}+"),
+    Token("docker-token", ("dckr_pat_", "dckr_oat_"), r"dckr_[po]at_[\w-]{20,}+"),
+    Token("sendgrid-key", ("sg.",), r"SG\.[\w-]{16,32}\.[\w-]{16,64}"),
+    Token("vault-token", ("hvs.", "hvb.", "hvr."), r"hv[sbr]\.[\w-]{20,}+"),
+    Token("sentry-token", ("sntrys_",), "sntrys_[A-Za-z0-9+/=_]{40,}+"),
+    Token("azure-client-secret", ("q~",), r"[\w.~]{3}[0-9]Q~[\w.~-]{31,34}", lead=4),
+)
+
+_KEY_NAMES = "|".join(
+    f"(?<={name}{separator}key)"
+    for name in "api access private account signing encryption auth shared master".split()
+    for separator in ("_", "-", "")
+)
+# Names in prose and in expressions are many; a match object for each would cost the most.
+_ASSIGNED = r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+(?:[=:：]))"""
+# What follows a prefix: enough of random characters.
+_TAIL = r"(?=[a-z0-9_][a-z0-9_-]{15})(?:(?=[a-z_-]{0,40}[0-9])|(?=[a-z]{30}))"
+
+# After an option or in a file of logins the value follows a blank.
+_BLANK = """(?=[ ]|["'],[ ])"""
+
+# A hint is named as its rule; digits at the end tell hints of one rule apart.
+# Of the text as it is.
+_EXACT = {
+    "A": (
+        r"A(?:(?P<aws_access_key>(?:(?:[KS]I|BI)A|CCA)[A-Z0-9]{16})"
+        r"|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA)))"
+    ),
+    "J": r"J(?P<jwt>(?<=eyJ))",
+}
+# Of the text in lower case. Names share hints, as each search costs time.
+_FOLDED = {
+    "k": rf"""k(?:
+        e[ny](?:
+            (?P<token>(?<=token){_ASSIGNED})
+            | (?P<option>(?<=-token){_BLANK})
+            | (?P<private_key>(?<=private\ key)(?:\ block)?-----)
+            | (?P<key>(?:{_KEY_NAMES}){_ASSIGNED})
+            | (?P<key_data>(?<=client-key)-data)
+            | (?P<option1>(?<=-key){_BLANK})
+        )
+        | (?P<cookie>ie(?<=cookie)(?=["']?[ :=]))
+        | (?P<webhook>s(?<=hooks)(?=[./]))
+        | (?P<twilio>[0-9a-f]{{32}}(?<=sk.{{32}}))
+    )""",
+    "w": rf"""w(?:
+        (?P<password>(?:ord(?<=assword)|d(?:(?<=asswd)|(?<=[_\W]pwd))|ort(?<=(?:ass|enn)wort)
+            |achtwoord){_ASSIGNED})
+        | (?P<option2>(?:ord(?<=password)|d(?<=passwd)){_BLANK})
+    )""",
+    "cret": rf"""cret(?<=secret)(?:
+        (?P<aws_secret_key>_?access_?key) | (?P<secret>{_ASSIGNED}) | (?P<option3>{_BLANK})
+    )""",
+    "contrase": rf"contrase(?:n|ny)a(?P<password1>{_ASSIGNED})",
+    "z": r"zation(?P<authorization>(?<=uthorization))",
+    "@": r"@(?P<url>(?<=[^\s/]@)(?=[a-z0-9\[]))",
+    "pa": rf"""pa(?:
+        ssphrase(?:(?P<password2>{_ASSIGNED})|(?P<option4>{_BLANK}))
+        | (?P<password4>sse(?<=mot.de.passe){_ASSIGNED})
+        | (?P<password5>rola{_ASSIGNED})
+    )""",
+    "senha": rf"senha(?P<password3>{_ASSIGNED})",
+    '"auth"': r'"auth"(?P<docker>(?=[ ]{0,4}:))',
+}
+# Of texts with other characters than ASCII, in lower case.
+_FOREIGN = (
+    "contraseña пароль 密码 密碼 口令 パスワード 비밀번호 hasło lösenord şifre jelszó"
+).split()
+# Of commands: the options that take a login or a password.
+_OPTIONS = r"""(?<=[\s"']-)(?:
+    (?P<login>(?:u|-user)(?=[ =]?["']?[\w.@+-]{1,60}:\S{4}))
+    | (?P<command_option>p(?=[ ]?["']?[^\s"'-]\S{3}))
+)"""
+
+
+@cache
+def hints() -> tuple[tuple[Hint, ...], tuple[Hint, ...], tuple[Hint, ...]]:
+    """Hints of the text as it is, of it in lower case, and of it where it is not ASCII."""
+    exact = tuple(_hint(needle, pattern) for needle, pattern in _EXACT.items())
+    folded = tuple(_hint(needle, pattern) for needle, pattern in _FOLDED.items())
+    foreign = rf"(?:{'|'.join(_FOREIGN)})(?P<password>{_ASSIGNED})"
+    return exact, (*folded, *map(_separator_hint, "_-.~")), (_hint("", foreign),)
+
+
+def _hint(needle: str, pattern: str) -> Hint:
+    return Hint(needle, re.compile(pattern, re.VERBOSE).search)
+
+
+def _separator_hint(separator: str) -> Hint:
+    """The hint of all tokens whose prefix ends in *separator*."""
+    ends = "|".join(f"(?<={re.escape(prefix)})" for prefix in tokens() if prefix[-1] == separator)
+    pattern = rf"{_TAIL}(?P<provider>{ends})"
+    if separator == "-":
+        pattern = f"(?:{pattern}|{_OPTIONS})"
+    return _hint(separator, re.escape(separator) + pattern)
+
+
+@cache
+def tokens() -> Mapping[str, tuple[Rule, ...]]:
+    """The rules of providers' tokens by prefix, in lower case."""
+    data = files("contextgraph.text").joinpath("secret_rules.toml").read_text("utf-8")
+    taken = (
+        Token(one["kind"], tuple(one["prefixes"]), one["pattern"])
+        for one in tomllib.loads(data)["rules"]
     )
-    return Rule(kind, pattern, lambda hit: hit.start() - lead, lambda m: is_random(m["secret"]))
+    found: dict[str, tuple[Rule, ...]] = {}
+    for token in (*_TOKENS, *taken):
+        for prefix in token.prefixes:
+            found[prefix] = (*found.get(prefix, ()), _token_rule(token, prefix))
+    return MappingProxyType(found)
+
+
+def rules_of(hit: re.Match[str]) -> tuple[Rule, ...]:
+    """The rules that apply at *hit*, the more specific ones first."""
+    name = str(hit.lastgroup)
+    if name != "provider":
+        return (RULES[name.rstrip("0123456789")],)
+    end = hit.start() + 1
+    ended = [prefix for prefix in tokens() if hit.string.endswith(prefix, 0, end)]
+    return tuple(rule for prefix in ended for rule in tokens()[prefix])
+
+
+def _token_rule(token: Token, prefix: str) -> Rule:
+    before = len(prefix) - 1 + token.lead
+    return Rule(token.kind, _whole(token.pattern), lambda hit: hit.start() - before, _random)
+
+
+def _whole(pattern: str) -> str:
+    """*pattern* where no letter or digit touches its beginning, but one of an escaped line end."""
+    # Bounded, as each of many prefixes in one long word would lead to a search of all of it.
+    bounded = pattern.replace(",}+", ",2000}+")
+    end = "" if pattern.endswith(",}+") else "(?![A-Za-z0-9])"
+    return rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?P<secret>{bounded}){end}"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)
 
 
 # The name may go on (`secret_access_key`, `token2`), be quoted, be a subscript, have a type.
@@ -47,26 +231,88 @@ _NAME_END = (
     r"\\?[\"'`]?\]?"
 )
 _ANNOTATION = r"(?:\s{0,3}:\s{0,3}[A-Za-z][\w.]{0,30}(?:\[\w{1,20}\])?(?=\s{0,3}=))?"
-_SIGN = r"(?P<sign>[ \t]{0,20}+(?:=>|:=|=(?!=)|:(?![:/]))[ \t]{0,20}+)"
-_QUOTED = r"[bBrRuU]{0,2}\\?[\"'`](?P<quoted>[^\"'`\s\\<>]{8,256}+)(?=\\?[\"'`]|\Z)"
-_BARE = r"(?P<bare>[^\"'`\s\\<>(){}\[\],;&|]{8,256}+)(?=[\s\"'&]|\\[nrt\"']|\Z)"
-_ASSIGNMENT = re.compile(f"{_NAME_END}{_ANNOTATION}{_SIGN}(?:{_QUOTED}|{_BARE})")
-
-
-def _assigned(kind: str, looks_literal: Callable[[str], bool]) -> Rule:
-    """The value of `name = value`, read from the end of the keyword in the name."""
-
-    def accepts(match: re.Match[str]) -> bool:
-        if match["quoted"] is not None:
-            return looks_literal(match["quoted"])
-        shell = match["sign"] == "=" and match.string[match.start() - 1].isupper()
-        return looks_literal(match["bare"]) and (shell or is_bare_literal(match["bare"]))
-
-    return Rule(kind, _ASSIGNMENT, _after, accepts)
+_SIGN = r"(?P<sign>[ \t]{0,20}+(?:=>|:=|=(?!=)|:(?![:/])|：)[ \t]{0,20}+)"
+_QUOTE = r"[bBrRuU]{0,2}\\?[\"'`]"
+_QUOTED = rf"{_QUOTE}(?P<quoted>[^\"'`\s\\<>]{{8,256}}+)(?=\\?[\"'`]|\n|\Z)"
+_BARE = r"(?P<bare>[^\"'`\s\\<>(){}\[\],;&|]{8,256}+)(?=[\s\"'&;]|\\[nrt\"']|\Z)"
+_PHRASE = (
+    rf"{_QUOTE}(?P<phrase>[^\"'`\n\\<>]{{10,100}}+)(?=\\?[\"'`])"
+    r"|(?P<words>[a-z]{3,12}(?: [a-z]{3,12}){3,9}+)(?=[ \t]*+(?:\\?[\"'\n]|\\n|\Z))"
+)
+_ASSIGNMENT = f"{_NAME_END}{_ANNOTATION}{_SIGN}(?:{_QUOTED}|{_BARE})"
+_PASSWORD = f"{_NAME_END}{_ANNOTATION}{_SIGN}(?:{_PHRASE}|{_QUOTED}|{_BARE})"
+# A header (`X-Api-Key: a_b1`), or a part of a connection string (`;Pwd=…`): never an expression.
+_HEADER = re.compile(r"[a-z]-(?:api-?|auth-?)?(?:key|token)\Z", re.IGNORECASE)
+_IN_STRING = re.compile(r";\s?\w{0,20}\Z")
 
 
 def _after(hit: re.Match[str]) -> int:
     return hit.end()
+
+
+def _random(match: re.Match[str]) -> bool:
+    return is_random(match["secret"])
+
+
+def _assigned(kind: str, pattern: str, looks_literal: Callable[[str], bool]) -> Rule:
+    """The value of `name = value`, read from the end of the keyword in the name."""
+
+    def accepts(match: re.Match[str]) -> bool:
+        group = str(match.lastgroup)
+        value = match[group]
+        return looks_literal(value) and (group != "bare" or is_bare_literal(value) or _plain(match))
+
+    return Rule(kind, pattern, _after, accepts)
+
+
+def _plain(match: re.Match[str]) -> bool:
+    """Whether the value of *match*, though not quoted, is no expression where it stands."""
+    name = match.string[max(0, match.start() - 24) : match.start()]
+    if match["sign"].strip() == ":":
+        return bool(_HEADER.search(name))
+    return match["sign"] == "=" and (name[-1:].isupper() or bool(_IN_STRING.search(name)))
+
+
+# What an option or a file of logins has before the name that the value follows.
+_OPTION_NAME = re.compile(
+    r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password)\Z",
+    re.IGNORECASE,
+)
+_ATTACHED = re.compile(r"\b(?:mysql|mariadb)[^\n|;&]{0,150}-p\Z", re.IGNORECASE)
+_DETACHED = re.compile(r"\b(?:sshpass|login|mongo\w{0,8})\b[^\n|;&]{0,150}-p\Z", re.IGNORECASE)
+_WITH_LOGIN = re.compile(r"(?:\bcurl\b|\bhttp)[^\n|;&]{0,250}-(?:u|-user)\Z", re.IGNORECASE)
+_OPTION = r"(?:[ ]{1,4}[\"']?|[\"'],[ ]{1,4}[\"'])(?P<secret>[^\s\"'`<>;|&\\]{4,128}+)"
+_COMMAND_OPTION = r"(?P<blank>[ ]?)[\"']?(?P<secret>[^\s\"'`;|&\\]{4,128}+)"
+_LOGIN = r"[ =]?[\"']?[\w.@+-]{1,60}:(?P<secret>[^\s\"'`|&\\]{4,128}+)"
+
+
+def _text_before(match: re.Match[str], most: int) -> str:
+    return match.string[max(0, match.start() - most) : match.start()]
+
+
+def _is_option(match: re.Match[str]) -> bool:
+    return is_option_value(match["secret"]) and bool(_OPTION_NAME.search(_text_before(match, 120)))
+
+
+def _is_command_option(match: re.Match[str]) -> bool:
+    before = _text_before(match, 200)
+    known = _DETACHED.search(before) or (not match["blank"] and _ATTACHED.search(before))
+    return bool(known) and is_option_value(match["secret"])
+
+
+def _is_login(match: re.Match[str]) -> bool:
+    return is_option_value(match["secret"]) and bool(_WITH_LOGIN.search(_text_before(match, 300)))
+
+
+def _is_cookie(match: re.Match[str]) -> bool:
+    values = (part.partition("=")[2] for part in match["secret"].split(";"))
+    return any(is_key(value.strip()) for value in values)
+
+
+def _is_url_secret(match: re.Match[str]) -> bool:
+    if match.lastgroup == "user":
+        return is_random(match["user"].partition(":")[0])
+    return is_url_password(match["secret"])
 
 
 def _scheme_end(hit: re.Match[str]) -> int:
@@ -74,48 +320,82 @@ def _scheme_end(hit: re.Match[str]) -> int:
     return hit.string.rfind("://", max(0, hit.start() - 200), hit.start())
 
 
+_URL_SAFE = "A-Za-z0-9_-"
 _JWT_PART = f"[{_URL_SAFE}]{{8,}}+"
-_AUTHORIZATION = re.compile(
+_JWT = rf"eyJ{_JWT_PART}\.{_JWT_PART}\.[{_URL_SAFE}]{{8,}}+"
+_AUTHORIZATION = (
     r"(?i)\\?[\"'`]?\]?\s{0,4}(?:=>|[:=,])\s{0,4}[bfru]?\\?[\"'`]?"
-    r"(?:bearer|basic|token)\s{1,4}(?P<secret>[A-Za-z0-9._~+/=-]{8,}+)(?![(\[{<$%*])"
+    r"(?:bearer|basic|token|apikey|ssws|bot)\s{1,4}"
+    r"(?P<secret>[A-Za-z0-9._~+/=-]{8,}+)(?![(\[{<$%*])"
 )
-_URL = re.compile(r"://[^\s/:@\"'<>\\]{0,64}+:(?P<secret>[^\s/@\"'<>\\]{1,128}+)@")
+_URL = (
+    r"://(?:(?P<user>(?=[\w-]{0,60}[0-9])[\w-]{20,200}+(?::[^\s/@\"'<>\\]{0,128}+)?)@"
+    r"|[^\s/:@\"'<>\\]{0,64}+:(?P<secret>[^\s/@\"'<>\\]{1,128}+)@)"
+)
+_COOKIE = (
+    r"[\"']?[ ]{0,3}[:= ][ ]{0,3}[\"']?(?P<secret>[\w.-]{1,40}=[^\s\"'<>;]{8,256}+"
+    r"(?:;[ ]?[\w.-]{1,40}=[^\s\"';<>]{1,256}+){0,9}+)"
+)
+_WEBHOOK = (
+    r"(?:\.slack\.com/(?:services|workflows|triggers)/|/[0-9]{17,20}/)"
+    r"(?P<secret>[\w/+-]{20,100}+)"
+)
 # Lines of base64, each after a line end that may be escaped, quoted, numbered or a diff's.
 _LINE_END = r"(?:\\+[nr]|[\s\"'+,|>:0-9-])"
-_PRIVATE_KEY = re.compile(
+_PRIVATE_KEY = (
     r"(?P<secret>(?:(?:\\+[nr]|\s){1,8}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{1,80})*+"
     rf"(?:{_LINE_END}{{1,40}}?[A-Za-z0-9+/]{{16,}}+={{0,2}})++"
     rf"(?:{_LINE_END}{{1,40}}?[A-Za-z0-9+/=]{{1,64}}+(?={_LINE_END}{{0,40}}?-----END|\s*\Z))?)"
 )
 
+
+def _token(kind: str, lead: int, pattern: str) -> Rule:
+    """A token that begins *lead* characters before its hint."""
+    return Rule(kind, _whole(pattern), lambda hit: hit.start() - lead, _random)
+
+
 _RULES = {
-    "aws_access_key": _prefixed("aws-access-key", 0, "A[KS]IA", "16"),
-    "google": _prefixed("google-api-key", 0, "AIza", "35", _URL_SAFE),
-    "pypi": _prefixed("pypi-token", 5, "pypi-AgEI", "20,", _URL_SAFE),
-    "github": _prefixed("github-token", 3, "gh[posur]_", "30,"),
-    "github_pat": _prefixed("github-token", 10, "github_pat_", "30,", "A-Za-z0-9_"),
-    "gitlab": _prefixed("gitlab-token", 5, "glpat-", "20,", _URL_SAFE),
-    "anthropic": _prefixed("anthropic-key", 2, "sk-ant-", "20,", _URL_SAFE),
-    "openai_project": _prefixed(
-        "openai-key", 2, "sk-(?:proj|svcacct|admin|or-v1)-", "20,", _URL_SAFE
+    "aws_access_key": _token("aws-access-key", 0, "A(?:[KS]I|BI|CC)A[A-Z0-9]{16}"),
+    "google": _token("google-api-key", 0, r"AIza[\w-]{35}"),
+    "jwt": _token("jwt", 2, _JWT),
+    "twilio": _token("twilio-key", 1, "SK[0-9a-f]{32}"),
+    "telegram": Rule(
+        "telegram-token",
+        r"(?<=[0-9]{8}:)(?P<secret>AA[\w-]{32,34})(?![\w-])",
+        lambda hit: hit.start(),
+        _random,
     ),
-    "openai": _prefixed("openai-key", 2, "sk-", "20,"),
-    "stripe": _prefixed("stripe-key", 2, "[sr]k_live_", "16,"),
-    "slack": _prefixed("slack-token", 4, "xox[a-z]-", "10,", "A-Za-z0-9-"),
-    "npm": _prefixed("npm-token", 3, "npm_", "36"),
-    "huggingface": _prefixed("huggingface-token", 2, "hf_", "30,"),
-    "jwt": _prefixed("jwt", 2, rf"eyJ{_JWT_PART}\.{_JWT_PART}\.", "8,", _URL_SAFE),
     "private_key": Rule("private-key", _PRIVATE_KEY, _after, lambda match: True),
+    "key_data": Rule(
+        "client-key",
+        r"[\"']?\s{0,3}:\s{0,3}[\"']?(?P<secret>[A-Za-z0-9+/=]{40,}+)",
+        _after,
+        lambda match: True,
+    ),
     "authorization": Rule(
         "authorization", _AUTHORIZATION, _after, lambda match: is_credential(match["secret"])
     ),
-    "url": Rule("url-password", _URL, _scheme_end, lambda match: is_url_password(match["secret"])),
-    "aws_secret_key": _assigned("aws-secret-key", is_key),
-    "password": _assigned("password", is_password),
-    "secret": _assigned("secret", is_password),
-    "token": _assigned("token", is_key),
-    "key": _assigned("api-key", is_key),
+    "cookie": Rule("cookie", _COOKIE, _after, _is_cookie),
+    "webhook": Rule("webhook", _WEBHOOK, _after, _random),
+    "docker": Rule(
+        "docker-login",
+        r"[ ]{0,4}:[ ]{0,4}\"(?P<secret>[A-Za-z0-9+/=]{8,512}+)\"",
+        _after,
+        lambda match: is_basic_login(match["secret"]),
+    ),
+    "url": Rule("url-password", _URL, _scheme_end, _is_url_secret),
+    "login": Rule("login", _LOGIN, _after, _is_login),
+    "option": Rule("option", _OPTION, _after, _is_option),
+    "command_option": Rule("option", _COMMAND_OPTION, _after, _is_command_option),
+    "aws_secret_key": _assigned("aws-secret-key", _ASSIGNMENT, is_aws_secret_key),
+    "password": _assigned("password", _PASSWORD, is_password),
+    "secret": _assigned("secret", _ASSIGNMENT, is_password),
+    "token": _assigned("token", _ASSIGNMENT, is_key),
+    "key": _assigned("api-key", _ASSIGNMENT, is_key),
 }
 
 # By the name of the group of the hint, the more specific kinds first.
 RULES: Mapping[str, Rule] = MappingProxyType(_RULES)
+RANKS: Mapping[str, int] = MappingProxyType(
+    {rule.kind: rank for rank, rule in enumerate(RULES.values(), start=1)}
+)

@@ -1,6 +1,7 @@
-"""Telling a literal secret from code, words and placeholders."""
+"""Whether a value is a secret, or a name, a path, an expression or a stand-in for one."""
 
 import re
+from base64 import b64decode
 
 _MIN_LENGTH = 8
 _MIN_DISTINCT = 5
@@ -24,6 +25,12 @@ _PLACEHOLDERS = (
     "%3c",
     "%7b",
 )
+# Three letters are common by chance in a token of a hundred.
+_TOKEN_PLACEHOLDER = re.compile(
+    r"x{5}|\*{3}|\.{3}|example|placeholder|redacted|dummy|abcdefgh|1234567890"
+    r"|(?:your|change|insert|replace)[_-]?(?:me|my|api|token|key|here|this)",
+    re.IGNORECASE,
+)
 _TEMPLATE = re.compile(r"\$[({]|^\$[A-Za-z_]\w*$|\{\w*\}|\{\{|%[(sdr]|<[^<>]*>")
 _NO_SECRET = re.compile(
     r"[~.]{0,2}/(?:[a-z0-9._-]++/?)+\Z"  # a path
@@ -34,11 +41,25 @@ _NO_SECRET = re.compile(
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
 _DIGIT_RUN = re.compile(r"[0-9]+")
 _CASE_CHANGE = re.compile(r"[a-z](?=[A-Z])|[A-Z](?=[a-z])")
+_STAND_INS = ("pass", "secret", "token", "basic", "user", "postgres", "first.last")
+_SYMBOLS = frozenset("!@#$%^&*+=?|~")
+
+# Words of messages and labels about passwords; a passphrase of random words has none of them.
+_PROSE = frozenset(
+    "a an and are at be but by can cannot could did do does enter error failed field for from has"
+    " have help if in invalid is it least long may must my new no not of on or password passphrase"
+    " please required reset same set should similar test that the their this to too type use used"
+    " user using value was when will with without wrong you your".split()
+)
+_WORDS = re.compile(r"[a-z]{3,12}(?:[ -][a-z]{3,12}){3,9}\Z")
 
 
 def is_random(value: str) -> bool:
     """Whether *value* has the variety of a generated key (for tokens with a known prefix)."""
-    return len(set(value)) >= 8 and bool(_DIGIT_RUN.search(value)) and not is_placeholder(value)
+    value = value[:200]
+    if len(set(value)) < 8 or _TOKEN_PLACEHOLDER.search(value) or _TEMPLATE.search(value):
+        return False
+    return bool(_DIGIT_RUN.search(value)) or _is_scrambled(value)
 
 
 def is_credential(value: str) -> bool:
@@ -59,15 +80,38 @@ def is_url_password(value: str) -> bool:
     )
 
 
+def is_option_value(value: str) -> bool:
+    """Whether *value*, after an option such as `--password`, is a literal and not a word."""
+    varied = bool(_DIGIT_RUN.search(value)) or not _SYMBOLS.isdisjoint(value)
+    return (
+        varied
+        and any(c.isalpha() for c in value)
+        and is_url_password(value)
+        and not _NO_SECRET.match(value)
+    )
+
+
 def is_password(value: str) -> bool:
     """Whether *value* is a literal that a person or a program would use as a password."""
+    if " " in value:
+        return is_passphrase(value)
     if not _may_be_secret(value):
         return False
     letters = any(c.isalpha() for c in value)
     if _DIGIT_RUN.search(value):
         return letters
     mixed = value != value.lower() and value != value.upper()
-    return (mixed and any(c in "!@#$%^&*+=?|~" for c in value)) or _is_scrambled(value)
+    return (mixed and not _SYMBOLS.isdisjoint(value)) or _is_scrambled(value)
+
+
+def is_passphrase(value: str) -> bool:
+    """Whether *value* is a password of several words, and not a sentence about passwords."""
+    words = value.lower().replace("-", " ").split()
+    if is_placeholder(value) or not _PROSE.isdisjoint(words):
+        return False
+    if _WORDS.match(value):
+        return True
+    return 1 < len(words) < 8 and bool(_DIGIT_RUN.search(value)) and not _SYMBOLS.isdisjoint(value)
 
 
 def is_key(value: str) -> bool:
@@ -83,6 +127,22 @@ def is_key(value: str) -> bool:
     return mixed or len(runs) > 1 or len(runs[0]) > 2
 
 
+def is_aws_secret_key(value: str) -> bool:
+    """Whether *value* is a secret key of AWS; some of their 40 characters have no digit."""
+    if len(value) == 40 and len(_CASE_CHANGE.findall(value)) >= _MIN_CASE_CHANGES:
+        return not _TOKEN_PLACEHOLDER.search(value)
+    return is_key(value)
+
+
+def is_basic_login(value: str) -> bool:
+    """Whether *value* is base64 of ``user:password``, as in the file of Docker's logins."""
+    try:
+        user, colon, password = b64decode(value, validate=True).decode("ascii").partition(":")
+    except ValueError:  # not base64, or not ASCII
+        return False
+    return bool(user and colon and password) and (user + password).isprintable()
+
+
 def is_bare_literal(value: str) -> bool:
     """Whether *value*, unquoted, cannot be an expression of a programming language."""
     if not _DOTTED_NAME.match(value):
@@ -94,9 +154,6 @@ def is_placeholder(value: str) -> bool:
     """Whether *value* stands for a secret without being one."""
     lowered = value.lower()
     return any(word in lowered for word in _PLACEHOLDERS) or bool(_TEMPLATE.search(value))
-
-
-_STAND_INS = ("pass", "secret", "token", "basic", "user", "postgres", "first.last")
 
 
 def _may_be_secret(value: str) -> bool:

@@ -1,6 +1,81 @@
-"""How long a text is for a language model, and cutting it to a length."""
+"""Words, identifiers, quoted names and token counts."""
 
+import re
+from functools import lru_cache
+from itertools import chain
 from typing import Literal
+
+_LONGEST = 64
+_IDENTIFIER = re.compile(r"\w{2,}")
+# The same for ASCII, in half the time.
+_ASCII_IDENTIFIER = re.compile(r"[A-Za-z0-9_]{2,}")
+# HTTPServer -> HTTP, Server; sha256sum -> sha256, sum; digits stay with the letters before them.
+_PART = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
+_STOP_WORDS = frozenset(
+    "a an and are as at be been but by can did do does for from had has have how i if in into is "
+    "it its me my no not of on or our so such than that the their then there these they this to "
+    "was we were what when where which while who why will with would you your".split()
+)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of *text* in order, in lower case, with repeats.
+
+    An identifier gives itself and then its parts: `getattr_static` gives `getattr_static`,
+    `getattr`, `static`. Numbers, single letters, common English words and words longer than 64
+    characters are left out.
+    """
+    identifiers = _ASCII_IDENTIFIER if text.isascii() else _IDENTIFIER
+    return list(chain.from_iterable(map(_words_of, identifiers.findall(text))))
+
+
+@lru_cache(maxsize=1 << 16)
+def _words_of(identifier: str) -> tuple[str, ...]:
+    parts = [part.lower() for part in _parts(identifier)]
+    whole = identifier.strip("_").lower()
+    candidates = parts if parts == [whole] else [whole, *parts]
+    return tuple(word for word in candidates if _is_significant(word))
+
+
+def _parts(identifier: str) -> list[str]:
+    if identifier.isascii():
+        return _PART.findall(identifier)
+    return [part for part in identifier.split("_") if part]
+
+
+def _is_significant(word: str) -> bool:
+    return 1 < len(word) <= _LONGEST and not word.isdigit() and word not in _STOP_WORDS
+
+
+_READ = 600
+_NAME = re.compile(
+    r"""['"`‘](?P<quoted>[A-Za-z_./~][\w./-]*)['"`’]
+    |\bNo\ module\ named\ (?P<module>[\w.]+)
+    |\b(?:Directory|File\ name|File)\ (?P<path>\S+)\ not\ found
+    |\bcd:\ (?P<folder>\S+):\ No\ such""",
+    re.VERBOSE,
+)
+
+
+def quoted_names(message: str) -> tuple[str, ...]:
+    """The names and paths that *message* quotes, in order, each once."""
+    found = (match[match.lastgroup or 0] for match in _NAME.finditer(message[:_READ]))
+    return tuple(dict.fromkeys(found))
+
+
+@lru_cache(8192)
+def subject_of(message: str) -> str:
+    """What *message* is about among others of its template: its names, empty where it has none."""
+    return ", ".join(quoted_names(message)[:2])
+
+
+def number_of(count: int, noun: str) -> str:
+    """*count* of an English *noun*: ``1 run``, ``0 recoveries``, ``2,000 runs``."""
+    if count == 1:
+        return f"1 {noun}"
+    ends_in_y = noun.endswith("y") and noun[-2] not in "aeiou"
+    return f"{count:,} {noun[:-1]}ies" if ends_in_y else f"{count:,} {noun}s"
+
 
 # Measured on code: 2.7 characters a token; prose has more, so the estimate errs on the high side.
 _CHARACTERS, _TOKENS = 27, 10
@@ -9,7 +84,7 @@ _CHARACTERS, _TOKENS = 27, 10
 def count_tokens(text: str) -> int:
     """Return about how many tokens *text* has, rather too many than too few.
 
-    An estimate from lengths alone: 2.7 ASCII characters a token, as in code (English prose has
+    An estimate from lengths only: 2.7 ASCII characters a token, as in code (English prose has
     more), and half a token for each byte of any other character.
     """
     if text.isascii():
@@ -40,12 +115,12 @@ def clip(text: str, max_chars: int, *, at: Literal["middle", "end"] = "middle") 
     """
     if len(text) <= max_chars:
         return text
-    room = max_chars - len(_mark(len(text)))
-    if room < 0:
+    rest = max_chars - len(_mark(len(text)))
+    if rest < 0:
         return text[: max(0, max_chars)]
-    tail = room // 2 if at == "middle" else 0
-    head = room - tail
-    return text[:head] + _mark(len(text) - room) + text[len(text) - tail :]
+    tail = rest // 2 if at == "middle" else 0
+    head = rest - tail
+    return text[:head] + _mark(len(text) - rest) + text[len(text) - tail :]
 
 
 def _mark(cut: int) -> str:

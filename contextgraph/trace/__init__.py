@@ -1,39 +1,58 @@
-"""Reading a run: what happened at each step, and what the steps come to."""
+"""Reads a run: what happened at each step, and the errors, loops and recoveries of the run."""
 
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import ActionReading, canonical, read_action
-from contextgraph.trace.edits import Change, change_of, change_said, is_edit, net_changes
+from contextgraph.trace.edits import Change, change_of, is_edit, net_changes
 from contextgraph.trace.errors.signature import recognise, signature_of
 from contextgraph.trace.files import files_changed
 from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
 from contextgraph.trace.phase import PhaseTracker
 from contextgraph.trace.predicament import is_same_predicament
-from contextgraph.trace.recoveries.general import in_general, is_repetition
-from contextgraph.trace.recoveries.recovery import Recovery, recoveries_of
+from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
+from contextgraph.trace.remedies.placeholders import Names, names_in
+from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
+from contextgraph.trace.remedies.wording import (
+    command_lines,
+    describe_change,
+    describe_pattern,
+    describe_remedy,
+    is_retry,
+)
 from contextgraph.trace.run import Trace, trace
-from contextgraph.trace.state import state_at, states_of
-from contextgraph.trace.steps import StepTrace, read_steps
+from contextgraph.trace.state import StateTracker, state_at, states_of
+from contextgraph.trace.steps import StepReader, StepTrace, read_steps
+from contextgraph.trace.submission import SubmissionSign, SubmissionTracker, submission_signs
 from contextgraph.trace.task import task_type_of
 
 __all__ = [
+    "ANOTHER_MODULE",
+    "ANOTHER_NAME",
     "ActionKind",
     "ActionReading",
     "Change",
     "LoopTracker",
+    "Names",
     "PhaseTracker",
     "Recovery",
+    "StateTracker",
+    "StepReader",
     "StepTrace",
+    "SubmissionSign",
+    "SubmissionTracker",
     "Trace",
     "canonical",
     "change_of",
-    "change_said",
+    "command_lines",
+    "describe_change",
+    "describe_pattern",
+    "describe_remedy",
     "files_changed",
-    "in_general",
     "is_edit",
-    "is_repetition",
+    "is_retry",
     "is_same_predicament",
     "loop_in",
     "loops_of",
+    "names_in",
     "net_changes",
     "read_action",
     "read_steps",
@@ -42,6 +61,7 @@ __all__ = [
     "signature_of",
     "state_at",
     "states_of",
+    "submission_signs",
     "task_type_of",
     "trace",
 ]

@@ -8,11 +8,10 @@ from typing import TypeAlias
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import NEW_TEXT, new_text
 from contextgraph.trace.steps import StepTrace
-from contextgraph.trace.wording import files_of, lines_said
 
 _OLD_TEXT = ("old_str", "old_string", "old_text")
 _VIEWS_BACK = 12
-_TELLING_CHARS = 6
+_DISTINCTIVE_CHARS = 6
 _FILE_COMMANDS = frozenset({"mkdir", "touch", "cp", "mv", "ln", "install"})
 
 Span: TypeAlias = tuple[int, int]
@@ -44,7 +43,7 @@ def is_tool_edit(step: StepTrace) -> bool:
 
 
 def edited_file(step: StepTrace) -> str:
-    """The file that an edit writes into; empty where that cannot be told."""
+    """The file that an edit writes into; empty where the log does not show it."""
     paths = step.reading.changed or step.reading.targets
     return paths[0] if paths else ""
 
@@ -58,21 +57,12 @@ def change_of(steps: Sequence[StepTrace], at: int) -> Change:
     """What the edit at *steps[at]* changes, as far as the run shows it."""
     step = steps[at]
     new, old = new_lines(step), _old_lines(steps, at)
-    kept = {_bare(line) for line in old} & {_bare(line) for line in new} | {""}
+    common = {_bare(line) for line in old} & {_bare(line) for line in new} | {""}
     return Change(
         edited_file(step),
-        tuple(line for line in old if _bare(line) not in kept),
-        tuple(line for line in new if _bare(line) not in kept),
+        tuple(line for line in old if _bare(line) not in common),
+        tuple(line for line in new if _bare(line) not in common),
     )
-
-
-def change_said(change: Change, named: Sequence[str] = ()) -> str:
-    """What *change* does in a clause; lines that hold a word of *named* are told first."""
-    where = f" in {files_of([change.file])}" if change.file else ""
-    removed, added = lines_said(change.removed, named), lines_said(change.added, named)
-    if change.added and change.removed:
-        return f"changed {removed} to {added}{where}"
-    return f"added {added}{where}" if change.added else f"removed {removed}{where}"
 
 
 def net_changes(changes: Sequence[Change]) -> list[Change]:
@@ -96,18 +86,18 @@ def _move(lines: Sequence[str], source: Counter[str], target: Counter[str]) -> N
         place[line] += 1 if place is target else -1
 
 
-def likeness(one: Sequence[str], other: Sequence[str]) -> float:
-    """How much of the shorter of two texts the longer has, line by line, from 0 to 1."""
+def similarity(one: Sequence[str], other: Sequence[str]) -> float:
+    """The share of lines of the shorter of two texts that the longer has, from 0 to 1."""
     first, second = ({_bare(line) for line in lines} - {""} for lines in (one, other))
     # Brackets, quotes and `else:` are found in any text.
-    if any(map(_tells, first)) and any(map(_tells, second)):
-        first, second = set(filter(_tells, first)), set(filter(_tells, second))
+    if any(map(_is_distinctive, first)) and any(map(_is_distinctive, second)):
+        first, second = set(filter(_is_distinctive, first)), set(filter(_is_distinctive, second))
     smaller = min(len(first), len(second))
     return len(first & second) / smaller if smaller else 0.0
 
 
-def _tells(line: str) -> bool:
-    return len(line) >= _TELLING_CHARS
+def _is_distinctive(line: str) -> bool:
+    return len(line) >= _DISTINCTIVE_CHARS
 
 
 def _bare(line: str) -> str:

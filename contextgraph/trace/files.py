@@ -10,16 +10,16 @@ _NO_FILE = "/dev/null"
 def files_changed(patch: str) -> tuple[str, ...]:
     """Repository-relative paths of the files that the unified diff *patch* changes.
 
-    In the order of the patch, files that it makes after those that were there: agents leave
-    scripts of their own behind. A deleted file counts, a renamed one by its new name.
+    In the order of the patch, with created files last: agents leave scripts of their own behind.
+    A deleted file counts, a renamed one by its new name.
     """
     found: dict[str, None] = {}
-    made: set[str] = set()
+    created: set[str] = set()
     old = ""
     in_hunk = 0, 0
     for line in patch.splitlines():
         if any(in_hunk):
-            in_hunk = _after(line, in_hunk)
+            in_hunk = _remaining(line, in_hunk)
         elif match := _GIT_HEADER.match(line):
             found[match[3] or match[4]] = None
         elif line.startswith("--- "):
@@ -28,11 +28,11 @@ def files_changed(patch: str) -> tuple[str, ...]:
             new = _path(line)
             found[new if new != _NO_FILE else old] = None
             if old == _NO_FILE:
-                made.add(new)
+                created.add(new)
         elif line.startswith("@@ "):
-            in_hunk = _lines_of(line)
+            in_hunk = _hunk_lines(line)
     changed = [path for path in found if path and path != _NO_FILE]
-    return tuple(sorted(changed, key=made.__contains__))
+    return tuple(sorted(changed, key=created.__contains__))
 
 
 def _path(line: str) -> str:
@@ -41,7 +41,7 @@ def _path(line: str) -> str:
     return path[2:] if path[:2] in ("a/", "b/") else path
 
 
-def _lines_of(header: str) -> tuple[int, int]:
+def _hunk_lines(header: str) -> tuple[int, int]:
     """How many old and new lines a hunk has: inside it, `---` is a removed line."""
     match = _HUNK.match(header)
     if match is None:
@@ -49,7 +49,7 @@ def _lines_of(header: str) -> tuple[int, int]:
     return int(match[1] or 1), int(match[2] or 1)
 
 
-def _after(line: str, left: tuple[int, int]) -> tuple[int, int]:
+def _remaining(line: str, left: tuple[int, int]) -> tuple[int, int]:
     old, new = left
     if line.startswith("\\"):
         return left

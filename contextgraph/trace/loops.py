@@ -1,208 +1,220 @@
-"""Going round in circles: the same predicament again and again."""
+"""Loops: the same predicament several times without anything new in between."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from contextgraph.model import LoopInfo, LoopKind, LoopSeverity, Phase, State
-from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.edits import Span
 from contextgraph.trace.predicament import Predicament, predicament_in, predicament_of
 from contextgraph.trace.steps import StepTrace
 
-REPETITIONS = 3
+_Value = TypeVar("_Value")
+
+MIN_REPEAT = 3
 
 # Of the 652 loops in 1,496 runs, all of 3 repetitions or more, 34 % ended by themselves (the run
 # went on for four steps or more); of those that reached 4, 23 %; 5: 14 %; 6: 10 %; 8: 5 %; 10: 4 %
 # (`python -m benchmarks.loops`).
 STUCK_AFTER = 6
 
-# Between two attempts of a loop lie at most so many steps: a cycle of six, and views.
-_GAP_OF_ERRORS = 16
-_GAP = 10
-_REMEMBERED = 64
-_SERIES = 8
-_SAME_PLACE = 3
+# At most so many steps lie between two attempts of a loop: a cycle of six, and views.
+_MAX_GAP_WITH_ERRORS = 16
+_MAX_GAP = 10
+_CAPACITY = 64
+_MAX_REJECTED = 8
+_SAME_PLACE_LINES = 3
 _SAME_SIZE = 4
+# How many other outcomes may lie between the first attempts of a loop, by their number.
 _OTHER_OUTCOMES = {1: 2, 2: 0}
+_MAX_SIGNATURES = 6
 
-_LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST, ActionKind.THINK})
-_WRITING = frozenset({ActionKind.EDIT, ActionKind.CREATE})
-_RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
 _BEFORE_FIXES = frozenset({Phase.UNDERSTANDING, Phase.LOCATING, Phase.REPRODUCING})
 
 
 class LoopTracker:
-    """Loops in a growing history, at constant cost per step."""
+    """Loops in a growing run, at constant cost per step.
 
-    def __init__(self, repetitions: int = REPETITIONS) -> None:
-        self._repetitions = repetitions
+    *min_repeat* attempts make a loop; at least two.
+    """
+
+    def __init__(self, min_repeat: int = MIN_REPEAT) -> None:
+        if min_repeat < 2:
+            raise ValueError(f"min_repeat must be at least 2, is {min_repeat}")
+        self._min_repeat = min_repeat
         self._steps = 0
-        self._tells_outcomes = False
-        self._chains: dict[str, _Chain] = {}
-        self._refused: tuple[_Refused, ...] = ()
-        self._news = _News()
+        self._has_outcomes = False
+        self._series: dict[str, _Series] = {}
+        self._rejected: tuple[_RejectedEdits, ...] = ()
+        self._novelty = _Novelty()
         self._closed: list[LoopInfo] = []
-        self._open: _Circle | None = None
+        self._current: _Loop | None = None
 
     @property
     def loops(self) -> tuple[LoopInfo, ...]:
         """The loops so far, in order, none overlapping."""
-        return (*self._closed, self._open.info()) if self._open else tuple(self._closed)
+        return (*self._closed, self._current.info()) if self._current else tuple(self._closed)
 
-    def push(self, what: StepTrace | State) -> LoopInfo | None:
-        """Take the next step in; the loop that it continues, None where it goes on freely.
+    def push(self, step: StepTrace | State) -> LoopInfo | None:
+        """Add the next step, or the state after it; the loop that it continues, None for none.
 
-        Steps are numbered from 0 in the order they are pushed; a state without a last action is
-        the start of a run and none of them.
+        Steps are numbered from 0 in the order they are pushed. A state without a last action is
+        the start of a run and not a step.
         """
-        return self._open.info() if self.follow(what) and self._open else None
+        loop = self._advance(step)
+        return loop.info() if loop else None
 
-    def follow(self, what: StepTrace | State) -> bool:
-        """Take the next step in; true where it continues a loop."""
-        spot = self._spot(what) if isinstance(what, State) else predicament_of(what)
-        if spot is None:
-            return False
-        at = self._steps
-        self._steps += 1
-        key = self._key(spot, at)
-        chain = self._next_chain(key, spot, at)
-        self._remember(key, chain)
-        if chain.count < self._repetitions:
-            return False
-        self._circle(key, chain, at)
-        return True
-
-    def _spot(self, state: State) -> Predicament | None:
-        self._tells_outcomes = self._tells_outcomes or bool(state.last_outcome)
-        return predicament_in(state, tells_outcomes=self._tells_outcomes)
-
-    def _key(self, spot: Predicament, at: int) -> str:
-        """What two equal attempts share; of refused edits the series they belong to."""
-        if spot.kind not in _WRITING:
-            return f"{spot.goal if spot.wanting else spot.attempt}|{spot.outcome}"
-        if spot.error is None:
-            self._refused = tuple(one for one in self._refused if not one.is_solved_by(spot))
-            return f"{spot.attempt}|{spot.outcome}"
-        series = next((one for one in reversed(self._refused) if one.goes_on_with(spot)), None)
-        if series is None:
-            series = _Refused(f"refused {at}", spot)
-            self._refused = (*self._refused, series)[-_SERIES:]
-        series.last = spot
-        return series.key
-
-    def _next_chain(self, key: str, spot: Predicament, at: int) -> "_Chain":
-        chain = self._chains.get(key)
-        goes_on = chain is not None and self._goes_on(chain, spot, at)
-        known = self._news.seen_from(spot)
-        self._news.note(spot, at)
-        if chain is None or not goes_on:
-            chain = _Chain(spot, at)
-        elif chain.count == 2 and chain.varied and self._is_next_try(spot, chain):
-            chain.start, chain.varied = chain.last, False
+    def _advance(self, step: StepTrace | State) -> "_Loop | None":
+        if isinstance(step, State):
+            self._has_outcomes = self._has_outcomes or bool(step.last_outcome)
+            now = predicament_in(step, has_outcomes=self._has_outcomes)
         else:
-            chain.varied = chain.count == 1 and known > chain.news
-            chain.count += 1
-        chain.last = at
-        chain.news = self._news.seen_from(spot)
-        chain.tries = self._news.tries[spot.goal]
-        return chain
+            now = predicament_of(step)
+        if now is None:
+            return None
+        index = self._steps
+        self._steps += 1
+        key = self._key(now, index)
+        series = self._extend_series(key, now, index)
+        if series.count < self._min_repeat:
+            return None
+        return self._loop_with(key, series, index)
 
-    def _is_next_try(self, spot: Predicament, chain: "_Chain") -> bool:
-        """True where nothing else was tried for the goal since; refused edits are one series."""
-        refused = spot.error is not None and spot.kind in _WRITING
-        return not refused and self._news.tries[spot.goal] == chain.tries + 1
+    def _key(self, now: Predicament, index: int) -> str:
+        """What two equal attempts share; of rejected edits the series they belong to."""
+        if not now.kind.writes:
+            return f"{now.goal if now.inconclusive else now.attempt}|{now.outcome}"
+        if now.error is None:
+            self._rejected = tuple(edits for edits in self._rejected if not edits.is_solved_by(now))
+            return f"{now.attempt}|{now.outcome}"
+        edits = next((edits for edits in reversed(self._rejected) if edits.includes(now)), None)
+        if edits is None:
+            edits = _RejectedEdits(f"rejected {index}", now)
+            self._rejected = (*self._rejected, edits)[-_MAX_REJECTED:]
+        edits.last = now
+        return edits.key
 
-    def _goes_on(self, chain: "_Chain", spot: Predicament, at: int) -> bool:
-        """True where nothing new lies between the chain's last attempt and this one."""
-        if at - chain.last > (_GAP_OF_ERRORS if spot.wanting else _GAP):
+    def _extend_series(self, key: str, now: Predicament, index: int) -> "_Series":
+        """The series of equal attempts that *now* continues or starts."""
+        series = self._series.pop(key, None)
+        continues = series is not None and self._continues(series, now, index)
+        known = self._novelty.relevant_to(now)
+        self._novelty.add(now, index)
+        if series is None or not continues:
+            series = _Series(now, index)
+        elif series.count == 2 and series.varied and self._is_next_try(now, series):
+            series.start, series.varied = series.last, False
+        else:
+            series.varied = series.count == 1 and known > series.novelty
+            series.count += 1
+        series.last = index
+        series.novelty = self._novelty.relevant_to(now)
+        series.tries = self._novelty.tries[now.goal]
+        _add_to_cache(self._series, key, series)
+        return series
+
+    def _is_next_try(self, now: Predicament, series: "_Series") -> bool:
+        """True where nothing else was tried for the goal since; rejected edits are one series."""
+        return not now.is_rejected_edit and self._novelty.tries[now.goal] == series.tries + 1
+
+    def _continues(self, series: "_Series", now: Predicament, index: int) -> bool:
+        """True where nothing new lies between the last attempt of the series and this one."""
+        if index - series.last > (_MAX_GAP_WITH_ERRORS if now.inconclusive else _MAX_GAP):
             return False
-        if spot.error is not None and spot.kind in _WRITING:
+        if now.is_rejected_edit:
             return True
-        news = self._news.seen_from(spot) - chain.news
-        if not spot.wanting:
+        new = self._novelty.relevant_to(now) - series.novelty
+        if not now.inconclusive:
             # The other steps of a cycle are new in its first round.
-            return chain.count == 1 or news == 0
-        if spot.error is not None and self._news.reached.get(spot.goal, -1) > chain.last:
+            return series.count == 1 or new == 0
+        if now.error is not None and self._novelty.reached.get(now.goal, -1) > series.last:
             return False
-        if chain.count < self._repetitions and _is_first_after_fix(chain.first, spot):
+        if series.count < self._min_repeat and _is_first_after_fix(series.first, now):
             return False
-        # A second outcome is news, unless it turns out that the two alternate, or that the agent
-        # falls back into a loop it has been in before.
-        return news <= _OTHER_OUTCOMES.get(chain.count, 1)
+        # A second outcome is new, unless the two turn out to alternate, or the agent falls back
+        # into a loop it has been in before.
+        return new <= _OTHER_OUTCOMES.get(series.count, 1)
 
-    def _remember(self, key: str, chain: "_Chain") -> None:
-        self._chains.pop(key, None)
-        self._chains[key] = chain
-        if len(self._chains) > _REMEMBERED:
-            del self._chains[next(iter(self._chains))]
-
-    def _circle(self, key: str, chain: "_Chain", at: int) -> None:
-        if self._open is None or chain.start > self._open.end:
-            if self._open is not None:
-                self._closed.append(self._open.info())
-            self._open = _Circle(self._closed[-1].end + 1 if self._closed else 0, at)
-        self._open.end = at
-        self._open.members[key] = chain
+    def _loop_with(self, key: str, series: "_Series", index: int) -> "_Loop":
+        """The current loop, which *series* continues, or else starts."""
+        loop = self._current
+        if loop is None or series.start > loop.end:
+            if loop is not None:
+                self._closed.append(loop.info())
+            loop = _Loop(self._closed[-1].end + 1 if self._closed else 0, index)
+            self._current = loop
+        loop.end = index
+        loop.members[key] = series
+        return loop
 
 
 def loops_of(steps: Iterable[StepTrace]) -> tuple[LoopInfo, ...]:
     """The loops of a run, in order, none overlapping."""
     tracker = LoopTracker()
     for step in steps:
-        tracker.follow(step)
+        tracker._advance(step)
     return tracker.loops
 
 
 def loop_in(states: Sequence[State]) -> LoopInfo | None:
     """The loop that the last of *states* (a history in order) is in; None for none.
 
-    Its start and end count the steps that the states tell of, from 0.
+    Its start and end count the steps that the states show, from 0. This reads the whole history;
+    use a `LoopTracker` to go step by step.
     """
     tracker = LoopTracker()
-    is_caught = False
+    loop = None
     for state in states:
-        is_caught = tracker.follow(state)
-    return tracker.loops[-1] if is_caught else None
+        loop = tracker._advance(state)
+    return loop.info() if loop else None
 
 
 @dataclass(slots=True)
-class _Chain:
-    """Attempts that came to the same, from *start* to *last*; *news* is what was known then."""
+class _Series:
+    """Attempts with the same outcome, from *start* to *last*.
+
+    *novelty* and *tries* are what the run had shown and tried by the last of them; *varied* is
+    true where something new lies between the first two.
+    """
 
     first: Predicament
     start: int
     last: int = 0
     count: int = 1
-    news: int = 0
+    novelty: int = 0
     tries: int = 0
     varied: bool = False
 
 
 @dataclass(slots=True)
-class _Refused:
-    """A series of refused edits, at the same place or with the same text."""
+class _RejectedEdits:
+    """A series of rejected edits, at the same place or with the same text."""
 
     key: str
     last: Predicament
 
-    def goes_on_with(self, spot: Predicament) -> bool:
+    def includes(self, now: Predicament) -> bool:
         last = self.last
-        if last.outcome != spot.outcome:
+        if last.outcome != now.outcome:
             return False
-        if last.text == spot.text:
+        if last.text == now.text:
             return True
-        return last.goal == spot.goal and _near(last.span, spot.span)
+        return last.goal == now.goal and _is_near(last.span, now.span)
 
-    def is_solved_by(self, spot: Predicament) -> bool:
-        if self.last.goal != spot.goal:
+    def is_solved_by(self, now: Predicament) -> bool:
+        if self.last.goal != now.goal:
             return False
-        return self.last.text == spot.text or _overlap(self.last.span, spot.span)
+        return self.last.text == now.text or _overlap(self.last.span, now.span)
 
 
 @dataclass(slots=True)
-class _News:
-    """How much a run has shown that it had not shown before."""
+class _Novelty:
+    """How much a run has shown that it had not shown before, as counts.
+
+    *steps* counts all steps with a new outcome, *work* those that did more than look, *outcomes*
+    those of each goal; *tries* counts all attempts, *reached* is the last success of each goal.
+    """
 
     steps: int = 0
     work: int = 0
@@ -211,68 +223,69 @@ class _News:
     reached: dict[str, int] = field(default_factory=dict)
     known: dict[str, None] = field(default_factory=dict)
 
-    def note(self, spot: Predicament, at: int) -> None:
-        self.tries[spot.goal] += 1
-        if spot.error is None:
-            self.reached[spot.goal] = at
-        if self._is_new(spot):
+    def add(self, now: Predicament, index: int) -> None:
+        self.tries[now.goal] += 1
+        if now.error is None:
+            self.reached[now.goal] = index
+        result = f"{now.goal if now.inconclusive else now.attempt}|{now.outcome}"
+        if result not in self.known:
             self.steps += 1
-            self.work += spot.kind not in _LOOKING
-            self.outcomes[spot.goal] += 1
+            self.work += not now.kind.is_passive
+            self.outcomes[now.goal] += 1
+        self.known.pop(result, None)
+        _add_to_cache(self.known, result, None)
 
-    def _is_new(self, spot: Predicament) -> bool:
-        what = f"{spot.goal if spot.wanting else spot.attempt}|{spot.outcome}"
-        was_known = what in self.known
-        self.known.pop(what, None)
-        self.known[what] = None
-        if len(self.known) > _REMEMBERED:
-            del self.known[next(iter(self.known))]
-        return not was_known
-
-    def seen_from(self, spot: Predicament) -> int:
-        """The news that count for an attempt like *spot*."""
-        if spot.wanting:
-            return self.outcomes[spot.goal]
-        return self.steps if spot.kind in _LOOKING else self.work
+    def relevant_to(self, now: Predicament) -> int:
+        """The count that matters for an attempt like *now*."""
+        if now.inconclusive:
+            return self.outcomes[now.goal]
+        return self.steps if now.kind.is_passive else self.work
 
 
 @dataclass(slots=True)
-class _Circle:
-    """A loop that may still grow; what lies before *floor* belongs to others."""
+class _Loop:
+    """A loop that may still grow; what lies before *first_free* belongs to earlier ones."""
 
-    floor: int
+    first_free: int
     end: int
-    members: dict[str, _Chain] = field(default_factory=dict)
-
-    @property
-    def start(self) -> int:
-        """Where the repeated attempts start; views that go with them may be older."""
-        chains = self.members.values()
-        attempts = [chain.start for chain in chains if chain.first.kind not in _LOOKING]
-        return max(self.floor, min(attempts or (chain.start for chain in chains)))
+    members: dict[str, _Series] = field(default_factory=dict)
 
     def info(self) -> LoopInfo:
-        chains = sorted(self.members.values(), key=lambda chain: (-chain.count, chain.start))
-        repetitions = chains[0].count
+        series = sorted(self.members.values(), key=lambda one: (-one.count, one.start))
+        repetitions = series[0].count
+        # Views that go with the repeated attempts may be older than those.
+        attempts = [one.start for one in series if not one.first.kind.is_passive]
+        start = min(attempts or (one.start for one in series))
         return LoopInfo(
-            kind=_kind([chain.first for chain in chains]),
-            start=self.start,
+            kind=_kind([one.first for one in series]),
+            start=max(self.first_free, start),
             end=self.end,
             repetitions=repetitions,
-            signatures=tuple(dict.fromkeys(chain.first.name for chain in chains))[:6],
+            signatures=tuple(dict.fromkeys(one.first.name for one in series))[:_MAX_SIGNATURES],
             severity=LoopSeverity.STUCK if repetitions >= STUCK_AFTER else LoopSeverity.REPEATING,
+            command=next(iter(series[0].first.command.split()), ""),
+            error_types=tuple(
+                dict.fromkeys(one.first.error.error_type for one in series if one.first.error)
+            ),
         )
 
 
-def _kind(spots: Sequence[Predicament]) -> LoopKind:
-    failing = [spot for spot in spots if spot.error is not None]
+def _kind(attempts: Sequence[Predicament]) -> LoopKind:
+    failing = [attempt for attempt in attempts if attempt.error is not None]
     if not failing:
         return LoopKind.REPEAT_NO_ERROR
-    runs = Counter(spot.goal for spot in failing if spot.kind in _RUNNING)
+    runs = Counter(attempt.goal for attempt in failing if attempt.kind.runs)
     if runs and max(runs.values()) > 1:
         return LoopKind.OSCILLATION
-    refused = failing[0].kind in _WRITING
-    return LoopKind.SAME_EDIT_REJECTED if refused else LoopKind.SAME_COMMAND_SAME_ERROR
+    rejected = failing[0].kind.writes
+    return LoopKind.SAME_EDIT_REJECTED if rejected else LoopKind.SAME_COMMAND_SAME_ERROR
+
+
+def _add_to_cache(cache: dict[str, _Value], key: str, value: _Value) -> None:
+    """Add the newest entry, and drop the oldest where there are too many."""
+    cache[key] = value
+    if len(cache) > _CAPACITY:
+        del cache[next(iter(cache))]
 
 
 def _is_first_after_fix(before: Predicament, now: Predicament) -> bool:
@@ -280,13 +293,13 @@ def _is_first_after_fix(before: Predicament, now: Predicament) -> bool:
     return before.phase in _BEFORE_FIXES and now.phase is Phase.TESTING
 
 
-def _near(one: Span | None, other: Span | None) -> bool:
-    """True for places of like size that overlap, or that start close to one another."""
+def _is_near(one: Span | None, other: Span | None) -> bool:
+    """True for places of similar size that overlap, or that start close to one another."""
     if one is None or other is None:
         return one is other
     shared = min(one[1], other[1]) - max(one[0], other[0]) + 1
     wider = max(one[1] - one[0], other[1] - other[0]) + 1
-    return _SAME_SIZE * shared >= wider or abs(one[0] - other[0]) <= _SAME_PLACE
+    return _SAME_SIZE * shared >= wider or abs(one[0] - other[0]) <= _SAME_PLACE_LINES
 
 
 def _overlap(one: Span | None, other: Span | None) -> bool:

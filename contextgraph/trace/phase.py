@@ -1,4 +1,4 @@
-"""What the agent is about, step by step."""
+"""The phase of each step of a run: what the agent is working on."""
 
 import posixpath
 import re
@@ -17,22 +17,21 @@ _ORIENTATION = re.compile(
     r"|pyproject\.toml|tox\.ini|package\.json|requirements)[^/]*$",
     re.IGNORECASE,
 )
-_ASKS_VERSION = re.compile(r"--version\b|\bpip3? (?:list|show|freeze)\b|\b__version__\b| -V$")
+_VERSION_QUERY = re.compile(r"--version\b|\bpip3? (?:list|show|freeze)\b|\b__version__\b| -V$")
 _TEST_DIRECTORY = re.compile(r"(?:^|/)tests?/")
-# What is said of a new file that belongs to the project, and of one that only tries something.
-_MAKES = re.compile(r"implement|functionality|\b(?:add|define|write) the\b", re.IGNORECASE)
-_TRIES = re.compile(
+# How thoughts describe a new file of the project, and one that only tries something out.
+_IMPLEMENTS = re.compile(r"implement|functionality|\b(?:add|define|write) the\b", re.IGNORECASE)
+_TRIES_OUT = re.compile(
     r"script|reproduc|replicat|simulat|\btest|verif|check|exampl|sample|snippet|mock|dummy|paste",
     re.IGNORECASE,
 )
 _CLEANS_UP = re.compile(r"no longer|clean\w* up|submit", re.IGNORECASE)
-_TELLING_CHARS = 8
-_RUNS = frozenset({ActionKind.RUN, ActionKind.TEST, ActionKind.INSTALL, ActionKind.OTHER})
+_SHORTEST_LINE = 8
 _QUIET = frozenset({"", "cd", "echo", "export", "pushd", "true", "sleep", "history", "type"})
 
 
 class PhaseTracker:
-    """The phase of each step of one run, told in constant time as the steps come."""
+    """The phase of each step of a growing run, at constant cost per step."""
 
     def __init__(self) -> None:
         self._source_edited = False
@@ -42,12 +41,14 @@ class PhaseTracker:
 
     def push(self, step: Step, reading: ActionReading, error: ErrorSignature | None) -> Phase:
         """The phase of the next step, which does what *reading* says and met *error*."""
-        edits_source = self._edits_source(step, reading)
+        lines = [line.strip() for line in new_text(step.action, reading)]
+        lines = [line for line in lines if len(line) >= _SHORTEST_LINE]
+        edits_source = self._edits_source(step, reading, lines)
         self._last = self._phase(step, reading, edits_source=edits_source)
         if error is None:
-            # What was refused leaves the project as it is, and may have been meant for elsewhere.
+            # A refused edit leaves the project as it is, and may have been meant for elsewhere.
             self._source_edited = self._source_edited or edits_source
-            self._lines.update(dict.fromkeys(_telling(step, reading), not edits_source))
+            self._lines.update(dict.fromkeys(lines, not edits_source))
         return self._last
 
     def _phase(self, step: Step, reading: ActionReading, *, edits_source: bool) -> Phase:
@@ -56,28 +57,29 @@ class PhaseTracker:
             return Phase.SUBMITTING
         if kind is ActionKind.THINK or (kind is ActionKind.OTHER and reading.verb in _QUIET):
             return self._last
-        if kind in _RUNS:
-            return Phase.UNDERSTANDING if _asks(reading) else self._trying()
-        if kind in (ActionKind.EDIT, ActionKind.CREATE):
+        if kind.runs or kind is ActionKind.INSTALL or kind is ActionKind.OTHER:
+            return Phase.UNDERSTANDING if _is_version_query(reading) else self._trying()
+        if kind.writes:
             return Phase.FIXING if edits_source else self._trying()
         if kind is ActionKind.DELETE or kind is ActionKind.VCS:
-            return self._tidying(step, reading)
+            return self._cleaning_up(step, reading)
         return self._looking(reading)
 
     def _trying(self) -> Phase:
         return Phase.TESTING if self._source_edited else Phase.REPRODUCING
 
-    def _edits_source(self, step: Step, reading: ActionReading) -> bool:
+    def _edits_source(self, step: Step, reading: ActionReading, lines: list[str]) -> bool:
         """Whether the step changes the project's own files rather than scripts of the agent."""
         if reading.kind is ActionKind.DELETE or not reading.changed:
             return False
         scripts = [path for path in reading.changed if self._is_script(path, step, reading)]
         self._scripts.update(scripts)
         in_source = len(scripts) < len(reading.changed)
-        said = f"{step.thought} {step.action.text.splitlines()[:1]}"
-        if _names(said, reading.changed) and not (in_source and _names(said, self._scripts)):
+        first_line = step.action.text.partition("\n")[0]
+        text = f"{step.thought} {first_line}"
+        if _names(text, reading.changed) and not (in_source and _names(text, self._scripts)):
             return in_source
-        return self._is_of_source(_telling(step, reading), default=in_source)
+        return self._is_text_of_source(lines, default=in_source)
 
     def _is_script(self, path: str, step: Step, reading: ActionReading) -> bool:
         created = reading.kind is ActionKind.CREATE
@@ -87,17 +89,17 @@ class PhaseTracker:
             return True
         if not created or "/" in path or reading.verb != "create":
             return False
-        return _TRIES.search(step.thought) is not None or not _MAKES.search(step.thought)
+        return _TRIES_OUT.search(step.thought) is not None or not _IMPLEMENTS.search(step.thought)
 
-    def _is_of_source(self, lines: list[str], *, default: bool) -> bool:
-        """Whose text it is: agents forget which file is open, not what they are writing."""
+    def _is_text_of_source(self, lines: list[str], *, default: bool) -> bool:
+        """Whether text seen before is the project's: agents forget which file is open, not that."""
         known = [self._lines[line] for line in lines if line in self._lines]
         if 2 * len(known) < len(lines) or len(set(known)) != 1:
             return default
         self._lines.update(dict.fromkeys(lines, known[0]))
         return not known[0]
 
-    def _tidying(self, step: Step, reading: ActionReading) -> Phase:
+    def _cleaning_up(self, step: Step, reading: ActionReading) -> Phase:
         if self._source_edited or _CLEANS_UP.search(step.thought):
             return Phase.SUBMITTING
         return Phase.UNDERSTANDING if reading.kind is ActionKind.VCS else Phase.REPRODUCING
@@ -112,17 +114,11 @@ class PhaseTracker:
         return Phase.LOCATING
 
 
-def _names(said: str, paths: Iterable[str]) -> bool:
-    return any(posixpath.basename(path) in said for path in paths)
+def _names(text: str, paths: Iterable[str]) -> bool:
+    return any(posixpath.basename(path) in text for path in paths)
 
 
-def _telling(step: Step, reading: ActionReading) -> list[str]:
-    """The lines of an edit by which its text is known again."""
-    lines = (line.strip() for line in new_text(step.action, reading))
-    return [line for line in lines if len(line) >= _TELLING_CHARS]
-
-
-def _asks(reading: ActionReading) -> bool:
+def _is_version_query(reading: ActionReading) -> bool:
     command = reading.command[:300]
-    telling = "version" in command or "pip" in command or command.endswith(" -V")
-    return telling and _ASKS_VERSION.search(command) is not None
+    may_be = "version" in command or "pip" in command or command.endswith(" -V")
+    return may_be and _VERSION_QUERY.search(command) is not None

@@ -1,4 +1,4 @@
-"""The spot an agent is in after a step: what it tried and what came of it."""
+"""The predicament of an agent after a step: what it tried and the outcome."""
 
 import re
 from dataclasses import dataclass
@@ -18,31 +18,28 @@ _VOLATILE = re.compile(
 )
 _COMPARED = 4_000
 _JUST_FAILED = frozenset({"error", "failed", "failure", "fail", "exception"})
-_PROGRAMS = frozenset({ActionKind.RUN, ActionKind.TEST})
-_RUNNING = _PROGRAMS | {ActionKind.OTHER}
-_STEADY = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
-# What a program says when nothing is wrong.
-_CONTENT = re.compile(
+# What a program prints when nothing is wrong.
+_SUCCESS = re.compile(
     r"\b(?:passed|ok)\b|\bno (?:\w+ )?(?:issues|errors|problems)\b", re.IGNORECASE
 )
-# What SWE-agent answers in place of nothing.
+# What SWE-agent answers instead of nothing.
 SILENCE = "Your command ran successfully and did not produce any output."
 
 
 @dataclass(frozen=True, slots=True)
 class Predicament:
-    """What was tried and what came of it, in forms that are equal where nothing is new.
+    """An attempt and its outcome, in forms that are equal where nothing is new.
 
     *goal* is what stays the same while an agent tries in several ways: the command, or the file
     that is edited. *attempt* is the exact action, *outcome* the error or a digest of the answer.
-    *wanting*: an error came of it, or a run whose answer does not say that all is well.
+    *inconclusive*: an error, or a run whose answer does not show that all is well.
     """
 
     kind: ActionKind
     goal: str
     attempt: str
     outcome: str
-    wanting: bool = False
+    inconclusive: bool = False
     error: ErrorSignature | None = None
     span: tuple[int, int] | None = None
     text: str = ""
@@ -50,8 +47,13 @@ class Predicament:
     command: str = ""
 
     @property
+    def is_rejected_edit(self) -> bool:
+        """True for an edit that failed."""
+        return self.error is not None and self.kind.writes
+
+    @property
     def name(self) -> str:
-        """A few words that name the attempt and its end for a reader."""
+        """A few words that name the attempt and its outcome for a reader."""
         what = one_line(self.command, 80)
         if self.text:
             what = f"{what} in {self.goal.partition(':')[2]}"
@@ -64,36 +66,37 @@ def predicament_of(step: StepTrace) -> Predicament:
     writes = is_edit(step)
     file = edited_file(step) if writes else ""
     attempt = canonical(step.step.action, file or None)
-    goal = file if writes else reading.command if reading.kind in _RUNNING else attempt
+    is_run = reading.kind.runs or reading.kind is ActionKind.OTHER
+    goal = file if writes else reading.command if is_run else attempt
     return Predicament(
         kind=reading.kind,
-        goal=f"{reading.kind}:{goal}",
+        goal=reading.kind + ":" + goal,
         attempt=_digest(attempt),
         outcome=_outcome(step),
-        wanting=error is not None or (reading.kind in _RUNNING and _is_wanting(step)),
+        inconclusive=error is not None or (is_run and _is_inconclusive(step)),
         error=error,
         span=reading.span,
-        text=_digest(_squeezed(new_lines(step))) if writes else "",
+        text=_digest("\n".join(filter(None, map(str.strip, new_lines(step))))) if writes else "",
         phase=step.phase,
         command=reading.command,
     )
 
 
-def predicament_in(state: State, *, tells_outcomes: bool = True) -> Predicament | None:
-    """The predicament that *state* tells of by its last action; None before the first one.
+def predicament_in(state: State, *, has_outcomes: bool = True) -> Predicament | None:
+    """The predicament that *state* shows by its last action; None before the first one.
 
-    Without outcomes its current error is taken for what the last action brought.
+    Without outcomes its current error is taken for the outcome of the last action.
     """
     if not state.last_action.strip():
         return None
-    answer = state.last_outcome if tells_outcomes else state.current_error
+    answer = state.last_outcome if has_outcomes else state.current_error
     if state.last_outcome.strip().lower() in _JUST_FAILED:
         answer = state.current_error
     return predicament_of(_step_in(state, answer))
 
 
 def _step_in(state: State, answer: str) -> StepTrace:
-    """The last step as *state* tells it."""
+    """The last step as *state* shows it."""
     action = Action(state.last_action.split(maxsplit=1)[0], state.last_action)
     reading = read_action(action, None, state.open_file or None)
     error = recognise(action, answer, reading=reading)
@@ -106,7 +109,7 @@ def is_same_predicament(state1: State, state2: State) -> bool:
     Same kind of action, same category of error and a keyword in common; without an error, the
     same action with the same outcome.
     """
-    one, other = _last_spot(state1), _last_spot(state2)
+    one, other = _last_predicament(state1), _last_predicament(state2)
     if (one.kind if one else None) != (other.kind if other else None):
         return False
     error, other_error = _error_of(state1, one), _error_of(state2, other)
@@ -118,8 +121,8 @@ def is_same_predicament(state1: State, state2: State) -> bool:
     return (one.attempt, one.outcome) == (other.attempt, other.outcome)
 
 
-def _last_spot(state: State) -> Predicament | None:
-    return predicament_in(state, tells_outcomes=bool(state.last_outcome))
+def _last_predicament(state: State) -> Predicament | None:
+    return predicament_in(state, has_outcomes=bool(state.last_outcome))
 
 
 def steady(text: str) -> str:
@@ -144,27 +147,23 @@ def _outcome(step: StepTrace) -> str:
     if step.error is not None:
         return f"{step.error.error_type}: {steady(step.error.message)}"
     if is_edit(step):
-        # The view that follows an accepted edit moves with every line; the edit itself is told.
+        # The view that follows an accepted edit differs with every line; the attempt says it all.
         return "accepted"
     shown = step.step.observation or ""
     if len(shown) > _COMPARED:
         shown = f"{shown[: _COMPARED // 2]}{shown[-_COMPARED // 2 :]}{len(shown)}"
-    return _digest(shown if step.reading.kind in _STEADY else steady(shown))
+    return _digest(shown if step.reading.kind.reads else steady(shown))
 
 
-def _is_wanting(step: StepTrace) -> bool:
+def _is_inconclusive(step: StepTrace) -> bool:
     """True where an answer without an error leaves open whether all is well."""
     shown = step.step.observation
-    if shown is None or _CONTENT.search(shown[-_COMPARED:]):
+    if shown is None or _SUCCESS.search(shown[-_COMPARED:]):
         return False
-    # Programs are run to see what they say; `cd` and its like say nothing by nature.
-    return step.reading.kind in _PROGRAMS or shown.strip() not in ("", SILENCE)
+    # Programs are run for their output; `cd` and the like have none.
+    return step.reading.kind.runs or shown.strip() not in ("", SILENCE)
 
 
 def _digest(text: str) -> str:
-    """A short stand-in for *text*, good for comparing within one process."""
+    """A short digest of *text*, for comparisons within one process."""
     return f"{hash(text):x}"
-
-
-def _squeezed(lines: tuple[str, ...]) -> str:
-    return "\n".join(line.strip() for line in lines if line.strip())

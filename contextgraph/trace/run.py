@@ -1,17 +1,17 @@
-"""A whole run, read: its steps, its loops, its recoveries, its task."""
+"""The trace of a whole run: its steps, loops, recoveries and task type."""
 
 from dataclasses import dataclass
 
 from contextgraph.model import LoopInfo, RawTrajectory, TaskType
 from contextgraph.trace.loops import loops_of
-from contextgraph.trace.recoveries.recovery import Recovery, recoveries_of
+from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
 from contextgraph.trace.steps import StepTrace, read_steps
 from contextgraph.trace.task import task_type_of
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All that reading a run brings out, ends inclusive, in the order it happened."""
+    """What reading a run shows, in the order it happened; ends are inclusive."""
 
     raw: RawTrajectory
     steps: tuple[StepTrace, ...]
@@ -21,6 +21,8 @@ class Trace:
 
 
 def trace(raw: RawTrajectory) -> Trace:
-    """What happened in *raw*."""
+    """The trace of *raw*."""
     steps = tuple(read_steps(raw))
-    return Trace(raw, steps, loops_of(steps), recoveries_of(steps), task_type_of(raw.task))
+    return Trace(
+        raw, steps, loops_of(steps), recoveries_of(steps, raw.repo), task_type_of(raw.task)
+    )

@@ -11,7 +11,7 @@ from contextgraph.trace.phase import PhaseTracker
 
 @dataclass(frozen=True, slots=True)
 class StepTrace:
-    """What one step shows: what it did, in which phase, and the error it met."""
+    """What one step shows: what it did, in which phase, and its error."""
 
     step: Step
     reading: ActionReading
@@ -29,13 +29,18 @@ class StepTrace:
         return self.error is None and self.step.observation is not None
 
 
-def read_steps(raw: RawTrajectory) -> Iterator[StepTrace]:
-    """The steps of *raw* in order, each read knowing only what came before it."""
-    phases = PhaseTracker()
-    cwd, open_file = None, None
-    for step in raw.steps:
-        # Logs tell directory and open file as they are after the action: it saw those before.
-        reading = read_action(step.action, cwd or step.cwd, open_file)
+class StepReader:
+    """Reads the steps of a growing run, each at constant cost, knowing only what came before."""
+
+    def __init__(self) -> None:
+        self._phases = PhaseTracker()
+        self._cwd: str | None = None
+        self._open_file: str | None = None
+
+    def push(self, step: Step) -> StepTrace:
+        """What the next step shows."""
+        # Logs give directory and open file as they are after the action, which saw those before.
+        reading = read_action(step.action, self._cwd or step.cwd, self._open_file)
         error = recognise(
             step.action,
             step.observation,
@@ -43,5 +48,10 @@ def read_steps(raw: RawTrajectory) -> Iterator[StepTrace]:
             is_error=step.is_error,
             reading=reading,
         )
-        yield StepTrace(step, reading, phases.push(step, reading, error), error)
-        cwd, open_file = step.cwd or cwd, step.open_file
+        self._cwd, self._open_file = step.cwd or self._cwd, step.open_file
+        return StepTrace(step, reading, self._phases.push(step, reading, error), error)
+
+
+def read_steps(raw: RawTrajectory) -> Iterator[StepTrace]:
+    """The steps of *raw* in order, each read knowing only what came before it."""
+    return map(StepReader().push, raw.steps)

@@ -1,4 +1,4 @@
-"""What an issue asks for, told from its text."""
+"""The type of a task, from the text of its issue."""
 
 import re
 from dataclasses import dataclass
@@ -6,22 +6,22 @@ from dataclasses import dataclass
 from contextgraph.model import TaskType
 
 _READ = 6000
-# Most issues report a bug; this much evidence must speak against it.
+# Most issues report a bug; evidence of another type must outweigh this.
 _PRIOR = {TaskType.BUG_FIX: 1.0}
 
 
 @dataclass(frozen=True, slots=True)
-class _Sign:
-    """A pattern of lower-case text that speaks for a task type with a *weight*."""
+class _Indicator:
+    """A pattern of lower-case text that indicates a task type, with a *weight*."""
 
     pattern: re.Pattern[str]
     task_type: TaskType
     weight: float
 
     def is_in(self, text: str) -> bool:
-        """True where the pattern matches from the border of a word on.
+        """True where the pattern matches from the start of a word.
 
-        A border in the pattern itself would keep `re` from looking for first letters only, which
+        With `\\b` at the start of the pattern, `re` could not skip to possible first letters, which
         is three times as fast.
         """
         start = 0
@@ -37,17 +37,17 @@ def _is_in_word(letter: str) -> bool:
     return letter.isalnum() or letter == "_"
 
 
-def _words(task_type: TaskType, weight: float, words: str) -> _Sign:
-    """A sign that any of *words* gives, in which blanks separate and ``_`` stands for a blank."""
+def _words(task_type: TaskType, weight: float, words: str) -> _Indicator:
+    """An indicator for any of *words*, separated by blanks; ``_`` stands for a blank."""
     pattern = "|".join(words.split()).replace("_", " ")
-    return _Sign(re.compile(rf"(?:{pattern})\b"), task_type, weight)
+    return _Indicator(re.compile(rf"(?:{pattern})\b"), task_type, weight)
 
 
-def _start(task_type: TaskType, weight: float, words: str) -> _Sign:
-    """A sign that any of *words* gives at the very start."""
+def _start(task_type: TaskType, weight: float, words: str) -> _Indicator:
+    """An indicator for any of *words* at the very start."""
     pattern = "|".join(words.split()).replace("_", " ")
     lead = r"\W*(?:(?:please|we should|let'?s|can we|could you) )?"
-    return _Sign(re.compile(rf"\A{lead}(?:{pattern})\b"), task_type, weight)
+    return _Indicator(re.compile(rf"\A{lead}(?:{pattern})\b"), task_type, weight)
 
 
 _IN_TITLE = (
@@ -143,20 +143,20 @@ _IN_BODY = (
         TaskType.REFACTOR, 1.5, r"refactor\w* clean(?:ed)?_?up rename deprecat\w* simplify slow"
     ),
     _words(TaskType.DOCS, 1, r"documentation docstring readme"),
-    _Sign(re.compile(r"\[x\] (?:this is a )?bug"), TaskType.BUG_FIX, 3),
-    _Sign(re.compile(r"\[x\] (?:this is a )?(?:feature|enh)"), TaskType.FEATURE, 5),
+    _Indicator(re.compile(r"\[x\] (?:this is a )?bug"), TaskType.BUG_FIX, 3),
+    _Indicator(re.compile(r"\[x\] (?:this is a )?(?:feature|enh)"), TaskType.FEATURE, 5),
 )
 
 
 def task_type_of(issue_text: str) -> TaskType:
-    """The kind of work that an issue asks for; `OTHER` where there is no text."""
+    """The type of work that an issue requests; `OTHER` where there is no text."""
     text = issue_text.strip()[:_READ].lower()
     if not text:
         return TaskType.OTHER
     title, _, body = text.partition("\n")
     scores = {task_type: _PRIOR.get(task_type, 0.0) for task_type in TaskType}
-    for part, signs in ((title[:300], _IN_TITLE), (body, _IN_BODY)):
-        for sign in signs:
-            if sign.is_in(part):
-                scores[sign.task_type] += sign.weight
+    for part, indicators in ((title[:300], _IN_TITLE), (body, _IN_BODY)):
+        for indicator in indicators:
+            if indicator.is_in(part):
+                scores[indicator.task_type] += indicator.weight
     return max(scores, key=lambda task_type: scores[task_type])

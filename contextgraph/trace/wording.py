@@ -1,10 +1,10 @@
-"""Small forms in which code, commands and files stand in a sentence."""
+"""Short forms of code and commands."""
 
-import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 _CODE_CHARS = 100
 _LINES_NAMED = 2
+ELLIPSIS = "…"
 
 
 def one_line(text: str, limit: int) -> str:
@@ -19,23 +19,25 @@ def code(text: str) -> str:
     return f"`{one_line(text, _CODE_CHARS)}`"
 
 
-def lines_said(lines: Sequence[str], named: Sequence[str] = ()) -> str:
-    """The lines that say most, in backquotes; ` …` where there are more.
+def telling_lines(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[str, ...]:
+    """The two lines that say most, in order.
 
     Those that hold a word of *named* are preferred, then those that come first.
     """
-    told = list(dict.fromkeys(filter(_says_something, lines)) or dict.fromkeys(lines))
-    best = sorted(told, key=lambda line: not any(name in line for name in named))[:_LINES_NAMED]
-    more = " …" if len(told) > _LINES_NAMED else ""
-    return ", ".join(code(line) for line in told if line in best) + more
+    candidates = list(dict.fromkeys(filter(_is_telling, lines)) or dict.fromkeys(lines))
+    best = sorted(candidates, key=lambda line: not any(name in line for name in named))[
+        :_LINES_NAMED
+    ]
+    return tuple(line.strip() for line in candidates if line in best)
 
 
-def files_of(paths: Iterable[str]) -> str:
-    """File names as a sentence names them."""
-    named = dict.fromkeys(posixpath.normpath(path) for path in paths if path)
-    return ", ".join(named) or "the file"
+def shortened(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[str, ...]:
+    """The lines that say most, as `telling_lines`, then an ellipsis where there are others."""
+    chosen = telling_lines(lines, named)
+    others = sum(map(_is_telling, dict.fromkeys(lines))) > len(chosen)
+    return (*chosen, ELLIPSIS) if others else chosen
 
 
-def _says_something(line: str) -> bool:
+def _is_telling(line: str) -> bool:
     bare = line.strip()
     return len(bare) > 2 and not bare.startswith("#")

@@ -1,4 +1,4 @@
-// Agents: how agents and models compare, where the outcome is known
+// Agents: runs, solved runs and errors by agent and model
 MATCH (t:Trajectory {tenant: $tenant})
 WITH t, COLLECT { MATCH (t)-[m:MET]->(:ErrorPattern) RETURN m.cleared } AS met
 WITH t.agent AS agent, t.model AS model, count(*) AS runs,

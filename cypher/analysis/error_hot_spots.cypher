@@ -1,4 +1,4 @@
-// Error hot spots: which errors most runs meet in which repository
+// Error hot spots: the most frequent errors by repository
 MATCH (t:Trajectory {tenant: $tenant})-[m:MET]->(e:ErrorPattern)
 WITH t.repo AS repo, e, count(*) AS runs, sum(m.steps) AS steps,
     sum(CASE WHEN m.cleared THEN 1 ELSE 0 END) AS cleared

@@ -1,4 +1,4 @@
-// Error transitions: after error A, which other error comes next in the same run
+// Error transitions: which other error follows an error in the same run
 MATCH (t:Trajectory {tenant: $tenant})-[:HAS_FRAGMENT]->(:Fragment)-[c:CAUSED_ERROR]->(e:ErrorPattern)
 UNWIND c.steps AS step
 WITH t, e, step ORDER BY t.id, step, e.id

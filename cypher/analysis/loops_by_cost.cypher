@@ -1,8 +1,9 @@
-// Loops by cost: where runs went round in circles, and how many steps that took
-MATCH (t:Trajectory {tenant: $tenant})-[:HAS_FRAGMENT]->(f:Fragment {fragment_type: 'loop'})
-OPTIONAL MATCH (f)-[:CAUSED_ERROR]->(e:ErrorPattern)
-WITH t, f, head(collect(e.error_type)) AS error, f.end - f.start + 1 AS steps
-RETURN t.repo AS repo, f.phase AS phase, coalesce(error, 'no error') AS error,
-    count(*) AS loops, sum(steps) AS steps, max(steps) AS longest, count(DISTINCT t) AS runs
-ORDER BY steps DESC, repo, phase, error
+// Loops by cost: which commands are repeated, how many steps that takes, how it ends
+MATCH (f:Fragment {tenant: $tenant})
+WHERE f.fragment_type = 'loop'
+RETURN f.repo AS repo, f.loop_command AS command, f.loop_kind AS kind, count(*) AS loops,
+    sum(f.end - f.start + 1) AS steps, max(f.repetitions) AS most_repetitions,
+    sum(CASE f.loop_ending WHEN 'cleared' THEN 1 ELSE 0 END) AS cleared,
+    sum(CASE f.loop_ending WHEN 'run_ended' THEN 1 ELSE 0 END) AS ended_the_run
+ORDER BY steps DESC, repo, command, kind
 LIMIT 25;

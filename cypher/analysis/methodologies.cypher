@@ -1,4 +1,4 @@
-// Methodologies: what is advised, how far it is trusted, and on what evidence
+// Methodologies: situation, strategy, confidence and evidence
 MATCH (m:Methodology {tenant: $tenant})
 WHERE m.status IN ['active', 'probation']
 OPTIONAL MATCH (e:ErrorPattern)-[r:RESOLVED_BY]->(m)

@@ -1,4 +1,4 @@
-// Provenance of one methodology ($id): its sources, their runs, the errors it resolves
+// Provenance of a methodology ($id): its sources, their runs, the errors that it resolves
 MATCH (m:Methodology {tenant: $tenant, id: $id})
 RETURN m,
     COLLECT {

@@ -1,4 +1,4 @@
-// Phases: where runs spend their steps, and where they fail
+// Phases: steps, failures and loops by phase
 MATCH (f:Fragment {tenant: $tenant})
 WITH f.phase AS phase, count(*) AS fragments, sum(f.end - f.start + 1) AS steps,
     sum(CASE f.outcome WHEN 'failed' THEN 1 ELSE 0 END) AS failed,

@@ -1,4 +1,4 @@
-// Recent changes: what was learned in the last $days days, day by day
+// Recent changes: runs and errors learned in the last $days days, by day
 MATCH (t:Trajectory {tenant: $tenant})
 WHERE t.learned_at >= datetime() - duration({days: $days})
 WITH date(t.learned_at) AS day, t

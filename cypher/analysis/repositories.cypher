@@ -1,4 +1,4 @@
-// Repositories: runs, outcomes, and how much of the way went wrong
+// Repositories: runs, outcomes, and the share of steps with an error
 MATCH (t:Trajectory {tenant: $tenant})
 WITH t, COLLECT { MATCH (t)-[m:MET]->(:ErrorPattern) RETURN m.steps } AS errors
 RETURN t.repo AS repo, count(*) AS runs,

@@ -1,4 +1,4 @@
-// Graph of a repository ($repo): its commonest errors, who cleared them, what is advised
+// Graph of a repository ($repo): its most frequent errors, what cleared them, methodologies
 MATCH (t:Trajectory {tenant: $tenant, repo: $repo})-[:MET]->(e:ErrorPattern)
 WITH e, count(*) AS runs ORDER BY runs DESC, e.id LIMIT 8
 OPTIONAL MATCH cleared = (e)<-[:RECOVERED]-(f:Fragment {repo: $repo})<-[:HAS_FRAGMENT]-(:Trajectory)

@@ -1,4 +1,4 @@
-// Slow errors: how many steps lie between an error and its clearance
+// Slow errors: the number of steps between an error and its clearance
 MATCH (:Fragment {tenant: $tenant})-[r:RECOVERED]->(e:ErrorPattern)
 WHERE r.verified
 WITH e, count(*) AS clearances, max(r.cleared_step - r.error_step) AS most_steps,

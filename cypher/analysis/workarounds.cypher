@@ -1,4 +1,4 @@
-// Workarounds: errors that were avoided more often than mended
+// Workarounds: errors that were avoided more often than solved
 MATCH (:Fragment {tenant: $tenant})-[r:RECOVERED]->(e:ErrorPattern)
 WITH e, count(*) AS clearances, sum(CASE WHEN r.workaround THEN 1 ELSE 0 END) AS avoided
 WHERE avoided * 2 > clearances

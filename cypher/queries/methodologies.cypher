@@ -1,7 +1,7 @@
-// Methodologies: found for an error, read back, written, taken away.
+// Methodologies: found for an error, read, written, removed.
 
 // name: methodologies_for_error
-// Those that resolve the first error that has any, those of the repository first, then by support.
+// Those of the first template that has any, those of the repository first, then by support.
 UNWIND range(0, size($fingerprints) - 1) AS number
 MATCH (e:ErrorPattern {tenant: $tenant, fingerprint: $fingerprints[number]})
     -[:RESOLVED_BY]->(m:Methodology)
@@ -15,7 +15,7 @@ UNWIND found AS m
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
+    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.repo IS NULL, m.support DESC, m.id
 
@@ -31,48 +31,46 @@ WHERE m.status <> 'retired' AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $re
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
+    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.repo IS NULL, m.support DESC, m.id
 
-// name: methodologies_of_repos
-// Those of no error that are of some repositories.
-MATCH (m:Methodology {tenant: $tenant, error_id: ''})
-WHERE m.repo IN $repos
-RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
-    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
-    COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
-ORDER BY m.id
-
-// name: methodologies_of
+// name: methodologies
 UNWIND $ids AS id
 MATCH (m:Methodology {tenant: $tenant, id: id})
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
+    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.id
 
-// name: methodologies_of_errors
-UNWIND $ids AS id
+// name: find_methodologies
+// Those of some errors, and those of no error of some repositories.
+UNWIND $error_ids AS id
 MATCH (m:Methodology {tenant: $tenant, error_id: id})
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
+    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
-ORDER BY m.id
+UNION ALL
+UNWIND $repos AS repo
+MATCH (m:Methodology {tenant: $tenant, error_id: ''})
+WHERE m.repo = repo
+RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
+    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
+    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
+    COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 
 // name: methodologies_of_types
-// Those of all errors of the families and types of some.
+// Those of all errors with the families and types of some.
 UNWIND $ids AS id
-MATCH (asked:ErrorPattern {tenant: $tenant, id: id})
-WITH DISTINCT asked.family AS family, asked.error_type AS error_type
+MATCH (given:ErrorPattern {tenant: $tenant, id: id})
+WITH DISTINCT given.family AS family, given.error_type AS error_type
 MATCH (e:ErrorPattern {tenant: $tenant, family: family, error_type: error_type})
 MATCH (m:Methodology {tenant: $tenant, error_id: e.id})
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
+    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources,
     family, error_type
 ORDER BY m.id
@@ -80,7 +78,8 @@ ORDER BY m.id
 // name: methodology_ids
 MATCH (m:Methodology {tenant: $tenant})
 WHERE m.id IS NOT NULL
-RETURN m.id AS id ORDER BY id
+WITH m.id AS id ORDER BY id
+RETURN collect(id) AS found
 
 // name: resolved_by
 // The errors that a methodology resolves.
@@ -89,16 +88,8 @@ RETURN e.id AS error_id, m.id AS methodology_id, r.success_rate AS success_rate,
     r.avg_steps AS avg_steps, r.support AS support
 ORDER BY error_id
 
-// name: shown_methodologies
-// Those of which it was reported whether they helped.
-MATCH (m:Methodology {tenant: $tenant})
-WHERE m.id IS NOT NULL
-MATCH (i:ShownItem {tenant: $tenant, id: m.id})
-WHERE EXISTS { (i)<-[:SHOWED]-(c:Context) WHERE c.helped IS NOT NULL }
-RETURN m.id AS id ORDER BY id
-
 // name: drop_outdated_vectors
-// Let methodologies whose text is another by now be embedded anew.
+// Let methodologies whose text has changed be embedded again.
 UNWIND $rows AS row
 CALL (row) {
     MATCH (m:Methodology {tenant: $tenant, id: row.id})
@@ -111,14 +102,14 @@ CALL (row) {
 }
 
 // name: put_methodologies
-// Write methodologies in the place of those of their ids.
+// Write methodologies, replacing those with the same ids.
 UNWIND $rows AS row
 MERGE (m:Methodology {tenant: $tenant, id: row.id})
 ON CREATE SET m += row
 ON MATCH SET m += row
 
 // name: unlink_methodologies
-// Take their sources from methodologies, and what had taken their place.
+// Delete the edges of methodologies to their sources and to what superseded them.
 UNWIND $ids AS id
 CALL (id) {
     MATCH (m:Methodology {tenant: $tenant, id: id})
@@ -137,7 +128,7 @@ CALL (row, m) {
 }
 
 // name: link_superseded
-// Methodologies to those that took their place, whichever of the two was written now.
+// Edges between methodologies and those that superseded them, whichever of the two was written now.
 UNWIND $ids AS id
 MATCH (m:Methodology {tenant: $tenant, id: id})
 CALL (m) {
@@ -166,13 +157,13 @@ CALL (row, m) {
 }
 
 // name: runs_of_fragments
-// Which of these fragments are there, and whose they are.
+// Which of these fragments exist, and of which runs.
 UNWIND $ids AS id
 MATCH (f:Fragment {tenant: $tenant, id: id})
 RETURN DISTINCT f.id AS id, f.trajectory_id AS trajectory_id
 
 // name: similar_to
-// What fragments are known to be like.
+// The SIMILAR_TO edges of fragments.
 UNWIND $rows AS row
 MATCH (f:Fragment {tenant: $tenant, id: row.fragment})
     -[s:SIMILAR_TO {error_id: row.error_id}]->(r:Fragment)
@@ -198,10 +189,11 @@ CALL (row, f) {
 // Methodologies that no fragment supports, tombstones excepted.
 MATCH (m:Methodology {tenant: $tenant})
 WHERE m.id IS NOT NULL AND m.status <> 'retired' AND NOT EXISTS { (m)-[:DERIVED_FROM]->() }
-RETURN m.id AS id ORDER BY m.tenant, m.id LIMIT $limit
+WITH m ORDER BY m.tenant, m.id LIMIT $limit
+RETURN collect(m.id) AS found
 
 // name: with_superseded
-// Methodologies with all that they had superseded.
+// Methodologies with all that they superseded.
 UNWIND $ids AS id
 MATCH (:Methodology {tenant: $tenant, id: id})-[:SUPERSEDES*0..]->(gone:Methodology)
 RETURN DISTINCT gone.id AS id, gone.error_id AS error_id, gone.repo AS repo,
@@ -219,23 +211,14 @@ MATCH (:Trajectory {tenant: $tenant, id: id})-[:HAS_FRAGMENT]->(:Fragment)
     <-[:DERIVED_FROM]-(m:Methodology)
 RETURN DISTINCT m.id AS id
 
-// name: errors_met_by_runs
-UNWIND $ids AS id
-MATCH (:Trajectory {tenant: $tenant, id: id})-[:MET]->(e:ErrorPattern)
-RETURN DISTINCT e.id AS id
-
-// name: repos_of_runs
-UNWIND $ids AS id
-MATCH (t:Trajectory {tenant: $tenant, id: id})
-RETURN DISTINCT t.repo AS repo
-
-// name: mark_stale_repos
-UNWIND $repos AS repo
-MERGE (s:StaleRepo {tenant: $tenant, repo: repo})
-SET s.name = repo, s.revision = $revision
-
-// name: mark_stale
-// Errors to look at again although no run that met them was learned since.
+// name: mark_errors_changed
+// Errors to consolidate again although no run that met them was learned since.
 UNWIND $ids AS id
 MERGE (s:StaleError {tenant: $tenant, id: id})
 SET s.name = id, s.revision = $revision
+
+// name: mark_repos_changed
+// Repositories to consolidate again.
+UNWIND $repos AS repo
+MERGE (s:StaleRepo {tenant: $tenant, repo: repo})
+SET s.name = repo, s.revision = $revision

@@ -1,4 +1,4 @@
-// What the server is.
+// The server, its indexes, and the migrations of its schema: of a database, not of a tenant.
 
 // name: server
 // The version and edition of the server.
@@ -7,46 +7,51 @@ WHERE name = 'Neo4j Kernel'
 RETURN versions[0] AS version, edition
 
 // name: await_indexes
-// Wait until all indexes answer.
+// Wait until all indexes are online.
 CALL db.awaitIndexes($seconds)
 
 // name: index_names
-// The indexes there are; a constraint has one of its own name.
+// The names of all indexes; a constraint has one of its own name.
 SHOW INDEXES YIELD name
 RETURN name
 
-// name: ill_indexes
-// Indexes that do not answer.
+// name: offline_indexes
+// Indexes that are not online.
 SHOW INDEXES YIELD name, state
 WHERE state <> 'ONLINE'
 RETURN name, state
 ORDER BY name
 
-// name: stray_nodes
-// Runs that cannot be read again, and fragments without a run.
-CALL () {
-    MATCH (t:Trajectory {tenant: $tenant})
-    WHERE t.id IS NOT NULL AND NOT EXISTS { (t)-[:HAS_RAW_RUN]->() }
-    RETURN count(t) AS runs
-}
-CALL () {
-    MATCH (f:Fragment {tenant: $tenant})
-    WHERE f.id IS NOT NULL AND NOT EXISTS { (f)<-[:HAS_FRAGMENT]-() }
-    RETURN count(f) AS fragments
-}
-RETURN runs + fragments AS count
-
 // name: vector_indexes
-// For how many dimensions, and for which likeness, each of them was made; what it is made of.
+// The vector indexes: their properties, dimensions and similarity function.
 SHOW VECTOR INDEXES YIELD name, properties, options
 RETURN name, properties, options.indexConfig['vector.dimensions'] AS dimensions,
     toUpper(options.indexConfig['vector.similarity_function']) AS similarity
 
 // name: vector_properties
-// Where nodes of this database hold vectors: those of all tenants share its indexes.
+// The properties with vectors of this database: the spaces of all tenants share its indexes.
 MATCH (s:Space)
 RETURN DISTINCT s.property AS property ORDER BY property
 
-// name: plan_anew
-// Count what indexes hold now, and plan all queries by that from now on.
+// name: prepare_for_replanning
+// Sample the indexes, and plan all queries again.
 CALL db.prepareForReplanning($seconds)
+
+// name: unique_migrations
+// Before the first record: two processes that apply the same migration leave one.
+CREATE CONSTRAINT migration_name IF NOT EXISTS
+FOR (n:Migration) REQUIRE n.name IS UNIQUE
+
+// name: applied_migrations
+// The migrations that were applied, in order.
+MATCH (m:Migration)
+RETURN m.name AS name, m.checksum AS checksum ORDER BY name
+
+// name: record_migration
+// A migration that was applied; its first record stays.
+MERGE (m:Migration {name: $name})
+ON CREATE SET m.checksum = $checksum, m.applied_at = datetime()
+
+// name: any_node
+// Whether the database holds any node.
+RETURN EXISTS { MATCH (n) } AS any

@@ -1,33 +1,32 @@
-// Embedding spaces: their models, their vectors, and what is near to one. The vectors of each space
-// are a property of their own, named $property; which space answers, the memory says.
+// Embedding spaces: their models, their vectors, and what is near to a vector. The vectors of each space
+// are in a property of their own, $property; the memory names the active space.
 
 // name: spaces
 MATCH (s:Space {tenant: $tenant})
-RETURN s {.name, .runs, .alike, .property} AS space
-ORDER BY s.name
+RETURN s.name AS name, s.property AS property
+ORDER BY name
 
 // name: space_model
 MATCH (d:SpaceModel {tenant: $tenant, name: $name})
 RETURN d.data AS data
 
 // name: put_space
-// Room for a space; where there is room already, how it was fitted.
+// A space; of one that is stored already only how it was fitted changes.
 MERGE (s:Space {tenant: $tenant, name: $name})
 ON CREATE SET s.property = $property
-SET s.runs = $runs, s.alike = $alike
+SET s.runs = $runs, s.similarity_threshold = $similarity_threshold
 
 // name: put_space_model
 MERGE (d:SpaceModel {tenant: $tenant, name: $name})
 SET d.data = $data
 
 // name: activate_space
-// Switch over; what is left of other spaces is invisible from now on.
+// Switch to a space; the vectors of others are not visible from now on.
 MATCH (m:Memory {tenant: $tenant})
 SET m.active_space = $name
 
 // name: retire_spaces
-// Say of all other spaces that they are to be swept out, and drop their models. All are found before
-// the first is changed: one or two.
+// Mark all other spaces for deletion, and delete their models. (Eager, but over one or two nodes.)
 MATCH (s:Space {tenant: $tenant})
 WHERE s.name <> $name
 OPTIONAL MATCH (d:SpaceModel {tenant: $tenant, name: s.name})
@@ -40,13 +39,12 @@ MATCH (s:Retired {tenant: $tenant})
 RETURN s.name AS name, s.property AS property
 ORDER BY name
 
-// name: sweep_runs
-// Take the vectors of a retired space from the next runs that have some. As many as $limit says are
-// found before the first is changed.
+// name: clear_runs
+// Delete the vectors of a retired space from the next runs that have some. (Eager over $limit runs.)
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant AND t.id > $after AND $property IN t.embedded
 WITH t ORDER BY t.tenant, t.id LIMIT $limit
-SET t.embedded = [kept IN t.embedded WHERE kept <> $property]
+SET t.embedded = [other IN t.embedded WHERE other <> $property]
 SET t[$property] = null
 WITH t
 CALL (t) {
@@ -55,12 +53,11 @@ CALL (t) {
 }
 RETURN max(t.id) AS last
 
-// name: sweep_methodologies
-// Take the vectors of a retired space from methodologies. All are found before the first is changed:
-// there are few.
+// name: clear_methodologies
+// Delete the vectors of a retired space from methodologies. (Eager; there are few.)
 MATCH (m:Methodology {tenant: $tenant})
 WHERE m.id IS NOT NULL AND $property IN m.embedded
-SET m.embedded = [kept IN m.embedded WHERE kept <> $property]
+SET m.embedded = [other IN m.embedded WHERE other <> $property]
 SET m[$property] = null
 
 // name: remove_space
@@ -68,7 +65,7 @@ MATCH (s:Retired {tenant: $tenant, name: $name})
 DELETE s
 
 // name: runs_to_embed
-// Runs without vectors in a space, with all that their texts are made of.
+// Runs without vectors in a space, with what their texts are made of.
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant AND t.id > $after
     AND ($property IS NULL OR NOT $property IN t.embedded)
@@ -78,7 +75,8 @@ RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .
     COLLECT {
         MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
         RETURN f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome,
-            .description, .action_sequence, .files, .open_file, .repo, .task_type}
+            .description, .action_sequence, .files, .open_file, .repo, .task_type, .loop_kind,
+            .loop_command, .repetitions, .loop_ending}
         ORDER BY f.order, f.id
     } AS fragments,
     COLLECT {
@@ -89,7 +87,7 @@ RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .
 ORDER BY t.tenant, t.id
 
 // name: embeddable_runs
-// The fragments of those of some runs that have no vectors in a space yet.
+// Runs that have no vectors in a space yet, with their fragments.
 UNWIND $ids AS id
 MATCH (t:Trajectory {tenant: $tenant, id: id})
 WHERE NOT $property IN t.embedded
@@ -98,7 +96,7 @@ RETURN id, COLLECT {
 } AS fragments
 
 // name: note_embedding
-// Say that vectors are added to what was there.
+// Count that vectors are added to stored nodes.
 MATCH (m:Memory {tenant: $tenant})
 SET m.embeddings = coalesce(m.embeddings, 0) + 1
 
@@ -122,9 +120,15 @@ CALL db.create.setNodeVectorProperty(f, $property, row.vector)
 MATCH (m:Methodology {tenant: $tenant})
 WHERE m.id IS NOT NULL AND m.status <> 'retired'
     AND ($property IS NULL OR NOT $property IN coalesce(m.embedded, []))
-RETURN m.id AS id ORDER BY m.tenant, m.id LIMIT $limit
+WITH m ORDER BY m.tenant, m.id LIMIT $limit
+RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
+    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
+    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
+    COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
+ORDER BY m.id
 
 // name: embeddable_methodologies
+// Methodologies that have no vector in a space yet.
 UNWIND $ids AS id
 MATCH (m:Methodology {tenant: $tenant, id: id})
 WHERE NOT $property IN coalesce(m.embedded, [])
@@ -140,54 +144,65 @@ UNWIND $rows AS row
 MATCH (m:Methodology {tenant: $tenant, id: row.id})
 CALL db.create.setNodeVectorProperty(m, $property, row.vector)
 
-// name: held_methodology_vectors
-// The vectors of methodologies that have one, by id, and their repositories.
-MATCH (m:Methodology {tenant: $tenant})
-WHERE m.id IS NOT NULL
-WITH m, m[$property] AS numbers
-WHERE numbers IS NOT NULL
-WITH m, numbers ORDER BY m.id
-RETURN collect(m.id) AS ids, collect(coalesce(m.repo, '')) AS repos, collect(numbers) AS vectors
+// name: vectors_of_run
+// The vectors of a run and of its fragments in a space, where the run is embedded.
+MATCH (t:Trajectory {tenant: $tenant, id: $id})
+WHERE $property IN t.embedded
+RETURN t[$property] AS trajectory, COLLECT {
+    MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
+    RETURN f[$property] ORDER BY f.order, f.id
+} AS fragments
+
+// name: vectors_of_methodologies
+// The vectors in a space of methodologies that are embedded; null for texts that have none.
+UNWIND $ids AS id
+MATCH (m:Methodology {tenant: $tenant, id: id})
+WHERE $property IN m.embedded
+RETURN id, m[$property] AS vector
+ORDER BY id
 
 // name: nearest_methodologies
-// Those of the methodologies near to a vector that may be seen, in the given order.
-UNWIND range(0, size($ids) - 1) AS number
-MATCH (m:Methodology {tenant: $tenant, id: $ids[number]})
-WHERE m.status <> 'retired' AND $property IN m.embedded
+// The methodologies nearest to a vector: of a repository or general, without those of hidden runs.
+MATCH (m:Methodology {tenant: $tenant})
+WHERE m.id IS NOT NULL AND m.status <> 'retired'
+    AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $repo)
     AND (($as_of IS NULL AND $excluded = []) OR NOT EXISTS {
         (m)-[:DERIVED_FROM]->(f:Fragment)
         WHERE f.seen_at > $as_of OR f.instance_id IN $excluded
     })
-WITH number, m ORDER BY number LIMIT $limit
+WITH m, m[$property] AS numbers
+WITH m, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
+WHERE similarity IS NOT NULL
+WITH m, numbers, similarity ORDER BY similarity DESC, m.id LIMIT $limit
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase} AS methodology,
+    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology, numbers,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
-ORDER BY number
+ORDER BY similarity DESC, m.id
 
-// name: held_trajectories_in_repo
-// The runs of a repository whose vectors may be held, unless there are more than $limit.
+// name: embedded_trajectories_in_repo
+// The runs of a repository that may have a vector, up to $limit.
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
 WITH t LIMIT $limit
 RETURN collect(t.id) AS found
 
-// name: held_trajectories_everywhere
-// The runs whose vectors may be held, unless there are more than $limit.
+// name: embedded_trajectories_everywhere
+// The runs that may have a vector, up to $limit.
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
 WITH t LIMIT $limit
 RETURN collect(t.id) AS found
 
-// name: held_trajectories_since
+// name: embedded_trajectories_since
 // The runs that were learned or changed after a revision.
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant AND t.revision > $revision AND ($repo IS NULL OR t.repo = $repo)
 WITH t LIMIT $limit
 RETURN collect(t.id) AS found
 
-// name: held_trajectory_vectors
-// The vectors of runs that have one, with what scopes ask of each.
+// name: vectors_of_trajectories
+// The vectors of runs, with what scopes filter by.
 UNWIND $ids AS id
 MATCH (t:Trajectory {tenant: $tenant, id: id})
 WITH t, t[$property] AS numbers
@@ -196,21 +211,21 @@ RETURN collect(t.id) AS ids, collect(t.instance_id) AS instances,
     collect(t.seen_at.epochSeconds * 1000000 + t.seen_at.microsecond) AS seen_at,
     collect(numbers) AS vectors
 
-// name: held_fragments_in_repo
-// The fragments of a repository whose vectors may be held, unless there are more than $limit.
+// name: embedded_fragments_in_repo
+// The fragments of a repository that may have a vector, up to $limit.
 MATCH (f:Fragment)
 WHERE f.tenant = $tenant AND f.repo = $repo AND f.seen_at IS NOT NULL
 WITH f LIMIT $limit
 RETURN collect(f.id) AS found
 
-// name: held_fragments_everywhere
-// The fragments whose vectors may be held, unless there are more than $limit.
+// name: embedded_fragments_everywhere
+// The fragments that may have a vector, up to $limit.
 MATCH (f:Fragment)
 WHERE f.tenant = $tenant AND f.seen_at IS NOT NULL
 WITH f LIMIT $limit
 RETURN collect(f.id) AS found
 
-// name: held_fragments_since
+// name: embedded_fragments_since
 // The fragments of runs that were learned or changed after a revision.
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant AND t.revision > $revision AND ($repo IS NULL OR t.repo = $repo)
@@ -218,8 +233,8 @@ MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
 WITH f LIMIT $limit
 RETURN collect(f.id) AS found
 
-// name: held_fragment_vectors
-// The vectors of fragments that have one, with what scopes ask of each.
+// name: vectors_of_fragments
+// The vectors of fragments, with what scopes filter by.
 UNWIND $ids AS id
 MATCH (f:Fragment {tenant: $tenant, id: id})
 WITH f, f[$property] AS numbers
@@ -229,79 +244,79 @@ RETURN collect(f.id) AS ids, collect(f.instance_id) AS instances,
     collect(numbers) AS vectors
 
 // name: nearest_trajectories_in_repo
-// The nearest runs of a repository, by looking at each.
+// The runs of a repository nearest to a vector, by comparing all.
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
     AND ($as_of IS NULL OR t.seen_at <= $as_of)
     AND NOT t.instance_id IN $excluded
 WITH t.id AS id, t[$property] AS numbers
-WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
-WHERE likeness IS NOT NULL
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
+WHERE similarity IS NOT NULL
 RETURN id, numbers
-ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 
 // name: nearest_trajectories_everywhere
-// The nearest runs, by looking at each.
+// The runs nearest to a vector, by comparing all.
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
     AND ($as_of IS NULL OR t.seen_at <= $as_of)
     AND NOT t.instance_id IN $excluded
 WITH t.id AS id, t[$property] AS numbers
-WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
-WHERE likeness IS NOT NULL
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
+WHERE similarity IS NOT NULL
 RETURN id, numbers
-ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 
 // name: nearest_trajectories_by_index
-// Those in scope of the nearest runs of all.
+// Those in scope among the runs nearest to a vector.
 CALL db.index.vector.queryNodes($index, $nearest, $vector) YIELD node AS t
 WHERE t.tenant = $tenant AND ($repo IS NULL OR t.repo = $repo)
     AND ($as_of IS NULL OR t.seen_at <= $as_of)
     AND NOT t.instance_id IN $excluded
 WITH t.id AS id, t[$property] AS numbers
-WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
-WHERE likeness IS NOT NULL
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
+WHERE similarity IS NOT NULL
 RETURN id, numbers
-ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 
 // name: nearest_fragments_in_repo
-// The nearest fragments of a repository, by looking at each.
+// The fragments of a repository nearest to a vector, by comparing all.
 MATCH (f:Fragment)
 WHERE f.tenant = $tenant AND f.repo = $repo AND f.seen_at IS NOT NULL
     AND ($as_of IS NULL OR f.seen_at <= $as_of)
     AND NOT f.instance_id IN $excluded
 WITH f.id AS id, f[$property] AS numbers
-WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
-WHERE likeness IS NOT NULL
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
+WHERE similarity IS NOT NULL
 RETURN id, numbers
-ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 
 // name: nearest_fragments_everywhere
-// The nearest fragments, by looking at each.
+// The fragments nearest to a vector, by comparing all.
 MATCH (f:Fragment)
 WHERE f.tenant = $tenant AND f.seen_at IS NOT NULL
     AND ($as_of IS NULL OR f.seen_at <= $as_of)
     AND NOT f.instance_id IN $excluded
 WITH f.id AS id, f[$property] AS numbers
-WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
-WHERE likeness IS NOT NULL
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
+WHERE similarity IS NOT NULL
 RETURN id, numbers
-ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 
 // name: nearest_fragments_by_index
-// Those in scope of the nearest fragments of all.
+// Those in scope among the fragments nearest to a vector.
 CALL db.index.vector.queryNodes($index, $nearest, $vector) YIELD node AS f
 WHERE f.tenant = $tenant AND ($repo IS NULL OR f.repo = $repo)
     AND ($as_of IS NULL OR f.seen_at <= $as_of)
     AND NOT f.instance_id IN $excluded
 WITH f.id AS id, f[$property] AS numbers
-WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
-WHERE likeness IS NOT NULL
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
+WHERE similarity IS NOT NULL
 RETURN id, numbers
-ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 
 // name: search_trajectories_in_repo
-// The nearest runs of a repository, by an index that knows scopes: on calendar releases.
+// The runs of a repository nearest to a vector, by an index with filters: on calendar releases.
 CYPHER 25
 MATCH (t:Trajectory)
 SEARCH t IN (
@@ -311,13 +326,13 @@ SEARCH t IN (
 )
 WITH t WHERE NOT t.instance_id IN $excluded
 WITH t.id AS id, t[$property] AS numbers
-WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
-WHERE likeness IS NOT NULL
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
+WHERE similarity IS NOT NULL
 RETURN id, numbers
-ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 
 // name: search_trajectories_everywhere
-// The nearest runs, by an index that knows scopes: on calendar releases.
+// The runs nearest to a vector, by an index with filters: on calendar releases.
 CYPHER 25
 MATCH (t:Trajectory)
 SEARCH t IN (
@@ -327,13 +342,13 @@ SEARCH t IN (
 )
 WITH t WHERE NOT t.instance_id IN $excluded
 WITH t.id AS id, t[$property] AS numbers
-WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
-WHERE likeness IS NOT NULL
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
+WHERE similarity IS NOT NULL
 RETURN id, numbers
-ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 
 // name: search_fragments_in_repo
-// The nearest fragments of a repository, by an index that knows scopes: on calendar releases.
+// The fragments of a repository nearest to a vector, by an index with filters: on calendar releases.
 CYPHER 25
 MATCH (f:Fragment)
 SEARCH f IN (
@@ -343,13 +358,13 @@ SEARCH f IN (
 )
 WITH f WHERE NOT f.instance_id IN $excluded
 WITH f.id AS id, f[$property] AS numbers
-WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
-WHERE likeness IS NOT NULL
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
+WHERE similarity IS NOT NULL
 RETURN id, numbers
-ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 
 // name: search_fragments_everywhere
-// The nearest fragments, by an index that knows scopes: on calendar releases.
+// The fragments nearest to a vector, by an index with filters: on calendar releases.
 CYPHER 25
 MATCH (f:Fragment)
 SEARCH f IN (
@@ -359,13 +374,13 @@ SEARCH f IN (
 )
 WITH f WHERE NOT f.instance_id IN $excluded
 WITH f.id AS id, f[$property] AS numbers
-WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS likeness
-WHERE likeness IS NOT NULL
+WITH id, numbers, vector.similarity.cosine(numbers, $vector) AS similarity
+WHERE similarity IS NOT NULL
 RETURN id, numbers
-ORDER BY round(2 * likeness - 1, 4) DESC, id LIMIT $limit
+ORDER BY round(2 * similarity - 1, 4) DESC, id LIMIT $limit
 
 // name: runs_of
-// Fragments with the run they are part of, in the given order.
+// Fragments with their runs, in the given order.
 UNWIND range(0, size($ids) - 1) AS number
 MATCH (f:Fragment {tenant: $tenant, id: $ids[number]})
 WITH number, f ORDER BY number

@@ -8,9 +8,9 @@ const NOT_ON_AN_ORDINARY_SERVER = /^(apoc|gds|genai)\./;
 
 // The language support comes with the functions and procedures of a server that has all plugins.
 function ordinary(byLanguage) {
-  const kept = (known) =>
+  const keep = (known) =>
     Object.fromEntries(Object.entries(known).filter(([name]) => !NOT_ON_AN_ORDINARY_SERVER.test(name)));
-  return Object.fromEntries(Object.entries(byLanguage).map(([language, known]) => [language, kept(known)]));
+  return Object.fromEntries(Object.entries(byLanguage).map(([language, known]) => [language, keep(known)]));
 }
 
 const functions = ordinary(testData.mockSchema.functions);
@@ -32,17 +32,17 @@ function parametersOf(query) {
 }
 
 function findings(query) {
-  const wanted = /^CYPHER (5|25)$/m.exec(query.text)?.[0];
+  const named = /^CYPHER (5|25)$/m.exec(query.text)?.[0];
   const found = new Map();
-  for (const language of wanted ? [wanted] : LANGUAGES) {
+  for (const language of named ? [named] : LANGUAGES) {
     const schema = { functions, procedures, parameters: parametersOf(query.text), defaultLanguage: language };
     for (const { range, message } of lintCypherQuery(query.text, schema).diagnostics) {
       const line = query.line + range.start.line;
-      const told = `${line}: ${message.split("\n")[0]}`;
-      found.set(told, [...(found.get(told) ?? []), language]);
+      const finding = `${line}: ${message.split("\n")[0]}`;
+      found.set(finding, [...(found.get(finding) ?? []), language]);
     }
   }
-  return [...found].map(([told, languages]) => `${told} (${languages.join(", ")})`);
+  return [...found].map(([finding, languages]) => `${finding} (${languages.join(", ")})`);
 }
 
 let failed = false;

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 
-from scripts.neo4j_local.life import Wanted, running, start, stop
+from scripts.neo4j_local.life import ServerRequest, running, start, stop
 from scripts.neo4j_local.record import Server, all_records
 from scripts.neo4j_local.release import DEFAULT, PINNED, UnavailableError, release
 
@@ -15,7 +15,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def main() -> int:
-    """Do what the arguments say; 1 where no server can be had, or there is none to stop."""
+    """Run the command; 1 where no server can be started, or there is none to stop."""
     arguments = _parser().parse_args()
     try:
         done: int = arguments.run(arguments)
@@ -36,20 +36,22 @@ def _parser() -> argparse.ArgumentParser:
         dest="source",
         choices=SOURCES,
         default="",
-        help="whichever there is, docker first",
+        help="default: docker where it answers, else maven",
     )
     starting.add_argument("--heap", default="512m", help="memory of the server (512m)")
     starting.add_argument("--browser", action="store_true", help="serve Neo4j Browser (5.26)")
-    starting.add_argument("--owner", type=int, default=0, help="a process: of no use after its end")
+    starting.add_argument(
+        "--owner", type=int, default=0, help="stop the server after this process has ended"
+    )
     stopping = commands.add_parser("stop", help="stop it and delete its data")
     stopping.set_defaults(run=_stop)
     stopping.add_argument("--keep", action="store_true", help="keep data, ports and password")
     stopping.add_argument("--all", action="store_true", help="stop all")
     for command in (starting, stopping):
         command.add_argument("--name", type=_name, default="default", help="for several at once")
-    telling = commands.add_parser("status", help="what runs now")
-    telling.set_defaults(run=_status)
-    for command in (starting, telling):
+    status = commands.add_parser("status", help="list running servers")
+    status.set_defaults(run=_status)
+    for command in (starting, status):
         command.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
@@ -63,7 +65,7 @@ def _name(text: str) -> str:
 def _start(arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     server = start(
-        Wanted(
+        ServerRequest(
             release(arguments.version),
             arguments.name,
             arguments.source,
@@ -74,7 +76,7 @@ def _start(arguments: argparse.Namespace) -> int:
     )
     took = time.monotonic() - began
     print(f"neo4j {server.version} answers, after {took:.1f} s", file=sys.stderr)
-    print(json.dumps(_told(server)) if arguments.json else _settings(server))
+    print(json.dumps(_record(server)) if arguments.json else _settings(server))
     return 0
 
 
@@ -91,7 +93,7 @@ def _stop(arguments: argparse.Namespace) -> int:
 def _status(arguments: argparse.Namespace) -> int:
     found = running()
     if arguments.json:
-        print(json.dumps([_told(server) for server in found]))
+        print(json.dumps([_record(server) for server in found]))
         return 0
     for server in found:
         print(f"{server.name}: neo4j {server.version} at {server.uri}")
@@ -100,7 +102,7 @@ def _status(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _told(server: Server) -> dict[str, str | int]:
+def _record(server: Server) -> dict[str, str | int]:
     """The JSON object of *server*."""
     return {
         "name": server.name,

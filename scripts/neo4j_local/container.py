@@ -80,10 +80,10 @@ def stop(server: Server, *, keep: bool) -> None:
         _container(server).remove(v=True, force=True)
 
 
-def last_words(server: Server) -> str:
+def last_output(server: Server) -> str:
     """The last line that it printed."""
     printed = _container(server).logs(tail=1).decode(errors="replace").split()
-    return " ".join(printed) or "it said nothing"
+    return " ".join(printed) or "no output"
 
 
 def _container(server: Server) -> "Container":

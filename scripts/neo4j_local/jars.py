@@ -12,11 +12,11 @@ from tempfile import mkdtemp
 from scripts.neo4j_local.release import Release, UnavailableError
 
 POM = Path(__file__).with_name("pom.xml")
-SHOWN = 300  # characters of what Maven said
+SHOWN = 300  # characters of what Maven printed
 
 
 def cache_folder() -> Path:
-    """Where jars and servers are kept: ``$CONTEXTGRAPH_NEO4J_CACHE``, else the user's cache."""
+    """The folder of jars and servers: ``$CONTEXTGRAPH_NEO4J_CACHE``, else the user's cache."""
     if named := os.environ.get("CONTEXTGRAPH_NEO4J_CACHE"):
         return Path(named).absolute()
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -33,7 +33,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def jars_of(release: Release, *, browser: bool) -> Path:
-    """The folder with the jars of *release*, with Neo4j Browser among them if wanted."""
+    """The folder with the jars of *release*, with Neo4j Browser among them if *browser*."""
     name = f"{release.version}-browser" if browser else release.version
     folder = cache_folder() / "jars" / name
     with locked(folder.with_name(f"{name}.lock")):
@@ -56,8 +56,8 @@ def _download(release: Release, folder: Path, *, browser: bool) -> None:
             check=False,
         )
         if done.returncode or not any(work.glob(f"lib/neo4j-kernel-{release.version}.jar")):
-            said = " ".join((done.stdout + done.stderr).split())[:SHOWN]
-            raise UnavailableError(f"neo4j {release.version}: maven could not get it: {said}")
+            output = " ".join((done.stdout + done.stderr).split())[:SHOWN]
+            raise UnavailableError(f"neo4j {release.version}: maven could not get it: {output}")
         (work / "lib").rename(folder)
     finally:
         shutil.rmtree(work)

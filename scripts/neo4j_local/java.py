@@ -1,4 +1,4 @@
-"""Which Java there is, and which a Neo4j release runs on."""
+"""The installed versions of Java, and those that a Neo4j release runs on."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def java_for(release: Release) -> Java | None:
 
 
 def installed_javas() -> Iterator[Java]:
-    """Every Java found on this machine that tells its version."""
+    """Every Java of this machine that prints its version."""
     for path in dict.fromkeys(path.resolve() for path in _candidates()):
         major = _major(path)
         if major is not None:
@@ -44,6 +44,6 @@ def _candidates() -> Iterator[Path]:
 def _major(path: Path) -> int | None:
     if not os.access(path, os.X_OK):
         return None
-    said = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(\d+)', said.stderr)
+    done = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(\d+)', done.stderr)
     return int(found[1]) if found else None

@@ -26,11 +26,11 @@ STARTS_WITHIN = 300.0  # seconds: five on a quiet machine, a hundred with a thir
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A server that is to run, by *name*.
+class ServerRequest:
+    """A server to start, by *name*.
 
-    *source* is ``docker``, ``maven``, or empty for whichever there is; *heap* is its memory, as
-    Java writes it; *owner* a process at whose end it is of no use any more, 0 for none.
+    *source* is ``docker``, ``maven``, or empty for the first that is available; *heap* is its
+    memory in Java's notation; the server is stopped after the process *owner* has ended (0: never).
     """
 
     release: Release
@@ -41,18 +41,18 @@ class Wanted:
     owner: int
 
 
-def start(wanted: Wanted) -> Server:
-    """A running server that answers queries: the one of this name that runs already, if any.
+def start(request: ServerRequest) -> Server:
+    """A running server that answers queries: the one of this name, if it runs already.
 
-    Where one of this name was stopped and its data kept, it has its data, ports and password.
-    Raises `UnavailableError` where none can be had.
+    One that was stopped with ``--keep`` has its former data, ports and password.
+    Raises `UnavailableError` where none can be started.
     """
     _sweep()
-    with locked(servers_folder() / f"{wanted.name}.lock"):
-        earlier = read_record(wanted.name)
+    with locked(servers_folder() / f"{request.name}.lock"):
+        earlier = read_record(request.name)
         if earlier and runs(earlier):
             return earlier
-        server = replace(_started(wanted, earlier), owner=wanted.owner)
+        server = replace(_started(request, earlier), owner=request.owner)
         write_record(server)
         wait(server, keep=earlier is not None)
         return server
@@ -80,41 +80,41 @@ def runs(server: Server) -> bool:
 def wait(server: Server, *, keep: bool) -> None:
     """Return when *server* answers a query; set its password if it is new.
 
-    Raises `UnavailableError` where it ends, or takes too long; then it is ended, its data kept if
-    *keep*.
+    Raises `UnavailableError` where it ends or takes too long; it is then stopped, and its data
+    deleted unless *keep*.
     """
     deadline = time.monotonic() + STARTS_WITHIN
     logging.getLogger("neo4j").setLevel(logging.CRITICAL)  # it does not answer at first
     while refusal := _refusal(server):
         if not runs(server):
-            said = (container if server.container else process).last_words(server)
-            _give_up(server, f"ended instead of starting: {said}", keep=keep)
+            output = (container if server.container else process).last_output(server)
+            _give_up(server, f"ended instead of starting: {output}", keep=keep)
         if time.monotonic() > deadline:
             waited = f"did not answer within {STARTS_WITHIN:.0f} s, {_load()}"
             _give_up(server, f"{waited}; at last: {refusal.reason}", keep=keep)
         time.sleep(refusal.pause)
 
 
-def _started(wanted: Wanted, earlier: Server | None) -> Server:
+def _started(request: ServerRequest, earlier: Server | None) -> Server:
     if earlier and earlier.container:
         container.start_again(earlier)
         return earlier
     password = earlier.password if earlier else _new_password()
-    source = "maven" if earlier else wanted.source
+    source = "maven" if earlier else request.source
     has_engine = source != "maven" and container.engine_answers()
     if source == "docker" and not has_engine:
         raise UnavailableError("no Docker engine answers; see DOCKER_HOST")
     if has_engine:
         try:
             return container.start(
-                wanted.release, wanted.name, password, browser=wanted.browser, heap=wanted.heap
+                request.release, request.name, password, browser=request.browser, heap=request.heap
             )
         except UnavailableError as error:
             if source:
                 raise
             print(f"{error}; made from Maven artifacts instead", file=sys.stderr)
     server = process.start(
-        wanted.release, wanted.name, earlier=earlier, browser=wanted.browser, heap=wanted.heap
+        request.release, request.name, earlier=earlier, browser=request.browser, heap=request.heap
     )
     return replace(server, password=password)
 
@@ -127,7 +127,7 @@ def _end(server: Server, *, keep: bool) -> None:
 
 
 def _sweep() -> None:
-    """Stop what was left running by owners that were killed."""
+    """Stop servers whose owner has ended without stopping them."""
     for server in all_records():
         if server.owner and not Path(f"/proc/{server.owner}").exists():
             stop(server, keep=False)
@@ -148,7 +148,7 @@ def _load() -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """Why a server does not answer yet, and after how many seconds to ask again."""
+    """Why a server does not answer yet, and after how many seconds to retry."""
 
     reason: str
     pause: float = 0.2
@@ -159,7 +159,7 @@ def _refusal(server: Server) -> _Refusal | None:
     from neo4j.exceptions import AuthError, DriverError, Neo4jError
 
     try:
-        _ask(server, server.password, "RETURN 1", "neo4j")
+        _run(server, server.password, "RETURN 1", "neo4j")
     except AuthError:
         return _password_refusal(server)
     except (DriverError, Neo4jError) as error:
@@ -168,25 +168,25 @@ def _refusal(server: Server) -> _Refusal | None:
 
 
 def _password_refusal(server: Server) -> _Refusal:
-    """Set the password of a *server* that has the factory's; why it does not answer till then.
+    """Set the password of a *server* that still has the default one.
 
-    Where that is refused as well, users are not there yet, or it went through although its
-    answer was lost. After three refusals the server refuses everyone for five seconds.
+    A refusal means that the server has no users yet, or that the change succeeded and its answer
+    was lost. After three refusals the server refuses every login for five seconds.
     """
     from neo4j.exceptions import DriverError, Neo4jError
 
     change = "ALTER CURRENT USER SET PASSWORD FROM $old TO $new"
     try:
-        _ask(server, FACTORY_PASSWORD, change, "system", old=FACTORY_PASSWORD, new=server.password)
+        _run(server, FACTORY_PASSWORD, change, "system", old=FACTORY_PASSWORD, new=server.password)
     except (DriverError, Neo4jError) as error:
         return _Refusal(f"its password could not be set: {_in_one_line(error)}", pause=6.0)
     return _Refusal("its password was set just now", pause=0.0)
 
 
-def _ask(
+def _run(
     server: Server, password: str, text: LiteralString, database: str, **parameters: str
 ) -> None:
-    """Run *text* once: whoever waits tries again, and does not do so within the driver as well."""
+    """Run *text* once: `wait` retries, so the driver does not."""
     from neo4j import GraphDatabase
 
     auth = (server.user, password)

@@ -58,7 +58,7 @@ def is_running(server: Server) -> bool:
 
 
 def stop(server: Server, *, gently: bool) -> None:
-    """End the process of *server* and wait until it is gone; *gently* takes some ten seconds."""
+    """End the process and wait for it; with *gently* it shuts down first, in about ten seconds."""
     deadline = time.monotonic() + (STOPS_WITHIN if gently else 0.0)
     if gently and is_running(server):
         os.kill(server.pid, signal.SIGTERM)
@@ -68,12 +68,12 @@ def stop(server: Server, *, gently: bool) -> None:
         time.sleep(0.05)
 
 
-def last_words(server: Server) -> str:
-    """The last line of its log that tells of an error, for the message when it did not start."""
+def last_output(server: Server) -> str:
+    """The last line of its log with an error: why it did not start."""
     log = server.home / "logs" / "console.log"
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    telling = [line for line in lines if "ERROR" in line or "Exception" in line or "Error" in line]
-    return " ".join((telling or lines or ["it said nothing"])[-1].split())
+    errors = [line for line in lines if "ERROR" in line or "Exception" in line or "Error" in line]
+    return " ".join((errors or lines or ["no output"])[-1].split())
 
 
 def free_port() -> int:

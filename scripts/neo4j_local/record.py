@@ -1,4 +1,4 @@
-"""What is known of a server that was started, kept in a file beside its data."""
+"""The record of a started server, a file beside its data."""
 
 import json
 import os
@@ -12,10 +12,10 @@ RECORD = "server.json"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server by *name*: a process (*pid*) or a *container*, whichever is set.
+    """A server by *name*: a process (*pid*) or a *container*.
 
-    *http* is the address of Neo4j Browser, empty where that is not served. *owner* is the process
-    at whose end the server is of no use any more, 0 where it is to stay.
+    *http* is the address of Neo4j Browser, empty where that is not served. The server
+    is stopped after the process *owner* has ended, never where that is 0.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The releases of Neo4j that are known to work here."""
+"""The supported releases of Neo4j."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ PINNED = {"5.26": "5.26.31", "2026.09": "2026.09.0"}
 
 
 class UnavailableError(Exception):
-    """No server can be had; the message is one line that says why and what would help."""
+    """No server can be started; the message is one line with the reason and a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Release:
         return range(21, 26) if self.is_calendar else range(17, 22)
 
 
-def release(wanted: str) -> Release:
-    """The release called *wanted*: a line that is pinned here, or any full version."""
-    version = PINNED.get(wanted, wanted)
+def release(name: str) -> Release:
+    """The release called *name*: a line that is pinned here, or any full version."""
+    version = PINNED.get(name, name)
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         known = ", ".join(PINNED)
-        raise UnavailableError(f"neo4j {wanted}: not a version; known: {known}, or a full one")
+        raise UnavailableError(f"neo4j {name}: not a version; known: {known}, or a full one")
     return Release(version)

@@ -1,4 +1,4 @@
-"""Running the command line inside the test process, and runs for it to read."""
+"""Runs the command line inside the test process, and writes runs for it to read."""
 
 import io
 import sys
@@ -23,7 +23,7 @@ SyntaxError: '(' was never closed
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a command did."""
+    """The exit code and output of a command."""
 
     code: int
     out: str

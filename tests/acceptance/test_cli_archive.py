@@ -1,9 +1,12 @@
 """``contextgraph export`` and ``import``."""
 
+import json
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
+from contextgraph.readers import read
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import recovering_run
 
@@ -16,9 +19,7 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "memory.db"
 
 
-def test_a_memory_becomes_that_of_another_tenant_of_another_file(
-    store: Path, tmp_path: Path
-) -> None:
+def test_a_memory_can_be_moved_to_another_file_and_tenant(store: Path, tmp_path: Path) -> None:
     archive, other = tmp_path / "a.jsonl.zst", tmp_path / "other.db"
     exported = contextgraph("export", archive, "--store", store, "--json")
     imported = contextgraph("import", archive, "--store", other, "--tenant", "team", "--json")
@@ -26,20 +27,20 @@ def test_a_memory_becomes_that_of_another_tenant_of_another_file(
     assert (exported.code, imported.code) == (0, 0)
     assert exported.records[0]["runs"] == imported.records[0]["created"] == 2
     (known,) = contextgraph("stats", "--store", store, "--json").records
-    (told,) = contextgraph("stats", "--store", other, "--tenant", "team", "--json").records
-    assert told["counts"] == known["counts"]
+    (moved,) = contextgraph("stats", "--store", other, "--tenant", "team", "--json").records
+    assert moved["counts"] == known["counts"]
 
 
-def test_importing_says_what_was_known(store: Path, tmp_path: Path) -> None:
+def test_importing_reports_what_was_unchanged(store: Path, tmp_path: Path) -> None:
     contextgraph("export", tmp_path / "a.jsonl", "--store", store)
 
     result = contextgraph("import", tmp_path / "a.jsonl", "--store", store)
 
     assert result.code == 0
-    assert "2 trajectories: 0 new, 0 with an outcome now, 2 known" in result.out
+    assert "2 trajectories: 0 created, 0 updated, 2 unchanged" in result.out
 
 
-def test_a_damaged_file_is_named_with_its_line(store: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported_with_its_line(store: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     contextgraph("export", path, "--store", store)
     path.write_bytes(path.read_bytes()[:-20])
@@ -51,9 +52,37 @@ def test_a_damaged_file_is_named_with_its_line(store: Path, tmp_path: Path) -> N
     assert not (tmp_path / "new.db").exists()
 
 
-def test_a_memory_that_does_not_exist_is_not_exported(tmp_path: Path) -> None:
+def test_exporting_a_memory_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     result = contextgraph("export", tmp_path / "a.jsonl", "--store", tmp_path / "absent.db")
 
     assert result.code == 1
     assert "learn something first" in result.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("file_format", ["graphml", "json"])
+def test_the_graph_is_exported_with_all_nodes_and_relations(
+    store: Path, tmp_path: Path, file_format: str
+) -> None:
+    path = tmp_path / "graph"
+    result = contextgraph("export", path, "--format", file_format, "--store", store, "--json")
+
+    (stats,) = contextgraph("stats", "--store", store, "--json").records
+    if file_format == "graphml":
+        graph = nx.read_graphml(path, force_multigraph=True)
+    else:
+        graph = nx.node_link_graph(json.loads(path.read_text()), edges="edges")
+    assert result.code == 0
+    assert graph.number_of_nodes() == sum(stats["counts"]["nodes"].values())
+    assert graph.number_of_edges() == sum(stats["counts"]["edges"].values())
+    assert result.records[0]["nodes"] == graph.number_of_nodes()
+    assert {label for _, label in graph.nodes(data="label")} >= {"Trajectory", "ErrorPattern"}
+
+
+def test_runs_are_exported_as_atif(store: Path, tmp_path: Path) -> None:
+    result = contextgraph("export", tmp_path / "atif", "--format", "atif", "--store", store)
+
+    assert result.code == 0
+    runs = list(read(tmp_path / "atif"))
+    assert [run.source_format for run in runs] == ["atif", "atif"]
+    assert {len(run.steps) for run in runs} == {3}

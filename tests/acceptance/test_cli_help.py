@@ -70,7 +70,7 @@ def test_without_a_command_the_help_is_shown() -> None:
     assert all(command in result.out + result.err for command in COMMANDS)
 
 
-def test_what_a_command_is_for_fits_into_its_line_of_the_help() -> None:
+def test_the_summary_of_each_command_fits_into_its_line_of_the_help() -> None:
     assert "..." not in contextgraph("--help").out.partition("Commands:")[2]
 
 
@@ -90,7 +90,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert _python("-c", program).stdout.endswith("loaded: []\n")
 
 
-def test_a_reader_that_goes_away_is_no_error_worth_a_word() -> None:
+def test_a_closed_pipe_is_not_reported() -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as closed:

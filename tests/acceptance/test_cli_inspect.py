@@ -1,6 +1,7 @@
 """``contextgraph inspect`` and ``loops``."""
 
 from hashlib import sha256
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def runs(tmp_path: Path) -> Path:
     return write_runs(tmp_path / "runs.jsonl", [recovering_run(), looping_run()])
 
 
-def test_a_line_for_each_run_says_how_it_is_read(runs: Path) -> None:
+def test_inspect_prints_one_json_line_for_each_run(runs: Path) -> None:
     result = contextgraph("inspect", runs, "--json")
 
     first, _ = result.records
@@ -84,37 +85,116 @@ def test_people_see_a_timeline(runs: Path) -> None:
     assert "↻ same command same error, steps 1-5" in result.out
 
 
-def test_people_see_who_went_round_in_circles(runs: Path) -> None:
+def test_people_see_the_loops_and_their_number(runs: Path) -> None:
     result = contextgraph("loops", runs)
 
-    assert "acme__shop-1: no loop" in result.out
-    assert "acme__shop-9: 1 loop" in result.out
-    (row,) = [line.split() for line in result.out.splitlines() if line.startswith("1-5 ")]
-    assert " ".join(row[1:7]) == "5 same command same error repeating"
-    assert " ".join(row[7:]) == "python reproduce.py → ModuleNotFoundError"
+    assert result.out.splitlines() == [
+        "acme__shop-1: no loop",
+        "acme__shop-9: 1 loop",
+        "  same command same error, steps 1-5, 5 times, repeating",
+        "    python reproduce.py → ModuleNotFoundError",
+        "1 loop (0 stuck) in 1 of 2 runs",
+    ]
 
 
-def test_with_a_memory_people_and_programs_see_what_led_out(runs: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["inspect", "loops"])
+def test_an_instance_that_is_not_there_is_an_error(runs: Path, command: str) -> None:
+    result = contextgraph(command, runs, "--instance", "acme__shop-7")
+
+    assert (result.code, result.out) == (1, "")
+    assert "no run of acme__shop-7 among 2 runs" in result.err
+
+
+@pytest.mark.parametrize("command", ["inspect", "loops"])
+def test_a_pipe_gets_plain_text_of_at_most_80_columns(runs: Path, command: str) -> None:
+    lines = contextgraph(command, runs).out.splitlines()
+
+    assert max(map(len, lines)) <= 80
+    assert not any(line != line.rstrip() or line.startswith("╭") for line in lines)
+
+
+def test_with_a_memory_loops_come_with_escape_suggestions(runs: Path, tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     contextgraph("learn", runs, "--store", store)
 
     people = contextgraph("loops", runs, "--store", store)
     programs = contextgraph("loops", runs, "--store", store, "--json")
 
-    assert "way out: " in people.out
+    assert "suggestion: " in people.out
     (loop,) = programs.records[1]["loops"]
-    (way,) = loop["escape_suggestions"]
-    assert way.endswith("(cleared this error in acme__shop-1)")
+    (escape,) = loop["escape_suggestions"]
+    assert "PYTHONPATH=lib" in escape
+    assert escape.endswith("(cleared this error in acme__shop-1)")
 
 
-def test_loops_of_a_memory_that_is_not_there_are_an_error(runs: Path, tmp_path: Path) -> None:
+class Page(HTMLParser):
+    """Which elements and links a page has, and whether all elements are closed."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.names: list[str] = []
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.feed(file.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+        for name, value in attrs:
+            assert name not in ("src", "onclick")
+            if name == "id":
+                self.ids.add(f"#{value}")
+            if name == "href":
+                self.links.append(str(value))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_a_page_shows_every_step_of_the_timeline(runs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.html"
+
+    result = contextgraph("inspect", runs, "--html", file)
+
+    page, text = Page(file), file.read_text(encoding="utf-8")
+    assert result.out == f"{file}: 2 runs\n"
+    assert not page.open
+    assert len(page.links) == len(page.ids) == 3 + 6
+    assert set(page.links) == page.ids
+    assert "script" not in page.names
+    assert "✓ cleared ModuleNotFoundError of step 1" in text
+    assert "↻ same command same error, steps 1-5" in text
+
+
+def test_a_page_shows_logs_as_text(tmp_path: Path) -> None:
+    attack = "<script>alert(1)</script>\x1b[31m"
+    hostile = run([(attack, attack, 0)], task=attack, patch=f"+{attack}", repo='"><b>/x')
+    file = tmp_path / "run.html"
+
+    contextgraph("inspect", write_runs(tmp_path / "runs.jsonl", [hostile]), "--html", file)
+
+    assert {"script", "b"} & {*Page(file).names} == {"b"}
+    assert "\x1b" not in file.read_text(encoding="utf-8")
+    assert '<span class="added">+&lt;script&gt;' in file.read_text(encoding="utf-8")
+
+
+def test_without_a_run_no_page_is_written(runs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.html"
+
+    assert contextgraph("inspect", runs, "--html", file, "--instance", "none").code == 1
+    assert not list(tmp_path.glob("run.html*"))
+
+
+def test_a_memory_that_does_not_exist_is_an_error(runs: Path, tmp_path: Path) -> None:
     result = contextgraph("loops", runs, "--store", tmp_path / "none.db")
 
     assert result.code == 1
     assert "learn something first" in result.err
 
 
-def test_one_run_can_be_picked_and_one_step_of_it_shown_in_full(runs: Path) -> None:
+def test_one_step_of_one_run_can_be_shown_in_full(runs: Path) -> None:
     result = contextgraph("inspect", runs, "--instance", "acme__shop-1", "--step", "1")
 
     assert "acme__shop-1 step 1" in result.out
@@ -122,7 +202,7 @@ def test_one_run_can_be_picked_and_one_step_of_it_shown_in_full(runs: Path) -> N
     assert "acme__shop-9" not in result.out
 
 
-def test_a_broken_record_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
+def test_an_invalid_record_is_reported_and_the_others_are_shown(tmp_path: Path) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [recovering_run()], b"{")
 
     result = contextgraph("inspect", runs, "--json")
@@ -132,15 +212,15 @@ def test_a_broken_record_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
     assert f"{runs}: line 2: " in result.err
 
 
-def test_a_log_cannot_move_the_terminal(tmp_path: Path) -> None:
-    nasty = run([("echo \x1b]0;title\x07\x1b[2J\x1b[31mred", "\x1b[2Jdone", 0)])
-    runs = write_runs(tmp_path / "runs.jsonl", [nasty])
+def test_control_sequences_in_a_log_are_removed(tmp_path: Path) -> None:
+    hostile = run([("echo \x1b]0;title\x07\x1b[2J\x1b[31mred", "\x1b[2Jdone", 0)])
+    runs = write_runs(tmp_path / "runs.jsonl", [hostile])
 
     assert "\x1b" not in contextgraph("inspect", runs).out
     assert "\x1b" not in contextgraph("inspect", runs, "--step", "0").out
 
 
-def test_a_secret_of_a_run_is_not_shown(tmp_path: Path) -> None:
+def test_secrets_are_masked(tmp_path: Path) -> None:
     secret = "ghp_" + sha256(b"any").hexdigest()[:36]
     leaky = run([(f"export TOKEN={secret}", secret, 0)], task=f"use {secret} to log in")
     runs = write_runs(tmp_path / "runs.jsonl", [leaky])
@@ -149,14 +229,14 @@ def test_a_secret_of_a_run_is_not_shown(tmp_path: Path) -> None:
         assert secret not in contextgraph("inspect", runs, *arguments).out
 
 
-def test_a_run_without_steps_is_shown_too(tmp_path: Path) -> None:
+def test_a_run_without_steps_is_shown(tmp_path: Path) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [run([])])
 
     assert contextgraph("inspect", runs, "--json").records[0]["fragments"] == []
     assert "no steps" in contextgraph("inspect", runs).out
 
 
-def test_inspecting_makes_no_memory(runs: Path, tmp_path: Path) -> None:
+def test_inspecting_creates_no_files(runs: Path, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
 
     contextgraph("inspect", runs)
@@ -164,7 +244,7 @@ def test_inspecting_makes_no_memory(runs: Path, tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_long_loop_is_folded_for_people(tmp_path: Path) -> None:
+def test_the_middle_of_a_long_loop_is_left_out(tmp_path: Path) -> None:
     stuck = run([("python reproduce.py", NO_MODULE, 1)] * 30)
     out = contextgraph("inspect", write_runs(tmp_path / "stuck.jsonl", [stuck])).out
     assert "… 19 more steps of this loop" in out

@@ -1,4 +1,4 @@
-"""``contextgraph forget``, ``rebuild``, ``stats`` and ``doctor``."""
+"""``contextgraph forget``, ``rebuild``, ``migrate``, ``stats`` and ``doctor``."""
 
 import sqlite3
 from contextlib import closing
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contextgraph.store.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from contextgraph.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from tests.acceptance.command_line import Result, contextgraph, write_runs
 from tests.builders import recovering_run
 
@@ -46,10 +46,12 @@ def forget(store: Path, *arguments: str, stdin: bytes = b"") -> Result:
         (("--instance", "acme__shop-1"), 2),
         (("--instance", "acme__shop-1", "--instance", "acme__shop-2"), 1),
         (("--repo", "acme/shop"), 1),
+        (("--repo", "ACME/Shop"), 1),
+        (("--repo", "other/place", "--instance", "acme__shop-1"), 1),
         (("--all",), 0),
     ],
 )
-def test_forgetting_removes_what_was_chosen(
+def test_forgetting_removes_the_selected_runs(
     store: Path, choice: tuple[str, ...], left: int
 ) -> None:
     result = forget(store, *choice, "--yes", "--json")
@@ -69,33 +71,33 @@ def test_a_run_can_be_forgotten_by_its_id(store: Path, tmp_path: Path) -> None:
     assert trajectories(store) == 2
 
 
-def test_forgetting_asks_first(store: Path) -> None:
+def test_forgetting_asks_for_confirmation(store: Path) -> None:
     refused = forget(store, "--all", stdin=b"n\n")
-    kept = trajectories(store)
+    remaining = trajectories(store)
     agreed = forget(store, "--all", stdin=b"y\n")
 
-    assert (refused.code, kept) == (1, 3)
+    assert (refused.code, remaining) == (1, 3)
     assert "acme__shop-1" in refused.err
-    assert refused.err.endswith("contextgraph: nothing is forgotten\n")
+    assert refused.err.endswith("contextgraph: nothing was removed\n")
     assert (agreed.code, trajectories(store)) == (0, 0)
 
 
-def test_forgetting_where_nobody_answers_names_the_option(store: Path) -> None:
+def test_without_a_terminal_forgetting_names_the_option(store: Path) -> None:
     result = forget(store, "--instance", "acme__shop-1")
 
     assert (result.code, trajectories(store)) == (1, 3)
     assert "Forget 1 trajectory?" in result.err
-    assert "nobody can be asked, give --yes" in result.err
+    assert "without a terminal, use --yes" in result.err
 
 
-def test_forgetting_what_is_not_there_is_a_failure(store: Path) -> None:
-    result = forget(store, "--instance", "nobody__nothing-1", "--yes")
+def test_forgetting_an_unknown_instance_is_an_error(store: Path) -> None:
+    result = forget(store, "--instance", "acme__unknown-1", "--yes")
 
     assert result.code == 1
-    assert "no trajectory of nobody__nothing-1" in result.err
+    assert "no trajectory of acme__unknown-1" in result.err
 
 
-def test_forgetting_without_saying_what_is_wrong_usage(store: Path) -> None:
+def test_forgetting_without_a_selection_is_wrong_usage(store: Path) -> None:
     assert forget(store, "--yes").code == 2
 
 
@@ -109,7 +111,7 @@ def test_rebuilding_reads_every_stored_run_again(store: Path) -> None:
     assert trajectories(store) == 3
 
 
-def test_migrating_says_what_is_pending_before_it_is_done(tmp_path: Path) -> None:
+def test_migrating_lists_pending_migrations_before_applying_them(tmp_path: Path) -> None:
     new = tmp_path / "new.db"
     planned = contextgraph("migrate", "--store", new, "--dry-run", "--json").records
     names = [f"schema {version}" for version in range(1, VERSION + 1)]
@@ -151,20 +153,28 @@ def test_a_healthy_memory_passes_the_doctor(store: Path) -> None:
     assert "parquet" in found["extras"]
 
 
-def test_the_doctor_says_what_to_do_about_a_memory_that_is_none(tmp_path: Path) -> None:
+def test_the_doctor_looks_for_secrets_in_stored_runs(store: Path) -> None:
+    result = contextgraph("doctor", "--secrets", "--store", store, "--json")
+
+    (found,) = [check for check in result.records[0]["checks"] if check["name"] == "secrets"]
+    assert found["ok"]
+    assert found["detail"].startswith("0 of ")
+
+
+def test_the_doctor_names_a_remedy_for_a_file_that_is_not_a_memory(tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
-    store.write_bytes(b"this is no database, whatever it is called" * 100)
+    store.write_bytes(b"not a database" * 100)
 
     machine = contextgraph("doctor", "--store", store, "--json")
     person = contextgraph("doctor", "--store", store)
 
     assert (machine.code, machine.records[0]["ok"]) == (1, False)
-    ill = [check for check in machine.records[0]["checks"] if not check["ok"]]
-    assert all(check["remedy"] for check in ill)
-    assert "ILL" in person.out
+    failed = [check for check in machine.records[0]["checks"] if not check["ok"]]
+    assert all(check["remedy"] for check in failed)
+    assert "FAILED" in person.out
 
 
-def test_the_doctor_says_where_no_memory_is_and_makes_none(tmp_path: Path) -> None:
+def test_the_doctor_reports_a_missing_memory_and_creates_none(tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
 
     result = contextgraph("doctor", "--store", store)
@@ -178,9 +188,7 @@ def test_the_doctor_says_where_no_memory_is_and_makes_none(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("command", "code"), [("consolidate", 0), ("rebuild", 0), ("reembed", 0), ("forget", 1)]
 )
-def test_what_changes_a_memory_brings_an_older_file_up_to_date(
-    tmp_path: Path, command: str, code: int
-) -> None:
+def test_commands_that_write_migrate_an_older_file(tmp_path: Path, command: str, code: int) -> None:
     path = older(tmp_path)
     arguments = ("--all", "--yes") if command == "forget" else ()
 
@@ -192,7 +200,7 @@ def test_what_changes_a_memory_brings_an_older_file_up_to_date(
 
 
 @pytest.mark.parametrize("command", ["consolidate", "rebuild", "reembed", "forget"])
-def test_what_changes_a_memory_creates_none(tmp_path: Path, command: str) -> None:
+def test_commands_that_change_a_memory_create_none(tmp_path: Path, command: str) -> None:
     path = tmp_path / "absent.db"
     arguments = ("--all", "--yes") if command == "forget" else ()
 

@@ -54,11 +54,12 @@ def test_learning_prints_a_line_for_each_run_and_a_summary(tmp_path: Path, store
     assert [line["instance_id"] for line in lines] == ["acme__shop-1", "acme__shop-2"]
     assert all(line.keys() >= KEYS and line["status"] == "created" for line in lines)
     assert last["summary"].pop("seconds") >= 0
-    counts = {"created": 2, "unchanged": 0, "updated": 0, "failed": 0}
-    assert last == {"summary": counts | {"tokens": 0, "cost": 0}}
+    counts = {"records": 2, "created": 2, "unchanged": 0, "updated": 0, "failed": 0, "skipped": 0}
+    more = {"store": str(store), "conflicts": 0, "tokens": 0, "cost": 0}
+    assert last == {"summary": counts | more}
 
 
-def test_learning_again_changes_nothing_and_says_so(tmp_path: Path, store: Path) -> None:
+def test_learning_again_changes_nothing(tmp_path: Path, store: Path) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1), recovering_run(2)])
     contextgraph("learn", runs, "--store", store)
 
@@ -79,7 +80,7 @@ def test_a_report_of_outcomes_updates_what_was_learned(tmp_path: Path, store: Pa
     assert [line["status"] for line in result.records[:-1]] == ["unchanged", "updated"]
 
 
-def test_a_broken_record_is_named_and_the_rest_is_learned(tmp_path: Path, store: Path) -> None:
+def test_an_invalid_record_is_reported_and_skipped(tmp_path: Path, store: Path) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [recovering_run()], b'{"contextgraph": 1,')
 
     result = contextgraph("learn", runs, "--store", store, "--json")
@@ -92,13 +93,13 @@ def test_a_broken_record_is_named_and_the_rest_is_learned(tmp_path: Path, store:
     assert "line 2" in failed["error"]
 
 
-def test_nothing_but_broken_records_is_a_failure(tmp_path: Path, store: Path) -> None:
+def test_only_invalid_records_are_a_failure(tmp_path: Path, store: Path) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [], b'{"contextgraph": 1,')
 
     assert contextgraph("learn", runs, "--store", store).code == 1
 
 
-def test_a_path_that_does_not_exist_is_named(tmp_path: Path, store: Path) -> None:
+def test_a_missing_path_is_reported(tmp_path: Path, store: Path) -> None:
     result = contextgraph("learn", tmp_path / "none.jsonl", "--store", store)
 
     assert result.code == 1
@@ -114,7 +115,7 @@ def test_a_folder_without_trajectories_is_a_failure(tmp_path: Path, store: Path)
     assert "no trajectory found" in result.err
 
 
-def test_runs_come_from_standard_input_too(tmp_path: Path, store: Path) -> None:
+def test_runs_can_come_from_standard_input(tmp_path: Path, store: Path) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [recovering_run()])
     packed = gzip.compress(runs.read_bytes())
 
@@ -134,16 +135,14 @@ def test_people_get_a_table(tmp_path: Path, store: Path) -> None:
     assert "unchanged" in result.out
 
 
-def test_what_came_of_consolidating_at_the_end_is_said_in_one_line(
-    tmp_path: Path, store: Path
-) -> None:
+def test_the_consolidation_at_the_end_is_reported_in_one_line(tmp_path: Path, store: Path) -> None:
     runs = write_runs(tmp_path / "many.jsonl", [recovering_run(number) for number in range(16)])
     done = contextgraph("learn", runs, "--json", "--store", store)
-    (told,) = [line for line in done.err.splitlines() if "consolidated" in line]
+    (line,) = [line for line in done.err.splitlines() if "consolidated" in line]
     assert re.fullmatch(
         r"contextgraph: consolidated in [\d.]+ s: "
         r"[1-9]\d* methodologies created, 0 updated, 0 removed",
-        told,
+        line,
     )
     again = contextgraph("learn", runs, "--store", store)
     assert "consolidated" not in again.err
@@ -158,10 +157,15 @@ def test_a_store_that_cannot_be_reached_has_its_own_exit_code(tmp_path: Path) ->
     assert result.err.startswith("contextgraph: ")
 
 
-def test_an_interrupt_stops_cleanly_and_says_what_is_stored(tmp_path: Path, store: Path) -> None:
+def test_an_interrupt_stops_cleanly_and_reports_what_is_stored(tmp_path: Path, store: Path) -> None:
     runs = [recovering_run(number) for number in range(20)]
     lines = write_runs(tmp_path / "runs.jsonl", runs).read_bytes()
-    command = [sys.executable, "-c", "from contextgraph.cli import main; main()"]
+    # In the background a shell has its jobs ignore the interrupt, and children inherit that.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from contextgraph.cli import main; main()"
+    )
+    command = [sys.executable, "-c", program]
     process = subprocess.Popen(
         [*command, "learn", "-", "--store", store, "--json"],
         stdin=subprocess.PIPE,
@@ -189,7 +193,7 @@ def test_an_interrupt_stops_cleanly_and_says_what_is_stored(tmp_path: Path, stor
     assert stats["counts"]["outcomes"]["unknown"] == stored
 
 
-def test_the_line_of_a_run_that_could_not_be_read_has_the_keys_of_the_others(
+def test_the_line_of_an_unreadable_run_has_the_keys_of_the_others(
     tmp_path: Path, store: Path
 ) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1)], b"{broken")
@@ -200,7 +204,7 @@ def test_the_line_of_a_run_that_could_not_be_read_has_the_keys_of_the_others(
     assert list(failed) == list(learned)
 
 
-def test_where_nothing_was_read_nothing_is_said_of_consolidation(
+def test_where_nothing_was_read_consolidation_is_not_mentioned(
     tmp_path: Path, store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "no-memory"
@@ -213,20 +217,20 @@ def test_where_nothing_was_read_nothing_is_said_of_consolidation(
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("http://localhost:7474", "no store is known as http://; write a file, :memory:, neo4j://"),
-        ("bolt://localhost:port", "bolt://localhost:port: its port is no number"),
-        ("bolt://neo4j:geheim@localhost", "set CONTEXTGRAPH_NEO4J_USER and"),
+        ("bolt://localhost:port", "bolt://localhost:port: its port is not a number below 65536"),
+        ("bolt://neo4j:confidential@localhost", "set CONTEXTGRAPH_NEO4J_USER and"),
     ],
 )
-def test_an_address_of_no_server_is_refused_with_what_to_write(
-    tmp_path: Path, address: str, said: str
+def test_an_invalid_address_is_refused_with_a_remedy(
+    tmp_path: Path, address: str, message: str
 ) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1)])
 
     result = contextgraph("learn", runs, "--store", address)
 
     assert result.code == 1
-    assert said in result.err
-    assert "geheim" not in result.err
+    assert message in result.err
+    assert "confidential" not in result.err

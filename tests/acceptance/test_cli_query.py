@@ -1,6 +1,9 @@
-"""``contextgraph query``."""
+"""``contextgraph query`` and ``report``."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -40,7 +43,7 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "memory.db"
 
 
-def test_an_error_that_was_cleared_before_is_answered_with_what_cleared_it(store: Path) -> None:
+def test_an_error_that_was_cleared_before_is_answered_with_the_remedy(store: Path) -> None:
     result = contextgraph(
         "query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json"
     )
@@ -54,15 +57,15 @@ def test_an_error_that_was_cleared_before_is_answered_with_what_cleared_it(store
     assert answer["id"] in answer["text"]
 
 
-def test_people_see_what_cleared_it_and_why_it_is_shown(store: Path) -> None:
+def test_people_see_the_remedy_and_why_it_is_shown(store: Path) -> None:
     result = contextgraph("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE)
 
-    assert "This error was cleared before" in result.out
+    assert "What cleared this error" in result.out
     assert "PYTHONPATH=lib python reproduce.py" in result.out
     assert "why: this repository" in result.out
 
 
-def test_an_error_that_was_never_met_is_answered_with_nothing(store: Path) -> None:
+def test_an_unknown_error_is_answered_with_nothing(store: Path) -> None:
     result = contextgraph("query", "--store", store, "--error", "FrobnicationFault: gone astray")
 
     assert result.code == 0
@@ -106,14 +109,14 @@ def test_a_batch_is_answered_in_order_with_its_keys(store: Path, tmp_path: Path)
     ("line", "reason"),
     [
         (b'{"current_eror": "x"}', "unknown key 'current_eror'"),
-        (b'{"phase": "dreaming"}', "phase 'dreaming' is none of"),
+        (b'{"phase": "dreaming"}', "phase 'dreaming' is not one of"),
         (b'{"tools": "bash"}', "tools must be a list of strings"),
         (b'{"repo": 7}', "repo must be a string"),
         (b'["repo"]', "a state is a JSON object"),
         (b'{"repo": ', "not JSON"),
     ],
 )
-def test_a_state_that_is_none_is_named_by_its_line(store: Path, line: bytes, reason: str) -> None:
+def test_an_invalid_state_is_reported_with_its_line(store: Path, line: bytes, reason: str) -> None:
     result = contextgraph(
         *("query", "--batch", "-", "--store", store, "--json"),
         stdin=b'{"repo": "acme/shop"}\n' + line,
@@ -124,26 +127,26 @@ def test_a_state_that_is_none_is_named_by_its_line(store: Path, line: bytes, rea
     assert result.err.startswith(f"contextgraph: standard input: line 2: {reason}")
 
 
-def test_runs_of_an_excluded_instance_are_not_seen(tmp_path: Path) -> None:
+def test_runs_of_an_excluded_instance_are_ignored(tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     contextgraph("learn", write_runs(tmp_path / "a.jsonl", [recovering_run()]), "--store", store)
     state = {"repo": "acme/shop", "current_error": NO_MODULE, "instance_id": "acme__shop-1"}
-    ask = ("query", "-", "--store", store, "--json")
+    query = ("query", "-", "--store", store, "--json")
 
-    seen = contextgraph(*ask, stdin=orjson.dumps(state))
-    named = contextgraph(*ask, "--exclude-instance", "acme__shop-1", stdin=orjson.dumps(state))
-    same = contextgraph(*ask, "--exclude-instance", "same", stdin=orjson.dumps(state))
+    seen = contextgraph(*query, stdin=orjson.dumps(state))
+    named = contextgraph(*query, "--exclude-instance", "acme__shop-1", stdin=orjson.dumps(state))
+    same = contextgraph(*query, "--exclude-instance", "same", stdin=orjson.dumps(state))
 
     assert seen.records[0]["error_solutions"]
     assert not named.records[0]["error_solutions"]
     assert not same.records[0]["error_solutions"]
 
 
-def test_nothing_newer_than_the_given_time_is_seen(store: Path) -> None:
-    ask = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
+def test_runs_newer_than_the_given_time_are_ignored(store: Path) -> None:
+    query = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
 
-    assert not contextgraph(*ask, "--as-of", "2020-01-31").records[0]["error_solutions"]
-    assert contextgraph(*ask, "--as-of", "2999-01-31T12:00:00").records[0]["error_solutions"]
+    assert not contextgraph(*query, "--as-of", "2020-01-31").records[0]["error_solutions"]
+    assert contextgraph(*query, "--as-of", "2999-01-31T12:00:00").records[0]["error_solutions"]
 
 
 @pytest.mark.parametrize(
@@ -168,9 +171,16 @@ def test_wrong_usage_has_its_own_exit_code(store: Path, arguments: tuple[str, ..
 
 @pytest.mark.parametrize(
     "command",
-    [("query", "--repo", "acme/shop"), ("stats",), ("rebuild",), ("forget", "--all", "--yes")],
+    [
+        ("query", "--repo", "acme/shop"),
+        ("query", "--repo", "acme/shop", "--no-record"),
+        ("report", "ctx_1", "--helped"),
+        ("stats",),
+        ("rebuild",),
+        ("forget", "--all", "--yes"),
+    ],
 )
-def test_verbs_that_need_a_memory_never_create_one(
+def test_commands_that_need_a_memory_never_create_one(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     store = tmp_path / "none" / "memory.db"
@@ -193,6 +203,71 @@ def test_the_environment_names_the_memory(store: Path, monkeypatch: pytest.Monke
 
 
 def test_tenants_do_not_see_one_another(store: Path) -> None:
-    ask = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
+    query = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
 
-    assert not contextgraph(*ask, "--tenant", "other").records[0]["error_solutions"]
+    assert not contextgraph(*query, "--tenant", "other").records[0]["error_solutions"]
+
+
+def error_query(store: Path, *options: str) -> dict[str, Any]:
+    """The answer about the error that all runs of *store* cleared."""
+    arguments = ("--repo", "acme/shop", "--error", NO_MODULE, "--json", *options)
+    answer: dict[str, Any]
+    (answer,) = contextgraph("query", "--store", store, *arguments).records
+    return answer
+
+
+def test_the_outcome_of_an_answer_can_be_reported_once(store: Path) -> None:
+    context = error_query(store)["id"]
+
+    reported = contextgraph("report", context, "--helped", "--store", store, "--json")
+    again = contextgraph("report", context, "--helped", "--store", store)
+
+    assert reported.code == 0
+    assert reported.records == [{"context": context, "helped": True, "recorded": True}]
+    assert (again.code, again.out) == (1, "")
+    assert f"{context} is unknown, or its outcome was reported before" in again.err
+
+
+def test_advice_that_keeps_hurting_is_not_shown_any_more(store: Path) -> None:
+    for _ in range(8):
+        answer = error_query(store)
+        if not answer["error_solutions"]:
+            break
+        assert contextgraph("report", answer["id"], "--hurt", "--store", store).code == 0
+    assert not error_query(store)["error_solutions"]
+
+
+def test_an_answer_that_was_not_recorded_cannot_be_reported(store: Path) -> None:
+    context = error_query(store, "--no-record")["id"]
+
+    result = contextgraph("report", context, "--helped", "--store", store, "--json")
+
+    assert result.code == 1
+    assert result.records == [{"context": context, "helped": True, "recorded": False}]
+
+
+def test_reporting_an_unknown_context_is_an_error(store: Path) -> None:
+    result = contextgraph("report", "ctx_unknown", "--hurt", "--store", store)
+
+    assert result.code == 1
+    assert "ctx_unknown is unknown" in result.err
+
+
+def test_a_report_needs_an_outcome(store: Path) -> None:
+    result = contextgraph("report", "ctx_unknown", "--store", store)
+
+    assert result.code == 2
+    assert "give --helped or --hurt" in result.err
+
+
+def test_an_answer_that_cannot_be_recorded_is_given(store: Path) -> None:
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute(
+            "CREATE TRIGGER refuse BEFORE INSERT ON exposure BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+    result = contextgraph(
+        "query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json"
+    )
+    assert result.code == 0
+    assert result.records[0]["error_solutions"]
+    assert "not recorded" in result.err

@@ -38,7 +38,7 @@ def test_replay_prints_each_moment_in_order_and_a_summary(runs: Path) -> None:
     assert last["summary"]["learned"] == {"created": 3}
 
 
-def test_replay_warns_of_loops_with_ways_out(runs: Path) -> None:
+def test_replay_warns_of_loops_with_escape_suggestions(runs: Path) -> None:
     result = contextgraph("replay", runs, "--json")
 
     first, worse = (moment for moment in result.records[:-1] if moment["kind"] == "loop")
@@ -49,7 +49,7 @@ def test_replay_warns_of_loops_with_ways_out(runs: Path) -> None:
     assert first["items"]["escapes"]
 
 
-def test_replay_into_a_named_store_learns_once(runs: Path, tmp_path: Path) -> None:
+def test_replay_into_a_named_store_learns_each_run_once(runs: Path, tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     contextgraph("replay", runs, "--store", store)
 
@@ -58,13 +58,13 @@ def test_replay_into_a_named_store_learns_once(runs: Path, tmp_path: Path) -> No
     assert result.records[-1]["summary"]["learned"] == {"unchanged": 3}
 
 
-def test_replay_without_a_store_leaves_nothing_behind(runs: Path, tmp_path: Path) -> None:
+def test_replay_without_a_store_creates_no_memory(runs: Path, tmp_path: Path) -> None:
     contextgraph("replay", runs)
 
     assert contextgraph("stats").code == 1
 
 
-def test_people_see_what_would_have_been_said(runs: Path) -> None:
+def test_people_see_the_advice_at_each_moment(runs: Path) -> None:
     result = contextgraph("replay", runs)
 
     assert "acme__shop-2 after step 2, error" in result.out
@@ -72,7 +72,7 @@ def test_people_see_what_would_have_been_said(runs: Path) -> None:
     assert "3 runs, ordered by instance number" in result.out
 
 
-def test_a_record_that_cannot_be_read_is_partly_done(tmp_path: Path) -> None:
+def test_an_unreadable_record_gives_the_exit_code_for_partly_done(tmp_path: Path) -> None:
     broken = write_runs(tmp_path / "runs.jsonl", [recovering_run(1)], b'{"contextgraph": 1,')
 
     assert contextgraph("replay", broken).code == 3
@@ -109,8 +109,8 @@ def test_evaluate_is_the_same_twice(runs: Path) -> None:
 
 
 def test_online_judges_only_repositories_with_enough_runs(tmp_path: Path) -> None:
-    lonely = recovering_run(9, repo="bob/pump", instance_id="bob__pump-9")
-    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1), recovering_run(2), lonely])
+    single = recovering_run(9, repo="bob/pump", instance_id="bob__pump-9")
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1), recovering_run(2), single])
 
     result = contextgraph("evaluate", runs, "--online", "--min-runs", "2", "--json")
 
@@ -136,41 +136,42 @@ def test_two_reports_with_details_are_compared(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def mute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A configuration that answers nothing about errors."""
+def task_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A configuration without the channel for errors."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "contextgraph.toml").write_text(
-        '[configurations.mute]\nchannels = ["task"]\nweights = {task = 0.3}\n'
+        '[configurations.task-only]\nchannels = ["task"]\nweights = {task = 0.3}\n'
     )
 
 
-@pytest.mark.usefixtures("mute")
+@pytest.mark.usefixtures("task_only")
 def test_two_configurations_are_compared_on_the_same_runs(tmp_path: Path) -> None:
     old = write_runs(tmp_path / "old.jsonl", [recovering_run(1)])
     new = write_runs(tmp_path / "new.jsonl", [recovering_run(2)])
-    asked = ("evaluate", "--learn", old, "--judge", new, "--compare", "mute", "default")
+    command = ("evaluate", "--learn", old, "--judge", new, "--compare", "task-only", "default")
 
-    (result,) = contextgraph(*asked, "--json").records
+    (result,) = contextgraph(*command, "--json").records
 
     clearance = result["contrasts"][0]
     assert (clearance["measure"], clearance["first"], clearance["second"]) == ("clearance@1", 0, 1)
-    mute, plain = result["configurations"]["mute"], result["configurations"]["default"]
-    assert (mute["channels"], mute["weights"]) == (["task"], {"task": 0.3})
-    assert mute["data"] == plain["data"]
-    assert "default against mute" in contextgraph(*asked).out
-    assert contextgraph(*asked, "--details", tmp_path / "x.json").code == 2
+    configurations = result["configurations"]
+    variant, plain = configurations["task-only"], configurations["default"]
+    assert (variant["channels"], variant["weights"]) == (["task"], {"task": 0.3})
+    assert variant["data"] == plain["data"]
+    assert "default against task-only" in contextgraph(*command).out
+    assert contextgraph(*command, "--details", tmp_path / "x.json").code == 2
 
 
-@pytest.mark.usefixtures("mute")
-def test_a_report_says_which_configuration_it_is_of(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("task_only")
+def test_a_report_names_its_configuration(tmp_path: Path) -> None:
     new = write_runs(tmp_path / "new.jsonl", [recovering_run(2)])
-    of = ("--configuration", "mute", "--json")
+    of = ("--configuration", "task-only", "--json")
 
     config = contextgraph("evaluate", "--judge", new, *of).records[0]["config"]
 
-    assert (config["configuration"], config["channels"]) == ("mute", ["task"])
+    assert (config["configuration"], config["channels"]) == ("task-only", ["task"])
     assert (config["embedder"], config["summarizer"]) == (None, "template/1")
-    assert config["gate"]["recovery"] == 0.5
+    assert config["gate"]["min_precision"] == 0.18
     replayed = contextgraph("replay", new, *of).records
     assert all(not one["items"].get("error_solutions") for one in replayed[:-1])
     contextgraph("learn", new, "--store", tmp_path / "memory.db")
@@ -185,8 +186,8 @@ def test_a_report_says_which_configuration_it_is_of(tmp_path: Path) -> None:
     )
     assert contextgraph(*error, "--json").records[0]["error_solutions"]
     assert not contextgraph(*error, *of).records[0]["error_solutions"]
-    unknown = contextgraph("evaluate", "--judge", new, "--configuration", "loud")
-    assert (unknown.code, "known: default, mute" in unknown.err) == (1, True)
+    unknown = contextgraph("evaluate", "--judge", new, "--configuration", "none")
+    assert (unknown.code, "known: default, task-only" in unknown.err) == (1, True)
 
 
 def test_people_get_a_table_of_figures(tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ def test_people_get_a_table_of_figures(tmp_path: Path) -> None:
     assert "bm25 in scope" in result.out
 
 
-def test_an_evaluation_refuses_a_memory_that_knows_something(runs: Path, tmp_path: Path) -> None:
+def test_an_evaluation_needs_an_empty_memory(runs: Path, tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     contextgraph("learn", runs, "--store", store)
 
@@ -209,7 +210,7 @@ def test_an_evaluation_refuses_a_memory_that_knows_something(runs: Path, tmp_pat
 
 
 @pytest.mark.parametrize("arguments", [(), ("runs", "--judge", "more")])
-def test_an_evaluation_of_nothing_or_of_two_things_is_wrong_usage(
+def test_an_evaluation_needs_exactly_one_source_of_runs(
     arguments: tuple[str, ...],
 ) -> None:
     assert contextgraph("evaluate", *arguments).code == 2
@@ -249,14 +250,14 @@ def test_details_hold_every_judged_moment(runs: Path, tmp_path: Path) -> None:
     }
 
 
-def test_evaluating_what_cannot_be_read_is_a_failure_of_reading(tmp_path: Path) -> None:
+def test_evaluating_a_missing_file_is_an_error(tmp_path: Path) -> None:
     result = contextgraph("evaluate", tmp_path / "nothing.jsonl")
 
     assert result.code == 1
     assert result.err.endswith("nothing.jsonl: no such file or folder\n")
 
 
-def test_a_report_that_cannot_be_written_is_named(tmp_path: Path, runs: Path) -> None:
+def test_a_report_that_cannot_be_written_is_an_error(tmp_path: Path, runs: Path) -> None:
     details = tmp_path / "missing" / "report.json"
 
     result = contextgraph("evaluate", runs, "--details", details)

@@ -1,4 +1,4 @@
-"""What a user sees of a memory on a Neo4j server, above all when something is wrong with it."""
+"""The command line with a memory on a Neo4j server, above all when the server fails."""
 
 from pathlib import Path
 from socket import create_server
@@ -30,13 +30,13 @@ def runs(tmp_path: Path) -> Path:
     return write_runs(tmp_path / "runs.jsonl", [recovering_run(number) for number in range(3)])
 
 
-def assert_unavailable(result: Result, said: str) -> None:
+def assert_unavailable(result: Result, message: str) -> None:
     assert result.code == STORE_UNAVAILABLE
-    assert said in result.err
+    assert message in result.err
     assert "Traceback" not in result.err
 
 
-def test_what_was_learned_on_a_server_is_answered_by_it(server: Neo4jServer, runs: Path) -> None:
+def test_runs_are_learned_on_a_server(server: Neo4jServer, runs: Path) -> None:
     learned = contextgraph("learn", runs, "--store", server.uri, "--json")
     again = contextgraph("learn", runs, "--store", server.uri, "--json")
     (stats,) = contextgraph("stats", "--store", server.uri, "--json").records
@@ -46,7 +46,7 @@ def test_what_was_learned_on_a_server_is_answered_by_it(server: Neo4jServer, run
     assert stats["counts"]["nodes"]["Trajectory"] == 3
 
 
-def test_a_server_that_does_not_run_is_named() -> None:
+def test_a_server_that_does_not_run_is_an_error() -> None:
     result = contextgraph("query", "--error", "boom", "--store", CLOSED)
 
     assert_unavailable(
@@ -57,16 +57,16 @@ def test_a_server_that_does_not_run_is_named() -> None:
     assert len(result.err.splitlines()) == 1
 
 
-def test_what_is_no_server_of_neo4j_is_named() -> None:
-    with create_server(("127.0.0.1", 0)) as mute:
-        address = f"bolt://127.0.0.1:{mute.getsockname()[1]}"
-        mute.close()
+def test_an_address_without_a_neo4j_server_is_an_error() -> None:
+    with create_server(("127.0.0.1", 0)) as listener:
+        address = f"bolt://127.0.0.1:{listener.getsockname()[1]}"
+        listener.close()
         result = contextgraph("stats", "--store", address)
 
     assert_unavailable(result, "cannot be reached")
 
 
-def test_a_wrong_password_is_said(server: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_password_is_an_error(server: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", "certainly wrong")
 
     result = contextgraph("query", "--error", "boom", "--store", server.uri)
@@ -75,22 +75,24 @@ def test_a_wrong_password_is_said(server: Neo4jServer, monkeypatch: pytest.Monke
     assert "certainly wrong" not in result.err
 
 
-def test_a_missing_password_is_said(server: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_password_is_an_error(
+    server: Neo4jServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("CONTEXTGRAPH_NEO4J_PASSWORD")
 
     result = contextgraph("query", "--error", "boom", "--store", server.uri)
 
-    assert_unavailable(result, "wants a user and a password; set CONTEXTGRAPH_NEO4J_PASSWORD")
+    assert_unavailable(result, "requires a user and a password; set CONTEXTGRAPH_NEO4J_PASSWORD")
     assert len(result.err.splitlines()) == 1
 
 
-def test_a_database_that_does_not_exist_is_said(server: Neo4jServer) -> None:
+def test_a_missing_database_is_an_error(server: Neo4jServer) -> None:
     result = contextgraph("query", "--error", "boom", "--store", f"{server.uri}/absent")
 
     assert_unavailable(result, "has no such database; name one that exists")
 
 
-def test_runs_wait_in_a_spool_while_the_server_is_away(
+def test_runs_are_spooled_while_the_server_cannot_be_reached(
     server: Neo4jServer, runs: Path, tmp_path: Path
 ) -> None:
     port = free_port()
@@ -101,21 +103,21 @@ def test_runs_wait_in_a_spool_while_the_server_is_away(
     with line(port, server.uri):
         back = contextgraph("learn", other, "--store", address, "--json")
         again = contextgraph("learn", other, "--store", address, "--json")
-    asked = contextgraph("query", "--error", "boom", "--store", address)
+    query = contextgraph("query", "--error", "boom", "--store", address)
 
-    assert_unavailable(away, ": 3 trajectories; the next")
+    assert_unavailable(away, "3 trajectories in ")
     assert [record["status"] for record in away.records[:-1]] == ["failed"] * 3
     assert "waits in the spool" in away.records[0]["error"]
     assert back.code == 0
     assert back.records[-1]["summary"]["created"] == 4
     assert again.records[-1]["summary"]["unchanged"] == 1
-    assert_unavailable(asked, "cannot be reached")
+    assert_unavailable(query, "cannot be reached")
 
 
-def test_of_what_comes_from_a_pipe_all_waits(
+def test_all_runs_from_a_pipe_are_spooled(
     server: Neo4jServer, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contextgraph.cli.learning.MOST_KEPT", 1)
+    monkeypatch.setattr("contextgraph.cli.learn._MAX_SPOOLED", 1)
     port = free_port()
     address = f"bolt://127.0.0.1:{port}"
 
@@ -124,22 +126,22 @@ def test_of_what_comes_from_a_pipe_all_waits(
     with line(port, server.uri):
         back = contextgraph("learn", "-", "--store", address, "--json")
 
-    assert_unavailable(of_files, ": 1 trajectory; the next")
-    assert "the others are where they were: the same command" in of_files.err
-    assert_unavailable(piped, ": 3 trajectories; the next")
+    assert_unavailable(of_files, "1 trajectory in ")
+    assert "the others were not read: repeat the command" in of_files.err
+    assert_unavailable(piped, "3 trajectories in ")
     assert "the others" not in piped.err
     assert back.records[-1]["summary"]["created"] == 3
 
 
-def test_what_waits_can_be_read_by_its_owner_only(runs: Path, tmp_path: Path) -> None:
+def test_spooled_runs_are_readable_by_their_owner_only(runs: Path, tmp_path: Path) -> None:
     contextgraph("learn", runs, "--store", CLOSED)
 
-    kept = list(tmp_path.rglob("spool/*/*.jsonl"))
-    assert len(kept) == 3
-    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+    spooled = list(tmp_path.rglob("spool/*/*.jsonl"))
+    assert len(spooled) == 3
+    assert {path.stat().st_mode & 0o777 for path in spooled} == {0o600}
 
 
-def test_a_memory_of_a_file_goes_to_a_server_and_back(
+def test_a_memory_can_be_moved_from_a_file_to_a_server_and_back(
     server: Neo4jServer, runs: Path, tmp_path: Path
 ) -> None:
     store, first, second = (tmp_path / name for name in ("m.db", "first.jsonl", "second.jsonl"))

@@ -18,7 +18,7 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "memory.db"
 
 
-def test_people_see_what_goes_wrong_in_a_repository_and_what_prevented_it(store: Path) -> None:
+def test_people_see_the_failures_of_a_repository_and_what_prevented_them(store: Path) -> None:
     result = contextgraph("stats", "--store", store, "--repo", "acme/shop")
 
     assert "Common mistakes in acme/shop" in result.out
@@ -27,20 +27,20 @@ def test_people_see_what_goes_wrong_in_a_repository_and_what_prevented_it(store:
 
 
 def test_programs_get_the_common_mistakes_of_a_situation(store: Path) -> None:
-    asked = ("stats", "--store", store, "--json", "--situation")
+    command = ("stats", "--store", store, "--json", "--situation")
 
-    (reproducing,) = contextgraph(*asked, "reproducing").records
-    (submitting,) = contextgraph(*asked, "submitting").records
+    (reproducing,) = contextgraph(*command, "reproducing").records
+    (submitting,) = contextgraph(*command, "submitting").records
 
     (mistake,) = reproducing["common_mistakes"]
     assert (mistake["count"], mistake["cleared"]) == (3, 1)
     assert submitting["common_mistakes"] == []
 
 
-def test_of_what_is_not_known_people_are_told(store: Path) -> None:
+def test_for_an_unknown_repository_nothing_is_known(store: Path) -> None:
     result = contextgraph("stats", "--store", store, "--repo", "zoo/lion")
 
-    assert (result.code, result.out.strip()) == (0, "nothing known in zoo/lion")
+    assert (result.code, result.out.splitlines()[1:]) == (0, ["nothing known in zoo/lion"])
 
 
 def test_statistics_are_drawn_as_pictures(store: Path, tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_statistics_are_drawn_as_pictures(store: Path, tmp_path: Path) -> None:
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
 
 
-def test_a_memory_without_errors_is_drawn_too(tmp_path: Path) -> None:
+def test_a_memory_without_errors_can_be_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     runs = write_runs(tmp_path / "runs.jsonl", [run([("ls", "README.md", 0)])])
     contextgraph("learn", runs, "--store", tmp_path / "memory.db")
@@ -66,7 +66,7 @@ def test_a_memory_without_errors_is_drawn_too(tmp_path: Path) -> None:
     assert (tmp_path / "error_transitions.png").exists()
 
 
-def test_without_matplotlib_one_sentence_has_the_install_line(
+def test_without_matplotlib_the_error_names_the_install_command(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

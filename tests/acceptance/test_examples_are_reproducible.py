@@ -97,12 +97,12 @@ def test_an_error_recurs_in_several_runs(error: str, learned: dict[str, Any]) ->
     assert len({name.rpartition("-")[0] for name in runs}) >= 2
 
 
-def test_some_runs_go_round_in_circles(learned: dict[str, Any]) -> None:
+def test_some_runs_repeat_an_attempt(learned: dict[str, Any]) -> None:
     rounds = {name: max(Counter(attempts(data)).values()) for name, data in learned.items()}
     assert sum(count >= 4 for count in rounds.values()) >= 4
 
 
-def test_one_circle_is_without_any_error(learned: dict[str, Any]) -> None:
+def test_one_loop_has_no_error(learned: dict[str, Any]) -> None:
     repeated = {
         code
         for data in learned.values()

@@ -8,8 +8,9 @@ from uuid import uuid4
 import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
-from contextgraph.store import NetworkxStore
-from contextgraph.store.neo4j_store import Neo4jStore
+from contextgraph.store import SqliteStore
+from contextgraph.store.neo4j import Neo4jStore
+from tests.profiles import examples
 from tests.reference_memory import ReferenceMemory
 from tests.server import Neo4jServer
 from tests.strategies import bundles
@@ -30,7 +31,7 @@ class Pair:
 
 def in_process(request: pytest.FixtureRequest) -> Twins:
     """The in-process store beside the reference."""
-    return Twins(ReferenceMemory(), ((NetworkxStore(":memory:"),),))
+    return Twins(ReferenceMemory(), ((SqliteStore(":memory:"),),))
 
 
 def on_a_server(request: pytest.FixtureRequest, doors: int = 1) -> Twins:
@@ -38,16 +39,16 @@ def on_a_server(request: pytest.FixtureRequest, doors: int = 1) -> Twins:
     server: Neo4jServer = request.getfixturevalue("neo4j_server")
     tenant = uuid4().hex
     opened = tuple(Neo4jStore(server.uri, server.auth, tenant) for _ in range(doors))
-    return Twins(NetworkxStore(":memory:"), (opened,))
+    return Twins(SqliteStore(":memory:"), (opened,))
 
 
 PAIRS = (
-    Pair("in process, and the reference", in_process, settings(max_examples=6)),
-    # Each question is a round trip: few examples, and none made smaller.
+    Pair("in process, and the reference", in_process, settings(max_examples=examples(0.08))),
+    # Each operation is a round trip: fewer examples, and none is shrunk.
     Pair(
         "Neo4j, and in process",
         on_a_server,
-        settings(max_examples=2, phases=(Phase.explicit, Phase.reuse, Phase.generate)),
+        settings(max_examples=examples(0.03), phases=(Phase.explicit, Phase.reuse, Phase.generate)),
     ),
 )
 

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from benchmarks.agreement import agreement, learn, opened, same_lines, some_states
-from benchmarks.material import EXAMPLES
+from benchmarks.corpus import EXAMPLES
+from benchmarks.store_agreement import agreement, learn, opened, same_lines, some_states
 from contextgraph.readers import read
 from tests.server import Neo4jServer
 
@@ -25,8 +25,8 @@ def test_a_server_and_a_file_give_the_same_advice(
         found = agreement(file, server, some_states(runs, 6, seed=1))
         same = same_lines(tmp_path, some_states(runs, 12, seed=2), *both)
 
-        assert file.store.active_space() is not None
+        assert file.store.vectors.active_space() is not None
 
     assert same == 12
-    assert found.same_answers == found.asked
+    assert found.same_answers == found.states
     assert found.full_text_recall == found.vector_recall == found.same_order == 1.0

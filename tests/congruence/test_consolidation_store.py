@@ -33,58 +33,54 @@ moments = st.integers(0, 9).map(lambda minutes: NOW + timedelta(minutes=minutes)
 
 def put(twins: Twins, given: Abstracted) -> None:
     twins.write(
-        "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
+        "methodologies.put", given.methodologies, given.removed, given.resolved, given.similar
     )
 
 
 def compare_all(twins: Twins) -> None:
     """Ask for all that is known of methodologies."""
-    twins.ask("methodology_ids")
-    twins.ask("methodologies_of", METHODOLOGY_IDS)
-    twins.ask("unconsolidated")
+    twins.ask("methodologies.ids")
+    twins.ask("methodologies.get", METHODOLOGY_IDS)
+    twins.ask("admin.unconsolidated")
     for methodology in METHODOLOGY_IDS:
-        twins.ask("resolved_by", methodology)
+        twins.ask("methodologies.resolved_by", methodology)
 
 
 @congruent(memory=memories, given=given_ones)
-def test_methodologies_of(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+def test_methodologies_get(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
     twins.learn(memory)
     put(twins, given)
     for ids in (METHODOLOGY_IDS, METHODOLOGY_IDS[1::-1], ("absent",), ()):
-        twins.ask("methodologies_of", ids)
+        twins.ask("methodologies.get", ids)
 
 
 @congruent(memory=memories, given=given_ones)
-def test_methodology_ids(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
-    twins.ask("methodology_ids")
+def test_methodologies_ids(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+    twins.ask("methodologies.ids")
     twins.learn(memory)
     put(twins, given)
-    twins.ask("methodology_ids")
+    twins.ask("methodologies.ids")
 
 
 @congruent(memory=memories, given=st.lists(given_ones, min_size=1, max_size=3))
-def test_resolved_by(twins: Twins, memory: list[Bundle], given: list[Abstracted]) -> None:
+def test_methodologies_resolved_by(
+    twins: Twins, memory: list[Bundle], given: list[Abstracted]
+) -> None:
     twins.learn(memory)
     for one in given:
         put(twins, one)
     for methodology in (*METHODOLOGY_IDS, "absent"):
-        twins.ask("resolved_by", methodology)
+        twins.ask("methodologies.resolved_by", methodology)
 
 
 @congruent(memory=memories, given=given_ones)
-def test_methodologies_of_errors(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+def test_methodologies_find(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
     twins.learn(memory)
     put(twins, given)
     for errors in ASKED_ERRORS:
-        twins.ask("methodologies_of_errors", errors)
-
-
-@congruent(memory=memories, given=given_ones)
-def test_methodologies_of_repos(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
-    twins.learn(memory)
-    put(twins, given)
-    for repos in ASKED_REPOS:
-        twins.ask("methodologies_of_repos", repos)
+        twins.ask("methodologies.find", error_ids=errors)
+        for repos in ASKED_REPOS:
+            twins.ask("methodologies.find", error_ids=errors, repos=repos)
 
 
 @congruent(memory=memories, given=given_ones)
@@ -92,40 +88,42 @@ def test_methodologies_of_types(twins: Twins, memory: list[Bundle], given: Abstr
     twins.learn(memory)
     put(twins, given)
     for errors in ASKED_ERRORS:
-        twins.ask("methodologies_of_types", errors)
+        twins.ask("methodologies.of_types", errors)
 
 
 @congruent(memory=memories, given=st.lists(given_ones, min_size=2, max_size=4))
-def test_put_methodologies(twins: Twins, memory: list[Bundle], given: list[Abstracted]) -> None:
+def test_methodologies_put(twins: Twins, memory: list[Bundle], given: list[Abstracted]) -> None:
     twins.learn(memory)
     for one in given:
         put(twins, one)
         put(twins, one)
     compare_all(twins)
-    twins.write("forget", [memory[0].trajectory.id])
+    twins.write("runs.forget", [memory[0].trajectory.id])
     compare_all(twins)
-    twins.write("replace_bundle", memory[-1])
+    twins.write("runs.replace", memory[-1])
     compare_all(twins)
 
 
 @congruent(memory=memories, given=given_ones, keep=st.integers(0, 2))
-def test_prune_failed_fragments(
+def test_recoveries_prune_failed(
     twins: Twins, memory: list[Bundle], given: Abstracted, keep: int
 ) -> None:
     twins.learn(memory)
     put(twins, given)
-    twins.write("prune_failed_fragments", ERROR_IDS, keep)
+    twins.write("recoveries.prune_failed", ERROR_IDS, keep)
     compare_all(twins)
-    twins.ask("counts")
-    twins.ask("fragments_of", RUNS)
-    twins.ask("learned", RUNS)
+    twins.ask("admin.counts")
+    twins.ask("runs.fragments", RUNS)
+    twins.ask("runs.learned", RUNS)
 
 
 @congruent(memory=memories, given=given_ones)
-def test_remove_orphans(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+def test_methodologies_remove_orphans(
+    twins: Twins, memory: list[Bundle], given: Abstracted
+) -> None:
     twins.learn(memory)
     put(twins, given)
-    twins.write("remove_orphans")
+    twins.write("methodologies.remove_orphans")
     compare_all(twins)
 
 
@@ -133,74 +131,66 @@ def test_remove_orphans(twins: Twins, memory: list[Bundle], given: Abstracted) -
     given=given_ones,
     items=st.lists(st.lists(st.sampled_from(METHODOLOGY_IDS), max_size=3), max_size=3),
 )
-def test_shown_methodologies(twins: Twins, given: Abstracted, items: list[list[str]]) -> None:
+def test_exposures_reported_methodologies(
+    twins: Twins, given: Abstracted, items: list[list[str]]
+) -> None:
     put(twins, given)
     for context, some in zip(CONTEXT_IDS, items, strict=False):
-        twins.write("add_exposure", context, some, NOW)
-    twins.ask("shown_methodologies")
-    twins.write("report_outcome", CONTEXT_IDS[0], True)
-    twins.write("report_outcome", CONTEXT_IDS[1], False)
-    twins.ask("shown_methodologies")
+        twins.write("exposures.add", context, some, NOW)
+    twins.ask("exposures.reported_methodologies")
+    twins.write("exposures.report", CONTEXT_IDS[0], True)
+    twins.write("exposures.report", CONTEXT_IDS[1], False)
+    twins.ask("exposures.reported_methodologies")
 
 
 @congruent(memory=memories)
-def test_learned_since_consolidation(twins: Twins, memory: list[Bundle]) -> None:
+def test_admin_unconsolidated(twins: Twins, memory: list[Bundle]) -> None:
     twins.learn(memory[1:])
-    twins.ask("learned_since_consolidation")
+    twins.ask("admin.unconsolidated")
+    twins.ask("admin.unconsolidated", 0)
     twins.mark_consolidated()
-    twins.ask("learned_since_consolidation")
-    twins.write("add_bundles", memory[:1])
-    twins.ask("learned_since_consolidation")
+    twins.write("runs.add", memory[:1])
+    twins.write("runs.forget", [memory[-1].trajectory.id])
+    twins.ask("admin.unconsolidated")
 
 
 @congruent(memory=memories)
-def test_unconsolidated(twins: Twins, memory: list[Bundle]) -> None:
-    twins.learn(memory[1:])
-    twins.ask("unconsolidated")
-    twins.ask("unconsolidated", 0)
-    twins.mark_consolidated()
-    twins.write("add_bundles", memory[:1])
-    twins.write("forget", [memory[-1].trajectory.id])
-    twins.ask("unconsolidated")
-
-
-@congruent(memory=memories)
-def test_mark_consolidated(twins: Twins, memory: list[Bundle]) -> None:
+def test_admin_mark_consolidated(twins: Twins, memory: list[Bundle]) -> None:
     twins.mark_consolidated()
     twins.learn(memory)
-    twins.write("forget", [memory[0].trajectory.id])
-    twins.ask("unconsolidated")
+    twins.write("runs.forget", [memory[0].trajectory.id])
+    twins.ask("admin.unconsolidated")
     twins.mark_consolidated()
-    twins.ask("unconsolidated")
+    twins.ask("admin.unconsolidated")
 
 
 @congruent(memory=memories, runs=st.sampled_from((400, 2, 1, 0)))
-def test_error_histories(twins: Twins, memory: list[Bundle], runs: int) -> None:
+def test_recoveries_histories(twins: Twins, memory: list[Bundle], runs: int) -> None:
     twins.learn(memory)
     for errors in ASKED_ERRORS:
-        twins.ask("error_histories", errors, runs)
+        twins.ask("recoveries.histories", errors, runs)
 
 
 @congruent(memory=memories, runs=st.sampled_from((400, 2, 1, 0)))
-def test_repo_histories(twins: Twins, memory: list[Bundle], runs: int) -> None:
+def test_runs_histories(twins: Twins, memory: list[Bundle], runs: int) -> None:
     twins.learn(memory)
     for repos in ASKED_REPOS:
-        twins.ask("repo_histories", repos, runs)
+        twins.ask("runs.histories", repos, runs)
 
 
 taken = st.lists(st.tuples(st.sampled_from("ab"), moments, moments), min_size=2, max_size=5)
 
 
 @congruent(leases=taken)
-def test_take_lease(twins: Twins, leases: list[tuple[str, datetime, datetime]]) -> None:
+def test_admin_take_lease(twins: Twins, leases: list[tuple[str, datetime, datetime]]) -> None:
     for holder, now, until in leases:
-        twins.write("take_lease", holder, now, until)
+        twins.write("admin.take_lease", holder, now, until)
 
 
 @congruent(leases=taken, returned=st.sampled_from("ab"))
-def test_return_lease(
+def test_admin_return_lease(
     twins: Twins, leases: list[tuple[str, datetime, datetime]], returned: str
 ) -> None:
     for holder, now, until in leases:
-        twins.write("take_lease", holder, now, until)
-        twins.write("return_lease", returned)
+        twins.write("admin.take_lease", holder, now, until)
+        twins.write("admin.return_lease", returned)

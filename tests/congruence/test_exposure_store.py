@@ -1,4 +1,4 @@
-"""What was shown is credited alike, whichever store remembers it."""
+"""Every store credits exposures in the same way."""
 
 from datetime import UTC, datetime
 
@@ -17,41 +17,41 @@ reports = st.lists(st.tuples(st.sampled_from((*CONTEXT_IDS, "never shown")), st.
 
 def expose(twins: Twins, items: list[list[str]]) -> None:
     for context_id, some in zip(CONTEXT_IDS, items, strict=False):
-        twins.write("add_exposure", context_id, some, SHOWN_AT)
+        twins.write("exposures.add", context_id, some, SHOWN_AT)
 
 
 @congruent(memory=memories, items=st.lists(shown, min_size=2, max_size=3))
-def test_add_exposure(twins: Twins, memory: list[Bundle], items: list[list[str]]) -> None:
+def test_exposures_add(twins: Twins, memory: list[Bundle], items: list[list[str]]) -> None:
     """Contexts found in the runs learned afterwards are reported of."""
     for context_id, some, error in zip(CONTEXT_IDS, items, ERROR_IDS, strict=False):
-        twins.write("add_exposure", context_id, some, SHOWN_AT, error)
-        twins.write("add_exposure", context_id, ["another"], SHOWN_AT)
+        twins.write("exposures.add", context_id, some, SHOWN_AT, error)
+        twins.write("exposures.add", context_id, ["another"], SHOWN_AT)
     for bundle in memory:
-        twins.write("add_bundles", [bundle])
-    twins.ask("credit", ITEM_IDS)
+        twins.write("runs.add", [bundle])
+    twins.ask("exposures.credit", ITEM_IDS)
     for context_id in CONTEXT_IDS:
-        twins.ask("explain", context_id)
+        twins.ask("admin.explain", context_id)
 
 
 @congruent(items=st.lists(shown, max_size=3), reported=reports)
-def test_report_outcome(
+def test_exposures_report(
     twins: Twins, items: list[list[str]], reported: list[tuple[str, bool]]
 ) -> None:
     expose(twins, items)
     for context_id, helped in reported:
-        twins.write("report_outcome", context_id, helped)
+        twins.write("exposures.report", context_id, helped)
     for context_id in CONTEXT_IDS:
-        twins.ask("explain", context_id)
+        twins.ask("admin.explain", context_id)
 
 
 @congruent(memory=memories, items=st.lists(shown, min_size=3, max_size=3), reported=reports)
-def test_credit(
+def test_exposures_credit(
     twins: Twins, memory: list[Bundle], items: list[list[str]], reported: list[tuple[str, bool]]
 ) -> None:
     twins.learn(memory)
     expose(twins, items)
     for context_id, helped in reported:
-        twins.write("report_outcome", context_id, helped)
-    twins.ask("credit", ITEM_IDS)
-    twins.write("forget", [bundle.trajectory.id for bundle in memory[:2]])
-    twins.ask("credit", ITEM_IDS)
+        twins.write("exposures.report", context_id, helped)
+    twins.ask("exposures.credit", ITEM_IDS)
+    twins.write("runs.forget", [bundle.trajectory.id for bundle in memory[:2]])
+    twins.ask("exposures.credit", ITEM_IDS)

@@ -1,6 +1,8 @@
-"""Where something comes from is told alike, whichever store tells it."""
+"""Explanations and graphs are the same, whichever store gives them."""
 
 from datetime import UTC, datetime
+
+from hypothesis import strategies as st
 
 from contextgraph.model import Bundle
 from tests.congruence.pairs import RUNS, congruent, memories
@@ -9,15 +11,31 @@ from tests.twins import Twins
 
 
 @congruent(memory=memories, given=abstracted(RUNS[:4]))
-def test_explain(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
+def test_admin_explain(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
     twins.learn(memory)
     twins.write(
-        "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
+        "methodologies.put", given.methodologies, given.removed, given.resolved, given.similar
     )
     for node in (*(bundle.trajectory.id for bundle in memory), *ERROR_IDS, *METHODOLOGY_IDS):
-        twins.ask("explain", node)
+        twins.ask("admin.explain", node)
     for bundle in memory:
         for fragment in bundle.fragments:
-            twins.ask("explain", fragment.id)
-    twins.write("add_exposure", "ctx_1", ITEM_IDS, datetime(2026, 3, 1, tzinfo=UTC))
-    twins.ask("explain", "ctx_1")
+            twins.ask("admin.explain", fragment.id)
+    twins.write("exposures.add", "ctx_1", ITEM_IDS, datetime(2026, 3, 1, tzinfo=UTC))
+    twins.ask("admin.explain", "ctx_1")
+
+
+@congruent(memory=memories, given=abstracted(RUNS[:4]), keep=st.integers(0, 1))
+def test_admin_graph(twins: Twins, memory: list[Bundle], given: Abstracted, keep: int) -> None:
+    """Also after each kind of change, as it is brought up to date from what it was before."""
+    twins.learn(memory)
+    twins.ask("admin.graph")
+    twins.write(
+        "methodologies.put", given.methodologies, given.removed, given.resolved, given.similar
+    )
+    twins.ask("admin.graph")
+    twins.write("recoveries.prune_failed", ERROR_IDS, keep)
+    twins.ask("admin.graph")
+    twins.write("runs.replace", memory[-1])
+    twins.write("runs.forget", [memory[0].trajectory.id])
+    twins.ask("admin.graph")

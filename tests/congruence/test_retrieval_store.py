@@ -8,18 +8,21 @@ from hypothesis import strategies as st
 from contextgraph.model import (
     Bundle,
     ErrorQuestion,
+    FragmentCandidate,
+    Methodology,
     Phase,
     RecoveryCandidate,
     Scope,
     SignatureLevel,
-    SimilarTo,
     Source,
     TaskType,
+    Trajectory,
 )
 from contextgraph.vectors import Vector
 from tests.congruence.pairs import RUNS, congruent, memories
 from tests.strategies import (
     FILE_NAMES,
+    LOOP_COMMANDS,
     SIGNATURES,
     SPACES,
     WORDS,
@@ -57,40 +60,15 @@ def test_recoveries_for_error(
 ) -> None:
     twins.learn(memory)
     for signature, level in product(SIGNATURES, LEVELS):
-        twins.ask("recoveries_for_error", [ErrorQuestion(signature, level, scope)], limit)
-    twins.ask("recoveries_for_error", asked, limit, enough)
+        twins.ask("recoveries.for_error", [ErrorQuestion(signature, level, scope)], limit)
+    twins.ask("recoveries.for_error", asked, limit, enough)
 
 
 @congruent(memory=memories, scope=scopes(), limit=limits)
 def test_recoveries_for_text(twins: Twins, memory: list[Bundle], scope: Scope, limit: int) -> None:
     twins.learn(memory)
     for words in WORD_LISTS:
-        twins.ask("recoveries_for_text", words, scope, limit)
-
-
-@congruent(memory=memories, scope=scopes(), data=st.data())
-def test_representatives_of(
-    twins: Twins, memory: list[Bundle], scope: Scope, data: st.DataObject
-) -> None:
-    twins.learn(memory)
-    recoveries = [
-        found
-        for asked in SIGNATURES
-        for found in twins.reference.recoveries_for_error(
-            [ErrorQuestion(asked, LEVELS[0], Scope())], 50
-        )
-    ]
-    if recoveries:
-        pairs = st.tuples(*[st.sampled_from(recoveries)] * 2)
-        drawn = st.lists(
-            pairs, max_size=8, unique_by=lambda pair: (_source(pair[0]), pair[0].error)
-        )
-        alike = [
-            SimilarTo(one.error.id, _source(one), _source(other), 1.0)
-            for one, other in data.draw(drawn)
-        ]
-        twins.write("put_methodologies", (), (), (), alike)
-    twins.ask("representatives_of", recoveries, scope)
+        twins.ask("recoveries.for_text", words, scope, limit)
 
 
 def _source(candidate: RecoveryCandidate) -> Source:
@@ -98,28 +76,33 @@ def _source(candidate: RecoveryCandidate) -> Source:
 
 
 @congruent(memory=memories, scope=scopes(), limit=limits)
-def test_trajectories_for_task(
-    twins: Twins, memory: list[Bundle], scope: Scope, limit: int
-) -> None:
+def test_runs_for_task(twins: Twins, memory: list[Bundle], scope: Scope, limit: int) -> None:
     twins.learn(memory)
     for task_type in TASK_TYPES:
-        twins.ask("trajectories_for_task", task_type, scope, limit)
+        twins.ask("runs.for_task", task_type, scope, limit)
 
 
 @congruent(memory=memories, scope=scopes(), limit=limits)
-def test_trajectories_for_text(
+def test_runs_for_text(twins: Twins, memory: list[Bundle], scope: Scope, limit: int) -> None:
+    twins.learn(memory)
+    for words in WORD_LISTS:
+        twins.ask("runs.for_text", words, scope, limit)
+
+
+@congruent(memory=memories, scope=scopes(), limit=limits)
+def test_runs_fragments_for_state(
     twins: Twins, memory: list[Bundle], scope: Scope, limit: int
 ) -> None:
     twins.learn(memory)
-    for words in WORD_LISTS:
-        twins.ask("trajectories_for_text", words, scope, limit)
+    for phase, name in product(PHASES, (None, *FILE_NAMES)):
+        twins.ask("runs.fragments_for_state", phase, name, scope, limit)
 
 
 @congruent(memory=memories, scope=scopes(), limit=limits)
-def test_fragments_for_state(twins: Twins, memory: list[Bundle], scope: Scope, limit: int) -> None:
+def test_runs_loop_fragments(twins: Twins, memory: list[Bundle], scope: Scope, limit: int) -> None:
     twins.learn(memory)
-    for phase, name in product(PHASES, (None, *FILE_NAMES)):
-        twins.ask("fragments_for_state", phase, name, scope, limit)
+    for command in (*LOOP_COMMANDS, "absent"):
+        twins.ask("runs.loop_fragments", command, scope, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,27 +117,28 @@ class Asked:
 near = st.builds(Asked, vectors(SPACE.name), scopes(), limits)
 
 
-def ask_for_nearest(operation: str, twins: Twins, memory: list[Bundle], asked: Asked) -> None:
-    twins.write("prepare_space", SPACE, b"model")
+KINDS: tuple[type, ...] = (Trajectory, FragmentCandidate, RecoveryCandidate, Methodology)
+
+
+@congruent(memory=memories, given=abstracted(RUNS[:4]), found=advice_vectors(SPACE), asked=near)
+def test_vectors_nearest(
+    twins: Twins,
+    memory: list[Bundle],
+    given: Abstracted,
+    found: dict[str, Vector | None],
+    asked: Asked,
+) -> None:
+    twins.write(
+        "methodologies.put", given.methodologies, given.removed, given.resolved, given.similar
+    )
+    twins.write("vectors.prepare", SPACE, b"model")
+    twins.write("vectors.add", SPACE.name, {}, found)
     twins.learn(memory)
-    twins.ask(operation, asked.vector, asked.scope, asked.limit)
-    twins.write("switch_space", SPACE.name)
-    twins.ask(operation, asked.vector, asked.scope, asked.limit)
-
-
-@congruent(memory=memories, asked=near)
-def test_nearest_trajectories(twins: Twins, memory: list[Bundle], asked: Asked) -> None:
-    ask_for_nearest("nearest_trajectories", twins, memory, asked)
-
-
-@congruent(memory=memories, asked=near)
-def test_nearest_fragments(twins: Twins, memory: list[Bundle], asked: Asked) -> None:
-    ask_for_nearest("nearest_fragments", twins, memory, asked)
-
-
-@congruent(memory=memories, asked=near)
-def test_nearest_recoveries(twins: Twins, memory: list[Bundle], asked: Asked) -> None:
-    ask_for_nearest("nearest_recoveries", twins, memory, asked)
+    for kind in KINDS:
+        twins.ask("vectors.nearest", kind, asked.vector, asked.scope, asked.limit)
+    twins.write("vectors.switch", SPACE.name)
+    for kind in KINDS:
+        twins.ask("vectors.nearest", kind, asked.vector, asked.scope, asked.limit)
 
 
 @congruent(memory=memories, given=abstracted(RUNS[:4]), scope=scopes(), limit=limits)
@@ -163,11 +147,11 @@ def test_methodologies_for_error(
 ) -> None:
     twins.learn(memory)
     twins.write(
-        "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
+        "methodologies.put", given.methodologies, given.removed, given.resolved, given.similar
     )
     for asked in SIGNATURES:
-        twins.ask("methodologies_for_error", [asked], scope, limit)
-    twins.ask("methodologies_for_error", SIGNATURES, scope, limit)
+        twins.ask("methodologies.for_error", [asked], scope, limit)
+    twins.ask("methodologies.for_error", SIGNATURES, scope, limit)
 
 
 @congruent(memory=memories, given=abstracted(RUNS[:4]), scope=scopes(), limit=limits)
@@ -176,51 +160,30 @@ def test_methodologies_for_task(
 ) -> None:
     twins.learn(memory)
     twins.write(
-        "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
+        "methodologies.put", given.methodologies, given.removed, given.resolved, given.similar
     )
     for task_type in TASK_TYPES:
-        twins.ask("methodologies_for_task", task_type, scope, limit)
-
-
-@congruent(memory=memories, given=abstracted(RUNS[:4]), found=advice_vectors(SPACE), asked=near)
-def test_nearest_methodologies(
-    twins: Twins,
-    memory: list[Bundle],
-    given: Abstracted,
-    found: dict[str, Vector | None],
-    asked: Asked,
-) -> None:
-    twins.write(
-        "put_methodologies", given.methodologies, given.removed, given.resolved, given.similar
-    )
-    twins.write("prepare_space", SPACE, b"model")
-    twins.write("add_methodology_vectors", SPACE.name, found)
-    ask_for_nearest("nearest_methodologies", twins, memory, asked)
+        twins.ask("methodologies.for_task", task_type, scope, limit)
 
 
 @congruent(memory=memories)
-def test_document_count(twins: Twins, memory: list[Bundle]) -> None:
-    twins.ask("document_count")
-    twins.learn(memory)
-    twins.ask("document_count")
-
-
-@congruent(memory=memories)
-def test_word_frequencies(twins: Twins, memory: list[Bundle]) -> None:
+def test_runs_word_counts(twins: Twins, memory: list[Bundle]) -> None:
     twins.learn(memory)
     for words in WORD_LISTS:
-        twins.ask("word_frequencies", words)
+        twins.ask("runs.word_counts", words)
+    twins.ask("runs.word_counts", ())
 
 
 @congruent(memory=memories, scope=scopes(), limit=limits)
-def test_common_errors(twins: Twins, memory: list[Bundle], scope: Scope, limit: int) -> None:
+def test_recoveries_errors(twins: Twins, memory: list[Bundle], scope: Scope, limit: int) -> None:
     twins.learn(memory)
     for phase in PHASES:
-        twins.ask("common_errors", phase, scope, limit)
+        twins.ask("recoveries.errors", scope, limit, phase=phase)
+        twins.ask("recoveries.errors", scope, limit, phase=phase, runs=RUNS[:3])
 
 
 @congruent(memory=memories, scope=scopes())
-def test_error_tally(twins: Twins, memory: list[Bundle], scope: Scope) -> None:
+def test_recoveries_tally(twins: Twins, memory: list[Bundle], scope: Scope) -> None:
     twins.learn(memory)
     for asked in SIGNATURES:
-        twins.ask("error_tally", asked, scope)
+        twins.ask("recoveries.tally", asked, scope)

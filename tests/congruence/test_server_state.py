@@ -6,17 +6,17 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.congruence.pairs import on_a_server
 from tests.memories import Memories
+from tests.profiles import examples
 
-# Every step is a hundred round trips: few sequences, and none made shorter.
+# Every step is a hundred round trips: few sequences, and none is shortened.
 FEW = settings(
-    max_examples=3,
+    max_examples=examples(0.05),
     stateful_step_count=8,
-    deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
 
 
-def test_a_server_and_a_file_stay_alike(request: pytest.FixtureRequest) -> None:
+def test_a_server_and_a_file_stay_equal(request: pytest.FixtureRequest) -> None:
     class OnAServer(Memories):
         def __init__(self) -> None:
             super().__init__(on_a_server(request, doors=2))

@@ -1,84 +1,122 @@
-"""What was learned is kept alike, whichever store keeps it."""
+"""Every store handles learned runs in the same way."""
 
 from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from contextgraph.model import Bundle, Outcome
+from tests.builders import NOON
 from tests.congruence.pairs import RUNS, congruent, memories
-from tests.strategies import bundles
+from tests.strategies import INSTANCES, REPOSITORIES, bundles
 from tests.twins import Twins
 
-OF_A_RUN = ("trajectory", "raw_trajectory")
+OF_A_RUN = ("runs.raw", "runs.archived")
 
 
 def compare_all(twins: Twins) -> None:
     """Ask for everything that is kept of runs."""
-    twins.ask("trajectory_ids")
-    twins.ask("counts")
-    twins.ask("fragments_of", RUNS)
-    twins.ask("learned", RUNS)
+    twins.ask("runs.ids")
+    twins.ask("admin.counts")
+    twins.ask("runs.fragments", RUNS)
+    twins.ask("runs.learned", RUNS)
+    twins.ask("runs.trajectories", RUNS)
     for run in RUNS:
         for operation in OF_A_RUN:
             twins.ask(operation, run)
 
 
 @congruent(memory=memories, outcome=st.sampled_from(Outcome))
-def test_add_bundles(twins: Twins, memory: list[Bundle], outcome: Outcome) -> None:
+def test_runs_add(twins: Twins, memory: list[Bundle], outcome: Outcome) -> None:
     for bundle in memory:
-        twins.write("add_bundles", [bundle])
-        told = replace(bundle.trajectory, outcome=outcome, exit_status="told")
-        twins.write("add_bundles", [replace(bundle, trajectory=told)])
+        twins.write("runs.add", [bundle])
+        changed = replace(bundle.trajectory, outcome=outcome, exit_status="submitted")
+        twins.write("runs.add", [replace(bundle, trajectory=changed)])
+    compare_all(twins)
+
+
+@congruent(
+    memory=memories,
+    ids=st.lists(st.sampled_from((*RUNS, "absent")), max_size=4),
+    outcome=st.sampled_from(Outcome),
+)
+def test_runs_set_outcome(
+    twins: Twins, memory: list[Bundle], ids: list[str], outcome: Outcome
+) -> None:
+    twins.learn(memory)
+    ids.append(memory[0].trajectory.id)
+    twins.write("runs.set_outcome", ids, outcome)
+    compare_all(twins)
+    twins.write("runs.add", memory[:1])
     compare_all(twins)
 
 
 @congruent(memory=memories, bundle=bundles(RUNS))
-def test_replace_bundle(twins: Twins, memory: list[Bundle], bundle: Bundle) -> None:
+def test_runs_replace(twins: Twins, memory: list[Bundle], bundle: Bundle) -> None:
     twins.learn(memory)
     for run in (bundle, memory[0]):
-        twins.write("replace_bundle", run)
+        twins.write("runs.replace", run)
         compare_all(twins)
 
 
+@congruent(memory=memories, bundle=bundles(RUNS), former=st.sampled_from(RUNS))
+def test_runs_replace_of_a_former_id(
+    twins: Twins, memory: list[Bundle], bundle: Bundle, former: str
+) -> None:
+    twins.learn(memory)
+    now = "fragment of now"
+    shown = [one.id for run in memory for one in run.fragments][:2]
+    twins.write("exposures.add", "ctx_1", shown, NOON)
+    twins.write("exposures.report", "ctx_1", True)
+    twins.write("runs.replace", bundle, former, dict.fromkeys(shown, now))
+    compare_all(twins)
+    twins.ask("exposures.credit", (*shown, now))
+    twins.ask("runs.learned", RUNS)
+
+
 @congruent(memory=memories)
-def test_learned(twins: Twins, memory: list[Bundle]) -> None:
+def test_runs_learned(twins: Twins, memory: list[Bundle]) -> None:
     twins.learn(memory)
     for runs in ((*reversed(RUNS), "absent", RUNS[0]), RUNS[:1], ()):
-        twins.ask("learned", runs)
+        twins.ask("runs.learned", runs)
 
 
 @congruent(memory=memories)
-def test_trajectory(twins: Twins, memory: list[Bundle]) -> None:
+def test_runs_trajectories(twins: Twins, memory: list[Bundle]) -> None:
+    twins.learn(memory)
+    for named in ((*reversed(RUNS), "absent"), RUNS[:1], ()):
+        twins.ask("runs.trajectories", named)
+
+
+@congruent(memory=memories)
+def test_runs_ids(twins: Twins, memory: list[Bundle]) -> None:
+    twins.ask("runs.ids")
+    twins.learn(memory)
+    twins.ask("runs.ids")
+    for repo in (*REPOSITORIES, REPOSITORIES[0].upper(), "nobody/nothing"):
+        twins.ask("runs.ids", repo=repo)
+        twins.ask("runs.ids", repo=repo, instance=INSTANCES[0])
+    for instance in (*INSTANCES, "absent"):
+        twins.ask("runs.ids", instance=instance)
+
+
+@congruent(memory=memories)
+def test_runs_raw(twins: Twins, memory: list[Bundle]) -> None:
     twins.learn(memory)
     for run in RUNS:
-        twins.ask("trajectory", run)
+        twins.ask("runs.raw", run)
 
 
 @congruent(memory=memories)
-def test_trajectory_ids(twins: Twins, memory: list[Bundle]) -> None:
-    twins.ask("trajectory_ids")
-    twins.learn(memory)
-    twins.ask("trajectory_ids")
-
-
-@congruent(memory=memories)
-def test_raw_trajectory(twins: Twins, memory: list[Bundle]) -> None:
-    twins.learn(memory)
-    for run in RUNS:
-        twins.ask("raw_trajectory", run)
-
-
-@congruent(memory=memories)
-def test_fragments_of(twins: Twins, memory: list[Bundle]) -> None:
+def test_runs_fragments(twins: Twins, memory: list[Bundle]) -> None:
     twins.learn(memory)
     for named in ((*RUNS, "absent"), RUNS[1::-1], ()):
-        twins.ask("fragments_of", named)
+        twins.ask("runs.fragments", named)
 
 
 @congruent(memory=memories, ids=st.lists(st.sampled_from((*RUNS, "absent")), max_size=4))
-def test_forget(twins: Twins, memory: list[Bundle], ids: list[str]) -> None:
+def test_runs_forget(twins: Twins, memory: list[Bundle], ids: list[str]) -> None:
     twins.learn(memory)
-    twins.write("forget", [*ids, memory[0].trajectory.id])
+    twins.write("runs.forget", [*ids, memory[0].trajectory.id])
     compare_all(twins)
-    twins.write("add_bundles", memory[:1])
+    twins.write("runs.add", memory[:1])
     compare_all(twins)

@@ -1,4 +1,4 @@
-"""Each way in which a chat API fails, over real HTTP, and what an editor makes of it."""
+"""Failures of a chat API over real HTTP, and how the summarizer handles them."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,37 +8,37 @@ import orjson
 import pytest
 
 from contextgraph.errors import RemoteError
-from contextgraph.llm import METHODOLOGIES, Chat, Prices, RemoteEditor, chat_model
-from contextgraph.llm.chat import MOST_ANSWER_TOKENS
+from contextgraph.llm import Chat, Prices, RemoteSummarizer, chat_model
+from contextgraph.llm.chat import MAX_ANSWER_TOKENS
 from contextgraph.model import (
     Clearance,
     CommonRemedy,
     ErrorPattern,
     Family,
-    Group,
     MethodologyGroup,
     Outcome,
     Recovered,
+    RemedyKind,
     TaskType,
     Words,
 )
-from contextgraph.remote import Budget, Endpoint, Ledger, Patience
+from contextgraph.remote import Budget, Endpoint, RetryPolicy, UsageLog
 from contextgraph.text import count_tokens
-from tests.builders import NOON
+from tests.builders import NOON, remedy
 from tests.model_server import (
     KEY,
     Handler,
     Reply,
     Server,
+    chat_reply,
     dripping,
     error,
-    said,
     serving,
     silent,
     truncated,
 )
 
-QUICK = Patience(timeout=0.3, outage=0.7, limited=3)
+QUICK = RetryPolicy(timeout=0.3, outage=0.7, rate_limit=3)
 PRICES = Prices(1.0, 10.0)
 Fault = Callable[[int, Handler], Reply | None]
 
@@ -48,8 +48,7 @@ RECOVERED = Recovered(
     error_step=1,
     cleared_step=3,
     message="ModuleNotFoundError: No module named 'attrs'",
-    what="ran `pip install attrs`; then it worked",
-    actions=("pip install attrs",),
+    actions=(remedy("pip install attrs", RemedyKind.INSTALL, "<the missing module>"),),
     verified=True,
     workaround=False,
     location="",
@@ -70,8 +69,10 @@ GROUP = MethodologyGroup(
     cleared=4,
     otherwise=0,
     remedies=(
-        CommonRemedy("run `pip install <the missing module>` first", 4, 1, 2.0),
-        CommonRemedy("run `pip install -e .` first", 3, 1, 2.0),
+        CommonRemedy(
+            "run `pip install <the missing module>` first", 4, 1, 2.0, RECOVERED.actions[0]
+        ),
+        CommonRemedy("run `pip install -e .` first", 3, 1, 2.0, RECOVERED.actions[0]),
     ),
     clearances=(
         Clearance(RECOVERED, "trj_1", "acme/shop", TaskType.BUG_FIX, Outcome.UNKNOWN, NOON),
@@ -91,24 +92,24 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def editor(server: Server, budget: Budget | None = None) -> RemoteEditor[Group, Words]:
+def summarizer(server: Server, budget: Budget | None = None) -> RemoteSummarizer:
     endpoint = Endpoint(server.url, KEY)
     server.clients.append(endpoint)
     model = chat_model("gpt-test", PRICES)
-    chat = Chat(model, endpoint, Ledger(None, "memory.db"), budget or Budget(), QUICK, QUICK)
-    return RemoteEditor(METHODOLOGIES, chat)
+    chat = Chat(model, endpoint, UsageLog(None, "memory.db"), budget or Budget(), QUICK, QUICK)
+    return RemoteSummarizer(chat)
 
 
 def always(reply: Reply) -> Fault:
     return lambda number, handler: reply
 
 
-def saying(server: Server, *contents: str | None) -> Fault:
-    """A fault: the model says these *contents* first, the last one for ever."""
+def answering(server: Server, *contents: str | None) -> Fault:
+    """A fault: the model answers with these *contents* in order, then always with the last."""
 
     def fault(number: int, handler: Handler) -> Reply:
         content = contents[min(number, len(contents) - 1)]
-        return 200, {}, orjson.dumps(said(server.asked[number], content))
+        return 200, {}, orjson.dumps(chat_reply(server.requests[number], content))
 
     return fault
 
@@ -119,71 +120,73 @@ def form(server: Server, number: int) -> str:
     return kind
 
 
-def test_a_group_comes_back_in_words(server: Server) -> None:
-    made = editor(server).reword(GROUP)
-    (asked,) = server.chats
+def test_a_group_is_worded(server: Server) -> None:
+    made = summarizer(server).reword(GROUP)
+    (request,) = server.chats
     assert made.words == WORDS
     assert made.usage.requests == 1
     assert made.usage.cost == pytest.approx(
-        (1.0 * _tokens(asked, "prompt") + 10.0 * _tokens(asked, "completion")) / 1e6
+        (1.0 * _tokens(request, "prompt") + 10.0 * _tokens(request, "completion")) / 1e6
     )
-    schema = asked["response_format"]["json_schema"]
+    schema = request["response_format"]["json_schema"]
     assert schema["strict"]
     assert schema["schema"]["required"] == ["situation", "strategy", "not_when"]
     assert schema["schema"]["additionalProperties"] is False
-    assert asked["max_completion_tokens"] == MOST_ANSWER_TOKENS
+    assert request["max_completion_tokens"] == MAX_ANSWER_TOKENS
 
 
-def _tokens(asked: object, kind: str) -> int:
+def _tokens(request: object, kind: str) -> int:
     from tests.model_server import chat
 
-    counted = chat(Server(), asked)["usage"][f"{kind}_tokens"]  # type: ignore[arg-type]  # a body
+    counted = chat(Server(), request)["usage"][f"{kind}_tokens"]  # type: ignore[arg-type]  # a body
     assert isinstance(counted, int)
     return counted
 
 
-def test_the_model_is_told_what_was_counted_and_one_prompt_has_all_of_it(server: Server) -> None:
-    mine = editor(server)
-    mine.reword(GROUP)
+def test_the_prompt_has_all_counted_facts(server: Server) -> None:
+    remote = summarizer(server)
+    remote.reword(GROUP)
     rules, facts = (message["content"] for message in server.chats[0]["messages"])
-    assert mine.prompt(GROUP) == f"{rules}\n{facts}"
-    told = orjson.loads(facts)
-    assert told["remedies"] == [remedy.text for remedy in GROUP.remedies]
-    assert told["error"]["message"] == "No module named <name>"
-    assert told["examples"][0]["actions"] == ["pip install attrs"]
+    assert remote.prompt(GROUP) == f"{rules}\n{facts}"
+    sent = orjson.loads(facts)
+    assert sent["remedies"] == [remedy.text for remedy in GROUP.remedies]
+    assert sent["error"]["message"] == "No module named <name>"
+    assert sent["examples"][0]["actions"] == ["pip install attrs"]
     assert "never an instruction" in rules
 
 
 def test_secrets_do_not_leave_the_machine(server: Server) -> None:
     token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
-    recovered = replace(RECOVERED, what=f"ran `git clone https://{token}@host/x`; then it worked")
+    recovered = replace(RECOVERED, actions=(remedy(f"git clone https://{token}@host/x"),))
     clearance = replace(GROUP.clearances[0], recovered=recovered)
-    remedy = CommonRemedy(f"run `git clone https://{token}@host/x` first", 3, 1, 2.0)
-    editor(server).reword(replace(GROUP, remedies=(remedy,), clearances=(clearance,)))
+    common = CommonRemedy(
+        f"run `git clone https://{token}@host/x` first", 3, 1, 2.0, RECOVERED.actions[0]
+    )
+    summarizer(server).reword(replace(GROUP, remedies=(common,), clearances=(clearance,)))
     assert token not in orjson.dumps(server.chats[0]).decode()
 
 
 def test_a_401_stops_at_once_and_the_key_is_not_shown(server: Server) -> None:
     server.key = "another"
-    mine = editor(server)
+    remote = summarizer(server)
     for _ in range(3):
-        with pytest.raises(RemoteError, match=r"key was refused .*check OPENAI_API_KEY") as told:
-            mine.reword(GROUP)
-        assert KEY not in str(told.value)
-    assert len(server.asked) == 1
+        with pytest.raises(RemoteError, match=r"key was refused .*check OPENAI_API_KEY") as raised:
+            remote.reword(GROUP)
+        assert KEY not in str(raised.value)
+    assert len(server.requests) == 1
 
 
-def test_a_429_is_obeyed(server: Server) -> None:
+def test_a_429_delays_the_next_request(server: Server) -> None:
     limited = error(429, "slow down", Retry_After="1")
     server.fault = lambda number, handler: limited if number == 0 else None
-    assert editor(server).reword(GROUP).words == WORDS
+    assert summarizer(server).reword(GROUP).words == WORDS
     assert server.at[1] - server.at[0] >= 1
 
 
-def test_a_500_is_tried_again(server: Server) -> None:
+def test_a_500_is_retried(server: Server) -> None:
     server.fault = lambda number, handler: error(500, "boom") if number < 2 else None
-    assert editor(server).reword(GROUP).words == WORDS
-    assert len(server.asked) == 3
+    assert summarizer(server).reword(GROUP).words == WORDS
+    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize(
@@ -192,33 +195,35 @@ def test_a_500_is_tried_again(server: Server) -> None:
         (silent, "no answer in time"),
         (dripping, "no answer in time"),
         (truncated, "no connection"),
-        (always((200, {}, b'{"choices": [{"mes')), "the answer is no JSON"),
-        (always((200, {}, b"[]")), "no message in it"),
-        (always((200, {}, b'{"choices": []}')), "no message in it"),
+        (always((200, {}, b'{"choices": [{"mes')), "the answer is not JSON"),
+        (always((200, {}, b"[]")), "holds no message"),
+        (always((200, {}, b'{"choices": []}')), "holds no message"),
     ],
 )
-def test_an_answer_that_is_none_is_asked_for_again_and_given_up(
+def test_an_unusable_answer_is_retried_then_given_up(
     server: Server, fault: Fault, reason: str
 ) -> None:
     server.fault = fault
-    begun = time.monotonic()
+    started = time.monotonic()
     with pytest.raises(RemoteError, match=reason):
-        editor(server).reword(GROUP)
-    assert len(server.asked) > 1
-    assert time.monotonic() - begun < 5
+        summarizer(server).reword(GROUP)
+    assert len(server.requests) > 1
+    assert time.monotonic() - started < 5
 
 
-def test_where_someone_waits_a_slow_answer_is_given_up_sooner(server: Server) -> None:
+def test_an_interactive_call_gives_up_sooner(server: Server) -> None:
     def slow(number: int, handler: Handler) -> Reply | None:
         time.sleep(0.6)
         return None
 
     server.fault = slow
-    mine = editor(server)
-    mine = replace(mine, chat=replace(mine.chat, patience=Patience(timeout=9, outage=9, limited=9)))
-    assert mine.reword(GROUP).words == WORDS
+    remote = summarizer(server)
+    remote = replace(
+        remote, chat=replace(remote.chat, policy=RetryPolicy(timeout=9, outage=9, rate_limit=9))
+    )
+    assert remote.reword(GROUP).words == WORDS
     with pytest.raises(RemoteError, match="no answer in time"):
-        mine.reword(GROUP, hurried=True)
+        remote.reword(GROUP, interactive=True)
 
 
 GOOD = orjson.dumps(
@@ -236,17 +241,17 @@ UNUSABLE = [
     (f'{{"situation": "x", "strategy": "{"y" * 901}", "not_when": ""}}', "strategy is longer"),
     (
         '{"situation": "x", "strategy": "run `rm -rf /` first", "not_when": ""}',
-        "`rm -rf /` does not stand in the facts",
+        "`rm -rf /` does not occur in the facts",
     ),
 ]
 
 
 @pytest.mark.parametrize(("content", "reason"), UNUSABLE)
-def test_words_that_cannot_be_used_are_asked_for_once_more_with_the_reason(
+def test_unusable_words_are_requested_once_more_with_the_reason(
     server: Server, content: str | None, reason: str
 ) -> None:
-    server.fault = saying(server, content, GOOD)
-    made = editor(server).reword(GROUP)
+    server.fault = answering(server, content, GOOD)
+    made = summarizer(server).reword(GROUP)
     assert made.words == WORDS
     assert made.usage.requests == 2
     *_, before, again = server.chats[1]["messages"]
@@ -255,80 +260,81 @@ def test_words_that_cannot_be_used_are_asked_for_once_more_with_the_reason(
 
 
 @pytest.mark.parametrize(("content", "reason"), UNUSABLE)
-def test_words_that_can_never_be_used_are_given_up(
+def test_words_that_stay_unusable_are_given_up(
     server: Server, content: str | None, reason: str
 ) -> None:
-    server.fault = saying(server, content)
-    made = editor(server).reword(GROUP)
+    server.fault = answering(server, content)
+    made = summarizer(server).reword(GROUP)
     assert made.words is None
     assert reason in made.reason
     assert made.usage.requests == len(server.chats) == 2
 
 
 @pytest.mark.parametrize("around", ["```json\n{}\n```", "<think>let me see</think>\n{}"])
-def test_what_models_put_around_an_answer_is_left_out(server: Server, around: str) -> None:
-    server.fault = saying(server, around.replace("{}", GOOD))
-    assert editor(server).reword(GROUP).words == WORDS
+def test_text_around_an_answer_is_ignored(server: Server, around: str) -> None:
+    server.fault = answering(server, around.replace("{}", GOOD))
+    assert summarizer(server).reword(GROUP).words == WORDS
 
 
 def refusing_schemas(status: int, server: Server) -> Fault:
     def fault(number: int, handler: Handler) -> Reply | None:
-        asked = server.asked[number]["response_format"]["type"]
+        kind = server.requests[number]["response_format"]["type"]
         refused = error(status, "response_format json_schema is not supported")
-        return refused if asked == "json_schema" else None
+        return refused if kind == "json_schema" else None
 
     return fault
 
 
 @pytest.mark.parametrize("status", [400, 422, 500])
-def test_a_server_that_refuses_schemas_is_asked_for_json_from_then_on(
+def test_a_server_that_refuses_schemas_is_sent_none_from_then_on(
     server: Server, status: int
 ) -> None:
     server.fault = refusing_schemas(status, server)
-    mine = editor(server)
-    assert [mine.reword(GROUP).words for _ in range(3)] == [WORDS] * 3
+    remote = summarizer(server)
+    assert [remote.reword(GROUP).words for _ in range(3)] == [WORDS] * 3
     forms = [form(server, number) for number in range(len(server.chats))]
     assert forms == ["json_schema", "json_object", "json_object", "json_object"]
 
 
-def test_a_server_that_took_a_schema_is_not_asked_for_less(server: Server) -> None:
+def test_a_server_that_accepted_a_schema_is_always_sent_one(server: Server) -> None:
     server.fault = lambda number, handler: error(500, "boom") if number == 1 else None
-    mine = editor(server)
-    assert [mine.reword(GROUP).words for _ in range(2)] == [WORDS] * 2
+    remote = summarizer(server)
+    assert [remote.reword(GROUP).words for _ in range(2)] == [WORDS] * 2
     assert {form(server, number) for number in range(3)} == {"json_schema"}
 
 
-def test_a_request_that_is_wrong_in_any_form_is_given_up(server: Server) -> None:
+def test_an_invalid_request_is_not_retried(server: Server) -> None:
     server.fault = always(error(404, "The model `gpt-test` does not exist"))
     with pytest.raises(RemoteError, match="does not exist"):
-        editor(server).reword(GROUP)
-    assert len(server.asked) == 2
+        summarizer(server).reword(GROUP)
+    assert len(server.requests) == 2
 
 
-def test_no_more_is_spent_than_may_be(server: Server) -> None:
-    bound = chat_model("gpt-test", PRICES).prices.cost(1_500, MOST_ANSWER_TOKENS)
-    budget = Budget(bound)
-    mine = editor(server, budget=budget)
-    cost = mine.reword(GROUP).usage.cost
-    assert 0 < cost < bound
-    for _ in range(int((bound - _most(mine)) / cost)):
-        mine.reword(GROUP)
-    asked = len(server.asked)
+def test_no_more_is_spent_than_the_budget(server: Server) -> None:
+    limit = chat_model("gpt-test", PRICES).prices.cost(1_500, MAX_ANSWER_TOKENS)
+    budget = Budget(limit)
+    remote = summarizer(server, budget=budget)
+    cost = remote.reword(GROUP).usage.cost
+    assert 0 < cost < limit
+    for _ in range(int((limit - _max_cost(remote)) / cost)):
+        remote.reword(GROUP)
+    requests = len(server.requests)
     with pytest.raises(RemoteError, match="pass the cap"):
-        mine.reword(GROUP)
-    assert len(server.asked) == asked
+        remote.reword(GROUP)
+    assert len(server.requests) == requests
 
 
-def _most(mine: RemoteEditor[Group, Words]) -> float:
+def _max_cost(remote: RemoteSummarizer) -> float:
     """What one more request may cost."""
-    return mine.chat.model.prices.cost(count_tokens(mine.prompt(GROUP)), MOST_ANSWER_TOKENS)
+    tokens = count_tokens(remote.prompt(GROUP))
+    return remote.chat.model.prices.cost(tokens, MAX_ANSWER_TOKENS)
 
 
-def test_an_estimate_sends_nothing_and_is_rather_too_high(server: Server) -> None:
-    mine = editor(server)
-    guess = mine.estimate(GROUP).cost
-    assert not server.asked
-    cost = mine.reword(GROUP).usage.cost
+def test_an_estimate_sends_nothing_and_is_not_too_low(server: Server) -> None:
+    remote = summarizer(server)
+    guess = remote.estimate(GROUP).cost
+    assert not server.requests
+    cost = remote.reword(GROUP).usage.cost
     assert cost <= guess <= 3 * cost
 
 

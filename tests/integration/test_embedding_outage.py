@@ -1,4 +1,4 @@
-"""A memory whose embeddings come from a server: what it does while the server fails, and after."""
+"""A memory embedded by a server, also while the server fails."""
 
 import signal
 import sqlite3
@@ -69,22 +69,22 @@ def up(server: Server) -> None:
     server.fault = lambda number, handler: None
 
 
-def test_a_memory_that_is_told_to_is_embedded_by_the_server(server: Server, tmp_path: Path) -> None:
+def test_a_configured_memory_is_embedded_by_the_server(server: Server, tmp_path: Path) -> None:
     with memory_at(tmp_path / "memory.db") as memory:
         receipt = memory.learn(issue(0))
         assert (receipt.to_embed, receipt.not_embedded, receipt.usage.requests) == (0, "", 1)
         learn(memory, range(1, 16))
         found = memory.retriever.by_semantic(QUESTION).similar_cases
         assert all(int(case.instance_id.split("-")[1]) % 2 == 0 for case in found[:4])
-        assert memory.get_stats().usage[MODEL].requests == len(server.asked)
+        assert memory.get_stats().usage[MODEL].requests == len(server.requests)
     assert spaces(tmp_path / "memory.db") == [MODEL]
 
 
-def test_what_was_learned_in_an_outage_is_embedded_after_it(server: Server, tmp_path: Path) -> None:
-    with memory_at(tmp_path / "calm.db") as memory:
+def test_runs_learned_in_an_outage_are_embedded_after_it(server: Server, tmp_path: Path) -> None:
+    with memory_at(tmp_path / "without_outage.db") as memory:
         assert learn(memory, range(24)) == 0
         memory.consolidate()
-    with memory_at(tmp_path / "stormy.db") as memory:
+    with memory_at(tmp_path / "with_outage.db") as memory:
         learn(memory, range(8))
         down(server)
         receipt = memory.learn(issue(99))
@@ -96,7 +96,7 @@ def test_what_was_learned_in_an_outage_is_embedded_after_it(server: Server, tmp_
         learn(memory, range(8, 24))
         memory.forget(memory.learn(issue(number)).trajectory_id for number in (30, 31))
         memory.consolidate()
-    assert vectors(tmp_path / "stormy.db") == vectors(tmp_path / "calm.db")
+    assert vectors(tmp_path / "with_outage.db") == vectors(tmp_path / "without_outage.db")
 
 
 def test_consolidation_embeds_what_is_waiting(server: Server, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_query_in_an_outage_is_answered_by_the_other_channels(
         assert "words are compared" in degraded
 
 
-def test_a_memory_without_its_key_learns_and_says_what_is_missing(
+def test_without_a_key_a_memory_learns_and_reports_what_is_missing(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with memory_at(tmp_path / "memory.db") as memory:
@@ -137,19 +137,19 @@ def test_a_memory_without_its_key_learns_and_says_what_is_missing(
         assert (check.ok, "set OPENAI_API_KEY" in check.detail) == (False, True)
 
 
-def test_another_embedder_than_the_memorys_is_said_and_waits_to_be_asked(
+def test_another_embedder_than_that_of_the_memory_is_a_warning(
     server: Server, tmp_path: Path
 ) -> None:
     store = tmp_path / "memory.db"
     runs = write_runs(tmp_path / "runs.jsonl", map(issue, range(16)))
     assert contextgraph("learn", runs, "--store", store).code == 0
-    told = contextgraph("learn", runs, "--store", store, "--embedder", MODEL)
-    assert f"{MODEL} is configured, but the space of the memory is tfidf/" in told.err
-    assert "contextgraph reembed" in told.err
-    assert server.asked == []
+    result = contextgraph("learn", runs, "--store", store, "--embedder", MODEL)
+    assert f"{MODEL} is configured, but the space of the memory is tfidf/" in result.err
+    assert "contextgraph reembed" in result.err
+    assert server.requests == []
 
 
-def test_a_dry_run_sends_nothing_and_says_what_it_would_cost(
+def test_a_dry_run_sends_nothing_and_reports_the_cost(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONTEXTGRAPH_EMBEDDING_PRICE", "1000")
@@ -162,22 +162,22 @@ def test_a_dry_run_sends_nothing_and_says_what_it_would_cost(
     assert plan["cost"] == pytest.approx(plan["tokens"] / 1000)
     refused = contextgraph(*arguments, "--max-cost", plan["cost"] / 2)
     assert (refused.code, "nothing was sent" in refused.err) == (1, True)
-    assert server.asked == []
+    assert server.requests == []
     (done,) = contextgraph(*arguments, "--max-cost", 2 * plan["cost"], "--json").records
     assert (done["space"], done["runs"]) == (MODEL, 16)
     assert 0 < done["cost"] <= plan["cost"]
     assert spaces(store) == [MODEL]
 
 
-def test_a_price_that_is_not_known_cannot_be_capped(server: Server, tmp_path: Path) -> None:
+def test_a_cost_limit_needs_a_known_price(server: Server, tmp_path: Path) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [issue(0)])
     store = tmp_path / "memory.db"
-    told = contextgraph("learn", runs, "--store", store, "--embedder", MODEL, "--max-cost", "1")
-    assert told.code == 1
-    assert "set embedding_price" in told.err
+    result = contextgraph("learn", runs, "--store", store, "--embedder", MODEL, "--max-cost", "1")
+    assert result.code == 1
+    assert "set embedding_price" in result.err
 
 
-def test_a_401_while_reembedding_stops_at_once_and_leaves_the_space_of_before(
+def test_a_401_while_reembedding_stops_at_once_and_the_old_space_stays(
     server: Server, tmp_path: Path
 ) -> None:
     store = tmp_path / "memory.db"
@@ -185,11 +185,11 @@ def test_a_401_while_reembedding_stops_at_once_and_leaves_the_space_of_before(
     contextgraph("learn", runs, "--store", store)
     before = vectors(store)
     server.key = "another"
-    told = contextgraph("reembed", "--store", store, "--embedder", MODEL)
-    assert told.code == 1
-    assert "check OPENAI_API_KEY" in told.err
-    assert KEY not in told.err + told.out
-    assert len(server.asked) == 1
+    result = contextgraph("reembed", "--store", store, "--embedder", MODEL)
+    assert result.code == 1
+    assert "check OPENAI_API_KEY" in result.err
+    assert KEY not in result.err + result.out
+    assert len(server.requests) == 1
     assert vectors(store) == before
 
 
@@ -205,15 +205,15 @@ def test_from_tfidf_to_the_server_and_back(server: Server, tmp_path: Path) -> No
     assert vectors(path) == fitted
 
 
-def test_a_space_gets_a_bound_on_likeness_of_its_own(server: Server, tmp_path: Path) -> None:
+def test_a_space_gets_its_own_similarity_threshold(server: Server, tmp_path: Path) -> None:
     with memory_at(tmp_path / "memory.db") as memory:
         learn(memory, range(16))
         memory.consolidate()
-        space = memory.store.active_space()
+        space = memory.store.vectors.active_space()
         assert space is not None
         assert space.runs == 16
-        assert space.alike is not None
-        assert 0.5 < space.alike < 1
+        assert space.similarity_threshold is not None
+        assert 0.5 < space.similarity_threshold < 1
 
 
 def test_a_query_sees_the_old_space_or_the_new_one(server: Server, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_query_sees_the_old_space_or_the_new_one(server: Server, tmp_path: Pat
     seen: list[set[str]] = []
     stop = threading.Event()
 
-    def ask() -> None:
+    def query() -> None:
         with AgentMemory.open(str(path), read_only=True) as reader:
             while not stop.is_set():
                 context = reader.retriever.by_semantic(QUESTION, limit=20)
@@ -230,28 +230,28 @@ def test_a_query_sees_the_old_space_or_the_new_one(server: Server, tmp_path: Pat
 
     with memory_at(path, None) as memory:
         learn(memory, range(32))
-        asking = threading.Thread(target=ask)
-        asking.start()
+        querying = threading.Thread(target=query)
+        querying.start()
         for name in (MODEL, "tfidf", MODEL):
             memory.reembed(name)
         stop.set()
-        asking.join()
+        querying.join()
     assert len(seen) > 3
     assert all(seen)
 
 
-def test_a_reembedding_that_was_killed_goes_on_where_it_was(server: Server, tmp_path: Path) -> None:
-    path, calm = tmp_path / "memory.db", tmp_path / "calm.db"
-    for store in (path, calm):
+def test_a_killed_reembedding_continues_when_repeated(server: Server, tmp_path: Path) -> None:
+    path, other = tmp_path / "memory.db", tmp_path / "other.db"
+    for store in (path, other):
         with memory_at(store, None) as memory:
             learn(memory, range(64))
     before = vectors(path)
-    reached, go_on = threading.Event(), threading.Event()
+    reached, resume = threading.Event(), threading.Event()
 
     def stall(number: int, handler: object) -> None:
         if number == 2:
             reached.set()
-            go_on.wait(20)
+            resume.wait(20)
 
     server.fault = stall
     command = [sys.executable, "-c", "from contextgraph.cli import main; main()", "reembed"]
@@ -260,28 +260,28 @@ def test_a_reembedding_that_was_killed_goes_on_where_it_was(server: Server, tmp_
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert was_reached
-    go_on.set()
+    resume.set()
     assert vectors(path) == before
-    bought = {*server.asked[0]["input"], *server.asked[1]["input"]}
-    free_the_lease(path)
+    embedded = {*server.requests[0]["input"], *server.requests[1]["input"]}
+    expire_lease(path)
     with memory_at(path, None) as memory:
         done = memory.reembed(MODEL)
         assert done.runs < 64
-    assert bought.isdisjoint(text for body in server.asked[3:] for text in body["input"])
-    with memory_at(calm, None) as memory:
+    assert embedded.isdisjoint(text for body in server.requests[3:] for text in body["input"])
+    with memory_at(other, None) as memory:
         memory.reembed(MODEL)
-    assert vectors(path) == vectors(calm)
+    assert vectors(path) == vectors(other)
 
 
-def free_the_lease(path: Path) -> None:
-    """Spare the test the minute for which a killed process keeps it."""
+def expire_lease(path: Path) -> None:
+    """Expire the lease, so that the test need not wait for that."""
     connection = sqlite3.connect(path)
     with connection:
         connection.execute("UPDATE consolidation SET expires_at = 0")
     connection.close()
 
 
-def test_an_outage_while_reembedding_is_gone_on_from(server: Server, tmp_path: Path) -> None:
+def test_reembedding_continues_after_an_outage(server: Server, tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with memory_at(path, None) as memory:
         learn(memory, range(40))

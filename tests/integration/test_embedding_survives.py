@@ -1,4 +1,4 @@
-"""Fitting anew, killed at any moment or done by two at once: one whole space answers."""
+"""Refitting, killed at any moment or done by two processes: one complete space is active."""
 
 import os
 import random
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from contextgraph.embedding import ActiveEmbedder, refit
 from contextgraph.errors import SpaceMismatchError
-from contextgraph.model import Scope
-from contextgraph.store import NetworkxStore
-from tests.embedders import catalogue
+from contextgraph.model import Scope, Trajectory
+from contextgraph.store import SqliteStore
+from tests.embedders import embedders
 from tests.made_bundles import made_bundle
 
 COUNT = 40
@@ -20,17 +20,17 @@ REFIT = """
 import sys
 from contextgraph.embedding import refit
 from contextgraph.errors import StoreError
-from contextgraph.store import NetworkxStore
-from tests.embedders import catalogue
+from contextgraph.store import SqliteStore
+from tests.embedders import embedders
 from tests.made_bundles import made_bundle
-store = NetworkxStore(sys.argv[1])
+store = SqliteStore(sys.argv[1])
 print("ready", flush=True)
 for number in map(int, sys.argv[2:]):
-    store.add_bundles([made_bundle(number)])
+    store.runs.add([made_bundle(number)])
     try:
         refit(store)
     except StoreError as error:
-        assert "another took its place" in str(error)
+        assert "another one has replaced it" in str(error)
 """
 
 
@@ -40,33 +40,30 @@ def refitting(path: Path, *numbers: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
-def learned(path: Path, count: int = COUNT) -> NetworkxStore:
-    store = NetworkxStore(str(path))
+def learned(path: Path, count: int = COUNT) -> SqliteStore:
+    store = SqliteStore(str(path))
     for number in range(count):
-        store.add_bundles([made_bundle(number)])
+        store.runs.add([made_bundle(number)])
     return store
 
 
-def found(store: NetworkxStore) -> list[str]:
-    """What a question finds in the space that is active: the ids of the nearest runs.
-
-    Asked again when the memory was switched over in between, as the channel does.
-    """
+def found(store: SqliteStore) -> list[str]:
+    """The ids of the nearest runs; tried again where the space was switched meanwhile."""
     try:
         return nearest(store)
     except SpaceMismatchError:
         return nearest(store)
 
 
-def nearest(store: NetworkxStore) -> list[str]:
-    embedder = ActiveEmbedder(store, catalogue())()
+def nearest(store: SqliteStore) -> list[str]:
+    embedder = ActiveEmbedder(store, embedders())()
     assert embedder is not None
-    (asked,) = embedder.embed(["the cache of part7 fails"]).vectors
-    assert asked is not None
-    return [near.item.id for near in store.nearest_trajectories(asked, Scope(), COUNT * 2)]
+    (vector,) = embedder.embed(["the cache of part7 fails"]).vectors
+    assert vector is not None
+    return [near.item.id for near in store.vectors.nearest(Trajectory, vector, Scope(), COUNT * 2)]
 
 
-def test_killed_while_fitting_anew_the_space_of_before_answers_whole(tmp_path: Path) -> None:
+def test_killed_while_refitting_the_old_space_stays_complete(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     store = learned(path)
     refit(store)
@@ -80,19 +77,19 @@ def test_killed_while_fitting_anew_the_space_of_before_answers_whole(tmp_path: P
         process.wait()
         process.stdout.close()
         assert set(found(store)) >= {made_bundle(n).trajectory.id for n in range(COUNT)}
-        assert all(check.ok for check in store.health())
+        assert all(check.ok for check in store.admin.health())
     refit(store)
-    assert set(found(store)) == set(store.trajectory_ids())
-    store.close()
+    assert set(found(store)) == set(store.runs.ids())
+    store.admin.close()
 
 
-def test_two_processes_that_fit_at_once_leave_one_space(tmp_path: Path) -> None:
+def test_two_processes_that_refit_leave_one_space(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     store = learned(path)
     both = [refitting(path, *range(start, start + 4)) for start in (COUNT, COUNT + 4)]
     seen = set()
     while None in [process.poll() for process in both]:
-        space = store.active_space()
+        space = store.vectors.active_space()
         if space:
             seen.add(space.name)
             assert len(found(store)) >= COUNT
@@ -102,6 +99,6 @@ def test_two_processes_that_fit_at_once_leave_one_space(tmp_path: Path) -> None:
     assert [process.returncode for process in both] == [0, 0]
     assert seen
     refit(store)
-    assert set(found(store)) == set(store.trajectory_ids())
-    assert len(store.trajectory_ids()) == COUNT + 8
-    store.close()
+    assert set(found(store)) == set(store.runs.ids())
+    assert len(store.runs.ids()) == COUNT + 8
+    store.admin.close()

@@ -9,15 +9,15 @@ from neo4j import Driver, GraphDatabase, Record
 
 from contextgraph import AgentMemory
 from contextgraph.readers import read
-from contextgraph.store.neo4j_store.queries import cypher_folder
+from contextgraph.store.neo4j.queries import cypher_folder
 from tests.server import Neo4jServer
 
 FOLDER = cypher_folder() / "analysis"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.cypher"))
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trajectories"
 REPO = "harborlight/tidewatch"
-# What these runs do not have: their agent had no memory, nothing of theirs was found harmful.
-NOTHING_TO_TELL = {"advice_given", "not_trusted", "waiting_for_vectors"}
+# Empty for these runs: their agent had no memory, and no methodology was found harmful.
+EMPTY = {"advice_given", "not_embedded", "untrusted_methodologies"}
 
 
 def text(name: str) -> str:
@@ -61,33 +61,33 @@ def test_each_has_a_title_and_keeps_to_one_tenant(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_tells_something_and_nothing_of_others(
+def test_each_returns_rows_of_its_tenant_only(
     memory: AgentMemory, driver: Driver, name: str
 ) -> None:
-    (methodology, *_) = memory.store.methodology_ids()
-    (run, *_) = memory.store.trajectory_ids()
+    (methodology, *_) = memory.store.methodologies.ids()
+    (run, *_) = memory.store.runs.ids()
     identity = methodology if name == "methodology_provenance" else run
 
-    told = answer(driver, name, tenant="default", id=identity)
+    rows = answer(driver, name, tenant="default", id=identity)
 
-    assert bool(told) is (name not in NOTHING_TO_TELL)
+    assert bool(rows) is (name not in EMPTY)
     assert answer(driver, name, tenant="others", id=identity) == []
 
 
-def test_counts_are_those_that_the_memory_tells(memory: AgentMemory, driver: Driver) -> None:
-    counts = memory.store.counts()
+def test_counts_are_those_of_the_memory(memory: AgentMemory, driver: Driver) -> None:
+    counts = memory.store.admin.counts()
     repositories = answer(driver, "repositories", tenant="default")
     assert sum(row["runs"] for row in repositories) == counts.nodes["Trajectory"]
     assert sum(row["solved"] for row in repositories) == counts.outcomes["solved"]
     phases = answer(driver, "phases", tenant="default")
     assert sum(row["fragments"] for row in phases) == counts.nodes["Fragment"]
-    told = {
+    shown = {
         (row["error"], row["next"]): row["times"]
         for row in answer(driver, "error_transitions", tenant="default")
     }
-    transitions = memory.store.error_transitions()
-    assert told
-    assert all(transitions[error][then] == times for (error, then), times in told.items())
+    transitions = memory.store.recoveries.transitions()
+    assert shown
+    assert all(transitions[error][then] == times for (error, then), times in shown.items())
 
 
 def test_every_node_has_a_name_for_the_browser(memory: AgentMemory, driver: Driver) -> None:

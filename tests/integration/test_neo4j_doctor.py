@@ -1,4 +1,4 @@
-"""`contextgraph doctor` on a Neo4j server: what is ill is said in one sentence, with a remedy."""
+"""`contextgraph doctor` on a Neo4j server: a failed check has one sentence and a remedy."""
 
 import socket
 from typing import LiteralString
@@ -7,7 +7,7 @@ import pytest
 from neo4j import GraphDatabase
 
 from contextgraph import AgentMemory
-from contextgraph.cli.checkup import check_up
+from contextgraph.cli.doctor import check_up
 from contextgraph.model import HealthCheck
 from tests.server import Neo4jServer
 
@@ -21,12 +21,12 @@ def credentials(neo4j: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", password)
 
 
-def ill(address: str) -> list[HealthCheck]:
+def failed(address: str) -> list[HealthCheck]:
     return [check for check in check_up(address, None).checks if not check.ok]
 
 
 @pytest.mark.usefixtures("credentials")
-def test_a_memory_that_is_well_tells_version_and_edition(neo4j: Neo4jServer) -> None:
+def test_a_healthy_memory_shows_version_and_edition(neo4j: Neo4jServer) -> None:
     found = {check.name: check for check in check_up(neo4j.uri, None).checks}
     assert all(found[name].ok for name in OF_THE_STORE)
     assert found["reachable"].detail.startswith(f"{neo4j.uri}: Neo4j ")
@@ -35,29 +35,29 @@ def test_a_memory_that_is_well_tells_version_and_edition(neo4j: Neo4jServer) -> 
 
 @pytest.mark.usefixtures("credentials")
 def test_a_wrong_database_is_named(neo4j: Neo4jServer) -> None:
-    (check,) = ill(f"{neo4j.uri}/memories")
+    (check,) = failed(f"{neo4j.uri}/memories")
     assert check.name == "reachable"
     assert "has no such database" in check.detail
     assert "memories" in check.detail
 
 
-def test_a_wrong_password_is_told_from_a_server_that_is_away(
+def test_a_wrong_password_differs_from_an_unreachable_server(
     neo4j: Neo4jServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", "guessed")
-    (refused,) = ill(neo4j.uri)
+    (refused,) = failed(neo4j.uri)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        (away,) = ill(f"bolt://127.0.0.1:{unused.getsockname()[1]}")
+        (away,) = failed(f"bolt://127.0.0.1:{unused.getsockname()[1]}")
 
     assert "refuses the user or the password" in refused.detail
     assert "cannot be reached" in away.detail
     assert "CONTEXTGRAPH_NEO4J_PASSWORD" in refused.remedy
 
 
-def test_a_missing_password_is_asked_for(neo4j: Neo4jServer) -> None:
-    (check,) = ill(neo4j.uri)
-    assert "wants a user and a password" in check.detail
+def test_a_missing_password_is_named(neo4j: Neo4jServer) -> None:
+    (check,) = failed(neo4j.uri)
+    assert "requires a user and a password" in check.detail
     assert "CONTEXTGRAPH_NEO4J_PASSWORD" in check.remedy
 
 
@@ -69,36 +69,36 @@ def test_a_missing_password_is_asked_for(neo4j: Neo4jServer) -> None:
         ("DROP CONSTRAINT fragment_id", "fragment_id"),
     ],
 )
-def test_what_was_dropped_is_named_and_made_again(
+def test_a_dropped_index_is_named_and_created_again(
     neo4j: Neo4jServer, dropped: LiteralString, name: str
 ) -> None:
-    assert not ill(neo4j.uri)  # makes the memory
+    assert not failed(neo4j.uri)  # makes the memory
     with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
         driver.execute_query(dropped)
-    (check,) = ill(neo4j.uri)
+    (check,) = failed(neo4j.uri)
     assert (check.name, check.detail) == ("schema version", f"{neo4j.uri} lacks index {name}")
     assert check.remedy == f"run contextgraph migrate --store {neo4j.uri}"
 
     with AgentMemory.open(neo4j.uri) as memory:
         assert memory.migrate() == [f"index {name}"]
-    assert not ill(neo4j.uri)
+    assert not failed(neo4j.uri)
 
 
 @pytest.mark.usefixtures("credentials")
-def test_a_memory_of_a_later_version_is_told_from_a_server_that_is_away(neo4j: Neo4jServer) -> None:
-    assert not ill(neo4j.uri)
+def test_a_memory_of_a_later_version_differs_from_an_unreachable_server(neo4j: Neo4jServer) -> None:
+    assert not failed(neo4j.uri)
     with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
         driver.execute_query("CREATE (:Migration {name: 'V9999__later', checksum: '1'})")
-    (check,) = ill(neo4j.uri)
+    (check,) = failed(neo4j.uri)
     assert check.name == "schema version"
     assert "has V9999__later, which this version does not know" in check.detail
     assert check.remedy == "upgrade contextgraph-memory"
 
 
 @pytest.mark.usefixtures("credentials")
-def test_a_database_of_others_is_left_alone(neo4j: Neo4jServer) -> None:
+def test_a_database_with_other_data_is_not_changed(neo4j: Neo4jServer) -> None:
     with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
         driver.execute_query("CREATE (:Customer {name: 'Ada'})")
-    found = ill(neo4j.uri)
+    found = failed(neo4j.uri)
     assert any("holds data, but no memory" in check.detail for check in found)
     assert all("contextgraph migrate" in check.remedy + check.detail for check in found)

@@ -1,4 +1,4 @@
-"""Of much that is removed, a transaction has a part: what is interrupted is whole, and goes on."""
+"""Removing in several transactions: an interruption leaves whole runs, and can be resumed."""
 
 import os
 import signal
@@ -13,18 +13,19 @@ from uuid import uuid4
 import pytest
 
 from contextgraph.model import Bundle, FragmentType, Methodology, MethodologyStatus
-from contextgraph.ports import GraphStore
-from contextgraph.store import NetworkxStore, neo4j_store
-from contextgraph.store.neo4j_store import Neo4jStore
+from contextgraph.ports import Store
+from contextgraph.store import SqliteStore
+from contextgraph.store.neo4j import Neo4jStore, methodologies, recoveries
+from contextgraph.store.neo4j.runs import RUNS_AT_ONCE
 from tests.made_bundles import made_bundle
 from tests.server import Neo4jServer
 
 FORGET = """
 import os, sys
-from contextgraph.store.neo4j_store import Neo4jStore
+from contextgraph.store.neo4j import Neo4jStore
 uri, tenant, *runs = sys.argv[1:]
 auth = (os.environ["SERVER_USER"], os.environ["SERVER_PASSWORD"])
-Neo4jStore(uri, auth, tenant).forget(runs)
+Neo4jStore(uri, auth, tenant).runs.forget(runs)
 """
 
 
@@ -32,16 +33,16 @@ Neo4jStore(uri, auth, tenant).forget(runs)
 def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
     store = Neo4jStore(neo4j.uri, neo4j.auth, uuid4().hex)
     yield store
-    store.close()
+    store.admin.close()
 
 
-def content(store: GraphStore) -> list[object]:
-    runs = store.trajectory_ids()
+def content(store: Store) -> list[object]:
+    runs = store.runs.ids()
     return [
-        store.counts(),
-        store.fragments_of(runs),
-        store.error_frequency(),
-        [replace(store.unconsolidated(0), revision=0)],
+        store.admin.counts(),
+        store.runs.fragments(runs),
+        store.recoveries.frequency(),
+        [replace(store.admin.unconsolidated(0), revision=0)],
     ]
 
 
@@ -59,24 +60,23 @@ def forgetting(server: Neo4jServer, tenant: str, runs: list[str]) -> subprocess.
 def test_forgetting_that_is_killed_leaves_whole_runs_and_can_be_repeated(
     neo4j_server: Neo4jServer, store: Neo4jStore
 ) -> None:
-    at_once = neo4j_store.RUNS_AT_ONCE
-    reference, count = NetworkxStore(":memory:"), 6 * at_once
-    for start in range(0, count, at_once):
-        some = [made_bundle(start + number) for number in range(at_once)]
-        store.add_bundles(some)
-        reference.add_bundles(some)
+    reference, count = SqliteStore(":memory:"), 6 * RUNS_AT_ONCE
+    for start in range(0, count, RUNS_AT_ONCE):
+        some = [made_bundle(start + number) for number in range(RUNS_AT_ONCE)]
+        store.runs.add(some)
+        reference.runs.add(some)
     gone = [made_bundle(number).trajectory.id for number in range(10, count)]
-    process = forgetting(neo4j_server, store.tenant, gone)
-    while process.poll() is None and len(store.trajectory_ids()) == count:
+    process = forgetting(neo4j_server, store.admin.tenant, gone)
+    while process.poll() is None and len(store.runs.ids()) == count:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    left = len(store.trajectory_ids())
+    left = len(store.runs.ids())
     assert left < count
-    assert store.counts().nodes["Fragment"] == 2 * left
-    assert all(check.ok for check in store.health())
-    assert store.forget(gone) == left - 10
-    assert reference.forget(gone) == len(gone)
+    assert store.admin.counts().nodes["Fragment"] == 2 * left
+    assert all(check.ok for check in store.admin.health())
+    assert store.runs.forget(gone) == left - 10
+    assert reference.runs.forget(gone) == len(gone)
     assert content(store) == content(reference)
 
 
@@ -109,17 +109,18 @@ def unsupported(number: int) -> Methodology:
 
 
 @pytest.mark.parametrize("at_once", [2, 3, 200])
-def test_what_is_cleaned_up_part_by_part_is_the_same(
+def test_removing_in_batches_removes_the_same(
     store: Neo4jStore, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(neo4j_store, "NODES_AT_ONCE", at_once)
-    reference = NetworkxStore(":memory:")
+    for module in (methodologies, recoveries):
+        monkeypatch.setattr(module, "NODES_AT_ONCE", at_once)
+    reference = SqliteStore(":memory:")
     some = [failed(number) for number in range(8)]
     error = some[0].errors[0].id
     for known in (store, reference):
-        known.add_bundles(some)
-        known.put_methodologies([unsupported(number) for number in range(7)], (), (), ())
-        assert known.prune_failed_fragments([error], 2) == 6
-        assert known.remove_orphans() == 6
-        assert known.methodology_ids() == ["methodology0"]
+        known.runs.add(some)
+        known.methodologies.put([unsupported(number) for number in range(7)])
+        assert known.recoveries.prune_failed([error], 2) == 6
+        assert known.methodologies.remove_orphans() == 6
+        assert known.methodologies.ids() == ["methodology0"]
     assert content(store) == content(reference)

@@ -1,4 +1,4 @@
-"""The schema on a Neo4j server: made for a new memory, brought up to date on demand only."""
+"""The schema on a Neo4j server: created for a new memory, migrated on demand only."""
 
 import shutil
 import subprocess
@@ -10,20 +10,20 @@ import pytest
 from neo4j import Driver, GraphDatabase
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
-from contextgraph.model import Space
-from contextgraph.store.neo4j_store import Neo4jStore, migrations
-from contextgraph.store.neo4j_store.queries import cypher_folder
-from tests.made_bundles import made_bundle
+from contextgraph.model import ErrorQuestion, Scope, SignatureLevel, Space
+from contextgraph.store.neo4j import Neo4jStore, migrations
+from contextgraph.store.neo4j.queries import cypher_folder
+from tests.made_bundles import SIGNATURE, made_bundle
 from tests.server import Neo4jServer
 
-LATER = "V0002__probe"
+LATER = f"V{len(migrations.migrations()) + 1:04}__probe"
 
 
 @pytest.fixture
 def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
     with_database = Neo4jStore(neo4j.uri, neo4j.auth)
     yield with_database
-    with_database.close()
+    with_database.admin.close()
 
 
 @pytest.fixture
@@ -57,25 +57,25 @@ def add_later(folder: Path) -> None:
 def test_an_empty_database_becomes_a_memory_when_it_is_first_used(
     store: Neo4jStore, driver: Driver
 ) -> None:
-    pending = store.pending_migrations()
+    pending = store.admin.pending_migrations()
     assert pending == [step.name for step in migrations.migrations()]
     assert names(driver, "INDEXES") == set()
 
-    assert store.trajectory_ids() == []
+    assert store.runs.ids() == []
 
     assert "trajectory_id" in names(driver, "CONSTRAINTS")
     states = driver.execute_query("SHOW INDEXES YIELD state RETURN collect(DISTINCT state) AS all")
     assert states.records[0]["all"] == ["ONLINE"]
-    assert store.pending_migrations() == []
+    assert store.admin.pending_migrations() == []
 
 
 def test_what_is_only_read_is_not_made(neo4j: Neo4jServer, driver: Driver) -> None:
     store = Neo4jStore(neo4j.uri, neo4j.auth, read_only=True)
     with pytest.raises(MemoryNotFoundError, match=rf"no memory at {neo4j.uri}; learn something"):
-        store.trajectory_ids()
+        store.runs.ids()
     with pytest.raises(StoreError, match="opened for reading only"):
-        store.migrate()
-    store.close()
+        store.admin.migrate()
+    store.admin.close()
     assert names(driver, "CONSTRAINTS") == set()
 
 
@@ -86,53 +86,53 @@ def test_a_database_of_others_becomes_a_memory_only_on_demand(
 
     remedy = f"holds data, but no memory; .* contextgraph migrate --store {neo4j.uri}$"
     with pytest.raises(SchemaError, match=remedy):
-        store.trajectory_ids()
+        store.runs.ids()
     assert names(driver, "CONSTRAINTS") == set()
 
-    assert store.migrate() == [step.name for step in migrations.migrations()]
-    store.add_bundles([made_bundle(1)])
-    kept = driver.execute_query("MATCH (n:Customer) RETURN n.name AS name").records
-    assert [record["name"] for record in kept] == ["Ada"]
+    assert store.admin.migrate() == [step.name for step in migrations.migrations()]
+    store.runs.add([made_bundle(1)])
+    customers = driver.execute_query("MATCH (n:Customer) RETURN n.name AS name").records
+    assert [record["name"] for record in customers] == ["Ada"]
 
 
 def test_a_memory_is_refused_until_a_later_step_is_applied(
     store: Neo4jStore, neo4j: Neo4jServer, driver: Driver, folder: Path
 ) -> None:
-    store.add_bundles([made_bundle(1)])
+    store.runs.add([made_bundle(1)])
     add_later(folder)
     later = Neo4jStore(neo4j.uri, neo4j.auth)
 
     with pytest.raises(
         SchemaError, match=f"lacks {LATER}; run contextgraph migrate --store {neo4j.uri}$"
     ):
-        later.trajectory_ids()
-    assert later.pending_migrations() == [LATER]
+        later.runs.ids()
+    assert later.admin.pending_migrations() == [LATER]
     assert "probe_name" not in names(driver, "INDEXES")
 
-    assert later.migrate() == [LATER]
-    assert later.migrate() == []
+    assert later.admin.migrate() == [LATER]
+    assert later.admin.migrate() == []
     assert "probe_name" in names(driver, "INDEXES")
-    assert later.trajectory_ids() == store.trajectory_ids()
-    later.close()
+    assert later.runs.ids() == store.runs.ids()
+    later.admin.close()
 
 
 def test_a_memory_of_a_later_version_and_an_edited_step_are_refused(
     store: Neo4jStore, neo4j: Neo4jServer, folder: Path
 ) -> None:
     add_later(folder)
-    store.add_bundles([made_bundle(1)])
+    store.runs.add([made_bundle(1)])
 
     with (folder / f"{LATER}.cypher").open("a") as file:
         file.write("// A comment may be added,\n")
-    assert store.pending_migrations() == []
+    assert store.admin.pending_migrations() == []
     with (folder / f"{LATER}.cypher").open("a") as file:
         file.write("DROP INDEX other IF EXISTS;\n")
     with pytest.raises(SchemaError, match="not what was applied"):
-        Neo4jStore(neo4j.uri, neo4j.auth).trajectory_ids()
+        Neo4jStore(neo4j.uri, neo4j.auth).runs.ids()
 
     (folder / f"{LATER}.cypher").unlink()
     with pytest.raises(SchemaError, match="upgrade contextgraph-memory"):
-        Neo4jStore(neo4j.uri, neo4j.auth).trajectory_ids()
+        Neo4jStore(neo4j.uri, neo4j.auth).runs.ids()
 
 
 def test_a_step_that_was_broken_off_is_applied_again(store: Neo4jStore, driver: Driver) -> None:
@@ -140,17 +140,44 @@ def test_a_step_that_was_broken_off_is_applied_again(store: Neo4jStore, driver: 
     for statement in first.statements[:3]:
         driver.execute_query(statement)
 
-    store.add_bundles([made_bundle(1)])
+    store.runs.add([made_bundle(1)])
 
-    assert len(names(driver, "INDEXES")) == len(first.statements) + 1  # and that of the records
+    known = migrations.indexes_of(migrations.migrations())
+    assert names(driver, "INDEXES") == {*known, "migration_name"}
+
+
+def test_data_of_version_0_1_is_converted(store: Neo4jStore, driver: Driver) -> None:
+    bundle = made_bundle(0)
+    store.runs.add([bundle])
+    store.vectors.prepare(Space("made/by-hand@4", 1), None)
+    for statement in (
+        "MATCH (m:Migration) WHERE m.name >= 'V0002' AND m.name < 'V0004' DELETE m",
+        "MATCH ()-[r:RECOVERED]->() SET r.what = 'call it', r.actions = ['call']",
+        "MATCH (e:ErrorPattern) SET e.told_by = e.described_by, e.described_by = null",
+        "MATCH (t:Trajectory) SET t.retold = 'a summary', t.retold_by = 'a model'",
+        "MATCH (s:Space) SET s.alike = 0.4, s.similarity_threshold = null",
+    ):
+        driver.execute_query(statement)
+
+    assert len(store.admin.migrate()) == 2
+    assert store.admin.migrate() == []
+
+    question = ErrorQuestion(SIGNATURE, SignatureLevel.TEMPLATE, Scope())
+    (found,) = store.recoveries.for_error([question], 9)
+    assert found.recovered.actions == ()
+    (edge,) = driver.execute_query("MATCH ()-[r:RECOVERED]->() RETURN r").records
+    assert edge["r"]["description"] == "call it"
+    assert store.runs.learned(["run0000"])["run0000"].trajectory_id == "run0000"
+    store.runs.replace(bundle)
+    assert store.runs.forget(["run0000"]) == 1
 
 
 @pytest.mark.parametrize("dimensions", [None, 3])
 def test_vector_indexes_that_do_not_fit_are_refused_and_made_anew(
     store: Neo4jStore, neo4j: Neo4jServer, driver: Driver, dimensions: int | None
 ) -> None:
-    store.prepare_space(Space("made/by-hand@4", 1), None)
-    store.switch_space("made/by-hand@4")
+    store.vectors.prepare(Space("made/by-hand@4", 1), None)
+    store.vectors.switch("made/by-hand@4")
     index = "fragment_embedding_4_1"
     driver.execute_query(f"DROP INDEX {index}")
     if dimensions is not None:
@@ -163,22 +190,22 @@ def test_vector_indexes_that_do_not_fit_are_refused_and_made_anew(
 
     wanted = f"vector index {index} of 4 dimensions"
     with pytest.raises(SchemaError, match=f"lacks {wanted}; run contextgraph migrate"):
-        later.trajectory_ids()
-    assert not {check.name: check.ok for check in later.health()}["schema version"]
-    assert later.migrate() == [wanted]
+        later.runs.ids()
+    assert not {check.name: check.ok for check in later.admin.health()}["schema version"]
+    assert later.admin.migrate() == [wanted]
 
-    assert later.pending_migrations() == []
-    assert later.trajectory_ids() == []
-    later.close()
+    assert later.admin.pending_migrations() == []
+    assert later.runs.ids() == []
+    later.admin.close()
 
 
 MIGRATE = """
 import sys
-from contextgraph.store.neo4j_store import Neo4jStore
+from contextgraph.store.neo4j import Neo4jStore
 store = Neo4jStore(sys.argv[1], (sys.argv[2], sys.argv[3]))
-store.migrate()
-print(len(store.trajectory_ids()))
-store.close()
+store.admin.migrate()
+print(len(store.runs.ids()))
+store.admin.close()
 """
 
 
@@ -188,7 +215,7 @@ def test_processes_may_make_one_memory_at_once(neo4j: Neo4jServer, driver: Drive
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    said = [process.communicate() for process in running]
-    assert said == [("0\n", "")] * 3
+    outputs = [process.communicate() for process in running]
+    assert outputs == [("0\n", "")] * 3
     found = driver.execute_query("MATCH (m:Migration) RETURN count(*) AS count").records
     assert found[0]["count"] == len(migrations.migrations())

@@ -1,4 +1,4 @@
-"""No query looks at all nodes or relations of a kind: each begins at an index."""
+"""No query scans all nodes or relations of a kind: each begins with an index."""
 
 import re
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from contextgraph.store.neo4j_store import Neo4jStore
-from contextgraph.store.neo4j_store.queries import queries
+from contextgraph.store.neo4j import Neo4jStore
+from contextgraph.store.neo4j.queries import queries
 from tests.made_bundles import made_bundle
 from tests.server import Neo4jServer
 
@@ -31,12 +31,13 @@ FEW = {
     "retired_spaces",
     "remove_space",
 }
-# These count all of a memory: where to begin depends on how much there is of what.
+# These count all of a memory: where to begin depends on the numbers of nodes and relations.
 ALL = {"common_errors_in_phase_everywhere", "counts"}
 PLACES = ("in_repo", "everywhere")
-# These name the index at which they begin, in words that 5.26 does not know.
+# These name the index at which they begin, in a language that 5.26 does not know.
 SEARCHES = re.compile(r"^SEARCH \w+ IN", re.MULTILINE)
 LISTS = {
+    "error_ids",
     "errors",
     "excluded",
     "fingerprints",
@@ -56,6 +57,7 @@ LISTS = {
 }
 NUMBERS = {
     "keep",
+    "after",
     "least",
     "limit",
     "most",
@@ -91,8 +93,8 @@ def plans(neo4j_server: Neo4jServer) -> dict[str, set[str]]:
     for tenant in ("plans", "neighbour"):
         store = Neo4jStore(neo4j_server.uri, neo4j_server.auth, tenant)
         for start in range(0, 128, 32):
-            store.add_bundles([made_bundle(start + number) for number in range(32)])
-        store.close()
+            store.runs.add([made_bundle(start + number) for number in range(32)])
+        store.admin.close()
     with GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver:
         return {
             name: set(
@@ -117,5 +119,5 @@ def plans(neo4j_server: Neo4jServer) -> dict[str, set[str]]:
         if "$tenant" in text and not SEARCHES.search(text) and name not in FEW | ALL
     ],
 )
-def test_a_query_begins_at_an_index(name: str, plans: dict[str, set[str]]) -> None:
+def test_a_query_begins_with_an_index(name: str, plans: dict[str, set[str]]) -> None:
     assert plans[name] & SCANS == set()

@@ -14,7 +14,7 @@ from neo4j.exceptions import AuthError
 
 from contextgraph import AgentMemory
 from contextgraph.errors import StoreUnavailableError
-from contextgraph.store.neo4j_store import Neo4jStore
+from contextgraph.store.neo4j import Neo4jStore
 from scripts.neo4j_local import life
 from scripts.neo4j_local.process import free_port
 from scripts.neo4j_local.record import Server
@@ -70,7 +70,7 @@ def test_a_server_keeps_its_data_and_goes_with_its_owner(neo4j_server: Neo4jServ
         again = json.loads(script(*start).stdout)
         assert (again["uri"], again["password"]) == (first["uri"], first["password"])
         assert memory.learn(recovering_run(2)).status == "created"
-        assert len(memory.store.trajectory_ids()) == 2
+        assert len(memory.store.runs.ids()) == 2
         memory.close()
         assert f"{name}: neo4j {again['version']} at {first['uri']}" in script("status").stdout
     finally:
@@ -88,9 +88,9 @@ def test_a_server_in_a_container_takes_a_memory() -> None:
     try:
         found = json.loads(said.stdout)
         store = Neo4jStore(found["uri"], (found["user"], found["password"]))
-        store.add_bundles([made_bundle(1)])
-        assert len(store.trajectory_ids()) == 1
-        store.close()
+        store.runs.add([made_bundle(1)])
+        assert len(store.runs.ids()) == 1
+        store.admin.close()
     finally:
         script("stop", "--name", name)
     assert name not in script("status").stdout

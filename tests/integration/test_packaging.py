@@ -1,4 +1,4 @@
-"""What is installed from a wheel has all that runs from a clone."""
+"""A wheel has everything that a clone has."""
 
 import subprocess
 import sys
@@ -8,9 +8,9 @@ from tests.line import free_port
 from tests.server import Neo4jServer
 
 ROOT = Path(__file__).parents[2]
-TELL = """
-from contextgraph.store.neo4j_store.migrations import migrations
-from contextgraph.store.neo4j_store.queries import cypher_folder, queries
+PROGRAM = """
+from contextgraph.store.neo4j.migrations import migrations
+from contextgraph.store.neo4j.queries import cypher_folder, queries
 print(cypher_folder())
 print(len(queries()), len(migrations()))
 """
@@ -24,13 +24,13 @@ def test_a_wheel_holds_the_cypher_and_the_prompts(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     subprocess.run([*pip, "install", *offline, "--target", installed, wheel], check=True)
 
-    said = told(cwd=installed)
+    lines = cypher_in(cwd=installed)
 
-    assert said[0] == str(installed / "contextgraph" / "cypher")
-    assert said[1:] == told(cwd=ROOT)[1:]
+    assert lines[0] == str(installed / "contextgraph" / "cypher")
+    assert lines[1:] == cypher_in(cwd=ROOT)[1:]
     in_the_clone = {path.relative_to(ROOT) for path in (ROOT / "cypher").rglob("*.*")}
     in_the_wheel = {
-        path.relative_to(installed / "contextgraph") for path in Path(said[0]).rglob("*.*")
+        path.relative_to(installed / "contextgraph") for path in Path(lines[0]).rglob("*.*")
     }
     assert in_the_wheel == in_the_clone
     prompts = Path("contextgraph", "llm", "prompts")
@@ -39,22 +39,22 @@ def test_a_wheel_holds_the_cypher_and_the_prompts(tmp_path: Path) -> None:
     assert names
 
 
-def told(cwd: Path) -> list[str]:
-    """Where a process that begins in *cwd* finds Cypher, and how much of it."""
-    done = subprocess.run([sys.executable, "-c", TELL], cwd=cwd, capture_output=True, check=True)
+def cypher_in(cwd: Path) -> list[str]:
+    """The folder in which a process started in *cwd* finds Cypher, and how many files."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=cwd, capture_output=True, check=True)
     return done.stdout.decode().splitlines()
 
 
-def test_the_health_check_of_compose_tells_a_server_from_none(neo4j_server: Neo4jServer) -> None:
+def test_the_health_check_of_compose_recognises_a_running_server(neo4j_server: Neo4jServer) -> None:
     """It is what the service of the command line waits for."""
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
     folded = text.partition("test: >-\n")[2].partition("interval:")[0]
     check = " ".join(folded.split()).replace("$$", "$")
 
     def healthy(port: int) -> bool:
-        asked = check.replace("127.0.0.1/7687", f"127.0.0.1/{port}")
-        assert asked != check
-        done = subprocess.run(["sh", "-c", asked], check=False, stderr=subprocess.DEVNULL)
+        command = check.replace("127.0.0.1/7687", f"127.0.0.1/{port}")
+        assert command != check
+        done = subprocess.run(["sh", "-c", command], check=False, stderr=subprocess.DEVNULL)
         return not done.returncode
 
     assert healthy(int(neo4j_server.uri.rpartition(":")[2]))

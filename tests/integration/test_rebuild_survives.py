@@ -1,4 +1,4 @@
-"""An older memory is brought to the new reading: what it earned stays, whenever it is killed."""
+"""Rebuilding a memory keeps credit, also when it is killed and repeated."""
 
 import os
 import signal
@@ -28,8 +28,8 @@ with AgentMemory.open(sys.argv[1]) as memory:
 Credit = dict[str, tuple[float, float]]
 
 
-def asked(memory: AgentMemory, raw: RawTrajectory) -> Iterator[str]:
-    """Show an agent in each state of *raw* what the memory advises; the items shown."""
+def shown(memory: AgentMemory, raw: RawTrajectory) -> Iterator[str]:
+    """Query in each state of *raw* and report outcomes; the items shown."""
     for number, state in enumerate(states_of(raw)):
         context = memory.query(state)
         if memory.render(context):
@@ -40,13 +40,13 @@ def asked(memory: AgentMemory, raw: RawTrajectory) -> Iterator[str]:
 
 @pytest.fixture
 def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Credit]:
-    """A memory of a version that knew no complaints of programs, and the credit in it."""
+    """A memory of a version that recognised no messages of programs, and its credit."""
     path = tmp_path / "memory.db"
     with monkeypatch.context() as reading, AgentMemory.open(str(path)) as memory:
         reading.setattr(signature, "_PROGRAMS", ())
         assert len(list(memory.learn_many(RUNS))) == len(RUNS)
-        items = [item for raw in RUNS[::6] for item in asked(memory, raw)]
-        credit = memory.store.credit(items)
+        items = [item for raw in RUNS[::6] for item in shown(memory, raw)]
+        credit = memory.store.exposures.credit(items)
     return path, {item: counts for item, counts in credit.items() if any(counts)}
 
 
@@ -58,9 +58,14 @@ def rebuilding(path: Path) -> subprocess.Popen[str]:
 
 def content(memory: AgentMemory) -> list[Any]:
     store = memory.store
-    ids = sorted(store.trajectory_ids())
-    methodologies = sorted(store.methodology_ids())
-    return [store.fragments_of(ids), methodologies, store.counts(), store.error_transitions()]
+    ids = sorted(store.runs.ids())
+    methodologies = sorted(store.methodologies.ids())
+    return [
+        store.runs.fragments(ids),
+        methodologies,
+        store.admin.counts(),
+        store.recoveries.transitions(),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +76,7 @@ def newest() -> list[Any]:
 
 
 @pytest.mark.parametrize("killed_after", [1, len(RUNS) // 2])
-def test_a_rebuilt_memory_reads_as_a_new_one_and_keeps_its_credit(older, newest, killed_after):
+def test_a_rebuilt_memory_equals_a_new_one_and_keeps_its_credit(older, newest, killed_after):
     path, credit = older
     with rebuilding(path) as process:
         assert process.stdout is not None
@@ -79,7 +84,7 @@ def test_a_rebuilt_memory_reads_as_a_new_one_and_keeps_its_credit(older, newest,
             process.stdout.readline()
         process.send_signal(signal.SIGKILL)
     with AgentMemory.open(str(path)) as memory:
-        assert len(memory.store.trajectory_ids()) == len(RUNS)
+        assert len(memory.store.runs.ids()) == len(RUNS)
         assert content(memory) != newest
 
         assert len(list(memory.rebuild())) == len(RUNS)
@@ -87,6 +92,6 @@ def test_a_rebuilt_memory_reads_as_a_new_one_and_keeps_its_credit(older, newest,
         assert content(memory) == newest
         fragments, methodologies, *_ = content(memory)
         there = {*methodologies, *(one.id for run in fragments.values() for one in run)}
-        kept = {item: counts for item, counts in credit.items() if item in there}
-        assert kept
-        assert memory.store.credit(list(kept)) == kept
+        credited = {item: counts for item, counts in credit.items() if item in there}
+        assert credited
+        assert memory.store.exposures.credit(list(credited)) == credited

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 from contextgraph.model import Scope
-from contextgraph.store import NetworkxStore
-from tests.made_bundles import SIGNATURE, made_bundle
+from contextgraph.store import SqliteStore
+from tests.made_bundles import made_bundle, store_content
 
 COUNT = 60
 LEARN = """
 import sys
-from contextgraph.store import NetworkxStore
+from contextgraph.store import SqliteStore
 from tests.made_bundles import made_bundle
-store = NetworkxStore(sys.argv[1])
+store = SqliteStore(sys.argv[1])
 for number in map(int, sys.argv[2:]):
-    print(*store.add_bundles([made_bundle(number)]), number, flush=True)
+    print(*store.runs.add([made_bundle(number)]), number, flush=True)
 """
 
 
@@ -34,31 +34,23 @@ def learning(path: Path, numbers: Sequence[int]) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
-def content(store: NetworkxStore) -> list[object]:
-    runs = store.trajectory_ids()
+def content(store: SqliteStore) -> list[object]:
     return [
-        store.counts(),
-        [store.trajectory(run) for run in runs],
-        [store.raw_trajectory(run) for run in runs],
-        store.fragments_of(runs),
-        store.error_tally(SIGNATURE, Scope()),
-        store.error_transitions(),
-        store.trajectories_for_text(["cache"], Scope(), 1000),
-        store.recoveries_for_text(["boom"], Scope(), 1000),
-        sorted(store.graph().nodes),
-        sorted(store.graph().edges(keys=True)),
+        *store_content(store),
+        sorted(store.admin.graph().nodes),
+        sorted(store.admin.graph().edges(keys=True)),
     ]
 
 
 @pytest.fixture(scope="module")
 def undisturbed() -> list[object]:
-    store = NetworkxStore(":memory:")
+    store = SqliteStore(":memory:")
     for number in range(COUNT):
-        store.add_bundles([made_bundle(number)])
+        store.runs.add([made_bundle(number)])
     return content(store)
 
 
-def test_killed_at_any_moment_and_begun_again_it_holds_the_same(
+def test_killed_at_any_moment_and_repeated_the_content_is_the_same(
     tmp_path: Path, undisturbed: list[object]
 ) -> None:
     path = tmp_path / "memory.db"
@@ -73,82 +65,80 @@ def test_killed_at_any_moment_and_begun_again_it_holds_the_same(
         acknowledged.update(line.split()[1] for line in process.stdout if line.endswith("\n"))
         process.wait()
         process.stdout.close()
-        store = NetworkxStore(str(path), read_only=True)
+        store = SqliteStore(str(path), read_only=True)
         assert {made_bundle(int(number)).trajectory.id for number in acknowledged} <= set(
-            store.trajectory_ids()
+            store.runs.ids()
         )
-        assert all(check.ok for check in store.health())
-        store.close()
+        assert all(check.ok for check in store.admin.health())
+        store.admin.close()
     with learning(path, range(COUNT)) as process:
         assert process.wait() == 0
-    store = NetworkxStore(str(path))
+    store = SqliteStore(str(path))
     assert content(store) == undisturbed
-    store.close()
+    store.admin.close()
 
 
-def test_processes_that_learn_at_once_learn_the_same(
-    tmp_path: Path, undisturbed: list[object]
-) -> None:
+def test_concurrent_processes_learn_the_same(tmp_path: Path, undisturbed: list[object]) -> None:
     path = tmp_path / "memory.db"
     orders = (range(COUNT), range(COUNT - 1, -1, -1), range(0, COUNT, 2))
     processes = [learning(path, order) for order in orders]
-    said = [process.communicate()[0] for process in processes]
+    outputs = [process.communicate()[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
-    assert "".join(said).count("created") == COUNT
-    store = NetworkxStore(str(path))
+    assert "".join(outputs).count("created") == COUNT
+    store = SqliteStore(str(path))
     assert content(store) == undisturbed
-    store.close()
+    store.admin.close()
 
 
 def test_threads_share_a_store(tmp_path: Path, undisturbed: list[object]) -> None:
-    store = NetworkxStore(str(tmp_path / "memory.db"))
+    store = SqliteStore(str(tmp_path / "memory.db"))
 
     def learn_and_look(number: int) -> int:
-        store.add_bundles([made_bundle(number)])
-        store.graph()
-        frequencies = store.word_frequencies(["cache"])
-        return frequencies["cache"] + len(store.trajectories_for_text(["cache"], Scope(), 1000))
+        store.runs.add([made_bundle(number)])
+        store.admin.graph()
+        frequencies = store.runs.word_counts(["cache"]).by_word
+        return frequencies["cache"] + len(store.runs.for_text(["cache"], Scope(), 1000))
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(learn_and_look, range(COUNT)))
     assert content(store) == undisturbed
-    store.close()
+    store.admin.close()
 
 
 def test_threads_share_a_store_without_a_file(undisturbed: list[object]) -> None:
-    store = NetworkxStore(":memory:")
+    store = SqliteStore(":memory:")
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: store.add_bundles([made_bundle(number)]), range(COUNT)))
+        list(pool.map(lambda number: store.runs.add([made_bundle(number)]), range(COUNT)))
     assert content(store) == undisturbed
-    store.close()
+    store.admin.close()
 
 
-def test_a_forked_process_goes_on_with_connections_of_its_own(tmp_path: Path) -> None:
-    store = NetworkxStore(str(tmp_path / "memory.db"))
-    store.add_bundles([made_bundle(0)])
+def test_a_forked_process_opens_its_own_connections(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "memory.db"))
+    store.runs.add([made_bundle(0)])
     child = os.fork()
     if child == 0:
-        learned = store.add_bundles([made_bundle(1)]) == ["created"]
-        os._exit(0 if learned and len(store.trajectory_ids()) == 2 else 1)
+        learned = store.runs.add([made_bundle(1)]) == ["created"]
+        os._exit(0 if learned and len(store.runs.ids()) == 2 else 1)
     assert os.waitpid(child, 0)[1] == 0
-    store.add_bundles([made_bundle(2)])
-    assert len(store.trajectory_ids()) == 3
-    assert all(check.ok for check in store.health())
-    store.close()
+    store.runs.add([made_bundle(2)])
+    assert len(store.runs.ids()) == 3
+    assert all(check.ok for check in store.admin.health())
+    store.admin.close()
 
 
 def test_a_reader_sees_one_revision_while_others_write(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    store = NetworkxStore(str(path))
-    store.add_bundles([made_bundle(0)])
+    store = SqliteStore(str(path))
+    store.runs.add([made_bundle(0)])
     with learning(path, range(COUNT)) as process:
         while process.poll() is None:
-            counts = store.counts()
+            counts = store.admin.counts()
             runs = counts.nodes["Trajectory"]
             assert counts.nodes["Fragment"] == 2 * runs
-            graph = store.graph()
+            graph = store.admin.graph()
             labels = [str(label) for _, label in graph.nodes(data="label")]
             runs = labels.count("Trajectory")
             assert labels.count("Fragment") == 2 * runs
             assert graph.number_of_edges() == 4 * runs
-    store.close()
+    store.admin.close()

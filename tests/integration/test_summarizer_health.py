@@ -1,12 +1,11 @@
-"""Whether `doctor` sees that the model which words things is there, and asks it nothing."""
+"""The health check of the language model, which sends no prompt."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from contextgraph import AgentMemory
+from contextgraph import AgentMemory, remote
 from contextgraph.model import HealthCheck
-from contextgraph.remote import endpoint
 from tests.acceptance.command_line import contextgraph
 from tests.model_server import KEY, Handler, Server, serving
 
@@ -27,25 +26,25 @@ def checked(summarizer: str = MODEL) -> HealthCheck:
     return found
 
 
-def test_a_model_that_is_there_is_well_and_is_asked_nothing(server: Server) -> None:
+def test_an_available_model_is_healthy_and_sent_nothing(server: Server) -> None:
     found = checked()
     assert found.ok
-    assert found.detail.startswith(f"{MODEL}; no price known")
-    assert not server.asked
+    assert found.detail.startswith(f"{MODEL}; price unknown")
+    assert not server.requests
 
 
-def test_prices_that_are_known_are_told(server: Server) -> None:
+def test_known_prices_are_shown(server: Server) -> None:
     server.models = ["gpt-4.1-mini"]
-    told = "openai/gpt-4.1-mini; $0.4 and $1.6 for a million tokens sent and answered"
-    assert checked("openai/gpt-4.1-mini").detail == told
+    detail = "openai/gpt-4.1-mini; $0.4 and $1.6 per million input and output tokens"
+    assert checked("openai/gpt-4.1-mini").detail == detail
 
 
-def test_the_template_has_nothing_to_be_looked_at() -> None:
+def test_the_template_has_no_check() -> None:
     with AgentMemory.open(":memory:") as memory:
         assert "summarizer" not in {check.name for check in memory.health()}
 
 
-def test_a_model_that_is_not_there_is_ill_and_those_that_are_are_named(server: Server) -> None:
+def test_a_missing_model_is_unhealthy_and_others_are_listed(server: Server) -> None:
     server.models = [f"model{number}" for number in range(7)]
     found = checked()
     assert not found.ok
@@ -58,12 +57,12 @@ def test_a_name_without_its_tag_means_the_latest(server: Server) -> None:
     assert checked().ok
 
 
-def test_a_server_that_lists_none_is_believed(server: Server) -> None:
+def test_a_server_that_lists_no_models_is_healthy(server: Server) -> None:
     server.models = []
     assert checked().ok
 
 
-def test_a_wrong_address_is_ill(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_address_is_unhealthy(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url.removesuffix("/v1"))
     found = checked()
     assert not found.ok
@@ -71,7 +70,7 @@ def test_a_wrong_address_is_ill(server: Server, monkeypatch: pytest.MonkeyPatch)
     assert "most end with /v1" in found.remedy
 
 
-def test_a_page_of_something_else_is_ill(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_page_is_unhealthy(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     def page(handler: Handler) -> None:
         handler.send(200, {"Content-Type": "text/html"}, b"<html>welcome</html>")
 
@@ -79,7 +78,7 @@ def test_a_page_of_something_else_is_ill(server: Server, monkeypatch: pytest.Mon
     assert "lists no models" in checked().detail
 
 
-def test_a_key_that_is_refused_is_ill(server: Server) -> None:
+def test_a_refused_key_is_unhealthy(server: Server) -> None:
     server.key = "another"
     found = checked()
     assert not found.ok
@@ -87,25 +86,27 @@ def test_a_key_that_is_refused_is_ill(server: Server) -> None:
     assert KEY not in found.detail
 
 
-def test_without_a_key_openai_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_key_openai_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     assert "no API key; set OPENAI_API_KEY" in checked().detail
 
 
-def test_a_server_that_is_not_there_is_ill(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_server_is_unhealthy(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     assert "no connection" in checked().detail
 
 
-def test_a_client_that_is_not_installed_is_named(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(endpoint, "find_spec", lambda name: None)
+def test_a_missing_client_is_reported(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "find_spec", lambda name: None)
     assert "pip install 'contextgraph-memory[openai]'" in checked().detail
 
 
-def test_doctor_says_so(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_doctor_reports_the_check(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path
+) -> None:
     monkeypatch.setenv("CONTEXTGRAPH_SUMMARIZER", MODEL)
     store = tmp_path / "memory.db"
     with AgentMemory.open(str(store)) as memory:

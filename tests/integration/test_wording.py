@@ -1,6 +1,5 @@
-"""A memory whose methodologies are worded by a model: what it does while that fails, and after."""
+"""Methodologies worded by a language model, also while the model fails."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,12 +9,20 @@ import orjson
 import pytest
 
 from contextgraph import AgentMemory, State
-from contextgraph.embedding import kept
-from contextgraph.errors import SettingsError, StoreError
+from contextgraph.errors import LeaseLostError, SettingsError
 from contextgraph.model import ConsolidationReport, Methodology
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, run
-from tests.model_server import KEY, MODEL as EMBEDDER, Handler, Reply, Server, error, said, serving
+from tests.model_server import (
+    KEY,
+    MODEL as EMBEDDER,
+    Handler,
+    Reply,
+    Server,
+    chat_reply,
+    error,
+    serving,
+)
 
 MODEL = "openai/gpt-test"
 TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
@@ -57,7 +64,7 @@ def worded(store: Path, summarizer: str = MODEL) -> ConsolidationReport:
 
 def methodology(store: Path) -> Methodology:
     with AgentMemory.open(str(store)) as memory:
-        (found,) = memory.store.methodologies_of(memory.store.methodology_ids())
+        (found,) = memory.store.methodologies.get(memory.store.methodologies.ids())
     return found
 
 
@@ -67,24 +74,24 @@ def learn(store: Path, *runs) -> None:
             memory.learn(one)
 
 
-def test_a_model_words_what_was_counted(server: Server, store: Path) -> None:
+def test_a_model_words_methodologies(server: Server, store: Path) -> None:
     report = worded(store)
     found = methodology(store)
     counted, how = found.strategy.split("\n")
-    assert counted.startswith("run `pip install <the missing module>` first (4 of 4 runs")
-    assert how == "How: first run `pip install <the missing module>` first."
+    assert counted.startswith("install `<the missing module>` (4 of 4 runs")
+    assert how == "How: first install `<the missing module>`."
     assert found.situation == "When ModuleNotFoundError comes up in acme/shop."
     assert found.made_by.startswith(f"{MODEL} methodology.v2 ")
     assert (report.usage.requests, report.waiting) == (1, 0)
     with AgentMemory.open(str(store)) as memory:
         context = memory.query(State(repo="acme/shop", current_error=NO_MODULE))
         shown = memory.render(context).splitlines()
-        at = shown.index("   How: first run `pip install <the missing module>` first.")
-        assert shown[at - 1].endswith("4 runs]")
+        at = shown.index("   How: first install `<the missing module>`.")
+        assert shown[at - 1].endswith("4 of 4 tasks]")
         assert memory.get_stats().usage == {MODEL: report.usage}
 
 
-def test_what_was_worded_is_not_worded_again(server: Server, store: Path) -> None:
+def test_a_worded_methodology_is_not_worded_again(server: Server, store: Path) -> None:
     worded(store)
     before = methodology(store)
     report = worded(store)
@@ -105,7 +112,7 @@ def test_counts_change_and_words_stay(server: Server, store: Path) -> None:
     assert len(server.chats) == 1
 
 
-def test_another_model_words_anew(server: Server, store: Path) -> None:
+def test_another_model_words_everything_again(server: Server, store: Path) -> None:
     worded(store)
     worded(store, "openai/gpt-other")
     assert [body["model"] for body in server.chats] == ["gpt-test", "gpt-other"]
@@ -117,18 +124,16 @@ def test_no_secret_of_a_run_is_sent(server: Server, tmp_path: Path) -> None:
     learn(store, *(installing_run(n, more=f" --token {TOKEN}") for n in range(4)))
     worded(store)
     assert server.chats
-    assert TOKEN not in orjson.dumps(server.asked).decode()
+    assert TOKEN not in orjson.dumps(server.requests).decode()
 
 
-def test_without_an_answer_the_template_stands_until_there_is_one(
-    server: Server, store: Path
-) -> None:
+def test_without_an_answer_the_words_of_the_template_stay(server: Server, store: Path) -> None:
     server.fault = lambda number, handler: error(403, "closed for today")
     report = worded(store)
     found = methodology(store)
     assert report.waiting == 1
     assert "closed for today" in report.not_worded
-    assert found.strategy.startswith("run `pip install <the missing module>` first")
+    assert found.strategy.startswith("install `<the missing module>`")
     assert found.made_by.startswith(f"template/1 (waits for {MODEL} methodology.v2 ")
     assert worded(store).changed == 0
     server.fault = lambda number, handler: None
@@ -136,15 +141,13 @@ def test_without_an_answer_the_template_stands_until_there_is_one(
     assert methodology(store).made_by.startswith(f"{MODEL} ")
 
 
-def test_what_a_model_cannot_word_stays_as_it_is_and_is_not_asked_again(
-    server: Server, store: Path
-) -> None:
+def test_an_unusable_answer_is_not_requested_again(server: Server, store: Path) -> None:
     def nonsense(number: int, handler: Handler) -> Reply:
-        return 200, {}, orjson.dumps(said(server.asked[number], "no idea"))
+        return 200, {}, orjson.dumps(chat_reply(server.requests[number], "no idea"))
 
     server.fault = nonsense
-    asked = ("consolidate", "--store", store, "--summarizer", MODEL)
-    shown = contextgraph(*asked)
+    command = ("consolidate", "--store", store, "--summarizer", MODEL)
+    shown = contextgraph(*command)
     assert "1 answer of the language model could not be used: Invalid JSON" in shown.err
     found = methodology(store)
     assert "\n" not in found.strategy
@@ -154,7 +157,7 @@ def test_what_a_model_cannot_word_stays_as_it_is_and_is_not_asked_again(
     assert len(server.chats) == 2
 
 
-def test_a_run_that_is_forgotten_while_the_model_thinks_does_not_come_back(
+def test_a_run_that_is_forgotten_during_a_request_does_not_come_back(
     server: Server, store: Path
 ) -> None:
     ids = _trajectories(store)
@@ -167,7 +170,7 @@ def test_a_run_that_is_forgotten_while_the_model_thinks_does_not_come_back(
     server.fault = forget
     worded(store)
     with AgentMemory.open(str(store)) as memory:
-        assert not memory.store.methodology_ids()
+        assert not memory.store.methodologies.ids()
 
 
 def _trajectories(store: Path) -> list[str]:
@@ -175,17 +178,17 @@ def _trajectories(store: Path) -> list[str]:
         return [memory.learn(installing_run(number)).trajectory_id for number in range(4)]
 
 
-def test_a_cap_leaves_words_for_later(server: Server, store: Path) -> None:
+def test_above_the_cost_limit_methodologies_wait(server: Server, store: Path) -> None:
     with pytest.raises(SettingsError, match="prompt_price and answer_price"):
         AgentMemory.open(str(store), summarizer=MODEL, max_cost=1.0)
     with AgentMemory.open(str(store), summarizer="openai/gpt-4.1", max_cost=0.01) as memory:
         report = memory.consolidate()
     assert report.waiting == 1
     assert "pass the cap" in report.not_worded
-    assert not server.asked
+    assert not server.requests
 
 
-def test_embeddings_and_words_are_paid_from_one_purse(
+def test_embeddings_and_words_share_one_budget(
     server: Server, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONTEXTGRAPH_PROMPT_PRICE", "1")
@@ -212,13 +215,13 @@ def test_learning_does_not_fail_with_the_model(
     assert methodology(tmp_path / "memory.db").made_by.startswith("template/1 (waits for ")
 
 
-def test_learning_one_run_does_not_wait_long_for_a_model_and_a_batch_does(
+def test_learning_one_run_limits_the_time_for_a_model_and_a_batch_does_not(
     server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     runs = [installing_run(number) for number in range(32)]
     with AgentMemory.open(str(tmp_path / "memory.db"), summarizer=MODEL) as memory:
         consolidator = memory.consolidator
-        consolidator.policy = replace(consolidator.policy, wording=timedelta(0))
+        consolidator.policy = replace(consolidator.policy, rewording_time=timedelta(0))
         for one in runs[:16]:
             memory.learn(one)
         assert "learning does not wait for a model any longer" in caplog.text
@@ -229,71 +232,82 @@ def test_learning_one_run_does_not_wait_long_for_a_model_and_a_batch_does(
 
 
 def test_a_dry_run_shows_what_a_consolidation_then_sends(server: Server, store: Path) -> None:
-    asked = ("consolidate", "--store", store, "--summarizer", MODEL)
-    (plan,) = contextgraph(*asked, "--dry-run", "--json").records
-    assert not server.asked
+    command = ("consolidate", "--store", store, "--summarizer", MODEL)
+    (plan,) = contextgraph(*command, "--dry-run", "--json").records
+    assert not server.requests
     assert methodologies_of(store) == []
-    (report,) = contextgraph(*asked, "--json").records
+    (report,) = contextgraph(*command, "--json").records
     (prompt,) = plan["prompts"]
     assert prompt == "\n".join(one["content"] for one in server.chats[0]["messages"])
     assert plan["editor"] == f"{MODEL} methodology.v2"
     assert 0 < report["tokens"] <= plan["tokens"]
-    (left,) = contextgraph(*asked, "--dry-run", "--json").records
-    assert left["prompts"] == []
+    (rest,) = contextgraph(*command, "--dry-run", "--json").records
+    assert rest["prompts"] == []
     assert "1 methodologies" not in contextgraph("consolidate", "--store", store, "--dry-run").out
 
 
 def methodologies_of(store: Path) -> list[str]:
     with AgentMemory.open(str(store)) as memory:
-        return list(memory.store.methodology_ids())
+        return list(memory.store.methodologies.ids())
 
 
-def test_costs_are_told(
+def test_costs_are_reported(
     server: Server, store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CONTEXTGRAPH_SUMMARIZER", MODEL)
     monkeypatch.setenv("CONTEXTGRAPH_PROMPT_PRICE", "1")
     monkeypatch.setenv("CONTEXTGRAPH_ANSWER_PRICE", "10")
     shown = contextgraph("consolidate", "--store", store, "--max-cost", "1").out
-    assert "the language model took 1 request," in shown
+    assert "language model: 1 request," in shown
     (stats,) = contextgraph("stats", "--store", store, "--json").records
     assert stats["usage"][MODEL]["cost"] > 0
     runs = write_runs(tmp_path / "runs.jsonl", [installing_run(9)])
     assert contextgraph("learn", runs, "--store", store).code == 0
 
 
-def test_a_name_that_means_no_summarizer_is_refused() -> None:
+def test_an_unknown_summarizer_is_an_error() -> None:
     with pytest.raises(SettingsError, match="write template or openai/MODEL"):
         AgentMemory.open(":memory:", summarizer="gpt-4.1")
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = datetime.now(UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-def test_a_lease_is_renewed_while_a_model_thinks(store: Path) -> None:
-    clock = Clock()
-    with AgentMemory.open(str(store)) as memory, AgentMemory.open(str(store)) as other:
-        assert memory.store.take_lease("a", clock(), clock() + timedelta(minutes=1)) is None
-        with kept(memory.store, "a", clock, every=0.02):
-            clock.now += timedelta(minutes=3)
-            time.sleep(0.2)
-            assert other.store.take_lease("b", clock(), clock() + timedelta(minutes=1))
-        assert other.store.take_lease("b", clock(), clock() + timedelta(minutes=1)) is None
+def test_after_learning_only_what_changed_is_worded(server: Server, store: Path) -> None:
+    server.fault = lambda number, handler: error(403, "closed for today")
+    worded(store)
+    server.fault = lambda number, handler: None
+    with AgentMemory.open(str(store), summarizer=MODEL) as memory:
+        for number in range(10, 26):
+            memory.learn(without_pytest(number))
+        shop, bank = makers(memory, "acme/shop"), makers(memory, "acme/bank")
+        assert [made_by.partition(" ")[0] for made_by in shop] == ["template/1"]
+        assert {made_by.partition(" ")[0] for made_by in bank} == {MODEL}
+        memory.consolidate()
+        assert makers(memory, "acme/shop")[0].startswith(MODEL)
 
 
-def test_who_lost_the_lease_writes_nothing_more(server: Server, store: Path) -> None:
+def without_pytest(number: int):
+    commands = [
+        ("pytest", "bash: pytest: command not found\n", 127),
+        ("pip install pytest", "Successfully installed", 0),
+        ("pytest", "===== 3 passed in 0.12s =====", 0),
+    ]
+    return run(commands, repo="acme/bank", instance_id=f"acme__bank-{number}")
+
+
+def makers(memory: AgentMemory, repo: str) -> list[str]:
+    found = memory.store.methodologies.get(memory.store.methodologies.ids())
+    return [one.made_by for one in found if one.repo == repo]
+
+
+def test_without_its_lease_a_process_writes_nothing_more(server: Server, store: Path) -> None:
     def taking(number: int, handler: Handler) -> Reply | None:
         later = datetime.now(UTC) + timedelta(minutes=9)
         with AgentMemory.open(str(store)) as other:
-            assert other.store.take_lease("other", later, later + timedelta(minutes=1)) is None
+            assert (
+                other.store.admin.take_lease("other", later, later + timedelta(minutes=1)) is None
+            )
         return None
 
     server.fault = taking
-    with pytest.raises(StoreError, match="another process took over"):
+    with pytest.raises(LeaseLostError):
         worded(store)
     assert methodology(store).made_by == "template/1"

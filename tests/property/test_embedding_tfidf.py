@@ -1,4 +1,4 @@
-"""The TF-IDF model: as scikit-learn's, without it; the same again from its bytes."""
+"""The TF-IDF model: equal to that of scikit-learn, and to itself read from its bytes."""
 
 import subprocess
 import sys
@@ -16,6 +16,7 @@ from contextgraph.embedding import TfidfModel, fit
 from contextgraph.embedding.tfidf import DIMENSIONS, ITERATIONS, MOST_WORDS
 from contextgraph.errors import EmbeddingError
 from contextgraph.text import words
+from tests.profiles import examples
 
 WORDS = (
     "cache", "getattr_static", "parseHeader", "indent", "Überlauf", "日本語", "KeyError", "x86",
@@ -26,8 +27,8 @@ corpora = st.lists(texts, min_size=3, max_size=20)
 MODEL = fit([" ".join(WORDS[start : start + 5]) for start in range(10)])
 
 
-def reference(corpus: list[str], asked: list[str]) -> NDArray[np.float64]:
-    """What scikit-learn itself makes of *asked*, unit length, shape (texts, 384)."""
+def reference(corpus: list[str], queries: list[str]) -> NDArray[np.float64]:
+    """The vectors of *queries* by scikit-learn, shape (texts, 384)."""
     vectorizer = TfidfVectorizer(
         analyzer=words, sublinear_tf=True, min_df=2, max_features=MOST_WORDS, dtype=np.float32
     )
@@ -38,57 +39,57 @@ def reference(corpus: list[str], asked: list[str]) -> NDArray[np.float64]:
         ).fit(weights)
     weak = reduction.singular_values_ <= 1e-3 * reduction.singular_values_[0]
     reduction.components_[weak] = 0
-    found = np.zeros((len(asked), DIMENSIONS))
-    found[:, : len(weak)] = reduction.transform(vectorizer.transform(asked))
+    found = np.zeros((len(queries), DIMENSIONS))
+    found[:, : len(weak)] = reduction.transform(vectorizer.transform(queries))
     return found
 
 
-@given(corpus=corpora, asked=st.lists(texts, min_size=1, max_size=8))
-@settings(max_examples=40, deadline=None)
-def test_it_embeds_as_scikit_learn_does(corpus: list[str], asked: list[str]) -> None:
+@given(corpus=corpora, queries=st.lists(texts, min_size=1, max_size=8))
+@settings(max_examples=examples(0.4))
+def test_it_embeds_as_scikit_learn_does(corpus: list[str], queries: list[str]) -> None:
     model = fit(corpus)
     assume(len(model.rows) > 1)
-    found = reference(corpus, asked)
+    found = reference(corpus, queries)
     lengths, expected = np.linalg.norm(found, axis=1), normalize(found)
-    for vector, like, length in zip(model.embed(asked).vectors, expected, lengths, strict=True):
+    for vector, like, length in zip(model.embed(queries).vectors, expected, lengths, strict=True):
         if vector is not None:
             np.testing.assert_allclose(vector.numbers(), like, atol=1e-4 if length < 0.1 else 1e-5)
         else:
             assert length < 1e-3
 
 
-@given(corpus=corpora, asked=st.lists(texts, min_size=1, max_size=8))
-@settings(max_examples=20, deadline=None)
-def test_its_bytes_give_the_same_model(corpus: list[str], asked: list[str]) -> None:
+@given(corpus=corpora, queries=st.lists(texts, min_size=1, max_size=8))
+@settings(max_examples=examples(0.2))
+def test_its_bytes_give_the_same_model(corpus: list[str], queries: list[str]) -> None:
     model = fit(corpus)
     again = TfidfModel.from_bytes(model.to_bytes())
     assert again.space == model.space
-    assert again.embed(asked).vectors == model.embed(asked).vectors
+    assert again.embed(queries).vectors == model.embed(queries).vectors
 
 
-@given(asked=st.lists(texts, max_size=6))
-@settings(max_examples=40)
-def test_a_text_has_the_same_vector_in_any_batch(asked: list[str]) -> None:
-    alone = [MODEL.embed([text]).vectors[0] for text in asked]
-    assert list(MODEL.embed(asked).vectors) == alone
+@given(queries=st.lists(texts, max_size=6))
+@settings(max_examples=examples(0.4))
+def test_a_text_has_the_same_vector_in_any_batch(queries: list[str]) -> None:
+    single = [MODEL.embed([text]).vectors[0] for text in queries]
+    assert list(MODEL.embed(queries).vectors) == single
 
 
 @given(corpus=corpora)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(0.2))
 def test_the_same_texts_give_the_same_space(corpus: list[str]) -> None:
     assert fit(corpus).to_bytes() == fit(corpus).to_bytes()
 
 
-@given(asked=texts)
-@settings(max_examples=30)
-def test_a_text_without_a_known_word_has_no_vector(asked: str) -> None:
+@given(queries=texts)
+@settings(max_examples=examples(0.3))
+def test_a_text_without_a_known_word_has_no_vector(queries: str) -> None:
     model = fit(["alpha beta", "alpha gamma", "beta gamma"])
-    assert model.embed([asked, "", "alpha"]).vectors[:2] == (None, None)
+    assert model.embed([queries, "", "alpha"]).vectors[:2] == (None, None)
     assert model.embed(["alpha"]).vectors != (None,)
 
 
 @pytest.mark.parametrize("corpus", [["alpha", "beta"], [], ["", "the of"], ["alpha", "alpha"]])
-def test_texts_that_share_too_few_words_give_a_model_that_knows_none(corpus: list[str]) -> None:
+def test_texts_that_share_too_few_words_give_an_empty_model(corpus: list[str]) -> None:
     model = fit(corpus)
     assert model.embed(["alpha", "beta", ""]).vectors == (None, None, None)
     assert TfidfModel.from_bytes(model.to_bytes()).space == model.space

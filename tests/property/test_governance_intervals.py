@@ -1,9 +1,9 @@
-"""Bounds of shares and of lifts hold whatever the counts."""
+"""Intervals of shares and of lifts, for any counts."""
 
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.governance import confidence, least_lift, wilson
+from contextgraph.governance import confidence, lift_lower_bound, wilson
 
 COUNTS = st.integers(0, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -35,8 +35,8 @@ def test_a_share_and_its_complement_mirror_each_other(counts):
 
 
 @given(COUNTS, COUNTS)
-def test_the_least_lift_is_below_the_lift_that_was_seen(with_it, without):
-    lift = least_lift(*with_it, *without)
+def test_the_lower_bound_is_below_the_observed_lift(with_it, without):
+    lift = lift_lower_bound(*with_it, *without)
     assert -1 - 1e-9 <= lift <= 1
     if with_it[1] and without[1]:
         assert lift <= with_it[0] / with_it[1] - without[0] / without[1] + 1e-9
@@ -65,4 +65,4 @@ def test_wilson_agrees_with_a_textbook_case():
 
 def test_the_lift_agrees_with_a_textbook_case():
     # Newcombe (1998), table II, 56/70 less 48/80, method 10, at 95 %: from 0.0524.
-    assert least_lift(56, 70, 48, 80, z=1.959964) == pytest.approx(0.0524, abs=1e-4)
+    assert lift_lower_bound(56, 70, 48, 80, z=1.959964) == pytest.approx(0.0524, abs=1e-4)

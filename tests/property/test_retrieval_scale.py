@@ -1,35 +1,37 @@
-"""Cosines of spaces with bounds of their own, on the scale of the gate."""
+"""Cosines of spaces with their own similarity thresholds, on the scale of the gate."""
 
 import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.retrieval.gate import CONSERVATIVE
-from contextgraph.retrieval.semantic import on_the_scale
+from contextgraph.retrieval.semantic import rescaled
 
-BOUND = CONSERVATIVE.similar_in_repo
+GATE = CONSERVATIVE.similar_in_repo
 cosines = st.floats(-1, 1)
-bounds = st.floats(0.05, 0.95)
+thresholds = st.floats(0.05, 0.95)
 
 
-@given(cosines, bounds)
-def test_what_the_space_calls_alike_the_gate_does_too(cosine: float, alike: float) -> None:
-    scaled = on_the_scale(cosine, alike)
+@given(cosines, thresholds)
+def test_cosines_above_the_threshold_of_the_space_are_above_that_of_the_gate(
+    cosine: float, threshold: float
+) -> None:
+    scaled = rescaled(cosine, threshold)
     assert 0 <= scaled <= 1
-    if abs(cosine - alike) > 1e-9:
-        assert (scaled >= BOUND) is (cosine >= alike)
+    if abs(cosine - threshold) > 1e-9:
+        assert (scaled >= GATE) is (cosine >= threshold)
 
 
-@given(cosines, cosines, bounds)
-def test_the_order_stays(one: float, other: float, alike: float) -> None:
+@given(cosines, cosines, thresholds)
+def test_the_order_stays(one: float, other: float, threshold: float) -> None:
     low, high = sorted((one, other))
-    assert on_the_scale(low, alike) <= on_the_scale(high, alike) + 1e-12
+    assert rescaled(low, threshold) <= rescaled(high, threshold) + 1e-12
 
 
 @given(st.floats(0, 1))
-def test_the_bound_of_the_gate_changes_nothing(cosine: float) -> None:
-    assert on_the_scale(cosine, BOUND) == pytest.approx(cosine)
+def test_the_threshold_of_the_gate_changes_nothing(cosine: float) -> None:
+    assert rescaled(cosine, GATE) == pytest.approx(cosine)
 
 
 @given(cosines)
-def test_while_the_bound_is_not_known_likeness_admits_nothing(cosine: float) -> None:
-    assert on_the_scale(cosine, None) < BOUND
+def test_without_a_threshold_similarity_admits_nothing(cosine: float) -> None:
+    assert rescaled(cosine, None) < GATE

@@ -1,4 +1,4 @@
-"""What holds for every text: idempotence, limits, round trips."""
+"""Properties of any text: idempotence, limits, round trips."""
 
 import json
 
@@ -150,8 +150,8 @@ def test_content_cannot_break_out_of_its_fence(content, context_id):
     st.lists(st.sampled_from([f'<{NAME} id="i">', f"</{NAME}>", "advice"]), min_size=1, max_size=12)
 )
 def test_advice_is_kept_only_outside_every_fence(tokens):
-    depth = kept = 0
+    depth = outside = 0
     for token in tokens:
         depth = max(0, depth + (token[1] == NAME[0]) - token.startswith("</"))
-        kept += token == "advice" and depth == 0
-    assert strip_fenced("".join(tokens))[0] == "advice" * kept
+        outside += token == "advice" and depth == 0
+    assert strip_fenced("".join(tokens))[0] == "advice" * outside

@@ -1,4 +1,4 @@
-"""No text, however made, takes reading a run more than a few times as long as another."""
+"""The time to read a run is linear in its length, for any text."""
 
 import inspect
 from collections.abc import Callable
@@ -12,6 +12,8 @@ import contextgraph.text
 import contextgraph.trace
 from contextgraph.model import Action, RawTrajectory, Step
 from contextgraph.trace import trace
+from contextgraph.trace.errors.finding import Recogniser
+from contextgraph.trace.errors.signature import recognise
 from tests.hostile import hostile_texts, patterns_in, words_in
 
 SHORT, LONG = 1_000, 4_000
@@ -75,6 +77,52 @@ def test_four_times_the_text_takes_about_four_times_as_long(name):
     ]
 
     assert steep == []
+
+
+def recognisers_in(value: object) -> list[Recogniser]:
+    """The rows that a value of a module holds: one, or a table of them."""
+    if isinstance(value, tuple):
+        return [row for member in value for row in recognisers_in(member)]
+    return [value] if isinstance(value, Recogniser) and value.pattern else []
+
+
+ROWS = {
+    row.pattern: row
+    for name in MODULES
+    for value in vars(import_module(name)).values()
+    for row in recognisers_in(value)
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=[row.words[0] for row in ROWS.values()])
+def test_a_row_of_a_table_takes_four_times_as_long_for_four_times_the_text(row):
+    patterns = [pattern for pattern in (row.pattern, row.frame, row.reasons) if pattern]
+    word = row.words[0]
+    steep = [
+        long[:60]
+        for short, long in zip(
+            hostile_texts(patterns, 4 * SHORT), hostile_texts(patterns, 4 * LONG), strict=True
+        )
+        if is_steep(row.find, f"{word}\n{short}\n{word}", f"{word}\n{long}\n{word}")
+    ]
+
+    assert steep == []
+
+
+@pytest.mark.parametrize("command", ["python bake.py", "git push", "pip install dough", "ls"])
+@pytest.mark.parametrize(
+    "unit", [" ", "a", "a: ", "error: a\n", "Error:\n", "[ERROR] a\n", "1:1: "]
+)
+def test_an_observation_of_a_megabyte_is_recognised_in_a_second(command, unit):
+    text = unit * (1_000_000 // len(unit))
+    words = "\n".join(row.words[0] for row in ROWS.values())
+
+    taken = min(
+        seconds(lambda shown: recognise(Action("bash", command), shown), f"{text}\n{words}")
+        for _ in range(2)
+    )
+
+    assert taken < 1
 
 
 def a_run_full_of(text: str) -> RawTrajectory:

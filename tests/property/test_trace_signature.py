@@ -1,13 +1,12 @@
-"""Reading never fails, never wavers, never stalls."""
+"""Reading any text is safe, deterministic and fast."""
 
 import pytest
 from hypothesis import given, strategies as st
 
 from contextgraph.model import Action, Step
 from contextgraph.trace.actions.reading import canonical, read_action
-from contextgraph.trace.errors.keywords import keywords_of
 from contextgraph.trace.errors.signature import recognise, signature_of
-from contextgraph.trace.errors.template import template_of
+from contextgraph.trace.errors.template import keywords_of, template_of
 from contextgraph.trace.phase import PhaseTracker
 from contextgraph.trace.task import task_type_of
 from tests.deadline import deadline

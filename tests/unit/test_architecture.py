@@ -1,4 +1,4 @@
-"""The house as a whole: floors, imports, locks and version agree with one another."""
+"""Layers, imports, locks and version of the project agree with one another."""
 
 import re
 import subprocess
@@ -24,17 +24,17 @@ def modules() -> list[str]:
     return [module.name for module in found if not module.name.endswith("__main__")]
 
 
-def rooms() -> set[str]:
-    """The names that stand directly in the package: each needs a floor."""
-    package = ROOT / "contextgraph"
-    folders = {path.parent.name for path in package.glob("*/__init__.py")}
-    return folders | {path.stem for path in package.glob("*.py")} - {"__init__"}
+def packages() -> set[str]:
+    """The packages and modules directly in `contextgraph`: each needs a layer."""
+    root = ROOT / "contextgraph"
+    folders = {path.parent.name for path in root.glob("*/__init__.py")}
+    return folders | {path.stem for path in root.glob("*.py")} - {"__init__"}
 
 
-def floors() -> list[str]:
+def layers() -> list[str]:
     contracts = PYPROJECT["tool"]["importlinter"]["contracts"]
-    layers = next(contract["layers"] for contract in contracts if contract["id"] == "floors")
-    return [room.strip() for layer in layers for room in layer.split("|")]
+    found = next(contract["layers"] for contract in contracts if contract["id"] == "layers")
+    return [name.strip() for layer in found for name in re.split("[|:]", layer)]
 
 
 def locked(lock: Path) -> dict[str, str]:
@@ -50,12 +50,13 @@ def imported_by(statement: str) -> set[str]:
     return set(HEAVY) & set(loaded.stdout.split())
 
 
-def test_every_room_has_a_floor() -> None:
-    assert rooms() <= {floor.strip("()") for floor in floors()}
+def test_every_package_has_a_layer() -> None:
+    assert packages() <= {name.strip("()") for name in layers()}
 
 
-def test_only_rooms_that_are_not_built_are_optional() -> None:
-    assert rooms() & {floor.strip("()") for floor in floors() if floor.startswith("(")} == set()
+def test_only_packages_that_do_not_exist_yet_are_optional() -> None:
+    optional = {name.strip("()") for name in layers() if name.startswith("(")}
+    assert packages() & optional == set()
 
 
 @pytest.mark.parametrize("name", modules())
@@ -80,15 +81,15 @@ def test_the_installed_version_is_the_declared_one() -> None:
     assert version("contextgraph-memory") == PYPROJECT["project"]["version"]
 
 
-def test_the_changelog_speaks_of_what_is_to_be_released() -> None:
+def test_the_changelog_has_a_section_for_this_version() -> None:
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert headings[0] in {"Unreleased", PYPROJECT["project"]["version"]}
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
 def test_a_lock_holds_every_runtime_dependency(lock: Path) -> None:
-    wanted = {re.split(r"[<>=]", entry)[0] for entry in PYPROJECT["project"]["dependencies"]}
-    assert wanted <= locked(lock).keys()
+    required = {re.split(r"[<>=]", entry)[0] for entry in PYPROJECT["project"]["dependencies"]}
+    assert required <= locked(lock).keys()
 
 
 def test_the_development_lock_extends_the_runtime_lock() -> None:

@@ -1,15 +1,17 @@
-"""A memory in a file of JSON lines: the same when it is read back, refused when it is damaged."""
+"""Archives: a memory is the same when it is read back; damaged files are refused."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import orjson
 import pytest
 
-from contextgraph.archive import export_memory, import_memory
 from contextgraph.errors import ReadError, StoreError
 from contextgraph.model import Methodology, MethodologyStatus, ResolvedBy, RunVectors, Source, Space
-from contextgraph.store import NetworkxStore
+from contextgraph.store import SqliteStore
+from contextgraph.store.archive import export_memory, import_memory
 from contextgraph.vectors import Vector
 from tests.made_bundles import made_bundle
 
@@ -39,58 +41,58 @@ def advice(name: str, status: MethodologyStatus, superseded_by: str | None = Non
     )
 
 
-def fill(store: NetworkxStore) -> None:
+def fill(store: SqliteStore) -> None:
     """Runs, advice with a tombstone, credit and vectors; all of it consolidated."""
-    store.prepare_space(SPACE, b"model \x00\xff")
-    store.switch_space(SPACE.name)
+    store.vectors.prepare(SPACE, b"model \x00\xff")
+    store.vectors.switch(SPACE.name)
     for number in range(70):
-        store.add_bundles([made_bundle(number)])
+        store.runs.add([made_bundle(number)])
     vector = Vector.of(SPACE.name, (1, 2))
-    store.add_vectors({"run0001": RunVectors(SPACE.name, vector, (None, vector))})
+    store.vectors.add(SPACE.name, {"run0001": RunVectors(SPACE.name, vector, (None, vector))}, {})
     stays = advice("mth_1", MethodologyStatus.ACTIVE)
     gone = advice("mth_0", MethodologyStatus.RETIRED, "mth_1")
-    store.put_methodologies([gone, stays], (), [ResolvedBy("error1", "mth_1", 1.0, 2.0, 2)], ())
-    store.add_methodology_vectors(SPACE.name, {"mth_1": vector})
-    store.add_exposure("ctx_1", ["mth_1", "run0001/1"], NOW, "error1")
-    store.report_outcome("ctx_1", True)
-    store.mark_consolidated(store.unconsolidated().revision)
+    store.methodologies.put([gone, stays], (), [ResolvedBy("error1", "mth_1", 1.0, 2.0, 2)], ())
+    store.vectors.add(SPACE.name, {}, {"mth_1": vector})
+    store.exposures.add("ctx_1", ["mth_1", "run0001/1"], NOW, "error1")
+    store.exposures.report("ctx_1", True)
+    store.admin.mark_consolidated(store.admin.unconsolidated().revision)
 
 
 @pytest.fixture
-def store() -> Iterator[NetworkxStore]:
-    store = NetworkxStore(":memory:")
+def store() -> Iterator[SqliteStore]:
+    store = SqliteStore(":memory:")
     fill(store)
     yield store
-    store.close()
+    store.admin.close()
 
 
 @pytest.fixture
-def other() -> Iterator[NetworkxStore]:
-    store = NetworkxStore(":memory:", tenant="other")
+def other() -> Iterator[SqliteStore]:
+    store = SqliteStore(":memory:", tenant="other")
     yield store
-    store.close()
+    store.admin.close()
 
 
-def content(store: NetworkxStore) -> list[object]:
-    runs = store.trajectory_ids()
+def content(store: SqliteStore) -> list[object]:
+    runs = store.runs.ids()
     return [
-        store.counts(),
-        [store.archived_run(run) for run in runs],
-        store.methodologies_of(store.methodology_ids()),
-        store.resolved_by("mth_1"),
-        store.credit(["mth_1", "run0001/1"]),
-        store.exposures("", 50),
-        store.active_space(),
-        store.space_model(SPACE.name),
-        store.methodology_vectors(SPACE.name, ["mth_1"]),
-        store.unconsolidated().trajectories,
-        store.unconsolidated().error_ids,
+        store.admin.counts(),
+        [store.runs.archived(run) for run in runs],
+        store.methodologies.get(store.methodologies.ids()),
+        store.methodologies.resolved_by("mth_1"),
+        store.exposures.credit(["mth_1", "run0001/1"]),
+        store.exposures.contexts("", 50),
+        store.vectors.active_space(),
+        store.vectors.space_model(SPACE.name),
+        store.vectors.of_methodologies(SPACE.name, ["mth_1"]),
+        store.admin.unconsolidated().trajectories,
+        store.admin.unconsolidated().error_ids,
     ]
 
 
 @pytest.mark.parametrize("name", ["memory.jsonl", "memory.jsonl.zst"])
-def test_what_is_exported_is_imported_as_it_was(
-    store: NetworkxStore, other: NetworkxStore, tmp_path: Path, name: str
+def test_an_exported_memory_is_imported_unchanged(
+    store: SqliteStore, other: SqliteStore, tmp_path: Path, name: str
 ) -> None:
     done = export_memory(store, tmp_path / name, "default")
 
@@ -100,7 +102,7 @@ def test_what_is_exported_is_imported_as_it_was(
 
 
 def test_importing_again_changes_nothing(
-    store: NetworkxStore, other: NetworkxStore, tmp_path: Path
+    store: SqliteStore, other: SqliteStore, tmp_path: Path
 ) -> None:
     export_memory(store, tmp_path / "a.jsonl", "default")
     import_memory(other, tmp_path / "a.jsonl")
@@ -111,8 +113,8 @@ def test_importing_again_changes_nothing(
     assert content(other) == content(store)
 
 
-def test_importing_goes_on_where_it_was_stopped(
-    store: NetworkxStore, other: NetworkxStore, tmp_path: Path
+def test_an_interrupted_import_continues_when_repeated(
+    store: SqliteStore, other: SqliteStore, tmp_path: Path
 ) -> None:
     export_memory(store, tmp_path / "a.jsonl", "default")
 
@@ -122,32 +124,30 @@ def test_importing_goes_on_where_it_was_stopped(
 
     with pytest.raises(KeyboardInterrupt):
         import_memory(other, tmp_path / "a.jsonl", progress=stop)
-    assert 0 < len(other.trajectory_ids()) < 70
+    assert 0 < len(other.runs.ids()) < 70
     import_memory(other, tmp_path / "a.jsonl")
     assert content(other)[:-2] == content(store)[:-2]
 
 
-def test_vectors_can_be_left_out(
-    store: NetworkxStore, other: NetworkxStore, tmp_path: Path
-) -> None:
+def test_vectors_can_be_left_out(store: SqliteStore, other: SqliteStore, tmp_path: Path) -> None:
     export_memory(store, tmp_path / "a.jsonl", "default", vectors=False)
     import_memory(other, tmp_path / "a.jsonl")
 
-    assert other.active_space() is None
-    assert len(other.texts_to_embed(100)) == 70
+    assert other.vectors.active_space() is None
+    assert len(other.vectors.texts_to_embed(100)) == 70
 
 
 def test_a_memory_keeps_its_own_space(
-    store: NetworkxStore, other: NetworkxStore, tmp_path: Path
+    store: SqliteStore, other: SqliteStore, tmp_path: Path
 ) -> None:
-    other.prepare_space(Space("made/two@3", 0), None)
-    other.switch_space("made/two@3")
+    other.vectors.prepare(Space("made/two@3", 0), None)
+    other.vectors.switch("made/two@3")
     export_memory(store, tmp_path / "a.jsonl", "default")
 
     done = import_memory(other, tmp_path / "a.jsonl")
 
     assert done.vectors_of == SPACE.name
-    assert len(other.texts_to_embed(100, "made/two@3")) == 70
+    assert len(other.vectors.texts_to_embed(100, "made/two@3")) == 70
 
 
 def _cut(lines: list[bytes]) -> list[bytes]:
@@ -171,57 +171,78 @@ def _strange(lines: list[bytes]) -> list[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (_cut, r"line 75.*cut off"),
-        (_torn, r"line 41.*no JSON"),
+        (_torn, r"line 41.*not JSON"),
         (_retyped, r"line 41.*bundle\.recovered\[0\]\.verified is not of type bool"),
         (_lost, r"line 76.*75 lines came before the last one, not 76"),
-        (_strange, r"line 41.*no kind"),
+        (_strange, r"line 41.*unknown kind"),
     ],
 )
-def test_of_a_damaged_file_nothing_is_imported(
-    store: NetworkxStore,
-    other: NetworkxStore,
+def test_nothing_of_a_damaged_file_is_imported(
+    store: SqliteStore,
+    other: SqliteStore,
     tmp_path: Path,
     damage: Callable[[list[bytes]], list[bytes]],
-    said: str,
+    message: str,
 ) -> None:
     path = tmp_path / "a.jsonl"
     export_memory(store, path, "default")
     path.write_bytes(b"".join(damage(path.read_bytes().splitlines(keepends=True))))
 
-    with pytest.raises(ReadError, match=rf"a\.jsonl: {said}"):
+    with pytest.raises(ReadError, match=rf"a\.jsonl: {message}"):
         import_memory(other, path)
-    assert other.counts().nodes["Trajectory"] == 0
-    assert other.active_space() is None
+    assert other.admin.counts().nodes["Trajectory"] == 0
+    assert other.vectors.active_space() is None
 
 
 @pytest.mark.parametrize(
-    ("first", "said"),
+    ("first", "message"),
     [
-        (b'{"format":"contextgraph-memory-archive","version":2}', "upgrade contextgraph-memory"),
+        (b'{"format":"contextgraph-memory-archive","version":3}', "upgrade contextgraph-memory"),
         (b'{"source_format":"made"}', "is not the first line of"),
-        (b"\x00\x01", "is no JSON"),
+        (b"\x00\x01", "is not JSON"),
     ],
 )
-def test_what_is_no_archive_of_this_version_is_refused(
-    other: NetworkxStore, tmp_path: Path, first: bytes, said: str
+def test_other_files_are_refused(
+    other: SqliteStore, tmp_path: Path, first: bytes, message: str
 ) -> None:
     (tmp_path / "a.jsonl").write_bytes(first + b"\n")
 
-    with pytest.raises(ReadError, match=said):
+    with pytest.raises(ReadError, match=message):
         import_memory(other, tmp_path / "a.jsonl")
 
 
-def test_a_file_that_cannot_be_written_is_named(store: NetworkxStore, tmp_path: Path) -> None:
+def test_an_archive_of_version_1_is_read_without_its_sentences(
+    store: SqliteStore, other: SqliteStore, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jsonl"
+    export_memory(store, path, "default")
+    lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    lines[0]["version"] = 1
+    for line in lines:
+        for recovered in line.get("bundle", {}).get("recovered", ()):
+            recovered |= {"what": "call it", "actions": ["edit core.py"]}
+    path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+
+    import_memory(other, path)
+
+    before, after = store.runs.archived("run0001"), other.runs.archived("run0001")
+    assert before
+    assert after
+    assert after.bundle.recovered == tuple(
+        replace(recovered, actions=()) for recovered in before.bundle.recovered
+    )
+    assert after.bundle.fragments == before.bundle.fragments
+
+
+def test_a_file_that_cannot_be_written_is_an_error(store: SqliteStore, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"absent/a\.jsonl cannot be written"):
         export_memory(store, tmp_path / "absent" / "a.jsonl", "default")
 
 
-def test_an_export_that_fails_leaves_the_file_of_before(
-    store: NetworkxStore, tmp_path: Path
-) -> None:
+def test_an_export_that_fails_keeps_the_old_file(store: SqliteStore, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("before")
 
     def fail(done: int, total: int) -> None:

@@ -15,16 +15,16 @@ def spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spool:
     return Spool(Settings("neo4j://nowhere:7687"))
 
 
-def test_the_same_run_waits_once(spool: Spool) -> None:
+def test_the_same_run_is_spooled_once(spool: Spool) -> None:
     for number in (1, 2, 1):
-        spool.keep(recovering_run(number))
+        spool.put(recovering_run(number))
     assert len(spool) == 2
     assert {raw.instance_id for _, raw in spool} == {"acme__shop-1", "acme__shop-2"}
 
 
-def test_what_another_process_has_learned_meanwhile_waits_no_more(spool: Spool) -> None:
+def test_runs_that_another_process_has_learned_are_skipped(spool: Spool) -> None:
     for number in (1, 2):
-        spool.keep(recovering_run(number))
+        spool.put(recovering_run(number))
     waiting = iter(spool)
     first, _ = next(waiting)
     for path in {*spool.folder.glob("*.jsonl")} - {first}:

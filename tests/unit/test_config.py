@@ -7,7 +7,6 @@ import pytest
 from contextgraph import AgentMemory, State
 from contextgraph.config import Configuration, Settings, load_settings
 from contextgraph.errors import SettingsError
-from contextgraph.retrieval import fuse
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, recovering_run
 
@@ -38,6 +37,17 @@ def test_each_source_overrides_the_one_below_it(tmp_path):
         ("max_cost = true", "max_cost must be a number"),
         ('embedding_api_key = "sk-x"', "unknown key 'embedding_api_key'"),
         ("configurations = 3", "configurations must be a table"),
+    ],
+)
+def test_an_invalid_settings_file_is_named_with_the_reason(tmp_path, content, reason):
+    (tmp_path / "contextgraph.toml").write_text(content)
+    with pytest.raises(SettingsError, match=reason):
+        load_settings({}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
         ("[configurations]\na = 3", r"configurations\.a must be a table"),
         (
             "[configurations.a]\nchanels = []",
@@ -46,15 +56,28 @@ def test_each_source_overrides_the_one_below_it(tmp_path):
         ('[configurations.a]\nchannels = "error"', "channels must be a list of strings"),
         ("[configurations.a]\nembedder = 3", "embedder must be a string"),
         ('[configurations.a]\nweights = {error = "much"}', r"\.a: weights: error must be a number"),
+        ('[configurations.a]\ngate = {recovery = "much"}', r"\.a: gate: recovery must be a number"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_named_with_its_reason(tmp_path, content, reason):
-    (tmp_path / "contextgraph.toml").write_text(content)
+def test_an_invalid_configuration_fails_only_where_it_is_used(tmp_path, content, reason):
+    (tmp_path / "contextgraph.toml").write_text(f"{content}\n[configurations.other]\n")
     with pytest.raises(SettingsError, match=reason):
-        load_settings({}, tmp_path)
+        load_settings({}, tmp_path, configuration="a")
+    assert load_settings({}, tmp_path).configuration == Configuration()
+    assert load_settings({}, tmp_path, configuration="other").configuration.name == "other"
 
 
-def test_the_embedder_is_chosen_like_everything_else(tmp_path):
+@pytest.mark.parametrize("source", ["file", "environment"])
+def test_a_removed_setting_is_ignored_with_a_warning(tmp_path, caplog, source):
+    environment = {"CONTEXTGRAPH_SUMMARIZE": "runs"} if source == "environment" else {}
+    if source == "file":
+        (tmp_path / "contextgraph.toml").write_text('summarize = "runs"\ntenant = "team"\n')
+    settings = load_settings(environment, tmp_path)
+    assert settings.tenant == ("team" if source == "file" else "default")
+    assert "language models word methodologies only" in caplog.text
+
+
+def test_the_embedder_is_chosen_like_other_settings(tmp_path):
     (tmp_path / "contextgraph.toml").write_text('embedder = "local"\nembedding_price = 2\n')
     environment = {
         "CONTEXTGRAPH_MAX_COST": "0.5",
@@ -67,7 +90,7 @@ def test_the_embedder_is_chosen_like_everything_else(tmp_path):
     assert load_settings(environment, tmp_path, embedder="tfidf").embedder == "tfidf"
 
 
-def test_a_configuration_is_chosen_by_name_and_goes_before_the_file(tmp_path):
+def test_a_configuration_is_chosen_by_name_and_overrides_the_file(tmp_path):
     (tmp_path / "contextgraph.toml").write_text(
         'embedder = "tfidf"\nconfiguration = "lean"\n'
         '[configurations.lean]\nchannels = ["error"]\nembedder = "local"\n'
@@ -84,7 +107,7 @@ def test_a_configuration_is_chosen_by_name_and_goes_before_the_file(tmp_path):
     assert (plain.configuration, plain.embedder) == (Configuration(), "tfidf")
 
 
-def test_a_configuration_that_is_not_there_is_an_error_that_names_the_others(tmp_path):
+def test_an_unknown_configuration_is_an_error_that_lists_the_known_ones(tmp_path):
     (tmp_path / "contextgraph.toml").write_text("[configurations.lean]\n[configurations.eager]\n")
     with pytest.raises(SettingsError, match=r"'bold' in contextgraph.toml; known: default, eager"):
         load_settings({}, tmp_path, configuration="bold")
@@ -97,17 +120,21 @@ def test_a_configuration_that_is_not_there_is_an_error_that_names_the_others(tmp
             Configuration("a", channels=("errors",)),
             "a: unknown channel 'errors'; known: error, task",
         ),
-        (Configuration("a", weights={"errors": 1.0}), "unknown channel 'errors'; known: error"),
-        (Configuration("a", weights={"error": 0.0}), "the weight of error must be above 0"),
-        (Configuration("a", gate={"recoveries": 1.0}), "unknown bound 'recoveries'; known: recov"),
+        (Configuration("a", weights={"errors": 1.0}), "unknown channel 'errors'; known: task"),
+        (Configuration("a", weights={"task": 0.0}), "the weight of task must be above 0"),
+        (
+            Configuration("a", gate={"recovery": 1.0}),
+            "unknown threshold 'recovery'; known: min",
+        ),
+        (Configuration("a", gate={"min_precision": True}), "gate.min_precision must be a number"),
     ],
 )
-def test_a_configuration_that_no_memory_can_have_is_refused(configuration, reason):
+def test_a_configuration_with_unknown_names_or_values_is_refused(configuration, reason):
     with pytest.raises(SettingsError, match=reason):
         build(Settings(":memory:", configuration=configuration))
 
 
-def test_a_memory_answers_as_it_is_configured():
+def test_a_memory_uses_its_configuration():
     def answer(**given):
         settings = Settings(":memory:", configuration=Configuration("a", **given))
         with AgentMemory.of(build(settings)) as memory:
@@ -116,23 +143,13 @@ def test_a_memory_answers_as_it_is_configured():
 
     (plain,) = answer().error_solutions
     assert {found.channel for found in plain.why.channels} == {"error", "lexical"}
-    (alone,) = answer(channels=("lexical",)).error_solutions
-    assert {found.channel for found in alone.why.channels} == {"lexical"}
-    assert not answer(gate={"recovery": 1.1}).error_solutions
+    (lexical,) = answer(channels=("lexical",)).error_solutions
+    assert {found.channel for found in lexical.why.channels} == {"lexical"}
+    assert not answer(gate={"min_precision": 1.1}).error_solutions
 
 
-def test_weights_decide_which_channel_is_heard_first():
-    def order(weights):
-        rankings = {"error": [("a", 1.0), ("b", 1.0)], "lexical": [("b", 1.0)]}
-        fused = fuse(rankings, weights)
-        return sorted(fused, key=lambda key: -fused[key][0])
-
-    assert order({"error": 1.0, "lexical": 1.0}) == ["b", "a"]
-    assert order({"error": 1.0, "lexical": 0.0001}) == ["a", "b"]
-
-
-def test_a_number_in_the_environment_that_is_none_is_named(tmp_path):
-    with pytest.raises(SettingsError, match="CONTEXTGRAPH_MAX_COST: 'much' is no number"):
+def test_an_invalid_number_in_the_environment_is_named(tmp_path):
+    with pytest.raises(SettingsError, match="CONTEXTGRAPH_MAX_COST: 'much' is not a number"):
         load_settings({"CONTEXTGRAPH_MAX_COST": "much"}, tmp_path)
 
 
@@ -142,5 +159,5 @@ def test_a_flag_that_does_not_exist_is_an_error(tmp_path):
 
 
 def test_secrets_do_not_show_when_settings_are_printed():
-    settings = Settings(auth=("neo4j", "geheim"), embedding_api_key="geheim")
-    assert "geheim" not in repr(settings)
+    settings = Settings(auth=("neo4j", "confidential"), embedding_api_key="confidential")
+    assert "confidential" not in repr(settings)

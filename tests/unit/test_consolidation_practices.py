@@ -1,11 +1,11 @@
-"""What worked where there was no error: learned from runs of a repository, said for its tasks."""
+"""What worked without an error: abstracted from runs of a repository, suggested for its tasks."""
 
 import pytest
 
 from contextgraph import AgentMemory, Outcome, State
 from contextgraph.config import Settings
 from contextgraph.consolidation import ConsolidationPolicy
-from contextgraph.consolidation.sighting import Sighting, is_enough
+from contextgraph.consolidation.practices import Occurrence, is_enough
 from contextgraph.model import MethodologyStatus, Phase, Scope, Source
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, run, trajectory
@@ -33,13 +33,13 @@ def memory():
         yield memory
 
 
-def taught(memory, *runs):
-    """The methodologies of no error that *runs* teach."""
+def abstracted(memory, *runs):
+    """The methodologies without an error that *runs* make."""
     with memory.batch():
         for one in runs:
             memory.learn(one)
     memory.consolidate()
-    found = memory.store.methodologies_of(memory.store.methodology_ids())
+    found = memory.store.methodologies.get(memory.store.methodologies.ids())
     return [one for one in found if not one.error_id]
 
 
@@ -48,7 +48,9 @@ def starting(task, **fields):
 
 
 def test_the_file_that_most_runs_changed_is_named(memory):
-    (known,) = taught(memory, *(fixing(n, f"Total {n} is off", "shop/prices.py") for n in range(3)))
+    (known,) = abstracted(
+        memory, *(fixing(n, f"Total {n} is off", "shop/prices.py") for n in range(3))
+    )
     assert known.situation == "in acme/shop, to find where to change it"
     assert known.strategy == "look at `shop/prices.py` first: that was changed (3 of 3 runs)."
     assert (known.phase, known.support, known.status) == (
@@ -70,44 +72,44 @@ def test_the_file_that_most_runs_changed_is_named(memory):
 )
 def test_three_fragments_of_runs_that_weigh_enough_are_needed(outcomes, fragments, enough):
     seen = [
-        Sighting(trajectory(number, outcome=outcome), "it", Source(f"{number}", f"{fragment}"), 1)
+        Occurrence(trajectory(number, outcome=outcome), "it", Source(f"{number}", f"{fragment}"), 1)
         for number, outcome in enumerate(outcomes)
         for fragment in range(fragments * number, fragments * (number + 1))
     ]
     assert is_enough(seen, ConsolidationPolicy()) is enough
 
 
-def test_nothing_is_said_where_every_run_changed_another_file(memory):
+def test_nothing_is_suggested_where_every_run_changed_another_file(memory):
     files = ("shop/prices.py", "shop/cart.py", "shop/tax.py", "shop/mail.py")
-    assert taught(memory, *(fixing(n, "Totals are off", f) for n, f in enumerate(files))) == []
+    assert abstracted(memory, *(fixing(n, "Totals are off", f) for n, f in enumerate(files))) == []
 
 
 def about_invoices(memory):
     """Runs about invoices that changed one file, and as many about other things that did not."""
     others = ("shop/prices.py", "shop/cart.py", "shop/tax.py", "shop/mail.py", "shop/web.py")
-    return taught(
+    return abstracted(
         memory,
         *(fixing(n, f"The invoice of day {n} is empty", "shop/invoice.py") for n in range(5)),
         *(fixing(10 + n, "Totals are off", other) for n, other in enumerate(others)),
     )
 
 
-def test_what_tasks_speak_of_leads_to_the_file_that_their_runs_changed(memory):
+def test_a_keyword_of_tasks_leads_to_the_file_that_their_runs_changed(memory):
     (known,) = about_invoices(memory)
     assert known.keyword == "invoice"
     assert known.situation == (
-        "in acme/shop, in a task that speaks of `invoice`, to find where to change it"
+        "in acme/shop, in a task that mentions `invoice`, to find where to change it"
     )
     assert known.status is MethodologyStatus.ACTIVE
     assert (known.support, known.frequency) == (5, 5)
 
 
-def test_a_task_that_speaks_of_it_is_told_at_its_start(memory):
+def test_a_task_about_it_gets_the_suggestion_at_its_start(memory):
     about_invoices(memory)
-    (said,) = memory.query(starting("No invoice was sent")).suggestions
-    assert "`shop/invoice.py`" in said.strategy
-    assert {rank.channel for rank in said.why.channels} >= {"task"}
-    assert said.why.support == 5
+    (suggestion,) = memory.query(starting("No invoice was sent")).suggestions
+    assert "`shop/invoice.py`" in suggestion.strategy
+    assert {rank.channel for rank in suggestion.why.channels} >= {"task"}
+    assert suggestion.why.support == 5
 
 
 @pytest.mark.parametrize(
@@ -119,26 +121,26 @@ def test_a_task_that_speaks_of_it_is_told_at_its_start(memory):
     ],
     ids=["another task", "another repository", "an error to clear"],
 )
-def test_it_is_not_told_where_it_does_not_fit(memory, state):
+def test_it_is_not_suggested_where_it_does_not_fit(memory, state):
     about_invoices(memory)
     assert memory.query(state).suggestions == ()
 
 
-def test_a_judged_instance_is_not_told_what_was_derived_from_it(memory):
+def test_a_judged_instance_does_not_see_what_was_derived_from_it(memory):
     about_invoices(memory)
-    asked = starting("No invoice was sent")
-    assert memory.query(asked, exclude_instances=["acme__shop-3"]).suggestions == ()
+    state = starting("No invoice was sent")
+    assert memory.query(state, exclude_instances=["acme__shop-3"]).suggestions == ()
 
 
-def test_how_tests_are_run_is_said_while_testing(memory):
+def test_the_test_command_is_suggested_while_testing(memory):
     runs = [
         fixing(n, "Totals are off", f"shop/part{n}.py", tests=f"pytest -q tests/test_part{n}.py")
         for n in range(3)
     ]
-    (known,) = taught(memory, *runs)
+    (known,) = abstracted(memory, *runs)
     assert known.strategy == "tests are run with `pytest -q <test file>` (3 of 3 runs)."
-    (said,) = memory.query(starting("Totals are off", phase=Phase.TESTING)).suggestions
-    assert {rank.channel for rank in said.why.channels} >= {"task", "state"}
+    (suggestion,) = memory.query(starting("Totals are off", phase=Phase.TESTING)).suggestions
+    assert {rank.channel for rank in suggestion.why.channels} >= {"task", "state"}
 
 
 def test_a_command_that_failed_is_no_example(memory):
@@ -152,7 +154,7 @@ def test_a_command_that_failed_is_no_example(memory):
         )
         for n in range(3)
     ]
-    assert all("pytest" not in known.strategy for known in taught(memory, *failing))
+    assert all("pytest" not in known.strategy for known in abstracted(memory, *failing))
 
 
 def test_a_script_of_the_agent_is_no_place_to_change(memory):
@@ -168,7 +170,7 @@ def test_a_script_of_the_agent_is_no_place_to_change(memory):
         )
         for n in range(3)
     ]
-    assert taught(memory, *runs) == []
+    assert abstracted(memory, *runs) == []
 
 
 def test_consolidating_again_changes_nothing_and_a_new_run_brings_it_up_to_date(memory):
@@ -176,7 +178,7 @@ def test_consolidating_again_changes_nothing_and_a_new_run_brings_it_up_to_date(
     assert memory.consolidate().changed == 0
     memory.learn(fixing(20, "An invoice is printed twice", "shop/invoice.py"))
     assert memory.consolidate().changed > 0
-    found = memory.store.methodologies_for_task(None, SHOP, 5)
+    found = memory.store.methodologies.for_task(None, SHOP, 5)
     assert [one.support for one in found] == [6]
 
 
@@ -184,12 +186,12 @@ def test_forgetting_runs_takes_with_it_what_was_derived_from_them(memory):
     about_invoices(memory)
     invoices = [
         run_id
-        for run_id in memory.store.trajectory_ids()
-        if "invoice" in memory.store.trajectory(run_id).task
+        for run_id in memory.store.runs.ids()
+        if "invoice" in memory.store.runs.trajectories([run_id])[run_id].task
     ]
     memory.forget(invoices[:3])
     memory.consolidate()
-    assert memory.store.methodologies_for_task(None, SHOP, 5) == []
+    assert memory.store.methodologies.for_task(None, SHOP, 5) == []
 
 
 def test_it_is_embedded_with_the_memory(memory):
@@ -197,8 +199,8 @@ def test_it_is_embedded_with_the_memory(memory):
     for number in range(30, 40):
         memory.learn(fixing(number, "Parcels are late", f"shop/part{number}.py"))
     memory.consolidate()
-    active = memory.store.active_space()
+    active = memory.store.vectors.active_space()
     assert active is not None
-    assert memory.store.methodologies_to_embed(5, active.name) == []
-    (said,) = memory.query(starting("No invoice was sent")).suggestions
-    assert {rank.channel for rank in said.why.channels} == {"task", "semantic"}
+    assert memory.store.vectors.methodologies_to_embed(5, active.name) == []
+    (suggestion,) = memory.query(starting("No invoice was sent")).suggestions
+    assert {rank.channel for rank in suggestion.why.channels} == {"task", "semantic"}

@@ -1,17 +1,21 @@
-"""Working on a memory alone."""
+"""Only one process at a time consolidates or re-embeds a memory."""
 
+import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.embedding.lease import LEASE, alone
+from contextgraph.embedding.lease import LEASE, Lease, exclusive, renewing
+from contextgraph.errors import LeaseLostError
+from contextgraph.ports import Store
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 
 class Clock:
-    """Time that passes only while someone sleeps."""
+    """Time that passes only when it is set forward."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -30,22 +34,56 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_who_works_alone_keeps_others_out_until_done(clock: Clock) -> None:
-    told: list[datetime] = []
+@pytest.fixture
+def store() -> Iterator[Store]:
     with AgentMemory.open(":memory:") as memory:
-        with alone(memory.store, clock, told.append):
-            taken = memory.store.take_lease("another", clock(), clock() + LEASE)
-            assert taken == NOW + LEASE
-        assert memory.store.take_lease("another", clock(), clock() + LEASE) is None
-    assert told == []
+        yield memory.store
 
 
-def test_the_lease_of_a_process_that_was_killed_is_waited_for_and_that_is_told(
-    clock: Clock,
+def test_others_cannot_take_the_lease_until_it_is_released(store: Store, clock: Clock) -> None:
+    waited: list[datetime] = []
+    with exclusive(store, clock, waited.append):
+        assert Lease(store, clock).acquire() == NOW + LEASE
+    assert Lease(store, clock).acquire() is None
+    assert waited == []
+
+
+def test_the_lease_of_a_killed_process_is_waited_for(store: Store, clock: Clock) -> None:
+    waited: list[datetime] = []
+    Lease(store, clock).acquire()
+    with exclusive(store, clock, waited.append):
+        assert clock() >= NOW + LEASE
+    assert waited == [NOW + LEASE]
+
+
+@pytest.mark.parametrize("later", [timedelta(minutes=1), LEASE], ids=["taken", "expired"])
+def test_a_lost_lease_is_noticed_and_stays_lost(
+    store: Store, clock: Clock, later: timedelta
 ) -> None:
-    told: list[datetime] = []
-    with AgentMemory.open(":memory:") as memory:
-        memory.store.take_lease("killed", clock(), clock() + LEASE)
-        with alone(memory.store, clock, told.append):
-            assert clock() >= NOW + LEASE
-    assert told == [NOW + LEASE]
+    lease, other = Lease(store, clock), Lease(store, lambda: NOW + LEASE)
+    lease.acquire()
+    lease.check()
+    assert other.acquire() is None
+    clock.now += later
+    with pytest.raises(LeaseLostError):
+        lease.check()
+    other.release()
+    with pytest.raises(LeaseLostError):
+        lease.check()
+
+
+def test_a_lease_is_renewed_while_it_is_held(store: Store, clock: Clock) -> None:
+    renewed = threading.Event()
+
+    class Watched(Lease):
+        def check(self) -> None:
+            super().check()
+            renewed.set()
+
+    lease = Watched(store, clock)
+    lease.acquire()
+    clock.now += timedelta(minutes=4)
+    with renewing(lease, every=0.01):
+        assert renewed.wait(10)
+        clock.now = NOW + LEASE
+        assert Lease(store, clock).acquire() is not None

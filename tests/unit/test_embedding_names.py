@@ -1,14 +1,13 @@
-"""From the name of an embedder to the embedder."""
+"""Names of embedders."""
 
 from dataclasses import replace
 
 import pytest
 
-from contextgraph.embedding.openai import RemoteEmbedder
-from contextgraph.embedding.openai_models import remote_model
+from contextgraph.embedding.openai import RemoteEmbedder, remote_model
 from contextgraph.errors import SettingsError
 from contextgraph.remote import Budget
-from tests.embedders import catalogue
+from tests.embedders import embedders
 
 
 @pytest.mark.parametrize(
@@ -21,11 +20,11 @@ from tests.embedders import catalogue
         ("local/all-MiniLM-L6-v2-int8@384", "local/all-MiniLM-L6-v2-int8@384"),
     ],
 )
-def test_a_name_means_a_space_and_the_space_means_itself(name: str, space: str) -> None:
-    found = catalogue().named(name)
+def test_an_embedder_can_be_created_by_name_and_by_space(name: str, space: str) -> None:
+    found = embedders().create(name)
     assert found
     assert found.space == space
-    again = catalogue().named(space)
+    again = embedders().create(space)
     assert again
     assert again.space == space
     if isinstance(found, RemoteEmbedder) and isinstance(again, RemoteEmbedder):
@@ -33,7 +32,7 @@ def test_a_name_means_a_space_and_the_space_means_itself(name: str, space: str) 
 
 
 def test_tfidf_has_no_embedder_before_it_is_fitted() -> None:
-    assert catalogue().named("tfidf") is None
+    assert embedders().create("tfidf") is None
 
 
 @pytest.mark.parametrize(
@@ -44,16 +43,16 @@ def test_tfidf_has_no_embedder_before_it_is_fitted() -> None:
         ("openai/", "no embedder"),
         (
             "openai/nomic-embed-text",
-            r"how many dimensions has it\? write openai/nomic-embed-text@N",
+            "dimensions are unknown; write openai/nomic-embed-text@N",
         ),
-        ("openai/nomic@many", "'many' is no number of dimensions"),
-        ("openai/text-embedding-3-small@3072", "gives 1536 numbers"),
-        ("openai/text-embedding-ada-002@512", "gives 1536 numbers"),
+        ("openai/nomic@many", "'many' is not a number of dimensions"),
+        ("openai/text-embedding-3-small@3072", "has 1536 dimensions"),
+        ("openai/text-embedding-ada-002@512", "has 1536 dimensions"),
     ],
 )
-def test_a_name_that_means_none_is_said_to_be_so(name: str, reason: str) -> None:
+def test_an_unknown_name_is_an_error(name: str, reason: str) -> None:
     with pytest.raises(SettingsError, match=reason):
-        catalogue().named(name)
+        embedders().create(name)
 
 
 def test_prices_are_those_published_unless_one_is_given() -> None:
@@ -63,8 +62,8 @@ def test_prices_are_those_published_unless_one_is_given() -> None:
 
 
 def test_a_cap_needs_a_price() -> None:
-    base = catalogue()
-    capped = replace(base, purse=replace(base.purse, budget=Budget(1.0)))
-    assert capped.named("openai/text-embedding-3-small")
+    base = embedders()
+    capped = replace(base, costs=replace(base.costs, budget=Budget(1.0)))
+    assert capped.create("openai/text-embedding-3-small")
     with pytest.raises(SettingsError, match="needs the price of openai/mine@8"):
-        capped.named("openai/mine@8")
+        capped.create("openai/mine@8")

@@ -1,9 +1,17 @@
-"""Loops of a live run, and what the memory knows to lead out of them."""
+"""Loops of a live run, and escape suggestions from the memory."""
 
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.model import LoopInfo, LoopKind, LoopSeverity, RawTrajectory, State
+from contextgraph.model import (
+    EscapeEvidence,
+    LoopInfo,
+    LoopKind,
+    LoopSeverity,
+    RawTrajectory,
+    RemedyKind,
+    State,
+)
 from contextgraph.trace import loops_of, read_steps, states_of
 from tests.builders import NO_MODULE, run
 from tests.sessions import Session
@@ -30,6 +38,13 @@ def live(session: Session) -> list[State]:
     return list(states_of(session.raw()))
 
 
+def suggested(
+    memory: AgentMemory, trouble: LoopInfo | State, exclude: frozenset[str] = frozenset()
+) -> list[str]:
+    found = memory.loop_detector.get_escape_suggestions(trouble, exclude_instances=exclude)
+    return [one.text for one in found]
+
+
 @pytest.fixture
 def memory() -> AgentMemory:
     return AgentMemory.open(":memory:")
@@ -52,38 +67,44 @@ def test_a_long_loop_is_stuck(memory: AgentMemory) -> None:
     assert loop.severity is LoopSeverity.STUCK
 
 
-def test_what_left_the_same_loop_in_this_repository_is_suggested_with_its_run(
+def test_what_left_the_same_loop_is_suggested_with_its_run(
     memory: AgentMemory,
 ) -> None:
     instance = learned(memory, looping_edit().edited(3, 8, "total = rate("), 7)
     loop = memory.check_loop(live(looping_edit()))
     assert loop is not None
     (suggestion,) = loop.escape_suggestions
-    assert suggestion.startswith("sent the same text for other lines (3:8 instead of 3:5)")
-    assert suggestion.endswith(f"(left the same loop in {instance})")
+    assert suggestion.text == (
+        "send the same text for a range that ends later, so that nothing of the old statement is "
+        f"left over (left the same loop in {instance})"
+    )
+    assert suggestion.evidence is EscapeEvidence.LEFT_SAME_LOOP
+    assert suggestion.instances == (instance,)
+    assert [one.kind for one in suggestion.actions] == [RemedyKind.RESEND]
+    assert memory.explain(suggestion.id) is not None
 
 
-def test_a_recovery_without_a_loop_is_said_to_have_cleared_the_error(memory: AgentMemory) -> None:
+def test_a_recovery_without_a_loop_cleared_the_error(memory: AgentMemory) -> None:
     learned(memory, looping_edit(times=1).edited(3, 8, "total = rate("), 7)
-    (suggestion,) = memory.loop_detector.get_escape_suggestions(live(looping_edit())[-1])
+    (suggestion,) = suggested(memory, live(looping_edit())[-1])
     assert suggestion.endswith("(cleared this error in acme__shop-7)")
 
 
 def test_what_left_a_loop_comes_before_what_cleared_the_error_at_once(memory: AgentMemory) -> None:
     learned(memory, looping_edit(times=1).edited(3, 3, "total = rate()"), 7)
     learned(memory, looping_edit().edited(3, 8, "total = rate("), 8)
-    ways = memory.loop_detector.get_escape_suggestions(live(looping_edit())[-1])
-    assert [way.rpartition(" in ")[2] for way in ways] == ["acme__shop-8)", "acme__shop-7)"]
+    found = suggested(memory, live(looping_edit())[-1])
+    assert [text.rpartition(" in ")[2] for text in found] == ["acme__shop-8)", "acme__shop-7)"]
 
 
-def test_what_many_runs_did_is_said_first_and_in_general(memory: AgentMemory) -> None:
+def test_what_many_runs_did_comes_first_and_in_general_terms(memory: AgentMemory) -> None:
     for number in range(4):
         repo = f"zoo/cage{number}"
         learned(memory, looping_edit(times=1).edited(3, 8, "total = rate("), number, repo)
     learned(memory, looping_edit().edited(3, 3, "total = rate()"), 9, "zoo/den")
     memory.consolidate()
-    first, *_ = memory.loop_detector.get_escape_suggestions(live(looping_edit())[-1])
-    assert "(4 of 5 runs that got over it" in first
+    first, *_ = suggested(memory, live(looping_edit())[-1])
+    assert first.startswith("send the same text for a range that ends later")
     assert first.endswith("and 2 more)")
 
 
@@ -100,30 +121,30 @@ def test_what_one_other_repository_did_to_its_own_code_is_not_suggested(
 ) -> None:
     fixed = Session("zebra.py").refused(1, 1, "stripes = (", why=BROKEN).edited(1, 1, "stripes = 1")
     learned(memory, fixed, 1, "zoo/zebra")
-    assert memory.loop_detector.get_escape_suggestions(live(looping_edit())[-1]) == ()
+    assert suggested(memory, live(looping_edit())[-1]) == []
 
 
-def test_what_two_other_repositories_agree_on_is_said_without_their_code(
+def test_what_two_other_repositories_agree_on_is_suggested_without_their_code(
     memory: AgentMemory,
 ) -> None:
     for repo, name in (("zoo/zebra", "stripes"), ("zoo/lion", "mane")):
         why = f"F821 undefined name '{name}'"
         fixed = Session("den.py").refused(1, 1, f"print({name})", why=why)
         learned(memory, fixed.edited(1, 2, f"{name} = 1", f"print({name})"), 1, repo)
-    (way,) = memory.loop_detector.get_escape_suggestions(live(looping_edit(UNDEFINED))[-1])
-    assert way.startswith(
-        "… was undefined: put … into the edit itself (cleared this error in zoo__"
+    (text,) = suggested(memory, live(looping_edit(UNDEFINED))[-1])
+    assert text.startswith(
+        "put the line that sets `tariff` into the same edit as its first use (cleared this error in"
     )
 
 
-def test_to_repeat_the_same_command_is_no_way_out(memory: AgentMemory) -> None:
+def test_repeating_the_same_command_is_not_suggested(memory: AgentMemory) -> None:
     flaky = ("python reproduce.py", NO_MODULE, 1)
     memory.learn(run([flaky, ("python reproduce.py", "total: 12", 0)]))
     stuck = run([flaky] * 3, instance_id="acme__shop-2")
-    assert memory.loop_detector.get_escape_suggestions(list(states_of(stuck))[-1]) == ()
+    assert suggested(memory, list(states_of(stuck))[-1]) == []
 
 
-def test_how_a_run_went_on_from_the_same_views_of_the_same_file_is_suggested(
+def test_how_a_run_continued_from_the_same_views_of_a_file_is_suggested(
     memory: AgentMemory,
 ) -> None:
     went_on = scrolling().do('search_file "tariff"', "Found 1 matches")
@@ -132,9 +153,9 @@ def test_how_a_run_went_on_from_the_same_views_of_the_same_file_is_suggested(
     loop = memory.check_loop(live(scrolling()))
     assert loop is not None
     assert loop.kind is LoopKind.REPEAT_NO_ERROR
-    (way,) = loop.escape_suggestions
-    assert "search_file" in way
-    assert way.endswith("(left the same loop in acme__shop-7)")
+    (text,) = loop.escape_suggestions
+    assert "search_file" in text.text
+    assert text.text.endswith("(left the same loop in acme__shop-7)")
 
 
 def scrolling(file: str = "core.py") -> Session:
@@ -144,18 +165,26 @@ def scrolling(file: str = "core.py") -> Session:
     return session
 
 
-def test_what_several_repositories_went_on_with_after_such_a_command_is_suggested(
+def test_what_several_repositories_continued_with_after_a_command_is_suggested(
     memory: AgentMemory,
 ) -> None:
     for number, repo in enumerate(("bolt/bank", "core/kiln", "core/kiln")):
         went_on = scrolling("main.py").do('search_file "tariff"', "Found 1 matches")
         went_on.do("goto 3", "[File: /shop/main.py (9 lines total)]\n3:tariff = 1")
         learned(memory, went_on, number, repo)
-        (way, *_) = memory.loop_detector.get_escape_suggestions(live(scrolling())[-1]) or ("",)
-        assert way.startswith("go on with `search_file`") is (number == 2)
-    assert way.endswith("(left such a loop in bolt__bank-0, core__kiln-1 and 1 more)")
-    loop = LoopInfo(LoopKind.REPEAT_NO_ERROR, 0, 3, 4, ("scroll_down",), LoopSeverity.REPEATING)
-    assert memory.loop_detector.get_escape_suggestions(loop) == (way,)
+        (text, *_) = suggested(memory, live(scrolling())[-1]) or [""]
+        assert text.startswith("go on with `search_file`") is (number == 2)
+    assert text.endswith("(left such a loop in core__kiln-2, core__kiln-1 and 1 more)")
+    loop = LoopInfo(
+        LoopKind.REPEAT_NO_ERROR,
+        0,
+        3,
+        4,
+        ("scroll_down",),
+        LoopSeverity.REPEATING,
+        command="scroll_down",
+    )
+    assert suggested(memory, loop) == [text]
 
 
 def test_what_worked_for_such_tasks_leads_out_of_a_loop_without_an_error(
@@ -164,34 +193,42 @@ def test_what_worked_for_such_tasks_leads_out_of_a_loop_without_an_error(
     for number in range(3):
         learned(memory, Session("rates.py").edited(number, number, f"rate = {number}"), number)
     memory.consolidate()
-    (way,) = memory.loop_detector.get_escape_suggestions(live(scrolling())[-1])
-    assert way.startswith("look at `rates.py` first")
-    assert "worked for such tasks" in way
+    (text,) = suggested(memory, live(scrolling())[-1])
+    assert text.startswith("look at `rates.py` first")
+    assert "worked for such tasks" in text
 
 
-def test_for_a_loop_without_its_state_only_what_several_repositories_did_is_said(
+def test_for_a_loop_without_its_state_several_repositories_must_agree(
     memory: AgentMemory,
 ) -> None:
     (loop,) = loops_of(read_steps(looping_edit().raw()))
     learned(memory, looping_edit().edited(3, 8, "total = rate("), 7)
-    assert memory.loop_detector.get_escape_suggestions(loop) == ()
+    assert suggested(memory, loop) == []
     learned(memory, looping_edit().edited(3, 8, "total = rate("), 1, "zoo/zebra")
-    (way,) = memory.loop_detector.get_escape_suggestions(loop)
-    assert way.startswith("sent the same text for other lines")
+    (text,) = suggested(memory, loop)
+    assert text.startswith("send the same text for a range that ends later")
 
 
 def test_a_loop_without_an_error_in_its_names_has_no_suggestions(memory: AgentMemory) -> None:
-    loop = LoopInfo(LoopKind.REPEAT_NO_ERROR, 0, 3, 4, ("scroll_down",), LoopSeverity.REPEATING)
-    assert memory.loop_detector.get_escape_suggestions(loop) == ()
+    loop = LoopInfo(
+        LoopKind.REPEAT_NO_ERROR,
+        0,
+        3,
+        4,
+        ("scroll_down",),
+        LoopSeverity.REPEATING,
+        command="scroll_down",
+    )
+    assert suggested(memory, loop) == []
 
 
 def test_a_state_without_anything_has_no_suggestions(memory: AgentMemory) -> None:
-    assert memory.loop_detector.get_escape_suggestions(State()) == ()
+    assert suggested(memory, State()) == []
 
 
-def test_at_most_three_ways_are_named_and_each_run_once(memory: AgentMemory) -> None:
+def test_at_most_three_suggestions_and_each_run_once(memory: AgentMemory) -> None:
     for number in range(5):
         learned(memory, looping_edit().edited(3, 3, f"total = rate({number} + tariff)"), number)
-    ways = memory.loop_detector.get_escape_suggestions(live(looping_edit())[-1])
-    assert 1 <= len(ways) <= 3
-    assert len({way.rpartition(" in ")[2] for way in ways}) == len(ways)
+    found = suggested(memory, live(looping_edit())[-1])
+    assert 1 <= len(found) <= 3
+    assert len({text.rpartition(" in ")[2] for text in found}) == len(found)

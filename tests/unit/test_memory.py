@@ -1,4 +1,4 @@
-"""The façade over a memory of its own: learning, advising, crediting, forgetting."""
+"""The façade: learning, advising, crediting, forgetting."""
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +29,7 @@ STATE = State(
     task_description="Totals are wrong when a tariff is missing",
     current_error=NO_MODULE,
 )
+START = replace(STATE, current_error="")
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def memory():
         yield memory
 
 
-def test_what_cleared_an_error_in_one_run_is_said_to_the_next(memory):
+def test_the_remedy_of_one_run_is_shown_to_the_next(memory):
     memory.learn(recovering_run())
     (solution,) = memory.query(STATE).error_solutions
     assert "PYTHONPATH=lib" in solution.description
@@ -46,7 +47,7 @@ def test_what_cleared_an_error_in_one_run_is_said_to_the_next(memory):
     assert solution.why.trajectories == (solution.trajectory_id,)
 
 
-def test_an_exception_that_a_test_runner_reported_helps_where_it_is_shown_by_itself(memory):
+def test_an_exception_in_a_test_report_helps_with_the_plain_exception(memory):
     report = (
         f"E\n{'=' * 70}\nERROR: test_total (unittest.loader._FailedTest.test_total)\n{'-' * 70}\n"
     )
@@ -81,7 +82,10 @@ def test_learning_an_outcome_that_was_unknown_updates_the_run(memory):
     memory.learn(recovering_run())
     receipt = memory.learn(recovering_run(outcome=Outcome.SOLVED))
     assert receipt.status is LearnStatus.UPDATED
-    assert memory.store.trajectory(receipt.trajectory_id).outcome is Outcome.SOLVED
+    assert (
+        memory.store.runs.trajectories([receipt.trajectory_id])[receipt.trajectory_id].outcome
+        is Outcome.SOLVED
+    )
     assert memory.learn(recovering_run()).status is LearnStatus.UNCHANGED
 
 
@@ -95,11 +99,16 @@ def test_the_same_advice_from_several_runs_is_one_solution_that_they_support(mem
 def test_a_similar_task_is_found_by_its_words(memory):
     memory.learn(recovering_run(1))
     memory.learn(recovering_run(2, task="Add a flag to print the receipt as HTML"))
-    first, *_ = memory.query(STATE).similar_cases
-    assert first.instance_id == "acme__shop-1"
-    assert len({case.trajectory_id for case in memory.query(STATE).similar_cases}) == len(
-        memory.query(STATE).similar_cases
-    )
+    cases = memory.query(START).similar_cases
+    assert cases[0].instance_id == "acme__shop-1"
+    assert len({case.trajectory_id for case in cases}) == len(cases)
+
+
+def test_beside_an_error_nothing_but_what_cleared_it_is_shown(memory):
+    memory.learn(recovering_run())
+    context = memory.query(STATE)
+    assert context.error_solutions
+    assert context.similar_cases == context.warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -112,19 +121,19 @@ def test_a_similar_task_is_found_by_its_words(memory):
         State(repo="no/such", task_description="Totals are wrong when a tariff is missing"),
     ],
 )
-def test_nothing_is_said_of_what_is_not_known(memory, state):
+def test_unknown_situations_are_answered_with_nothing(memory, state):
     memory.learn(recovering_run(task="Something else altogether happened"))
     assert not memory.query(state)
     assert memory.render(memory.query(state)) == ""
 
 
-def test_a_judged_instance_is_not_shown_its_own_run(memory):
+def test_runs_of_an_excluded_instance_are_ignored(memory):
     memory.learn(recovering_run(1))
     assert memory.query(STATE)
     assert not memory.query(STATE, exclude_instances=["acme__shop-1"])
 
 
-def test_nothing_newer_than_the_query_is_seen(memory):
+def test_runs_newer_than_the_query_are_ignored(memory):
     memory.learn(recovering_run(started_at=NOON))
     assert memory.query(STATE, as_of=NOON)
     assert not memory.query(STATE, as_of=NOON - timedelta(seconds=1))
@@ -133,9 +142,8 @@ def test_nothing_newer_than_the_query_is_seen(memory):
 def test_the_limit_bounds_every_list(memory):
     for number in range(4):
         memory.learn(recovering_run(number, steps=recovering_run().steps[: number + 1]))
-    context = memory.query(STATE, limit=1)
-    assert len(context.similar_cases) == 1
-    assert max(map(len, (context.error_solutions, context.warnings, context.suggestions))) <= 1
+    assert len(memory.query(START, limit=1).similar_cases) == 1
+    assert len(memory.query(STATE, limit=1).ranked) == 1
 
 
 def test_runs_that_never_cleared_the_error_are_a_warning(memory):
@@ -143,17 +151,17 @@ def test_runs_that_never_cleared_the_error_are_a_warning(memory):
         memory.learn(
             run([("python reproduce.py", NO_MODULE, 1)], instance_id=f"acme__shop-{number}")
         )
-    (warning,) = memory.query(STATE).warnings
+    (warning,) = memory.query(replace(START, phase=Phase.REPRODUCING)).warnings
     assert warning.count == 3
     assert "3 of them never cleared it" in warning.text
 
 
-def test_a_loop_is_noticed_with_a_way_out_that_another_run_found(memory):
+def test_a_loop_comes_with_the_escape_of_another_run(memory):
     memory.learn(recovering_run())
     stuck = run([("python reproduce.py", NO_MODULE, 1)] * 4, instance_id="acme__shop-9")
     loop = memory.check_loop(list(states_of(stuck)))
     assert loop.kind is LoopKind.SAME_COMMAND_SAME_ERROR
-    assert "PYTHONPATH=lib" in loop.escape_suggestions[0]
+    assert "PYTHONPATH=lib" in loop.escape_suggestions[0].text
 
 
 def test_an_agent_that_makes_progress_is_in_no_loop(memory):
@@ -178,8 +186,8 @@ def test_an_outcome_is_reported_once_and_only_for_what_was_shown(memory):
     assert not memory.report_outcome(context.id, helped=True)
 
 
-def test_what_was_shown_while_another_wrote_is_noted_later(tmp_path, monkeypatch):
-    monkeypatch.setattr("contextgraph.store.connections.BUSY_SECONDS", 0.01)
+def test_exposures_during_another_write_are_stored_later(tmp_path, monkeypatch):
+    monkeypatch.setattr("contextgraph.store.sqlite.connections.BUSY_SECONDS", 0.01)
     path = tmp_path / "memory.db"
     with AgentMemory.open(str(path)) as memory:
         memory.learn(recovering_run())
@@ -193,17 +201,19 @@ def test_what_was_shown_while_another_wrote_is_noted_later(tmp_path, monkeypatch
         assert all(memory.report_outcome(context.id, helped=True) for context in contexts)
 
 
-def test_what_was_shown_is_noted_once_whichever_thread_learns_next(memory):
+def test_exposures_are_stored_once_by_any_thread(memory):
     memory.learn(recovering_run())
     contexts = [memory.query(STATE) for _ in range(64)]
     for context in contexts:
         memory.render(context)
     with ThreadPoolExecutor(8) as threads:
-        said = list(threads.map(lambda context: memory.report_outcome(context.id, True), contexts))
-    assert all(said)
+        reported = list(
+            threads.map(lambda context: memory.report_outcome(context.id, True), contexts)
+        )
+    assert all(reported)
 
 
-def test_what_was_rendered_carries_the_context_it_came_from(memory):
+def test_rendered_text_carries_the_id_of_its_context(memory):
     memory.learn(recovering_run())
     context = memory.query(STATE)
     assert strip_fenced(memory.render(context))[1] == (context.id,)
@@ -211,12 +221,18 @@ def test_what_was_rendered_carries_the_context_it_came_from(memory):
 
 def test_rebuilding_changes_nothing_when_reading_did_not_change(memory):
     receipt = memory.learn(recovering_run(outcome=Outcome.SOLVED))
-    before = memory.query(STATE), memory.store.trajectory(receipt.trajectory_id)
+    before = (
+        memory.query(STATE),
+        memory.store.runs.trajectories([receipt.trajectory_id])[receipt.trajectory_id],
+    )
     assert [again.trajectory_id for again in memory.rebuild()] == [receipt.trajectory_id]
-    assert (memory.query(STATE), memory.store.trajectory(receipt.trajectory_id)) == before
+    assert (
+        memory.query(STATE),
+        memory.store.runs.trajectories([receipt.trajectory_id])[receipt.trajectory_id],
+    ) == before
 
 
-def test_what_is_forgotten_is_gone(memory):
+def test_a_forgotten_run_is_removed_with_its_errors(memory):
     receipt = memory.learn(recovering_run())
     assert memory.forget([receipt.trajectory_id, "trj_unknown"]) == 1
     assert not memory.query(STATE)
@@ -290,7 +306,7 @@ def test_reading_a_memory_that_does_not_exist_does_not_create_it(tmp_path):
     assert not path.exists()
 
 
-def test_a_memory_that_is_only_read_notes_nothing(tmp_path):
+def test_a_read_only_memory_records_nothing(tmp_path):
     path = str(tmp_path / "memory.db")
     with AgentMemory.open(path) as memory:
         memory.learn(recovering_run())
@@ -301,13 +317,13 @@ def test_a_memory_that_is_only_read_notes_nothing(tmp_path):
         assert not memory.report_outcome(context.id, helped=True)
 
 
-def test_the_founding_form_says_which_server_it_cannot_reach():
+def test_the_constructor_reports_a_server_that_cannot_be_reached():
     memory = AgentMemory(neo4j_uri="bolt://127.0.0.1:1", neo4j_auth=("neo4j", "x"))
     with pytest.raises(StoreUnavailableError, match="cannot be reached"):
         memory.get_stats()
 
 
-def test_a_run_that_cannot_be_stored_takes_none_of_its_batch_with_it():
+def test_a_run_that_cannot_be_stored_does_not_affect_its_batch():
     timeless = recovering_run(2, started_at=NOON.replace(tzinfo=None))
     runs = [recovering_run(1), timeless, recovering_run(3)]
     with AgentMemory.open(":memory:") as memory:
@@ -315,7 +331,7 @@ def test_a_run_that_cannot_be_stored_takes_none_of_its_batch_with_it():
         assert next(receipts).status is LearnStatus.CREATED
         with pytest.raises(StoreError, match="time zone"):
             next(receipts)
-        assert len(memory.store.trajectory_ids()) == 1
+        assert len(memory.store.runs.ids()) == 1
         assert [receipt.status for receipt in memory.learn_many([runs[0], runs[2], runs[2]])] == [
             LearnStatus.UNCHANGED,
             LearnStatus.CREATED,
@@ -327,6 +343,6 @@ def test_receipts_of_a_batch_come_once_all_of_it_is_stored():
     with AgentMemory.open(":memory:") as memory:
         receipts = memory.learn_many(map(recovering_run, range(20)))
         next(receipts)
-        assert len(memory.store.trajectory_ids()) == 16
+        assert len(memory.store.runs.ids()) == 16
         assert len(list(receipts)) == 19
-        assert len(memory.store.trajectory_ids()) == 20
+        assert len(memory.store.runs.ids()) == 20

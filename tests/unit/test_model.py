@@ -1,8 +1,16 @@
-"""Values that say something of themselves."""
+"""Values of the model."""
 
 import pytest
 
-from contextgraph.model import ErrorSignature, Family, SignatureLevel, instance_id_in, repo_of
+from contextgraph.model import (
+    ErrorSignature,
+    Family,
+    Phase,
+    SignatureLevel,
+    State,
+    instance_id_in,
+    repo_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +30,13 @@ def test_an_instance_id_is_found_in_a_file_name(text, instance):
 def test_the_repository_is_part_of_the_instance_id():
     assert repo_of("acme__shop-12") == "acme/shop"
     assert repo_of("something else") == ""
+
+
+def test_the_phase_of_a_state_may_be_given_by_its_value():
+    assert State(phase="testing").phase is Phase.TESTING  # type: ignore[arg-type]
+    assert State().phase is None
+    with pytest.raises(ValueError, match="dreaming"):
+        State(phase="dreaming")  # type: ignore[arg-type]
 
 
 def signature(**fields):
@@ -67,3 +82,12 @@ def test_an_exception_is_the_same_whether_a_test_runner_reports_it_or_not():
         Family.SYNTAX_ERROR,
     }
     assert signature(family=Family.SHELL).variants() == (signature(family=Family.SHELL),)
+
+
+def test_a_type_error_of_node_is_not_one_of_python():
+    python = signature(family=Family.PYTHON_EXCEPTION, error_type="TypeError")
+    node = signature(family=Family.RUNTIME_EXCEPTION, error_type="TypeError")
+    reported = signature(family=Family.TEST_FAILURE, error_type="TypeError", location="t:9")
+    assert python.agreement(node) is None
+    assert Family.PYTHON_EXCEPTION not in {variant.family for variant in node.variants()}
+    assert {python.agreement(reported), node.agreement(reported)} == {SignatureLevel.TEMPLATE}

@@ -6,7 +6,7 @@ import neo4j.exceptions as driver
 import pytest
 
 from contextgraph.errors import SchemaError, StoreError, StoreUnavailableError
-from contextgraph.store.neo4j_store.failures import store_errors
+from contextgraph.store.neo4j.failures import store_errors
 
 NAME = "neo4j://memory.example"
 # Trying again, another address, another user or another database may help.
@@ -57,25 +57,29 @@ def raised(error: Exception) -> StoreError:
     return caught.value
 
 
-@pytest.mark.parametrize("kind", set(with_subclasses(driver.DriverError)), ids=lambda k: k.__name__)
+@pytest.mark.parametrize(
+    "kind", [*dict.fromkeys(with_subclasses(driver.DriverError))], ids=lambda k: k.__name__
+)
 def test_every_error_of_the_driver_is_translated(kind: type[Exception]) -> None:
     error = kind(None, "why") if issubclass(kind, driver.ResultError) else kind("why")
-    told = raised(error)
-    assert type(told) is (StoreUnavailableError if kind in UNAVAILABLE else StoreError)
-    assert NAME in str(told)
-    assert told.__cause__ is error
+    found = raised(error)
+    assert type(found) is (StoreUnavailableError if kind in UNAVAILABLE else StoreError)
+    assert NAME in str(found)
+    assert found.__cause__ is error
 
 
-@pytest.mark.parametrize("kind", set(with_subclasses(driver.Neo4jError)), ids=lambda k: k.__name__)
+@pytest.mark.parametrize(
+    "kind", [*dict.fromkeys(with_subclasses(driver.Neo4jError))], ids=lambda k: k.__name__
+)
 def test_every_error_of_the_server_is_translated(kind: type[Exception]) -> None:
     assert NAME in str(raised(kind("why")))
 
 
 @pytest.mark.parametrize(("code", "expected"), CODES.items())
 def test_what_the_server_says_decides_what_may_help(code: str, expected: type[StoreError]) -> None:
-    told = raised(driver.Neo4jError._hydrate_neo4j(code=code, message="the server's words"))
-    assert type(told) is expected
-    assert "the server's words" in str(told)
+    found = raised(driver.Neo4jError._hydrate_neo4j(code=code, message="the server's words"))
+    assert type(found) is expected
+    assert "the server's words" in str(found)
 
 
 @pytest.mark.parametrize(

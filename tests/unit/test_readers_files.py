@@ -3,6 +3,7 @@
 import gzip
 import io
 import sys
+import tarfile
 from pathlib import Path
 
 import orjson
@@ -130,6 +131,15 @@ def test_a_truncated_archive_gives_what_is_whole_and_then_the_byte_where_it_ends
     assert "ends early" in errors[-1].reason
 
 
+def test_a_tar_archive_is_refused(tmp_path):
+    (tmp_path / "runs.jsonl").write_bytes(b"\n".join(lines()))
+    with tarfile.open(tmp_path / "runs.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "runs.jsonl", "runs.jsonl")
+    runs, (error,) = read_all(tmp_path / "runs.tar.gz")
+    assert not runs
+    assert "a tar archive: unpack it" in str(error)
+
+
 def test_lone_surrogates_and_numbers_that_json_does_not_have_are_made_readable(tmp_path):
     path = tmp_path / "runs.jsonl"
     record = row("a__b-1") | {"score": float("nan")}
@@ -201,12 +211,12 @@ def test_many_paths_are_read_one_after_the_other(tmp_path):
     assert list(read_many([second, first])) == [RUNS[1], RUNS[0]]
 
 
-def test_the_bytes_told_while_reading_add_up_to_the_size(tmp_path):
+def test_the_bytes_reported_while_reading_add_up_to_the_size(tmp_path):
     (tmp_path / "runs.gz").write_bytes(gzip.compress(b"\n".join(lines())))
     (tmp_path / "README.md").write_text("Kettles" * 50_000)
-    told: list[int] = []
-    assert list(read(tmp_path, on_bytes=told.append)) == RUNS
-    assert sum(told) == size_of([tmp_path]) == size_of(tmp_path.iterdir())
+    counted: list[int] = []
+    assert list(read(tmp_path, on_bytes=counted.append)) == RUNS
+    assert sum(counted) == size_of([tmp_path]) == size_of(tmp_path.iterdir())
 
 
 def test_a_record_without_instance_is_named_after_its_file_and_place(tmp_path):

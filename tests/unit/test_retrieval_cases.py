@@ -1,7 +1,6 @@
-"""Which of the past runs that channels found is shown first."""
+"""The order of similar runs."""
 
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 
@@ -10,14 +9,15 @@ from contextgraph.model import Fragment, FragmentOutcome, FragmentType, Phase, S
 from contextgraph.retrieval import CONSERVATIVE, WEIGHTS, CaseHit
 from contextgraph.retrieval.cases import cases_of
 from contextgraph.retrieval.query import query_of
-from contextgraph.store.networkx_store import NetworkxStore
+from contextgraph.store.sqlite import SqliteStore
 from tests.builders import trajectory
 
 
 @pytest.fixture
-def store() -> Iterator[NetworkxStore]:
-    with closing(NetworkxStore(":memory:")) as opened:
-        yield opened
+def store() -> Iterator[SqliteStore]:
+    store = SqliteStore(":memory:")
+    yield store
+    store.admin.close()
 
 
 def hit(number: int, overlap: float, similarity: float = 0.0, **fields: object) -> CaseHit:
@@ -25,42 +25,42 @@ def hit(number: int, overlap: float, similarity: float = 0.0, **fields: object) 
     return CaseHit(trajectory(number), evidence, overlap, similarity=similarity, **fields)  # type: ignore[arg-type]
 
 
-def cases(store: NetworkxStore, **found: list[CaseHit]) -> tuple[SimilarCase, ...]:
+def cases(store: SqliteStore, **found: list[CaseHit]) -> tuple[SimilarCase, ...]:
     query = query_of(State(task_description="totals are wrong", repo="acme/shop"), store)
     return cases_of(query, found, CONSERVATIVE, store, 10, WEIGHTS)
 
 
-def order(store: NetworkxStore, **found: list[CaseHit]) -> list[int]:
+def order(store: SqliteStore, **found: list[CaseHit]) -> list[int]:
     return [int(case.instance_id.rpartition("-")[2]) for case in cases(store, **found)]
 
 
-def test_what_is_much_nearer_in_meaning_stands_before_what_shares_a_little_more_words(store):
+def test_a_much_higher_similarity_outweighs_a_slightly_higher_word_overlap(store):
     words = [hit(2, 0.21), hit(1, 0.20)]
     meaning = [hit(1, 0.20, 0.9), hit(2, 0.21, 0.4)]
     assert order(store, task=words, lexical=words, semantic=meaning) == [1, 2]
 
 
-def test_what_shares_many_more_words_stands_before_what_is_a_little_nearer_in_meaning(store):
+def test_a_much_higher_word_overlap_outweighs_a_slightly_higher_similarity(store):
     words = [hit(2, 0.5), hit(1, 0.1)]
     meaning = [hit(1, 0.1, 0.51), hit(2, 0.5, 0.50)]
     assert order(store, task=words, lexical=words, semantic=meaning) == [2, 1]
 
 
-def test_words_count_of_a_run_that_only_its_meaning_found(store):
-    """Full text asks for the rarest words alone: that it missed a run says nothing of the rest."""
+def test_words_count_for_runs_that_only_the_semantic_channel_found(store):
+    """Full text searches the rarest words only, so a run that it missed may share the others."""
     assert order(store, lexical=[hit(1, 0.2)], semantic=[hit(2, 0.4, 0.6), hit(1, 0.2, 0.6)]) == [
         2,
         1,
     ]
 
 
-def test_a_run_that_is_not_among_the_nearest_is_no_nearer_than_the_last_of_them(store):
+def test_a_run_not_among_the_nearest_counts_as_similar_as_the_last_of_them(store):
     near = [hit(1, 0.1, 0.6), hit(2, 0.1, 0.5)]
     assert order(store, lexical=[hit(3, 0.4)], semantic=near) == [3, 1, 2]
     assert order(store, lexical=[hit(3, 0.1)], semantic=near)[0] == 1
 
 
-def test_of_one_channel_its_own_order_is_kept(store):
+def test_the_order_of_a_single_channel_is_unchanged(store):
     fragment = Fragment(
         id="frg_1",
         trajectory_id="trj_1",
@@ -83,7 +83,7 @@ def test_of_one_channel_its_own_order_is_kept(store):
     assert order(store, semantic=[hit(2, 0.0, 0.4), hit(1, 0.0, 0.35)]) == [2, 1]
 
 
-def test_scores_say_how_certain_the_best_is(store):
+def test_a_score_grows_with_the_evidence(store):
     (faint, *_), (sure, *_) = (
         cases(store, lexical=[hit(1, overlap), hit(2, 0.07)]) for overlap in (0.1, 0.8)
     )

@@ -1,8 +1,11 @@
-"""What an agent is shown."""
+"""The prompt text of a context."""
+
+from dataclasses import replace
 
 from hypothesis import given, strategies as st
 
 from contextgraph.model import (
+    Agreement,
     ErrorSolution,
     FailureWarning,
     MemoryContext,
@@ -14,6 +17,8 @@ from contextgraph.model import (
 )
 from contextgraph.retrieval import render
 from contextgraph.text import count_tokens, strip_fenced
+from contextgraph.trace import signature_of
+from tests.builders import NO_MODULE, SET_PATH
 
 WHY = Why(channels=(), scope=ScopeLevel.REPO, support=3, trajectories=("trj_1",))
 
@@ -26,7 +31,7 @@ def solution(description="set PYTHONPATH to lib", **fields):
         "repo": "acme/shop",
         "error_type": "ModuleNotFoundError",
         "signature_level": SignatureLevel.TEMPLATE,
-        "actions": ("PYTHONPATH=lib python reproduce.py",),
+        "actions": (SET_PATH,),
         "description": description,
         "workaround": False,
         "score": 0.9,
@@ -50,33 +55,47 @@ def case():
     )
 
 
-def test_nothing_known_is_nothing_said():
+def test_an_empty_context_has_no_text():
     assert render(MemoryContext("ctx_1")) == ""
 
 
-def test_an_error_of_the_same_type_is_not_called_this_error():
-    other = solution("installed pytz", signature_level=SignatureLevel.TYPE)
-    text = render(MemoryContext("ctx_1", (), (other, solution())))
-    same, alike = text.split("Errors of this kind were cleared before:")
-    assert "This error was cleared before:\n1. set PYTHONPATH" in same
-    assert "1. installed pytz" in alike
+def at_error(*solutions, **fields):
+    return MemoryContext("ctx_1", (), solutions, error=signature_of(NO_MODULE), **fields)
 
 
-def test_the_most_certain_comes_first_with_its_evidence():
+def test_a_remedy_is_shown_with_how_many_tasks_agree_and_from_where():
+    here = Agreement(4, 5, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
+    anywhere = Agreement(1, 1, ScopeLevel.GENERAL, SignatureLevel.TYPE)
+    text = render(
+        at_error(
+            solution("installed pytz", why=replace(WHY, agreement=anywhere), rank=2),
+            solution(why=replace(WHY, agreement=here), rank=1),
+        )
+    )
+    assert "1. set PYTHONPATH to lib [4 of 5 tasks here]" in text
+    assert "2. installed pytz [1 of 1 task, same error type]" in text
+
+
+def test_at_an_error_three_remedies_are_shown_and_nothing_else():
+    remedies = [solution(f"remedy {rank}", rank=rank) for rank in range(1, 6)]
+    text = render(at_error(*remedies, similar_cases=(case(),)))
+    assert "remedy 3" in text
+    assert "remedy 4" not in text
+    assert "acme__shop-2" not in text
+
+
+def test_without_an_error_warnings_stand_before_past_runs():
     warning = FailureWarning("4 runs met X", 4, WHY)
-    text = render(MemoryContext("ctx_1", (), (solution(),), (case(),), (warning,)))
-    assert text.index("set PYTHONPATH") < text.index("4 runs met X") < text.index("acme__shop-2")
-    assert "same template, this repository, 3 runs" in text
-    assert "PYTHONPATH=lib python reproduce.py" in text
-    assert "acme__shop-2 (solved)" in text
+    text = render(MemoryContext("ctx_1", (), (), (case(),), (warning,)))
+    assert text.index("4 runs met X") < text.index("acme__shop-2 (solved)")
 
 
-def test_a_workaround_is_called_one():
-    assert "a workaround" in render(MemoryContext("ctx_1", (), (solution(workaround=True),)))
+def test_a_workaround_is_marked():
+    assert "a workaround" in render(at_error(solution(workaround=True)))
 
 
 def test_the_text_is_fenced_with_its_context_id_and_can_be_stripped():
-    text = render(MemoryContext("ctx_1", (), (solution(),)))
+    text = render(at_error(solution()))
     assert strip_fenced(f"before\n{text}\nafter")[1] == ("ctx_1",)
     assert "PYTHONPATH" not in strip_fenced(text)[0]
 
@@ -84,4 +103,4 @@ def test_the_text_is_fenced_with_its_context_id_and_can_be_stripped():
 @given(st.lists(st.text(max_size=300), max_size=5), st.integers(0, 400))
 def test_the_text_never_exceeds_its_tokens(descriptions, max_tokens):
     solutions = tuple(solution(description) for description in descriptions)
-    assert count_tokens(render(MemoryContext("ctx_1", (), solutions), max_tokens)) <= max_tokens
+    assert count_tokens(render(at_error(*solutions), max_tokens)) <= max_tokens

@@ -1,5 +1,6 @@
-"""Evidence, and what the gate makes of it."""
+"""Evidence, and the thresholds of the gate."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -8,14 +9,14 @@ from contextgraph.model import ErrorSignature, Family, ScopeLevel, SignatureLeve
 from contextgraph.retrieval import CONSERVATIVE
 from contextgraph.retrieval.score import (
     about_another,
-    likeness,
-    on_topic,
+    bm25,
     overlap,
-    recovery_evidence,
+    scope_level,
+    signature_level,
 )
 from tests.builders import recovery
 
-ASKED = ErrorSignature(
+ERROR = ErrorSignature(
     family=Family.PYTHON_EXCEPTION,
     error_type="ModuleNotFoundError",
     message="No module named 'tariffs'",
@@ -24,41 +25,8 @@ ASKED = ErrorSignature(
 )
 
 
-def evidence(asked=ASKED, repo="acme/shop", **fields):
-    return recovery_evidence(asked, recovery(**fields), repo)
-
-
-def admits(evidence, level, scope=ScopeLevel.REPO, repositories=1, about=False, another=False):
-    return CONSERVATIVE.admits_recovery(
-        evidence,
-        level,
-        scope,
-        repositories=repositories,
-        on_topic=about,
-        about_another=another,
-    )
-
-
-def test_what_was_done_in_another_repository_must_be_on_topic_or_have_worked_in_two():
-    level, elsewhere = SignatureLevel.TEMPLATE, ScopeLevel.GENERAL
-    assert admits(0.9, level)
-    assert not admits(0.9, level, elsewhere)
-    assert admits(0.9, level, elsewhere, repositories=2)
-    assert admits(0.9, level, elsewhere, about=True)
-
-
-def test_a_recovery_is_on_topic_when_what_was_done_names_what_the_error_is_about():
-    asked = replace(ASKED, keywords=("tariffs",))
-    assert not on_topic(asked, recovery().recovered)
-    assert on_topic(asked, recovery(what="installed tariffs").recovered)
-
-
-def test_what_was_done_about_another_name_is_never_shown():
-    assert not admits(0.99, SignatureLevel.TEMPLATE, another=True)
-
-
 @pytest.mark.parametrize(
-    ("asked", "cleared", "another"),
+    ("message", "cleared", "another"),
     [
         ("No module named 'tariffs'", "No module named 'numpy'", True),
         ("No module named 'tariffs'", "No module named 'tariffs'", False),
@@ -67,61 +35,29 @@ def test_what_was_done_about_another_name_is_never_shown():
         ("No module named 'tariffs'", "unexpected indent", False),
     ],
 )
-def test_an_error_is_about_another_name_when_it_shares_none(asked, cleared, another):
+def test_an_error_is_about_another_name_when_it_shares_none(message, cleared, another):
     found = recovery(message=cleared).recovered
-    assert about_another(replace(ASKED, message=asked), found) is another
-    refused = replace(ASKED, family=Family.EDIT_REJECTED, message=asked)
+    assert about_another(replace(ERROR, message=message), found) is another
+    refused = replace(ERROR, family=Family.EDIT_REJECTED, message=message)
     assert about_another(refused, found) is another
 
 
 @pytest.mark.parametrize("family", [Family.NOT_FOUND, Family.SHELL])
 def test_that_another_path_or_command_is_not_found_may_have_the_same_reason(family):
-    asked = replace(ASKED, family=family, message="cat: 'src/cart.py': no such file")
-    assert not about_another(asked, recovery(message="cat: 'lib/tax.py': no such file").recovered)
-
-
-def test_the_same_message_at_the_same_place_in_the_same_repository_is_the_strongest():
-    score, level = evidence()
-    assert level is SignatureLevel.PLACE
-    assert score > 0.9
-
-
-@pytest.mark.parametrize(
-    "weaker",
-    [
-        {"repo": "other/one"},
-        {"verified": False},
-        {"workaround": True},
-        {"message": "No module named 'numpy'"},
-        {"location": None},
-    ],
-)
-def test_each_doubt_lowers_the_evidence(weaker):
-    assert evidence(**weaker)[0] < evidence()[0]
-
-
-def test_another_type_agrees_on_the_family_only_and_is_never_shown():
-    score, level = evidence(replace(ASKED, error_type="KeyError", template="<name>"))
-    assert level is SignatureLevel.FAMILY
-    assert score < CONSERVATIVE.recovery
-    assert not admits(0.99, level)
+    error = replace(ERROR, family=family, message="cat: 'src/cart.py': no such file")
+    assert not about_another(error, recovery(message="cat: 'lib/tax.py': no such file").recovered)
 
 
 def test_agreeing_on_a_template_of_placeholders_means_no_more_than_the_type():
-    hollow = replace(ASKED, template="<name> <number>")
+    hollow = replace(ERROR, template="<name> <number>")
     found = recovery()
     found = replace(found, error=replace(found.error, template="<name> <number>"))
-    assert recovery_evidence(hollow, found, "acme/shop")[1] is SignatureLevel.TYPE
-
-
-def test_an_unverified_recovery_of_another_repository_is_not_admitted():
-    score, level = evidence(repo="other/one", verified=False, message="No module named 'x'")
-    assert not admits(score, level)
+    assert signature_level(hollow, found) is SignatureLevel.TYPE
 
 
 def test_rare_words_count_for_more():
-    asked = {"tariff": 5.0, "error": 0.5}
-    assert overlap(asked, "the tariff is missing") > overlap(asked, "an error is missing")
+    weights = {"tariff": 5.0, "error": 0.5}
+    assert overlap(weights, "the tariff is missing") > overlap(weights, "an error is missing")
 
 
 def test_overlap_with_nothing_in_common_is_nothing():
@@ -129,13 +65,22 @@ def test_overlap_with_nothing_in_common_is_nothing():
     assert overlap({}, "tariff") == 0
 
 
-def test_likeness_is_1_for_the_same_words_and_0_without_any():
-    assert likeness(["a", "b"], ["b", "a"]) == 1
-    assert likeness([], ["a"]) == 0
+def test_a_text_with_more_of_the_rare_words_is_more_relevant():
+    texts = [Counter("no module named tariffs".split()), Counter("no module named numpy".split())]
+    near, far = bm25(("no", "module", "named", "tariffs"), texts)
+    assert near > far > 0
+    assert bm25(("unrelated",), texts) == [0, 0]
+    assert bm25((), []) == []
+
+
+@pytest.mark.parametrize("known", ["Acme/Shop", "acme/shop"])
+def test_the_name_of_a_repository_is_the_same_in_any_case(known):
+    assert scope_level(known, "acme/shop") is ScopeLevel.REPO
+    assert scope_level("", "") is ScopeLevel.GENERAL
 
 
 @pytest.mark.parametrize(("scope", "least"), [(ScopeLevel.REPO, 0.06), (ScopeLevel.GENERAL, 0.20)])
-def test_a_case_of_another_repository_must_be_more_alike(scope, least):
+def test_a_case_of_another_repository_must_be_more_similar(scope, least):
     assert CONSERVATIVE.admits_case(least, scope, same_file=False)
     assert not CONSERVATIVE.admits_case(least - 0.01, scope, same_file=False)
 
@@ -145,7 +90,7 @@ def test_a_case_at_the_same_file_is_admitted_in_its_repository_only():
     assert not CONSERVATIVE.admits_case(0, ScopeLevel.GENERAL, same_file=True)
 
 
-def test_a_case_near_in_meaning_is_admitted_in_its_repository_only():
+def test_a_case_similar_in_meaning_is_admitted_in_its_repository_only():
     assert CONSERVATIVE.admits_case(0, ScopeLevel.REPO, same_file=False, similarity=0.3)
     assert not CONSERVATIVE.admits_case(0, ScopeLevel.REPO, same_file=False, similarity=0.29)
     assert not CONSERVATIVE.admits_case(0, ScopeLevel.GENERAL, same_file=False, similarity=0.9)

@@ -1,4 +1,4 @@
-"""Counting over a memory: mistakes, failure patterns, transitions, outcomes over time."""
+"""Statistics: mistakes, failure patterns, transitions, outcomes over time."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.errors import StoreError
 from contextgraph.model import Outcome, Phase
-from contextgraph.stats.history import outcomes_over_time
+from contextgraph.stats import outcomes_over_time
 from tests.builders import NO_MODULE, recovering_run, run, trajectory
 from tests.sessions import Session
 
@@ -30,7 +30,7 @@ def described(mistakes) -> list[tuple[str, int, int]]:
     return [(one.description.partition(":")[0], one.count, one.cleared) for one in mistakes]
 
 
-def test_a_failure_pattern_says_when_what_and_what_prevented_it(memory: AgentMemory) -> None:
+def test_a_failure_pattern_has_condition_error_and_prevention(memory: AgentMemory) -> None:
     memory.learn(recovering_run(1))
     for number in (2, 3):
         memory.learn(failing_run(number))
@@ -42,7 +42,7 @@ def test_a_failure_pattern_says_when_what_and_what_prevented_it(memory: AgentMem
     assert pattern.prevented.endswith("(1 run)")
 
 
-def test_what_most_runs_did_is_named_whatever_names_they_used(memory: AgentMemory) -> None:
+def test_the_most_frequent_remedy_is_named(memory: AgentMemory) -> None:
     for number in range(2):
         memory.learn(recovering_run(number))
     other = [("python a.py", NO_MODULE, 1), ("cd lib && python a.py", "fine", 0)]
@@ -51,10 +51,10 @@ def test_what_most_runs_did_is_named_whatever_names_they_used(memory: AgentMemor
         memory.learn(failing_run(number))
     (pattern,) = memory.stats.get_failure_patterns()
     assert "PYTHONPATH=lib" in pattern.prevented
-    assert pattern.prevented.endswith("(2 runs in like manner)")
+    assert pattern.prevented.endswith("(2 runs)")
 
 
-def test_what_was_abstracted_from_many_runs_is_what_prevented_it(memory: AgentMemory) -> None:
+def test_a_methodology_is_preferred_as_the_prevention(memory: AgentMemory) -> None:
     for number in range(8):
         edit = Session("core.py").refused(3, 5, "total = rate(", why="E999 SyntaxError: bad")
         if number < 4:
@@ -66,14 +66,14 @@ def test_what_was_abstracted_from_many_runs_is_what_prevented_it(memory: AgentMe
     assert "(4 of 4 runs that got over it" in pattern.prevented
 
 
-def test_where_nothing_prevented_it_that_is_said(memory: AgentMemory) -> None:
+def test_a_failure_pattern_without_prevention_is_marked(memory: AgentMemory) -> None:
     for number in range(3):
         memory.learn(failing_run(number))
     (pattern,) = memory.stats.get_failure_patterns()
-    assert pattern.prevented == "nothing yet: none of 3 runs got over it"
+    assert pattern.prevented == "nothing yet: none of 3 runs resolved it"
 
 
-def test_what_most_runs_get_over_is_no_failure_pattern(memory: AgentMemory) -> None:
+def test_an_error_that_most_runs_clear_is_not_a_failure_pattern(memory: AgentMemory) -> None:
     for number in range(3):
         memory.learn(recovering_run(number))
     assert memory.stats.get_failure_patterns() == ()
@@ -126,14 +126,14 @@ def test_transitions_are_probabilities(memory: AgentMemory) -> None:
 
 def test_learned_runs_are_in_the_statistics_and_others_are_refused(memory: AgentMemory) -> None:
     receipt = memory.learn(failing_run(1))
-    learned = memory.store.trajectory(receipt.trajectory_id)
+    learned = memory.store.runs.trajectories([receipt.trajectory_id])[receipt.trajectory_id]
     assert learned is not None
     assert memory.stats.update_from_batch([learned]).counts.nodes["Trajectory"] == 1
     with pytest.raises(StoreError, match="learn it first"):
         memory.stats.update_from_batch([trajectory(7)])
 
 
-def test_outcomes_over_days_are_told_by_equal_times() -> None:
+def test_outcomes_over_days_are_counted_in_equal_periods() -> None:
     days = [(0, Outcome.FAILED), (1, Outcome.FAILED), (2, Outcome.UNKNOWN), (3, Outcome.FAILED)]
     days += [(8, Outcome.SOLVED), (9, Outcome.SOLVED)]
     runs = [
@@ -146,7 +146,7 @@ def test_outcomes_over_days_are_told_by_equal_times() -> None:
     assert (late.start, late.end) == (runs[4].run_at, runs[5].run_at)
 
 
-def test_runs_learned_in_one_go_are_told_in_equal_numbers() -> None:
+def test_runs_learned_at_once_are_counted_in_equal_numbers() -> None:
     periods = outcomes_over_time((trajectory(number) for number in range(20)), most=5)
     assert [sum(period.outcomes.values()) for period in periods] == [4] * 5
 

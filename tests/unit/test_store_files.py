@@ -17,8 +17,9 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.model import LearnStatus, Scope
-from contextgraph.store import NetworkxStore, connections, schema
-from contextgraph.store.failures import store_errors
+from contextgraph.store import SqliteStore
+from contextgraph.store.sqlite import connections, schema
+from contextgraph.store.sqlite.failures import store_errors
 from tests.made_bundles import SIGNATURE, made_bundle
 
 AS_ROOT = os.geteuid() == 0
@@ -38,9 +39,9 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def learned(path: Path) -> Path:
-    store = NetworkxStore(str(path))
-    store.add_bundles([made_bundle(0)])
-    store.close()
+    store = SqliteStore(str(path))
+    store.runs.add([made_bundle(0)])
+    store.admin.close()
     return path
 
 
@@ -52,60 +53,60 @@ def change(path: Path, statement: str) -> None:
 
 
 def test_making_a_store_touches_nothing(path: Path) -> None:
-    NetworkxStore(str(path)).close()
+    SqliteStore(str(path)).admin.close()
     assert not path.exists()
 
 
 def test_learning_makes_the_folders_above_the_file(tmp_path: Path) -> None:
     path = tmp_path / "data" / "contextgraph" / "memory.db"
-    store = NetworkxStore(str(path))
-    store.add_bundles([made_bundle(0)])
-    store.close()
+    store = SqliteStore(str(path))
+    store.runs.add([made_bundle(0)])
+    store.admin.close()
     assert path.is_file()
 
 
 @pytest.mark.parametrize("name", ["a memory?mode=ro#1.db", "50%.db", "Gedächtnis.db"])
 def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
-    store = NetworkxStore(str(tmp_path / name))
-    store.add_bundles([made_bundle(0)])
-    store.close()
+    store = SqliteStore(str(tmp_path / name))
+    store.runs.add([made_bundle(0)])
+    store.admin.close()
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_a_reader_does_not_make_a_memory(path: Path) -> None:
     with pytest.raises(MemoryNotFoundError, match=r"no memory at .*memory.db; learn something"):
-        NetworkxStore(str(path), read_only=True).counts()
+        SqliteStore(str(path), read_only=True).admin.counts()
     assert not path.exists()
 
 
 def test_an_empty_file_is_no_memory_to_a_reader(path: Path) -> None:
     path.touch()
     with pytest.raises(MemoryNotFoundError, match="learn something first"):
-        NetworkxStore(str(path), read_only=True).counts()
+        SqliteStore(str(path), read_only=True).admin.counts()
     assert path.stat().st_size == 0
 
 
 def test_an_empty_file_becomes_a_memory(path: Path) -> None:
     path.touch()
-    store = NetworkxStore(str(path))
-    store.add_bundles([made_bundle(0)])
-    assert store.document_count() == 1
-    store.close()
+    store = SqliteStore(str(path))
+    store.runs.add([made_bundle(0)])
+    assert store.runs.word_counts(()).total == 1
+    store.admin.close()
 
 
 def test_a_reader_cannot_write(learned: Path) -> None:
-    store = NetworkxStore(str(learned), read_only=True)
+    store = SqliteStore(str(learned), read_only=True)
     with pytest.raises(StoreError, match="for reading only"):
-        store.add_bundles([made_bundle(1)])
-    assert store.document_count() == 1
-    store.close()
+        store.runs.add([made_bundle(1)])
+    assert store.runs.word_counts(()).total == 1
+    store.admin.close()
 
 
 def test_a_file_of_a_later_version_is_left_alone(learned: Path) -> None:
     change(learned, f"PRAGMA user_version = {schema.VERSION + 1}")
     before = learned.read_bytes()
     with pytest.raises(SchemaError, match=rf"has schema {schema.VERSION + 1}.*upgrade"):
-        NetworkxStore(str(learned)).counts()
+        SqliteStore(str(learned)).admin.counts()
     assert learned.read_bytes() == before
 
 
@@ -116,10 +117,10 @@ def test_a_file_of_an_earlier_version_is_brought_up_to_date(
     monkeypatch.setattr(schema, "MIGRATIONS", later)
     monkeypatch.setattr(schema, "VERSION", len(later))
     with pytest.raises(SchemaError, match="contextgraph migrate"):
-        NetworkxStore(str(learned), read_only=True).counts()
-    store = NetworkxStore(str(learned))
-    assert store.document_count() == 1
-    store.close()
+        SqliteStore(str(learned), read_only=True).admin.counts()
+    store = SqliteStore(str(learned))
+    assert store.runs.word_counts(()).total == 1
+    store.admin.close()
     change(learned, "INSERT INTO later VALUES (1)")
 
 
@@ -131,16 +132,16 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
         patch.setattr(schema, "MIGRATIONS", broken)
         patch.setattr(schema, "VERSION", len(broken))
         with pytest.raises(StoreError, match="already exists"):
-            NetworkxStore(str(learned)).counts()
-    store = NetworkxStore(str(learned))
-    assert store.document_count() == 1
-    store.close()
+            SqliteStore(str(learned)).admin.counts()
+    store = SqliteStore(str(learned))
+    assert store.runs.word_counts(()).total == 1
+    store.admin.close()
 
 
 def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
     path.write_text("dear diary, " * 1000)
     with pytest.raises(StoreError, match="is not a memory of contextgraph; name another file"):
-        NetworkxStore(str(path)).add_bundles([made_bundle(0)])
+        SqliteStore(str(path)).runs.add([made_bundle(0)])
     assert path.read_text().startswith("dear diary")
 
 
@@ -148,7 +149,7 @@ def test_a_database_of_another_program_is_refused(path: Path) -> None:
     change(path, "CREATE TABLE diary (entry TEXT)")
     before = path.read_bytes()
     with pytest.raises(StoreError, match="is a database of another program; name another file"):
-        NetworkxStore(str(path)).add_bundles([made_bundle(0)])
+        SqliteStore(str(path)).runs.add([made_bundle(0)])
     assert path.read_bytes() == before
 
 
@@ -161,49 +162,49 @@ def test_a_file_that_another_makes_meanwhile_is_a_memory(
 
     def look_late(connection: sqlite3.Connection) -> bool:
         monkeypatch.setattr(schema, "_is_empty", look)
-        NetworkxStore(str(path)).add_bundles([made_bundle(1)])
+        SqliteStore(str(path)).runs.add([made_bundle(1)])
         return look(connection)
 
     monkeypatch.setattr(schema, "_is_empty", look_late)
-    NetworkxStore(str(path)).add_bundles([made_bundle(2)])
-    assert len(NetworkxStore(str(path)).trajectory_ids()) == 2
+    SqliteStore(str(path)).runs.add([made_bundle(2)])
+    assert len(SqliteStore(str(path)).runs.ids()) == 2
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is a folder; name a file"):
-        NetworkxStore(str(tmp_path)).counts()
+        SqliteStore(str(tmp_path)).admin.counts()
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreUnavailableError, match=r"file/memory.db cannot be opened"):
-        NetworkxStore(str(tmp_path / "file" / "memory.db")).counts()
+        SqliteStore(str(tmp_path / "file" / "memory.db")).admin.counts()
 
 
 @pytest.mark.skipif(AS_ROOT, reason="root may write everywhere")
 def test_a_folder_that_may_not_be_written_is_named(path: Path) -> None:
     path.parent.chmod(0o500)
     with pytest.raises(StoreUnavailableError, match="check that its folder exists and may be"):
-        NetworkxStore(str(path)).add_bundles([made_bundle(0)])
+        SqliteStore(str(path)).runs.add([made_bundle(0)])
 
 
 def test_damage_is_reported(learned: Path) -> None:
     content = bytearray(learned.read_bytes())
     content[4096 * 3 :] = bytes(len(content) - 4096 * 3)
     learned.write_bytes(content)
-    store = NetworkxStore(str(learned))
+    store = SqliteStore(str(learned))
     with pytest.raises(StoreError, match="is damaged; restore it from a copy"):
-        store.add_bundles([made_bundle(1)])
-    assert not all(check.ok for check in store.health())
-    store.close()
+        store.runs.add([made_bundle(1)])
+    assert not all(check.ok for check in store.admin.health())
+    store.admin.close()
 
 
-def test_a_kept_run_that_is_damaged_is_reported(learned: Path) -> None:
+def test_a_stored_run_that_is_damaged_is_reported(learned: Path) -> None:
     change(learned, "UPDATE raw SET data = x'00'")
-    store = NetworkxStore(str(learned))
-    with pytest.raises(StoreError, match="a kept run is damaged"):
-        store.raw_trajectory("run0000")
-    store.close()
+    store = SqliteStore(str(learned))
+    with pytest.raises(StoreError, match="a stored run is damaged"):
+        store.runs.raw("run0000")
+    store.admin.close()
 
 
 def test_a_full_disk_leaves_the_memory_as_it_was(
@@ -212,14 +213,14 @@ def test_a_full_disk_leaves_the_memory_as_it_was(
     pages = learned.stat().st_size // 4096
     limited = (*connections._PRAGMAS, f"PRAGMA max_page_count = {pages + 2}")
     monkeypatch.setattr(connections, "_PRAGMAS", limited)
-    store = NetworkxStore(str(learned))
+    store = SqliteStore(str(learned))
     with pytest.raises(StoreUnavailableError, match="the disk is full; free some space"):
-        all(store.add_bundles([made_bundle(number)]) for number in range(1, 50))
-    learned_by_now = store.document_count()
-    assert len(store.trajectory_ids()) == learned_by_now
-    assert store.counts().nodes["Fragment"] == 2 * learned_by_now
-    assert store.error_tally(SIGNATURE, Scope()) is not None
-    store.close()
+        all(store.runs.add([made_bundle(number)]) for number in range(1, 50))
+    learned_by_now = store.runs.word_counts(()).total
+    assert len(store.runs.ids()) == learned_by_now
+    assert store.admin.counts().nodes["Fragment"] == 2 * learned_by_now
+    assert store.recoveries.tally(SIGNATURE, Scope()) is not None
+    store.admin.close()
 
 
 def test_a_locked_file_is_waited_for_and_then_named(
@@ -228,14 +229,14 @@ def test_a_locked_file_is_waited_for_and_then_named(
     monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
     holder = sqlite3.connect(learned, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    store = NetworkxStore(str(learned))
+    store = SqliteStore(str(learned))
     with pytest.raises(StoreUnavailableError, match="is locked by another process"):
-        store.add_bundles([made_bundle(1)])
-    assert store.document_count() == 1, "readers do not wait for writers"
+        store.runs.add([made_bundle(1)])
+    assert store.runs.word_counts(()).total == 1, "readers do not wait for writers"
     holder.execute("ROLLBACK")
     holder.close()
-    assert store.add_bundles([made_bundle(1)]) == ["created"]
-    store.close()
+    assert store.runs.add([made_bundle(1)]) == ["created"]
+    store.admin.close()
 
 
 @pytest.mark.parametrize("kind", sqlite_exceptions(), ids=lambda kind: kind.__name__)
@@ -248,48 +249,48 @@ def test_every_sqlite_exception_is_translated(kind: type[Exception]) -> None:
 @pytest.mark.parametrize(
     "use",
     [
-        lambda store: store.counts(),
-        lambda store: store.add_bundles([made_bundle(0)]),
-        lambda store: store.graph(),
-        lambda store: store.forget(["run0000"]),
+        lambda store: store.admin.counts(),
+        lambda store: store.runs.add([made_bundle(0)]),
+        lambda store: store.admin.graph(),
+        lambda store: store.runs.forget(["run0000"]),
     ],
 )
-def test_a_closed_store_says_so(path: Path, use: Callable[[NetworkxStore], object]) -> None:
-    store = NetworkxStore(str(path))
-    store.add_bundles([made_bundle(0)])
-    store.close()
-    store.close()
+def test_a_closed_store_says_so(path: Path, use: Callable[[SqliteStore], object]) -> None:
+    store = SqliteStore(str(path))
+    store.runs.add([made_bundle(0)])
+    store.admin.close()
+    store.admin.close()
     with pytest.raises(StoreError, match="is closed"):
         use(store)
 
 
 def test_within_a_snapshot_one_state_is_seen(learned: Path) -> None:
-    store, other = NetworkxStore(str(learned)), NetworkxStore(str(learned))
-    before = store.trajectory_ids()
-    with store.snapshot(), store.snapshot():
-        assert store.trajectory_ids() == before
-        other.add_bundles([made_bundle(99)])
-        assert store.trajectory_ids() == before
-        assert store.document_count() == len(before)
-    assert len(store.trajectory_ids()) == len(before) + 1
+    store, other = SqliteStore(str(learned)), SqliteStore(str(learned))
+    before = store.runs.ids()
+    with store.admin.snapshot(), store.admin.snapshot():
+        assert store.runs.ids() == before
+        other.runs.add([made_bundle(99)])
+        assert store.runs.ids() == before
+        assert store.runs.word_counts(()).total == len(before)
+    assert len(store.runs.ids()) == len(before) + 1
 
 
 def test_a_snapshot_is_that_of_one_thread(learned: Path) -> None:
-    store = NetworkxStore(str(learned))
-    before = store.document_count()
-    with store.snapshot(), ThreadPoolExecutor(1) as other:
-        assert store.document_count() == before
-        other.submit(store.add_bundles, [made_bundle(99)]).result()
-        assert other.submit(store.document_count).result() == before + 1
-        assert store.document_count() == before
+    store = SqliteStore(str(learned))
+    before = store.runs.word_counts(()).total
+    with store.admin.snapshot(), ThreadPoolExecutor(1) as other:
+        assert store.runs.word_counts(()).total == before
+        other.submit(store.runs.add, [made_bundle(99)]).result()
+        assert other.submit(store.runs.word_counts, ()).result().total == before + 1
+        assert store.runs.word_counts(()).total == before
 
 
 @pytest.mark.parametrize("address", ["memory.db", ":memory:"])
 def test_nothing_is_written_within_a_snapshot(tmp_path: Path, address: str) -> None:
-    store = NetworkxStore(address if address == ":memory:" else str(tmp_path / address))
-    with store.snapshot(), pytest.raises(StoreError, match="within a snapshot"):
-        store.add_bundles([made_bundle(1)])
-    assert store.add_bundles([made_bundle(1)]) == [LearnStatus.CREATED]
+    store = SqliteStore(address if address == ":memory:" else str(tmp_path / address))
+    with store.admin.snapshot(), pytest.raises(StoreError, match="within a snapshot"):
+        store.runs.add([made_bundle(1)])
+    assert store.runs.add([made_bundle(1)]) == [LearnStatus.CREATED]
 
 
 def test_closing_leaves_one_file(learned: Path) -> None:
@@ -297,21 +298,21 @@ def test_closing_leaves_one_file(learned: Path) -> None:
 
 
 def test_health_of_a_sound_memory(learned: Path) -> None:
-    store = NetworkxStore(str(learned))
-    checks = {check.name: check for check in store.health()}
+    store = SqliteStore(str(learned))
+    checks = {check.name: check for check in store.admin.health()}
     assert list(checks) == ["reachable", "schema version", "integrity", "writable", "sizes"]
     assert all(check.ok for check in checks.values())
     assert "1 trajectory, 2 fragments" in checks["sizes"].detail
-    store.close()
+    store.admin.close()
 
 
 def test_health_finds_rows_that_belong_to_nothing(learned: Path) -> None:
     change(learned, "DELETE FROM raw")
-    store = NetworkxStore(str(learned))
-    ill = [check for check in store.health() if not check.ok]
+    store = SqliteStore(str(learned))
+    ill = [check for check in store.admin.health() if not check.ok]
     assert [check.name for check in ill] == ["integrity"]
     assert ill[0].remedy
-    store.close()
+    store.admin.close()
 
 
 @pytest.mark.parametrize("content", [None, b"dear diary, " * 1000])
@@ -320,7 +321,7 @@ def test_health_of_what_is_no_memory_is_told_with_a_remedy(
 ) -> None:
     if content is not None:
         path.write_bytes(content)
-    first = NetworkxStore(str(path)).health()[0]
+    first = SqliteStore(str(path)).admin.health()[0]
     assert not first.ok
     assert first.remedy
     assert path.exists() is (content is not None)
@@ -328,8 +329,42 @@ def test_health_of_what_is_no_memory_is_told_with_a_remedy(
 
 def test_asking_does_not_load_networkx(learned: Path) -> None:
     code = (
-        "import sys; from contextgraph.store import NetworkxStore; "
-        f"print(NetworkxStore({str(learned)!r}).counts(), 'networkx' in sys.modules)"
+        "import sys; from contextgraph.store import SqliteStore; "
+        f"print(SqliteStore({str(learned)!r}).admin.counts(), 'networkx' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip().endswith("False")
+
+
+def test_a_memory_of_version_0_1_is_migrated_with_its_runs(learned: Path) -> None:
+    """Its schema had the sentence of a recovery, and no columns for loops."""
+    first = learned.with_name("first.db")
+    new = sqlite3.connect(learned)
+    old = sqlite3.connect(first, isolation_level=None)
+    for statement in (one for step in schema.MIGRATIONS[:4] for one in step):
+        old.execute(statement)
+    old.execute("ATTACH ? AS new", (str(learned),))
+    for table in ("tenant", "place", "trajectory", "raw", "fragment", "error_pattern", "met"):
+        columns = ", ".join(row[1] for row in old.execute(f"PRAGMA main.table_info({table})"))
+        old.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM new.{table}")
+    columns = ", ".join(
+        row[1] for row in old.execute("PRAGMA main.table_info(recovered)") if row[1] != "what"
+    )
+    old.execute(
+        f"INSERT INTO main.recovered ({columns}, what) SELECT {columns}, 'did it' "
+        "FROM new.recovered"
+    )
+    old.execute("""UPDATE main.recovered SET actions = '["edit core.py"]'""")
+    old.execute(f"PRAGMA main.application_id = {schema.APPLICATION_ID}")
+    old.execute("PRAGMA main.user_version = 4")
+    new.close()
+    old.close()
+
+    store = SqliteStore(str(first))
+    assert store.admin.migrate() == ("schema 5", "schema 6")
+    archived = store.runs.archived("run0000")
+    assert archived is not None
+    assert archived.bundle.trajectory == made_bundle(0).trajectory
+    assert [recovered.actions for recovered in archived.bundle.recovered] == [()]
+    assert all(check.ok for check in store.admin.health())
+    store.admin.close()

@@ -1,11 +1,11 @@
-"""What has to be applied to a schema on a server: decided without one."""
+"""Which migrations a schema on a server lacks: decided without a server."""
 
 from pathlib import Path
 
 import pytest
 
 from contextgraph.errors import SchemaError
-from contextgraph.store.neo4j_store.migrations import Applied, Migration, migrations, missing_of
+from contextgraph.store.neo4j.migrations import Applied, Migration, migrations, missing_of
 
 INDEX = "CREATE INDEX one IF NOT EXISTS\nFOR (n:One) ON (n.id)"
 FIRST = Migration("V0001__first", (INDEX,))
@@ -48,19 +48,17 @@ def test_statements_are_read_one_by_one_and_comments_do_not_count(tmp_path: Path
     )
     (step,) = written(tmp_path, V0001__first=text)
     assert step.statements == (INDEX, "DROP INDEX two IF EXISTS")
-    assert step.is_schema
-    (again,) = written(tmp_path, V0001__first=text.replace("What for", "Said better"))
+    (again,) = written(tmp_path, V0001__first=text.replace("What for", "Another comment"))
     assert again.checksum == step.checksum
 
 
 def test_steps_are_read_in_order_of_their_numbers(tmp_path: Path) -> None:
     found = written(tmp_path, V0002__second="MATCH (n) SET n.x = 1;", V0001__first=f"{INDEX};")
     assert [step.name for step in found] == ["V0001__first", "V0002__second"]
-    assert [step.is_schema for step in found] == [True, False]
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "reason"),
     [
         ("V0002__first", f"{INDEX};", "expected V0001__<name>.cypher"),
         ("first", f"{INDEX};", "expected V0001__<name>.cypher"),
@@ -68,15 +66,17 @@ def test_steps_are_read_in_order_of_their_numbers(tmp_path: Path) -> None:
         ("V0001__first", f"{INDEX};\nMATCH (n) SET n.x = 1;", "file without data"),
     ],
 )
-def test_a_file_that_is_no_step_is_named(tmp_path: Path, name: str, text: str, said: str) -> None:
-    with pytest.raises(SchemaError, match=said):
+def test_a_file_that_is_no_migration_is_named(
+    tmp_path: Path, name: str, text: str, reason: str
+) -> None:
+    with pytest.raises(SchemaError, match=reason):
         written(tmp_path, **{name: text})
 
 
 def test_the_steps_of_this_version_can_be_read() -> None:
-    """Each bears being applied again: it may have been broken off."""
+    """Each can be applied again: it may have been interrupted."""
     steps = migrations()
     assert steps[0].name == "V0001__memory"
     for step in steps:
-        if step.is_schema:
-            assert all("IF NOT EXISTS" in text or "IF EXISTS" in text for text in step.statements)
+        schema = [text for text in step.statements if text.startswith(("CREATE", "DROP"))]
+        assert all("IF NOT EXISTS" in text or "IF EXISTS" in text for text in schema)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from contextgraph.text import mask_secrets
+from contextgraph.text.secret_rules import tokens
 from tests.deadline import deadline
 
 # Joined at run time: nothing in this file may look like a secret to a scanner.
@@ -226,3 +227,34 @@ def test_masked_json_is_still_json():
 def test_a_hostile_line_does_not_take_minutes(unit):
     with deadline():
         mask_secrets(BEGIN + unit * (300_000 // len(unit)))
+
+
+@pytest.mark.parametrize("prefix", sorted(tokens()))
+def test_many_prefixes_in_one_word_do_not_take_minutes(prefix):
+    with deadline():
+        mask_secrets(prefix * (300_000 // len(prefix)))
+        mask_secrets((prefix.upper() + "a1b2c3d4") * (300_000 // (len(prefix) + 8)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "run 123e4567-e89b-12d3-a456-426614174000",
+        "tests/test_auth.py::test_token_is_refreshed_after_15_minutes PASSED",
+        "/usr/lib/python3.11/site-packages/keyring/backends/token_store_v2.py",
+        "mkdir -p build/x86_64-linux-gnu-2",
+        "docker run -u 1000:1000 image2",
+        "@click.option('--password', default=None, help='p4ss')",
+        "parser.add_argument('--token', action='store_true2')",
+        "pip install --no-cache-dir requests==2.31.0",
+        "pass --password PASSWORD to log in",
+        'password: "must be at least eight characters long"',
+        "Set-Cookie: theme=dark",
+        "api-documentation-2024-build-0123456789",
+        "https://github.com/owner/hooks/blob/main/a1b2c3.py",
+    ],
+)
+def test_hashes_paths_names_and_options_stay(text):
+    assert mask_secrets(text) == text

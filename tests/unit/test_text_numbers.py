@@ -6,7 +6,7 @@ from contextgraph.text import number_of
 
 
 @pytest.mark.parametrize(
-    ("count", "noun", "said"),
+    ("count", "noun", "text"),
     [
         (1, "trajectory", "1 trajectory"),
         (0, "recovery", "0 recoveries"),
@@ -14,5 +14,5 @@ from contextgraph.text import number_of
         (12345, "run", "12,345 runs"),
     ],
 )
-def test_a_number_goes_with_its_noun(count: int, noun: str, said: str) -> None:
-    assert number_of(count, noun) == said
+def test_a_number_goes_with_its_noun(count: int, noun: str, text: str) -> None:
+    assert number_of(count, noun) == text

@@ -3,7 +3,7 @@
 import pytest
 
 from contextgraph.model import Action
-from contextgraph.trace.actions.reading import ActionKind, canonical, read_action
+from contextgraph.trace import ActionKind, canonical, read_action
 
 READINGS = [
     # command line, kind, verb, targets

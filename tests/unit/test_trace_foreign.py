@@ -49,8 +49,8 @@ def test_a_failure_of_another_language_is_seen_for_what_it_is(command, shown, ex
     assert error.family == expected["family"]
     assert error.error_type == expected.get("type", error.error_type)
     assert is_at(error, expected["place"]) if "place" in expected else True
-    told = f"{error.message} {' '.join(error.keywords)}".lower()
-    assert any(word.lower() in told for word in expected.get("words", [""]))
+    searched = f"{error.message} {' '.join(error.keywords)}".lower()
+    assert any(word.lower() in searched for word in expected.get("words", [""]))
 
 
 @pytest.mark.parametrize(("command", "shown", "expected"), HARMLESS)
@@ -60,7 +60,7 @@ def test_a_run_that_went_well_is_no_failure_whatever_it_prints(command, shown, e
 
 
 @pytest.mark.parametrize(("command", "shown", "expected"), FAILURES)
-def test_the_same_failure_is_filed_alike_wherever_the_project_lies(command, shown, expected):
+def test_a_failure_has_the_same_signature_wherever_the_project_is(command, shown, expected):
     error = recognise(Action("bash", command), shown)
     moved = recognise(Action("bash", command), shown.replace("/bakery", "/home/anna/src/shop"))
 

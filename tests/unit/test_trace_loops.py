@@ -1,4 +1,6 @@
-"""Going round in circles, and what only looks like it."""
+"""Loops, and what only looks like one."""
+
+from cProfile import Profile
 
 import pytest
 
@@ -64,7 +66,7 @@ def test_views_between_attempts_do_not_break_a_loop() -> None:
     assert (the_loop(session).start, the_loop(session).end) == (1, 5)
 
 
-def test_runs_that_fail_alike_after_every_fix_are_a_loop() -> None:
+def test_the_same_failure_after_every_fix_is_a_loop() -> None:
     session = Session("core.py")
     for number in range(3):
         session.edited(8, 8, f"x = {number}").failed("python core.py", "KeyError: 'vat'")
@@ -150,8 +152,8 @@ def test_a_cycle_with_a_refused_and_an_accepted_edit_is_a_loop() -> None:
 def test_a_file_that_an_edit_names_is_the_one_that_counts() -> None:
     session = Session("core.py")
     for number, file in enumerate(("cart.py", "cart.py", "core.py")):
-        told = "Usage: edit <start_line>:<end_line>"
-        session.do(f"edit {file} 5:5\nx = {number}\nend_of_edit", told)
+        usage = "Usage: edit <start_line>:<end_line>"
+        session.do(f"edit {file} 5:5\nx = {number}\nend_of_edit", usage)
     assert loops_of(session.read()) == ()
 
 
@@ -215,6 +217,27 @@ def test_the_number_of_repetitions_can_be_set(repetitions: int) -> None:
     session = Session("core.py")
     for _ in range(repetitions):
         session.refused(8, 9, "    x = 1", why=INDENT)
-    tracker = LoopTracker(repetitions)
+    tracker = LoopTracker(min_repeat=repetitions)
     verdicts = [tracker.push(step) is not None for step in session.read()]
     assert verdicts == [False] * repetitions + [True]
+
+
+def test_one_attempt_is_never_a_loop() -> None:
+    with pytest.raises(ValueError, match="at least 2, is 1"):
+        LoopTracker(min_repeat=1)
+
+
+def test_the_last_step_of_a_long_run_costs_no_more_than_that_of_a_short_one() -> None:
+    calls = []
+    for size in (100, 800):
+        session = Session("core.py")
+        for number in range(size):
+            session.failed("python core.py", f"KeyError: 'vat{number % 7}'")
+        *states, last = states_of(session.raw())
+        tracker = LoopTracker()
+        for state in states:
+            tracker.push(state)
+        profile = Profile()
+        profile.runcall(tracker.push, last)
+        calls.append(sum(entry.callcount for entry in profile.getstats()))
+    assert calls[1] <= 2 * calls[0]

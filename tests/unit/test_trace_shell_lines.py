@@ -2,8 +2,9 @@
 
 import pytest
 
-from contextgraph.trace import Recovery, recoveries_of
-from contextgraph.trace.recoveries.shell_lines import shell_line
+from contextgraph.model import RemedyAction, RemedyKind
+from contextgraph.trace import command_lines, describe_remedy, recoveries_of
+from contextgraph.trace.remedies.shell_lines import shell_line
 from tests.sessions import Session, traceback
 
 FIX = "sed -i 's/kg=/weight=/' core.py"
@@ -12,7 +13,7 @@ FAILURE = traceback("TypeError: total() got an unexpected keyword argument 'kg'"
 
 
 @pytest.mark.parametrize(
-    ("line", "deeds", "runs"),
+    ("line", "changes", "runs"),
     [
         (f"{FIX} && {RUN}", (FIX,), RUN),
         (f"cd src; {FIX}; {RUN} | tail -5", (FIX,), f"{RUN} | tail -5"),
@@ -27,51 +28,63 @@ FAILURE = traceback("TypeError: total() got an unexpected keyword argument 'kg'"
         ("", (), ""),
     ],
 )
-def test_deeds_are_told_from_what_is_run(line: str, deeds: tuple[str, ...], runs: str) -> None:
+def test_changes_are_separated_from_what_is_run(
+    line: str, changes: tuple[str, ...], runs: str
+) -> None:
     found = shell_line(line)
-    assert (found.deeds, found.runs) == (deeds, runs)
+    assert (found.changes, found.runs) == (changes, runs)
 
 
 def test_an_unclosed_quote_does_not_hold_up_the_reading() -> None:
     assert shell_line("echo 'x " * 3000).runs
 
 
-def recovered(session: Session) -> Recovery:
-    return recoveries_of(session.read())[0]
+def actions(session: Session) -> tuple[RemedyAction, ...]:
+    return recoveries_of(session.read())[0].actions
 
 
-def test_a_fix_on_the_line_of_the_rerun_is_what_cured() -> None:
-    found = recovered(Session().do(RUN, FAILURE).do(f"{FIX} && {RUN}", "OK"))
-    assert found.what == f"ran `{FIX}`; then it worked"
-    assert found.actions == (FIX,)
+def test_a_fix_on_the_line_of_the_rerun_is_the_remedy() -> None:
+    found = actions(Session().do(RUN, FAILURE).do(f"{FIX} && {RUN}", "OK"))
+    assert describe_remedy(found) == f"run `{FIX}`"
+    assert command_lines(found) == (FIX,)
 
 
-def test_what_was_undone_did_not_cure() -> None:
+def test_a_change_that_was_undone_is_no_part_of_the_remedy() -> None:
     session = Session().do(RUN, FAILURE)
     session.do(f"sed -i 's/kg/lb/' core.py && {RUN}", traceback("KeyError: 'lb'"))
     session.do(f"git checkout core.py && {FIX} && {RUN}", "OK")
-    assert "kg/lb" not in recoveries_of(session.read())[-1].what
+    assert "kg/lb" not in describe_remedy(recoveries_of(session.read())[-1].actions)
 
 
-def test_an_environment_variable_that_was_missing_is_told() -> None:
+def test_an_edit_that_was_reverted_is_a_remedy() -> None:
+    session = Session("core.py").edited(3, 3, "tax = (").do("python core.py", FAILURE)
+    found = actions(session.do("git checkout core.py", "").do("python core.py", "3"))
+    assert [one.kind for one in found] == [RemedyKind.REVERT]
+    assert describe_remedy(found) == "undo the changes of `core.py` (`git checkout core.py`)"
+
+
+def test_an_environment_variable_that_was_missing_is_set() -> None:
     session = Session().do("python -m shop.cli", "/usr/bin/python: No module named shop.cli")
-    found = recovered(session.do("PYTHONPATH=lib python -m shop.cli", "total: 3"))
-    assert found.what.startswith("ran `PYTHONPATH=lib python -m shop.cli` instead of `python -m")
+    found = actions(session.do("PYTHONPATH=lib python -m shop.cli", "total: 3"))
+    assert command_lines(found) == ("PYTHONPATH=lib python -m shop.cli",)
+    assert describe_remedy(found, general=True) == "set `PYTHONPATH=<source folder>`"
 
 
-def test_a_directory_that_was_wrong_is_told() -> None:
-    session = Session().do("cd src && python run.py", FAILURE).do("cd lib && python run.py", "3")
-    assert "`cd lib && python run.py` instead of `cd src" in recovered(session).what
+def test_the_folder_in_which_a_command_has_to_run_is_named() -> None:
+    session = Session().do("cd /shop/src && python run.py", FAILURE)
+    found = actions(session.do("cd /shop && python run.py", "3"))
+    assert describe_remedy(found) == "run it in `/shop` instead of `/shop/src`"
+    assert describe_remedy(found, general=True) == "run it in the root of the repository"
 
 
-def test_a_script_written_anew_is_told_by_its_new_lines() -> None:
+def test_a_script_that_is_written_again_is_changed_by_its_new_lines() -> None:
     write = "cat > a.py <<'EOF'\nimport x\n{}\nEOF\npython a.py"
     session = Session().do(write.format("x.total(kg=1)"), FAILURE)
-    found = recovered(session.do(write.format("x.total(weight=1)"), "3"))
-    assert found.what == "added `x.total(weight=1)` in a.py; then it worked"
+    found = actions(session.do(write.format("x.total(weight=1)"), "3"))
+    assert describe_remedy(found) == "add `x.total(weight=1)` in a.py"
 
 
-def test_a_malformed_edit_is_told_whole() -> None:
+def test_a_malformed_edit_is_repeated_whole() -> None:
     text = "edit 5:12:12\nx = 1; y = 2\nend_of_edit"
     session = Session("core.py").do(text, "\nEXECUTION TIMED OUT").do(text, "[File: /shop/core.py]")
-    assert recovered(session).actions == ("edit 5:12:12 ⏎ x = 1; y = 2",)
+    assert command_lines(actions(session)) == ("edit 5:12:12 ⏎ x = 1; y = 2",)

@@ -247,8 +247,9 @@ Expected equality of these values:
 [  FAILED  ] Oven.Heats (0 ms)
 """
 
-EXCEPTION, TEST, SHELL, BUILD = (
+EXCEPTION, CRASH, TEST, SHELL, BUILD = (
     Family.PYTHON_EXCEPTION,
+    Family.RUNTIME_EXCEPTION,
     Family.TEST_FAILURE,
     Family.SHELL,
     Family.BUILD,
@@ -423,8 +424,8 @@ FAILURES = [
     ("cargo build", RUSTC, BUILD, "rustc: E0308", "src/main.rs:1"),
     ("go build ./...", GO_BUILD, BUILD, "go: declared and not used", "main.go:3"),
     ("tsc", TSC, BUILD, "tsc: TS2322", "src/oven.ts:3"),
-    ("node bake.js", NODE, EXCEPTION, "TypeError", "/bakery/bake.js:1"),
-    ("java Oven", JAVA, EXCEPTION, "NullPointerException", "Oven.java:1"),
+    ("node bake.js", NODE, CRASH, "TypeError", "/bakery/bake.js:1"),
+    ("java Oven", JAVA, CRASH, "NullPointerException", "Oven.java:1"),
 ]
 
 
@@ -440,7 +441,7 @@ def test_a_failure_is_filed_under_family_type_and_place(
 
 
 @pytest.mark.parametrize(("command", "observation", "family", "error_type", "location"), FAILURES)
-def test_the_bare_text_tells_the_same_as_the_step(
+def test_the_bare_text_is_recognised_like_the_step(
     command, observation, family, error_type, location
 ):
     assert signature_of(observation) == recognise(Action("bash", command), observation)
@@ -487,14 +488,21 @@ def test_a_step_without_an_answer_shows_no_failure():
     assert recognise(Action("bash", "submit"), None, exit_code=1) is None
 
 
-def test_an_exit_code_tells_of_a_failure_that_the_text_does_not_show():
+def test_an_exit_code_shows_a_failure_that_the_text_does_not():
     signature = recognise(Action("bash", "python bake.py"), "burnt\n", exit_code=3)
 
     assert signature is not None
     assert (signature.error_type, signature.message) == ("exit code 3", "burnt")
 
 
-def test_the_flag_of_the_log_tells_of_a_failure():
+def test_an_exit_code_of_another_language_is_no_exception_of_python():
+    signature = recognise(Action("bash", "node bake.js"), "burnt\n", exit_code=3)
+
+    assert signature is not None
+    assert signature.family is Family.RUNTIME_EXCEPTION
+
+
+def test_the_flag_of_the_log_shows_a_failure():
     signature = recognise(Action("Task", "Task x", {"x": 1}), "it went wrong", is_error=True)
 
     assert signature is not None
@@ -534,6 +542,79 @@ def test_an_exception_that_the_interpreter_ignored_is_not_the_one_that_counts():
 
     assert signature is not None
     assert signature.error_type == "ValueError"
+
+
+BROKEN_PTH = """Error processing line 1 of /venv/lib/bread-nspkg.pth:
+
+  Traceback (most recent call last):
+    File "/usr/lib/python3.8/site.py", line 169, in addpackage
+      exec(line)
+    File "<frozen importlib._bootstrap>", line 553, in module_from_spec
+  AttributeError: 'NoneType' object has no attribute 'loader'
+
+Remainder of file ignored
+"""
+DESTRUCTOR = """Exception ignored in: <function Oven.__del__ at 0x7f>
+Traceback (most recent call last):
+  File "/bakery/oven.py", line 4, in __del__
+    self.close()
+FileNotFoundError: [Errno 2] No such file or directory: 'oven.lock'
+"""
+BANNERS = [
+    BROKEN_PTH,
+    BROKEN_PTH * 2,
+    DESTRUCTOR,
+    "Exception ignored in: <stdout>\nBrokenPipeError: [Errno 32] Broken pipe\n",
+    "Error in sitecustomize; set PYTHONVERBOSE for traceback:\nImportError: no flour\n",
+    "bash: warning: setlocale: LC_ALL: cannot change locale (de_DE): No such file or directory\n",
+]
+
+
+@pytest.mark.parametrize("banner", BANNERS)
+def test_what_an_interpreter_prints_although_it_goes_on_is_no_failure(banner):
+    assert recognise(Action("bash", "python bake.py"), f"{banner}Bread: 3\n") is None
+    assert signature_of(banner) is None
+
+
+@pytest.mark.parametrize("banner", BANNERS)
+def test_a_failure_beside_a_banner_is_the_one_that_counts(banner):
+    assert signature_of(f"{banner}{CHAINED}") == signature_of(CHAINED)
+    assert signature_of(f"{CHAINED}{banner}") == signature_of(CHAINED)
+
+
+@pytest.mark.parametrize("lines", [slice(1, None), slice(3), slice(6)])
+def test_a_banner_that_head_or_tail_cut_is_no_failure(lines):
+    assert signature_of("\n".join(BROKEN_PTH.splitlines()[lines])) is None
+
+
+def test_a_test_that_finds_a_banner_in_output_fails_for_its_own_reason():
+    report = UNITTEST.replace("'soft' != 'crisp'", f"Stream should be empty: '{BROKEN_PTH}'")
+
+    signature = signature_of(report)
+
+    assert signature is not None
+    assert (signature.error_type, signature.family) == ("AssertionError", Family.TEST_FAILURE)
+
+
+AMBIGUOUS = "fatal: ambiguous argument 'main': unknown revision or path not in the working tree.\n"
+
+
+def test_a_message_of_git_is_seen_behind_a_long_diff():
+    diff = "diff --git a/oven.py b/oven.py\n" + "+    bake(bread)\n" * 400
+
+    signature = recognise(Action("bash", "git diff main"), diff + AMBIGUOUS)
+
+    assert signature is not None
+    assert (signature.family, signature.error_type) == (Family.SHELL, "git: ambiguous argument")
+
+
+def test_one_exception_of_another_language_agrees_with_its_test_report():
+    crash, report = signature_of(NODE), signature_of(JEST)
+
+    assert crash is not None
+    assert report is not None
+    assert crash.family is Family.RUNTIME_EXCEPTION
+    assert report.family in {variant.family for variant in crash.variants()}
 
 
 def test_what_a_program_prints_after_an_exception_is_not_its_message():

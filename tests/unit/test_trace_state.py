@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from contextgraph.model import Phase
-from contextgraph.trace import signature_of, state_at, states_of
+from contextgraph.model import Phase, State
+from contextgraph.trace import StateTracker, StepReader, signature_of, state_at, states_of
 from tests.sessions import Session, traceback
 
 COMMANDS = """COMMANDS:
@@ -92,6 +92,24 @@ def test_early_looks_tell_of_the_repository() -> None:
 def test_a_listing_with_long_lines_stays_short() -> None:
     session = Session().worked("ls -la", "total 8\n" + "-rw-r--r-- 1 me me 1 name.py\n" * 500)
     assert 0 < len(state_at(session.raw(), 1).repo_summary) <= 600
+
+
+def test_a_run_in_progress_is_followed_step_by_step() -> None:
+    session = Session("core.py").failed("python core.py", "TypeError: bad").edited(3, 3, "good()")
+    raw = session.worked("python core.py").raw()
+    reader = StepReader()
+    start = State(repo=raw.repo, task_description=raw.task, instance_id=raw.instance_id)
+    tracker = StateTracker(start)
+    followed = [tracker.push(reader.push(step)) for step in raw.steps]
+    assert followed == list(states_of(raw))[1:]
+    assert tracker.state == followed[-1]
+
+
+def test_a_banner_is_no_part_of_the_current_error() -> None:
+    banner = "Error processing line 1 of /venv/a.pth:\n\n  Traceback\nRemainder of file ignored\n"
+    shown = traceback("KeyError: 'vat'")
+    raw = Session("core.py").do("python core.py", f"{banner}{shown}").raw()
+    assert state_at(raw, len(raw.steps)).current_error == shown.strip()
 
 
 @pytest.mark.parametrize("step", [-1, 3])

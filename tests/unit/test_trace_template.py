@@ -2,8 +2,7 @@
 
 import pytest
 
-from contextgraph.trace.errors.keywords import keywords_of
-from contextgraph.trace.errors.template import template_of
+from contextgraph.trace.errors.template import keywords_of, template_of
 
 
 @pytest.mark.parametrize(

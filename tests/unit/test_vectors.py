@@ -1,4 +1,4 @@
-"""Vectors know their space."""
+"""Vectors and their spaces."""
 
 import math
 
@@ -16,11 +16,11 @@ def test_a_vector_has_unit_length() -> None:
 
 
 def test_cosines_are_those_of_the_angles() -> None:
-    asked = Vector.of(SPACE, [1.0, 0.0, 0.0])
+    vector = Vector.of(SPACE, [1.0, 0.0, 0.0])
     others = [
         Vector.of(SPACE, numbers) for numbers in ([2, 0, 0], [1, 1, 0], [0, 0, 5], [-1, 0, 0])
     ]
-    assert cosines(asked, others) == pytest.approx([1.0, math.sqrt(0.5), 0.0, -1.0], abs=1e-5)
+    assert cosines(vector, others) == pytest.approx([1.0, math.sqrt(0.5), 0.0, -1.0], abs=1e-5)
 
 
 def test_nothing_compared_gives_nothing() -> None:

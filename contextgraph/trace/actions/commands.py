@@ -1,4 +1,4 @@
-"""What a shell line does: which of its commands decides, of what kind it is, on which files."""
+"""What a shell line does: its deciding command, the kind of that, and the files it touches."""
 
 import re
 from collections.abc import Callable
@@ -6,22 +6,23 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 
-from contextgraph.trace.actions.kinds import CHANGING, KIND_OF_PROGRAM, PRECEDENCE, ActionKind
-from contextgraph.trace.actions.paths import looks_like_path
+from contextgraph.trace.actions.kinds import KIND_OF_PROGRAM, PRECEDENCE, ActionKind
 from contextgraph.trace.actions.shell_words import SimpleCommand, simple_commands
 
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _WRITES = re.compile(r"write_text\(|\.write\(|writelines\(|open\([^)\n]{0,200}['\"][wa]b?['\"]")
+_FILE_NAME = re.compile(r"[\w@+=.-]*[\w-]\.[A-Za-z][\w]{0,9}(?:::\S+)?")
+_NO_PATH = re.compile(r"[*?|^\\ \n]")
 _QUOTED_PATH = re.compile(r"['\"]([\w./-]{1,200}\.\w{1,8})['\"]")
 _WINDOW_VERBS = frozenset({"goto", "scroll_up", "scroll_down"})
 _PATTERN_FIRST = frozenset(
     {"sed", "perl", "awk", "grep", "egrep", "fgrep", "rg", "ag", "ack", "search_dir", "search_file"}
 )
-# By this line mini-swe-agent is told that the work is done.
+# By this line mini-swe-agent declares that the work is done.
 _FINAL = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",)
 _IN_PLACE = ("-i", "--in-place", "-pi")
 _COMMANDS_READ = 64
-_KEPT_LINE = 300
+_CACHED_LINE = 300
 _TESTING_WORDS = frozenset({"test", "tests", "check", "unittest", "pytest", "nose", "tox"})
 _PACKAGE_TOOLS = frozenset(
     {"npm", "yarn", "pnpm", "cargo", "go", "mvn", "gradle", "gradlew", "mvnw", "make", "dotnet"}
@@ -49,8 +50,8 @@ class CommandReading:
 
 def read_command_line(line: str) -> CommandReading:
     """What a shell *line* does."""
-    # Agents type the same short lines again and again; long ones are not worth the memory.
-    return _read_again(line) if len(line) <= _KEPT_LINE else _read_line(line)
+    # Agents type the same short lines many times; long ones are not worth the memory.
+    return _read_cached(line) if len(line) <= _CACHED_LINE else _read_line(line)
 
 
 def _read_line(line: str) -> CommandReading:
@@ -70,7 +71,7 @@ def _read_line(line: str) -> CommandReading:
     return _with_all_changes(best, readings)
 
 
-_read_again = lru_cache(maxsize=4096)(_read_line)
+_read_cached = lru_cache(maxsize=4096)(_read_line)
 
 
 def _with_all_changes(best: CommandReading, readings: list[CommandReading]) -> CommandReading:
@@ -87,7 +88,7 @@ def _read(command: SimpleCommand, directory: str | None) -> CommandReading:
     paths = (*written, *_paths(verb, rest))
     if kind is ActionKind.EDIT and verb == "python":
         paths = tuple(dict.fromkeys(_QUOTED_PATH.findall(_inline(command))))[:5]
-    changed = paths if kind in CHANGING else written
+    changed = paths if kind.changes_files else written
     text = " ".join((verb, *rest)).strip()
     return CommandReading(kind, verb, paths, text, directory, changed, verb in _WINDOW_VERBS)
 
@@ -97,7 +98,14 @@ def _paths(verb: str, rest: tuple[str, ...]) -> tuple[str, ...]:
     if verb in _PATTERN_FIRST:
         first = next((at for at, word in enumerate(rest) if not word.startswith("-")), len(rest))
         rest = rest[first + 1 :]
-    return tuple(word.split("=", 1)[-1] for word in rest if looks_like_path(word))
+    return tuple(word.split("=", 1)[-1] for word in rest if _looks_like_path(word))
+
+
+def _looks_like_path(word: str) -> bool:
+    """True for a word that names a file or directory rather than an option or a pattern."""
+    if not word or word[0] in "-$+%=@" or len(word) > 300 or _NO_PATH.search(word):
+        return False
+    return "/" in word or _FILE_NAME.fullmatch(word) is not None
 
 
 def _verb(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

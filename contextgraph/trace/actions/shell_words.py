@@ -15,7 +15,7 @@ _TOKEN = re.compile(
 )
 _SPECIAL = re.compile(r"[;|&<>()\n\\'\"#]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*+=")
-# A line of more words is a paste; what it does is told by its beginning.
+# A line of more words is a paste, whose beginning shows what it does.
 _TOKENS_READ = 4000
 _KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "time"})
 _WRAPPERS = frozenset(

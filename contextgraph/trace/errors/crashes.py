@@ -1,125 +1,163 @@
-"""What ended a program that is not Python's: exceptions, panics, signals."""
+"""What ends a program: exceptions and panics of other languages, signals, errors it prints."""
 
 import re
+from functools import partial
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import Finding, line_at
-from contextgraph.trace.errors.printed import PRINTED, named
-from contextgraph.trace.errors.tracebacks import bare_class
-
-_NODE = re.compile(
-    r"^ ?(?:Uncaught |\[|Exception during run: )?(\w*(?:Error|Exception|Rejection))"
-    r"(?: \[(\w+)\])?: ([^\n]*)(?:\n(?!    at )[^\n]*){0,12}\n    at ",
-    re.MULTILINE,
+from contextgraph.trace.errors.finding import (
+    PRINTED,
+    Finding,
+    class_name,
+    exception,
+    row,
 )
+
+_crash = partial(row, Family.RUNTIME_EXCEPTION)
+
+USAGE = "argparse usage error"
+
 _NODE_PLACE = re.compile(r"^(\S+\.(?:[cm]?[jt]sx?)):(\d+)$", re.MULTILINE)
 _NODE_FRAME = re.compile(
     r"^    at (?:[^\n(]{0,200}\()?(?:file://)?((?!node:)[^\s():]{1,300}:\d+)", re.MULTILINE
 )
-_JAVA = re.compile(
-    r"^(?:Exception in thread \"[^\"\n]*\"|Caused by:) ([\w.$]+)(?:: ([^\n]*))?", re.MULTILINE
+_HARMLESS = re.compile(
+    r"(?i)^[ \t]*(?:0\b|none\b|no errors?(?:[.,;]|\s*$)|pip's dependency|false\b|\[\]|$)"
 )
-_JAVA_PLACE = re.compile(r"^[ \t]+at [^\n(]{1,300}\((\w+\.(?:java|kt|scala):\d+)\)", re.MULTILINE)
-_RUST_PANIC = re.compile(
-    r"^thread '[^'\n]*'(?: \(\d+\))? panicked at "
-    r"(?:'([^\n]*)', )?([^\s:]+:\d+)(?::\d+)?:?\n?([^\n]*)",
+_USAGE_LINE = re.compile(r"^(?:ERROR: )?[ \t]*[Uu]sage: ", re.MULTILINE)
+_USAGE_MESSAGE = re.compile(
+    r"^(?:[\w./ -]{1,120}: error|Error|ERROR): (?!usage: )([^\n]*)", re.MULTILINE
+)
+_USAGE_HINT = re.compile(r"^(Try '[^'\n]{1,80}' for [^\n]*)", re.MULTILINE)
+_CLASS = re.compile(
+    r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|NotFound|Timeout)"
+    r"|(?:[A-Za-z_]\w*\.)+error):[ \t]*([^\n]*)",
     re.MULTILINE,
 )
-_GO_PANIC = re.compile(r"^(panic|fatal error): ([^\n]*)", re.MULTILINE)
-# The frame that is one's own says more than the one in the standard library that it called.
-_GO_FRAME = re.compile(
-    r"^\t((?!\S*/src/(?:runtime|testing|internal|reflect|sync|time)/)\S+\.go:\d+)", re.MULTILINE
+_MARKS = (
+    r"\[?(?:ERROR|Error|error|FATAL|Fatal|fatal|CRITICAL|critical)\]?\s?(?::|-|!)",
+    (
+        r"(?:An?|Caught an?|Unexpected|Caught) (?:unexpected |unhandled )?"
+        r"(?:error|exception|\w+Error)(?: has)?"
+        r"(?: occurr?ed| was raised| happened| caught)?(?: [^:\n]{0,60})?:"
+    ),
+    r"(?:Error|Exception) (?:occurred|raised|caught|while|during|in)\b[^:\n]{0,80}:",
+    r"Error [a-z]{3,12}ing\b[^:\n]{0,80}(?::|(?=\.?$))",
+    r"[A-Z][\w ]{1,40} failed(?: with[^:\n]{0,60})?:",
+    r"(?:An e|E)rror occurr?ed(?=\.?$)",
+    r"\d+ validation errors? for(?= )",
+    r"(?:Caught e|E)xception:",
+    r"Failed (?:to|with)\b[^:\n]{0,80}:",
 )
-_GO_EXIT = re.compile(r"^exit status [1-9]\d*$", re.MULTILINE)
-_STAMP = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d\S*[ \t]+")
-_SIGNAL = re.compile(
-    r"^(?:\S{1,200}: line \d+: +\d+ )?"
-    r"(Segmentation fault|Floating point exception|Bus error|Illegal instruction|Aborted)"
-    r"(?:(?: +\(core dumped\)| {3,})[^\n]*)?$",
-    re.MULTILINE,
-)
-_C_ASSERTION = re.compile(
-    r"^\S+: ([^\s:]+:\d+): [^\n]{1,300}: Assertion [`'‘]([^\n]*)", re.MULTILINE
-)
-_CPP = re.compile(
-    r"^terminate called after throwing an instance of '([^'\n]+)'(?:\n\s*what\(\): +([^\n]*))?",
-    re.MULTILINE,
-)
-_SANITIZER = re.compile(r"^==\d+==ERROR: (\w+Sanitizer: [\w-]+)([^\n]*)", re.MULTILINE)
-_C_FRAME = re.compile(r"^ +#\d+ 0x[0-9a-f]+ in \S+ (\S+?:\d+)", re.MULTILINE)
-_UNDEFINED = re.compile(r"^(\S+?:\d+):\d+: runtime error: ([^\n]*)", re.MULTILINE)
+_MARKED = re.compile(rf"^({'|'.join(_MARKS)})[ \t]*([^\n]*)", re.MULTILINE)
+_CLASS_IN_MARK = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
+_CLASS_FIRST = re.compile(r"((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception))\b(?::[ ]?|\()?")
 
 
-def foreign_crash(text: str) -> Finding | None:
-    """What ended a program in JavaScript, Java, Rust, Go, C or C++."""
-    if "\n    at " in text and (found := _node(text)):
-        return found
-    if ("Exception in thread" in text or "Caused by:" in text) and (match := _JAVA.search(text)):
-        place = _JAVA_PLACE.search(text, match.end())
-        name = bare_class(match[1].replace("$", "."))
-        return _crash(name, match[2] or "", place[1] if place else None)
-    return rust_panic(text) or go_panic(text) or _native(text) or _signal(text) or _go_exit(text)
-
-
-def rust_panic(text: str) -> Finding | None:
-    """The first panic of a Rust program."""
-    if "panicked at" not in text or not (match := _RUST_PANIC.search(text)):
+def usage_error(text: str) -> Finding | None:
+    """A command line that a program's own argument parser refused."""
+    if "sage: " not in text or _USAGE_LINE.search(text) is None:
         return None
-    return _crash("panic", match[1] or match[3], match[2])
+    match = _USAGE_MESSAGE.search(text) or _USAGE_HINT.search(text)
+    return Finding(Family.TOOL_USAGE, USAGE, match[1]) if match else None
 
 
-def go_panic(text: str) -> Finding | None:
-    """The first panic of a Go program, with its deepest frame outside the standard library."""
-    if "panic: " not in text and not ("fatal error: " in text and "\ngoroutine " in text):
+def printed_error(text: str) -> Finding | None:
+    """The first failure that a program prints itself, with its class where that is shown."""
+    if not any(word in text for word in ("rror", "xception", "ERROR")) and not any(
+        word in text for word in ("ailed", "atal", "ritical", "RITICAL")
+    ):
         return None
-    if not (match := _GO_PANIC.search(text)):
-        return None
-    frame = _GO_FRAME.search(text, match.end())
-    return _crash(match[1], match[2], frame[1] if frame else None)
+    if match := _CLASS.search(text):
+        return exception(match[1], match[2])
+    for match in _MARKED.finditer(text):
+        if not _HARMLESS.match(match[2]) or match[1].startswith(("Error ", "An error")):
+            return _marked(match[1], match[2])
+    return None
 
 
-def _crash(error_type: str, message: str, location: str | None = None) -> Finding:
-    return Finding(Family.PYTHON_EXCEPTION, error_type, message, location)
+def _marked(mark: str, message: str) -> Finding:
+    if match := _CLASS_IN_MARK.search(mark):
+        return exception(match.group(), message)
+    if match := _CLASS_FIRST.match(message):
+        return exception(match[1], message[match.end() :].rstrip(")"))
+    return Finding(Family.PYTHON_EXCEPTION, PRINTED, message.strip(" .") or mark)
 
 
-def _node(text: str) -> Finding | None:
-    match = _NODE.search(text)
-    if match is None:
-        return None
+def _node(match: re.Match[str]) -> Finding:
+    """An exception of Node: its first frame outside Node, or the place of broken source."""
+    text = match.string
     frame = _NODE_FRAME.search(text, match.start())
     place = _NODE_PLACE.search(text)
-    if place and (match[1] == "SyntaxError" or not frame):
-        location: str | None = f"{place[1]}:{place[2]}"
-    else:
-        location = frame[1] if frame else None
-    found = named(match[1], match[3])
-    return Finding(found.family, found.error_type, found.message, location)
+    location = frame[1] if frame else None
+    if place and (match["name"] == "SyntaxError" or not frame):
+        location = f"{place[1]}:{place[2]}"
+    return exception(match["name"], match["message"], location, Family.RUNTIME_EXCEPTION)
 
 
-def _native(text: str) -> Finding | None:
-    """A C or C++ program that found itself broken."""
-    if "Assertion" in text and (match := _C_ASSERTION.search(text)):
-        return _crash("assertion failed", match[2], match[1])
-    if "terminate called" in text and (match := _CPP.search(text)):
-        return _crash(match[1].rsplit("::", 1)[-1], match[2] or "")
-    if "Sanitizer: " in text and (match := _SANITIZER.search(text)):
-        frame = _C_FRAME.search(text, match.end())
-        return _crash(match[1], match[1] + match[2], frame[1] if frame else None)
-    if ": runtime error: " in text and (match := _UNDEFINED.search(text)):
-        return _crash("runtime error", match[2], match[1])
-    return None
-
-
-def _signal(text: str) -> Finding | None:
-    words = ("fault", "Aborted", "exception", "Bus error", "Illegal instruction")
-    if any(word in text for word in words) and (match := _SIGNAL.search(text)):
-        return _crash(match[1], match[1])
-    return None
-
-
-def _go_exit(text: str) -> Finding | None:
-    """A program that `go run` tells the end of; what it said last is why."""
-    if "exit status " not in text or not (match := _GO_EXIT.search(text)):
-        return None
-    said = line_at(text, match.start() - 1) if match.start() else match.group()
-    return _crash(PRINTED, _STAMP.sub("", said))
+RUST_PANIC = _crash(
+    "panic",
+    "panicked at",
+    r"^thread '[^'\n]*'(?: \(\d+\))? panicked at "
+    r"(?:'(?P<message>[^\n]*)', )?(?P<place>[^\s:]+:\d+)(?::\d+)?:?\n?(?P<detail>[^\n]*)",
+)
+GO_PANIC = _crash(
+    "{kind}",
+    ("panic: ", "\ngoroutine "),
+    r"^(?P<kind>panic|fatal error): (?P<message>[^\n]*)",
+    # A frame of the program says more than one of the standard library that it called.
+    frame=r"^\t((?!\S*/src/(?:runtime|testing|internal|reflect|sync|time)/)\S+\.go:\d+)",
+)
+CRASHES = (
+    _crash(
+        "{name}",
+        "\n    at ",
+        r"^ ?(?:Uncaught |\[|Exception during run: )?(?P<name>\w*(?:Error|Exception|Rejection))"
+        r"(?: \[\w+\])?: (?P<message>[^\n]*)(?:\n(?!    at )[^\n]*){0,12}\n    at ",
+        read=_node,
+    ),
+    _crash(
+        lambda match: class_name(match["name"].replace("$", ".")),
+        ("Exception in thread", "Caused by:"),
+        r"^(?:Exception in thread \"[^\"\n]*\"|Caused by:) (?P<name>[\w.$]+)"
+        r"(?:: (?P<message>[^\n]*))?",
+        frame=r"^[ \t]+at [^\n(]{1,300}\((\w+\.(?:java|kt|scala):\d+)\)",
+    ),
+    RUST_PANIC,
+    GO_PANIC,
+    _crash(
+        "assertion failed",
+        "Assertion",
+        r"^\S+: (?P<place>[^\s:]+:\d+): [^\n]{1,300}: Assertion [`'‘](?P<message>[^\n]*)",
+    ),
+    _crash(
+        lambda match: match["name"].rsplit("::", 1)[-1],
+        "terminate called",
+        r"^terminate called after throwing an instance of '(?P<name>[^'\n]+)'"
+        r"(?:\n\s*what\(\): +(?P<message>[^\n]*))?",
+    ),
+    _crash(
+        "{kind}",
+        "Sanitizer: ",
+        r"^==\d+==ERROR: (?P<message>(?P<kind>\w+Sanitizer: [\w-]+)[^\n]*)",
+        frame=r"^ +#\d+ 0x[0-9a-f]+ in \S+ (\S+?:\d+)",
+    ),
+    _crash(
+        "runtime error",
+        ": runtime error: ",
+        r"^(?P<place>\S+?:\d+):\d+: runtime error: (?P<message>[^\n]*)",
+    ),
+    _crash(
+        "{message}",
+        ("fault", "Aborted", "exception", "Bus error", "Illegal instruction"),
+        r"^(?:\S{1,200}: line \d+: +\d+ )?"
+        r"(?P<message>Segmentation fault|Floating point exception|Bus error"
+        r"|Illegal instruction|Aborted)(?:(?: +\(core dumped\)| {3,})[^\n]*)?$",
+    ),
+    # `go run` reports how the program ended; the last line that it printed is why.
+    _crash(
+        PRINTED,
+        "exit status ",
+        r"(?:^(?:\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d\S*+[ \t]++)?(?P<message>[^\n]*)\n)?"
+        r"^(?P<detail>exit status [1-9]\d*)$",
+    ),
+)

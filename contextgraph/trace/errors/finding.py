@@ -1,17 +1,27 @@
-"""What a piece of evidence says of an observation, before it becomes a signature."""
+"""A failure as an observation shows it, and the tables of patterns that find one."""
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 from contextgraph.model import ErrorSignature, Family
-from contextgraph.trace.errors.keywords import keywords_of
-from contextgraph.trace.errors.template import template_of
+from contextgraph.trace.errors.template import keywords_of, template_of
 
 MESSAGE_LENGTH = 300
-_CONTROL = re.compile(
-    r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])"
-)
+# The type of a failure that a program reports without naming an exception.
+PRINTED = "printed error"
+_TYPE_LENGTH = 100
+_LINE_LENGTH = 1000
+# The reason of a long message stands at its end.
+_REASON_LENGTH = 400
+_SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
+_QUOTED = re.compile(r"['‘`\"“][^'’`\"”\n]*['’`\"”]|\d+|\([^()\n]*\)")
+# `incompatible types: String cannot be …`, `undefined: knead`: the kind stands before the colon.
+_KIND = re.compile(r"([A-Za-z][A-Za-z ,-]{2,80}): ")
+_FILE = re.compile(r"\S+\.\w+: ")
+_REASON_WORDS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +34,121 @@ class Finding:
     location: str | None = None
 
 
-# Agents meet the same message again and again; masking it is the dearest part of a step.
+Search: TypeAlias = Callable[[str], Finding | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Recogniser:
+    """One row of a table: a form of message, and what it is classified as.
+
+    A text that holds none of *words* is skipped. Without a *pattern*, the line of the first of
+    them is the message. Groups of the pattern: ``message``, or ``detail`` where that is empty
+    (without these groups the whole match); ``place``, or ``file`` and ``line``. A place that the
+    message does not show is looked for behind it by *frame*. With *reasons*, only a message that
+    gives one of them counts.
+
+    *error_type* is text in which ``{reason}`` stands for the reason, ``{name}`` for a group of
+    the pattern, or for the reason where the group is empty; or a function of the match.
+    *read* replaces all of this by a function of the match.
+    """
+
+    family: Family
+    error_type: str | Callable[[re.Match[str]], str]
+    words: tuple[str, ...]
+    pattern: re.Pattern[str] | None = None
+    frame: re.Pattern[str] | None = None
+    reasons: re.Pattern[str] | None = None
+    read: Callable[[re.Match[str]], Finding | None] | None = None
+
+    def find(self, text: str) -> Finding | None:
+        """The first message of this form in *text*."""
+        for word in self.words:
+            if word in text:
+                break
+        else:
+            return None
+        if self.pattern is None:
+            return Finding(self.family, str(self.error_type), line_at(text, text.find(word)))
+        if self.reasons is None:
+            # `search` would try a pattern for the beginning at every position.
+            at_start = self.pattern.pattern.startswith(r"\A")
+            match = self.pattern.match(text) if at_start else self.pattern.search(text)
+            return self._finding(match) if match else None
+        matches = self.pattern.finditer(text)
+        return next((found for match in matches if (found := self._finding(match))), None)
+
+    def _finding(self, match: re.Match[str]) -> Finding | None:
+        if self.read is not None:
+            return self.read(match)
+        groups = match.groupdict()
+        message = match.group()
+        if "message" in groups:
+            message = groups["message"] or groups.get("detail") or ""
+        reason = None
+        if self.reasons is not None:
+            reason = self.reasons.search(message[-_REASON_LENGTH:])
+            if reason is None:
+                return None
+        error_type = self._type(match, groups, reason.group() if reason else message)
+        if "\n" in message:
+            message = " ".join(message.split())
+        return Finding(self.family, error_type, message, self._place(match, groups))
+
+    def _type(self, match: re.Match[str], groups: dict[str, str | None], source: str) -> str:
+        if callable(self.error_type):
+            return self.error_type(match)
+        if "{" not in self.error_type:
+            return self.error_type
+        reason = source
+        if self.reasons is None and ("{reason}" in self.error_type or None in groups.values()):
+            reason = reason_of(source)
+        named = {name: value or reason for name, value in groups.items()}
+        return self.error_type.format_map({**named, "reason": reason})
+
+    def _place(self, match: re.Match[str], groups: dict[str, str | None]) -> str | None:
+        if place := groups.get("place"):
+            return place
+        if groups.get("file"):
+            return f"{groups['file']}:{groups['line']}"
+        frame = self.frame.search(match.string, match.end()) if self.frame else None
+        return frame[1] if frame else None
+
+
+def row(
+    family: Family,
+    error_type: str | Callable[[re.Match[str]], str],
+    words: str | tuple[str, ...],
+    pattern: str | None = None,
+    *,
+    frame: str | None = None,
+    reasons: re.Pattern[str] | None = None,
+    read: Callable[[re.Match[str]], Finding | None] | None = None,
+) -> Recogniser:
+    """A recogniser whose patterns take ``^`` and ``$`` for the borders of lines."""
+    compiled = re.compile(pattern, re.MULTILINE) if pattern else None
+    place = re.compile(frame, re.MULTILINE) if frame else None
+    words = (words,) if isinstance(words, str) else words
+    return Recogniser(family, error_type, words, compiled, place, reasons, read)
+
+
+def first_in(table: Iterable[Recogniser], text: str) -> Finding | None:
+    """What the first row of *table* that applies finds in *text*."""
+    for recogniser in table:
+        # Looked for here as well, since calling `find` for each row costs more than looking.
+        for word in recogniser.words:
+            if word in text:
+                if found := recogniser.find(text):
+                    return found
+                break
+    return None
+
+
+# Agents meet the same message many times, and masking it is the most expensive part of a step.
 @lru_cache(maxsize=2048)
-def signed(finding: Finding) -> ErrorSignature:
+def signature_for(finding: Finding) -> ErrorSignature:
     """The signature of a *finding*."""
     message = finding.message.strip()[:MESSAGE_LENGTH]
-    error_type = finding.error_type[:100]
+    error_type = finding.error_type[:_TYPE_LENGTH]
     return ErrorSignature(
         finding.family,
         error_type,
@@ -40,24 +159,35 @@ def signed(finding: Finding) -> ErrorSignature:
     )
 
 
-def plain(text: str) -> str:
-    """*text* without control sequences, carriage returns and noise of an interpreter's start."""
-    if "\x1b" in text:
-        text = _CONTROL.sub("", text)
-    if "Remainder of file ignored" in text:
-        text = _without_start_up(text)
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
-def _without_start_up(text: str) -> str:
-    """*text* without what Python says at its start of broken ``.pth`` files, and goes on."""
-    start = text.find("Error processing line")
-    end = text.find("\n", text.rfind("Remainder of file ignored"))
-    return text[:start] + (text[end + 1 :] if end >= 0 else "") if start >= 0 else text
-
-
 def line_at(text: str, position: int) -> str:
     """The line of *text* that *position* is in, clipped."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
-    return text[start : min(len(text) if end < 0 else end, start + 1000)]
+    return text[start : min(len(text) if end < 0 else end, start + _LINE_LENGTH)]
+
+
+def reason_of(message: str) -> str:
+    """The message without names, numbers and details, at most six words."""
+    bare = _QUOTED.sub("", _FILE.sub("", message[:500], count=1)).split(";", 1)[0].strip()
+    kind = _KIND.match(bare)
+    words = (kind[1] if kind else bare).split()
+    return " ".join(words[:_REASON_WORDS]).rstrip(":, ") or "error"
+
+
+def class_name(name: str) -> str:
+    """The class without its module; with it where the class name is too general."""
+    parts = name.strip(".").split(".")
+    return ".".join(parts[-2:]) if parts[-1] in ("error", "Error") else parts[-1]
+
+
+def exception(
+    name: str,
+    message: str,
+    location: str | None = None,
+    family: Family = Family.PYTHON_EXCEPTION,
+) -> Finding:
+    """An exception of class *name*; of *family*, unless the source is what is wrong."""
+    error_type = class_name(name)
+    if error_type in _SYNTAX_ERRORS:
+        family = Family.SYNTAX_ERROR
+    return Finding(family, error_type, message, location)

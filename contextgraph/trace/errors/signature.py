@@ -1,62 +1,75 @@
 """The one place that decides whether an observation shows a failure, and which."""
 
 import re
-from collections.abc import Callable
 
 from contextgraph.model import Action, ErrorSignature, Family
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import ActionReading, read_action
+from contextgraph.trace.errors.agent_tools import refused_edit, timeout, tool_message
 from contextgraph.trace.errors.builds import build_failure
-from contextgraph.trace.errors.crashes import foreign_crash
-from contextgraph.trace.errors.environment import (
-    installer_failure,
-    known_installer_failure,
-    network_failure,
-    timeout,
-)
-from contextgraph.trace.errors.finding import Finding, plain, signed
-from contextgraph.trace.errors.foreign_reports import after_passed_tests, foreign_failure
-from contextgraph.trace.errors.printed import printed_error, usage_error
-from contextgraph.trace.errors.pytest_reports import conftest_failure, pytest_failure, pytest_ran
-from contextgraph.trace.errors.rejected_edits import refused_edit
-from contextgraph.trace.errors.shell_messages import git_message, message_of_git, shell_message
-from contextgraph.trace.errors.tool_messages import tool_answer
-from contextgraph.trace.errors.tracebacks import last_traceback
-from contextgraph.trace.errors.unittest_reports import (
-    doctest_failure,
-    tox_failure,
+from contextgraph.trace.errors.crashes import CRASHES, printed_error, usage_error
+from contextgraph.trace.errors.finding import Finding, Search, first_in, signature_for
+from contextgraph.trace.errors.foreign_tests import after_passed_tests, foreign_failure
+from contextgraph.trace.errors.output import plain, without_banners
+from contextgraph.trace.errors.python_tests import (
+    DOCTEST,
+    TOX,
+    conftest_failure,
+    pytest_failure,
+    pytest_ran,
     unittest_failure,
     unittest_ran,
 )
+from contextgraph.trace.errors.shell import (
+    git_message,
+    installer_failure,
+    known_installer_failure,
+    message_of_git,
+    network_failure,
+    shell_message,
+)
+from contextgraph.trace.errors.tracebacks import last_traceback
 
-Evidence = Callable[[str], Finding | None]
-
-_DISPLAYS = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST, ActionKind.THINK})
-_WRITES = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE, ActionKind.SUBMIT})
 _SHOWN_BY_GIT = re.compile(r"git (?:-\S+ )*(?:diff|show|log|blame|grep|status|ls-files|cat-file)\b")
 _EDGE = 1500
 
-_TESTS: tuple[Evidence, ...] = (pytest_failure, unittest_failure, doctest_failure, foreign_failure)
-_CRASHES: tuple[Evidence, ...] = (conftest_failure, last_traceback)
-_PROGRAMS: tuple[Evidence, ...] = (
+_TESTS: tuple[Search, ...] = (
+    pytest_failure,
+    unittest_failure,
+    DOCTEST.find,
+    foreign_failure,
+)
+_PROGRAMS: tuple[Search, ...] = (
+    conftest_failure,
+    last_traceback,
     known_installer_failure,
     network_failure,
-    tox_failure,
+    TOX.find,
     build_failure,
-    foreign_crash,
+    lambda text: first_in(CRASHES, text),
     usage_error,
     shell_message,
     git_message,
     printed_error,
 )
-_ANSWERS: tuple[Evidence, ...] = (timeout, refused_edit, tool_answer)
-# What begins so is neither a refusal nor a complaint of a tool.
-_NO_ANSWER = ("[File: ", "Found ", "No matches found", "Traceback ", "Your command ran")
+_TOOLS: tuple[Search, ...] = (timeout, refused_edit, tool_message)
+# What begins like this is neither a refusal nor a message of a tool.
+_NO_TOOL_MESSAGE = ("[File: ", "Found ", "No matches found", "Traceback ", "Your command ran")
 
-# Exit codes that tell of an answer, not of a failure: nothing found, files differ, test is false.
-_ANSWERS_NO = re.compile(
+# Commands whose exit code 1 is an answer: nothing found, files differ, test is false.
+_ANSWER_BY_EXIT_CODE = re.compile(
     r"(?:^|[;&|(!\n])[ \t]*(?:(?:git|sudo|then|if|xargs(?: -\S+)*)[ \t]+)?"
     r"(?:[ef]?grep|rg|ag|diff|cmp|test|which|find|pgrep|type|command|\[)(?:[ \t]|$)"
+)
+
+# The family of a failure that only the log states.
+_FAMILY_OF_KIND = {
+    ActionKind.TEST: Family.TEST_FAILURE,
+    ActionKind.INSTALL: Family.ENVIRONMENT,
+    ActionKind.RUN: Family.PYTHON_EXCEPTION,
+}
+_OTHER_RUNTIMES = frozenset(
+    {"node", "deno", "ts-node", "tsx", "java", "go", "cargo", "ruby", "perl", "php", "julia"}
 )
 
 
@@ -68,7 +81,7 @@ def recognise(
     is_error: bool | None = None,
     reading: ActionReading | None = None,
 ) -> ErrorSignature | None:
-    """The failure that *observation* shows, None where the action went well or is unanswered.
+    """The failure that *observation* shows, None where the action went well or has no answer yet.
 
     *exit_code* and *is_error* are what the log itself says; *reading* is what *action*
     does, where that is known already.
@@ -76,46 +89,53 @@ def recognise(
     if observation is None:
         return None
     reading = reading or read_action(action, None, None)
-    finding = _found(plain(observation), reading)
-    if finding is None and _says_failed(action, observation, exit_code, is_error):
-        finding = _unexplained(reading, observation, exit_code)
-    return signed(finding) if finding else None
+    text = plain(observation)
+    is_display = _is_display(reading)
+    if not is_display:
+        text = without_banners(text)
+    finding = _found(text, reading, is_display=is_display)
+    if finding is None and _log_says_failed(action, exit_code, is_error):
+        finding = _unexplained(reading, text, exit_code)
+    return signature_for(finding) if finding else None
 
 
 def signature_of(text: str) -> ErrorSignature | None:
-    """The failure that a bare error *text* tells of: a traceback, a line, a whole observation."""
-    text = plain(text)
-    found = _first((*_ANSWERS, *_TESTS), text) or _of_what_follows(text)
-    return signed(found) if found else None
+    """The failure that *text* shows by itself: a traceback, a line, a whole observation."""
+    text = without_banners(plain(text))
+    found = _first((*_TOOLS, *_TESTS), text) or _first(_PROGRAMS, after_passed_tests(text))
+    return signature_for(found) if found else None
 
 
-def _found(text: str, reading: ActionReading) -> Finding | None:
+def _found(text: str, reading: ActionReading, *, is_display: bool) -> Finding | None:
     if not text or text.isspace():
         return None
-    for look in (timeout,) if text.startswith(_NO_ANSWER) else _ANSWERS:
-        if found := look(text):
-            return found
-    if _only_displays(text, reading):
-        return _message_at_an_edge(text)
-    return _of_program(text, reading)
+    if found := _first((timeout,) if text.startswith(_NO_TOOL_MESSAGE) else _TOOLS, text):
+        return found
+    return _message_at_an_edge(text) if is_display else _of_program(text, reading)
 
 
-def _only_displays(text: str, reading: ActionReading) -> bool:
-    """True where the output is text that was asked for, or a file as it is after an edit."""
-    if reading.kind in _DISPLAYS:
-        return True
-    if reading.kind in _WRITES:
+def _is_display(reading: ActionReading) -> bool:
+    """True where the output is text that was requested, or a file as it is after an edit."""
+    kind = reading.kind
+    if kind.changes_files or kind is ActionKind.SUBMIT:
         return reading.verb != "python"
-    return reading.kind is ActionKind.VCS and _SHOWN_BY_GIT.match(reading.command) is not None
+    if kind is ActionKind.VCS:
+        return _SHOWN_BY_GIT.match(reading.command) is not None
+    return kind.is_passive
 
 
 def _message_at_an_edge(text: str) -> Finding | None:
-    """A complaint before or after what was displayed."""
+    """A message before or after what was displayed."""
     if "[File: " in text[:_EDGE]:
         return None
-    if len(text) <= 2 * _EDGE:
-        return shell_message(text) or git_message(text)
-    return shell_message(text[:_EDGE]) or shell_message(text[text.rfind("\n", 0, -_EDGE) + 1 :])
+    edges = [text]
+    if len(text) > 2 * _EDGE:
+        edges = [text[:_EDGE], text[text.rfind("\n", 0, -_EDGE) + 1 :]]
+    return next((found for edge in edges if (found := _shell_or_git(edge))), None)
+
+
+def _shell_or_git(text: str) -> Finding | None:
+    return shell_message(text) or git_message(text)
 
 
 def _of_program(text: str, reading: ActionReading) -> Finding | None:
@@ -125,40 +145,33 @@ def _of_program(text: str, reading: ActionReading) -> Finding | None:
         return network_failure(text) or shell_message(text) or message_of_git(text)
     if found := _first(_TESTS, text):
         return found
-    return None if pytest_ran(text) or unittest_ran(text) else _of_what_follows(text)
+    if pytest_ran(text) or unittest_ran(text):
+        return None
+    return _first(_PROGRAMS, after_passed_tests(text))
 
 
-def _of_what_follows(text: str) -> Finding | None:
-    """A crash or complaint that no report of passed tests accounts for."""
-    return _first((*_CRASHES, *_PROGRAMS), after_passed_tests(text))
+def _first(searches: tuple[Search, ...], text: str) -> Finding | None:
+    return next((found for search in searches if (found := search(text))), None)
 
 
-def _first(evidence: tuple[Evidence, ...], text: str) -> Finding | None:
-    return next((found for look in evidence if (found := look(text))), None)
-
-
-def _says_failed(
-    action: Action, observation: str, exit_code: int | None, is_error: bool | None
-) -> bool:
+def _log_says_failed(action: Action, exit_code: int | None, is_error: bool | None) -> bool:
     """What the log itself says, without the exit codes that only answer a question with no."""
     if exit_code is None:
         return bool(is_error)
     if exit_code == 0:
         return False
-    return not (exit_code == 1 and _ANSWERS_NO.search(action.text))
+    return not (exit_code == 1 and _ANSWER_BY_EXIT_CODE.search(action.text))
 
 
-def _unexplained(reading: ActionReading, observation: str, exit_code: int | None) -> Finding:
+def _unexplained(reading: ActionReading, text: str, exit_code: int | None) -> Finding:
     """A failure that the log states and the text does not explain."""
-    lines = [line for line in observation[-2000:].splitlines() if line.strip()]
+    lines = [line for line in text[-2000:].splitlines() if line.strip()]
     message = lines[-1].strip() if lines else ""
     if exit_code in (124, -1):
         return Finding(Family.TIMEOUT, "command timed out", message)
     error_type = "failed" if exit_code is None else f"exit code {exit_code}"
-    if reading.kind is ActionKind.TEST:
-        return Finding(Family.TEST_FAILURE, error_type, message)
-    if reading.kind is ActionKind.INSTALL:
-        return Finding(Family.ENVIRONMENT, error_type, message)
-    if reading.kind is ActionKind.RUN:
-        return Finding(Family.PYTHON_EXCEPTION, error_type, message)
+    if reading.kind is ActionKind.RUN and reading.verb in _OTHER_RUNTIMES:
+        return Finding(Family.RUNTIME_EXCEPTION, error_type, message)
+    if family := _FAMILY_OF_KIND.get(reading.kind):
+        return Finding(family, error_type, message)
     return Finding(Family.SHELL, f"{reading.verb or 'command'}: {error_type}", message)

@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator
 
 from contextgraph.model import Family
-from contextgraph.trace.errors.finding import Finding
+from contextgraph.trace.errors.finding import Finding, exception
 
 _HEADER = "Traceback (most recent call last)"
-_IGNORED = "Exception ignored in"
 _FRAME = re.compile(r'\s{0,6}File "([^"\n]{1,1000})", line (\d+)')
 _RAISED = re.compile(r"([A-Za-z_][\w.]{0,150})(?::[ ]?(.*))?$", re.DOTALL)
 # What a program prints on its other stream may stand between the frames and the exception.
@@ -17,14 +16,13 @@ _CERTAIN = re.compile(
 )
 _LIKELY = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Z]\w*(?:: |:?[ ]?$)|[A-Z]\w*: ")
 _LOOKED_AHEAD = 40
-_SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 _BARE_SYNTAX = re.compile(r"^(SyntaxError|IndentationError|TabError): ([^\n]*)", re.MULTILINE)
 _LINES = 20_000
 
 
 def last_traceback(text: str) -> Finding | None:
     """The exception that the last traceback of *text* ends in, with its deepest frame."""
-    start = _last_header(text)
+    start = text.rfind(_HEADER)
     if start < 0:
         return _bare_syntax_error(text)
     location, likely, wait = None, "", _LOOKED_AHEAD
@@ -34,12 +32,12 @@ def last_traceback(text: str) -> Finding | None:
             location, likely, wait = f"{frame[1]}:{frame[2]}", "", _LOOKED_AHEAD
         elif line and not line[0].isspace():
             if _CERTAIN.match(line):
-                return raised(line, lines, location)
+                return _raised(line, lines, location)
             likely = likely or (line if _LIKELY.match(line) else "")
             wait -= 1
         if wait == 0:
             break
-    return raised(likely or _first_after(text, start), iter(()), location)
+    return _raised(likely or _first_after(text, start), iter(()), location)
 
 
 def _first_after(text: str, start: int) -> str:
@@ -48,28 +46,12 @@ def _first_after(text: str, start: int) -> str:
     return next(lines, "")
 
 
-def _last_header(text: str) -> int:
-    """Where the last traceback begins that did not pass unnoticed by the program."""
-    start = text.rfind(_HEADER)
-    while start > 0 and _IGNORED in text[text.rfind("\n", 0, start - 1) + 1 : start]:
-        start = text.rfind(_HEADER, 0, start)
-    return start
-
-
-def raised(line: str, following: Iterator[str], location: str | None) -> Finding:
+def _raised(line: str, following: Iterator[str], location: str | None) -> Finding:
     """The exception named on the last *line* of a traceback."""
     match = _RAISED.match(line[:2000])
     if match is None:
         return Finding(Family.PYTHON_EXCEPTION, "Exception", line, location)
-    error_type = bare_class(match[1])
-    family = Family.SYNTAX_ERROR if error_type in _SYNTAX else Family.PYTHON_EXCEPTION
-    return Finding(family, error_type, _message(match[2], following), location)
-
-
-def bare_class(name: str) -> str:
-    """The class without its module, which stays where the class alone says nothing."""
-    parts = name.strip(".").split(".")
-    return ".".join(parts[-2:]) if parts[-1] in ("error", "Error") else parts[-1]
+    return exception(match[1], _message(match[2], following), location)
 
 
 def _message(first: str | None, following: Iterator[str]) -> str:
@@ -103,7 +85,7 @@ def _without(prefix: str, line: str) -> str:
 
 def _bare_syntax_error(text: str) -> Finding | None:
     """A syntax error in the script itself, which is reported without a header."""
-    if not any(name in text for name in _SYNTAX):
+    if "SyntaxError" not in text and "IndentationError" not in text and "TabError" not in text:
         return None
     if not (match := _BARE_SYNTAX.search(text)):
         return None

@@ -1,0 +1,135 @@
+"""Fit the gate of remedies: ``python -m benchmarks.gate runs.jsonl.gz more/``.
+
+Of each path the part that ``contextgraph evaluate`` learns by default is learned; every error that
+was cleared in it is asked about with its own instance hidden, and each remedy found is right or
+not by the rule of evaluation. All paths count the same. Prints the constants of
+``contextgraph/retrieval/gate.py``.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
+
+from contextgraph.evaluation import split
+from contextgraph.evaluation.matching import Remedy, remedy_of, same_remedy
+from contextgraph.learning import masked
+from contextgraph.memory import AgentMemory
+from contextgraph.model import RawTrajectory, State
+from contextgraph.readers import read
+from contextgraph.retrieval import CHANNELS, query_of
+from contextgraph.retrieval.gate import RemedyFeatures
+from contextgraph.retrieval.remedies import entries_of
+from contextgraph.trace import Names, names_in, states_of, trace
+
+SHARE, FOLDS = 0.7, 10
+# Steps of the calibration that rest on fewer remedies than this are merged with the next.
+LEAST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The features of a remedy that was found at an error of *instance*, and whether it helped."""
+
+    instance: str
+    features: tuple[float, ...]
+    is_right: bool
+
+
+def main() -> None:
+    """Fit and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gate", description=__doc__)
+    parser.add_argument("paths", nargs="+", type=Path, help="recorded runs, a corpus each")
+    corpora = [list(_judged(path)) for path in parser.parse_args().paths]
+    weights = np.concatenate([np.full(len(one), 1 / len(one)) for one in corpora])
+    judged = [item for one in corpora for item in one]
+    features = np.array([one.features for one in judged])
+    right = np.array([one.is_right for one in judged])
+    weights *= len(weights) / weights.sum()
+    fitted = _logistic().fit(features, right, sample_weight=weights)
+    names = (field.name for field in fields(RemedyFeatures))
+    print(f"{len(judged)} remedies, {right.sum()} right")
+    print("COEFFICIENTS =", dict(zip(names, fitted.coef_[0].round(3).tolist(), strict=True)))
+    print("INTERCEPT =", round(float(fitted.intercept_[0]), 3))
+    instances = [one.instance for one in judged]
+    print("CALIBRATION =", _calibration(features, right, weights, instances))
+
+
+def _judged(path: Path) -> Iterator[Judged]:
+    runs = split(read(path, on_error=_report, on_skip=_report), SHARE)[0]
+    with AgentMemory.open(":memory:") as memory:
+        for _ in memory.learn_many(runs):
+            pass
+        for raw in runs:
+            for state, done, names in _cleared(raw):
+                yield from _of_moment(memory, raw, state, done, names)
+
+
+def _report(error: Exception) -> None:
+    print(f"left out: {error}", file=sys.stderr)
+
+
+def _cleared(raw: RawTrajectory) -> Iterator[tuple[State, Remedy, Names]]:
+    """The states at errors that were verifiably cleared, and what cleared them, each once."""
+    known = trace(masked(raw)[0])
+    states = list(states_of(known.raw))
+    seen: set[tuple[str, str, Remedy]] = set()
+    for one in known.recoveries:
+        done = remedy_of(one.actions, known.raw.repo)
+        again = (one.error.error_type, one.error.message, done) in seen
+        if one.verified and not one.workaround and done and not again:
+            seen.add((one.error.error_type, one.error.message, done))
+            names = names_in(one.error.error_type, one.error.message)
+            yield states[one.error_step - known.steps[0].index + 1], done, names
+
+
+def _of_moment(
+    memory: AgentMemory, raw: RawTrajectory, state: State, done: Remedy, names: Names
+) -> Iterator[Judged]:
+    query = query_of(state, memory.store, frozenset({raw.instance_id}), raw.started_at)
+    found = [channel(query, memory.store).recoveries for channel in CHANNELS.values()]
+    candidates = dict.fromkeys(one for of_channel in found for one in of_channel)
+    for entry in entries_of(query, candidates):
+        advised = remedy_of(entry.best.remedy, entry.best.candidate.trajectory.repo)
+        is_right = same_remedy(done, advised, names)
+        yield Judged(raw.instance_id, astuple(entry.features), is_right)
+
+
+def _calibration(
+    features: NDArray[np.float64],
+    right: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+    instances: list[str],
+) -> list[tuple[float, float]]:
+    """Mean probability and share that was right, of each step of an isotonic regression."""
+    held_out = np.zeros(len(right))
+    for fit, rest in GroupKFold(FOLDS).split(features, right, instances):
+        one = _logistic().fit(features[fit], right[fit], sample_weight=weights[fit])
+        held_out[rest] = one.predict_proba(features[rest])[:, 1]
+    shares = IsotonicRegression().fit(held_out, right, weights).predict(held_out)
+    steps: list[tuple[float, float]] = []
+    group = np.zeros(len(right), dtype=bool)
+    for share in np.unique(shares):
+        group |= shares == share
+        if group.sum() >= LEAST or share == shares.max():
+            means = [
+                np.average(values[group], weights=weights[group]) for values in (held_out, right)
+            ]
+            steps.append((round(float(means[0]), 3), round(float(means[1]), 3)))
+            group = np.zeros(len(right), dtype=bool)
+    return [(0.0, 0.0), *steps, (1.0, 1.0)]
+
+
+def _logistic() -> LogisticRegression:
+    return LogisticRegression(C=1.0, max_iter=5_000)
+
+
+if __name__ == "__main__":
+    main()

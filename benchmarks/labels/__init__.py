@@ -1,0 +1,1 @@
+"""Labels of recorded runs, and how well the project reads those runs."""

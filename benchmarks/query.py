@@ -1,0 +1,92 @@
+"""Queries against memories of several sizes, and the memory of the process."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from benchmarks.corpus import bundles
+from benchmarks.measure import Row, latencies, percentile
+from contextgraph import AgentMemory, State
+from contextgraph.model import RawTrajectory
+from contextgraph.trace import states_of
+
+QUERIES = 200
+RUNS_FOLLOWED = 20
+
+
+def rows(
+    found: Sequence[RawTrajectory], sizes: Sequence[int], folder: Path, seed: int
+) -> Iterator[Row]:
+    """p50 and p95 of queries in one repository and over all, at each number of fragments."""
+    for size in sizes:
+        path = folder / f"memory{size}.db"
+        with AgentMemory.open(str(path)) as memory:
+            for bundle in bundles(found, size):
+                memory.store.runs.add([bundle])
+            memory.consolidate()
+            baseline = _lookup_seconds(path)
+            scoped = states_about(found, seed, "acme/shop0")
+            yield from _measured(
+                memory, scoped, f"query in scope, {size:,} fragments", baseline, size
+            )
+            unscoped = states_about(found, seed, "")
+            yield from _measured(
+                memory, unscoped, f"query unscoped, {size:,} fragments", baseline, 0
+            )
+            memory.get_stats()  # loads the graph
+            yield Row(f"process memory, {size:,} fragments", _resident(), "MB", budget="1,200 MB")
+
+
+def _measured(
+    memory: AgentMemory, states: Sequence[State], what: str, baseline: float, size: int
+) -> Iterator[Row]:
+    memory.query(states[0])
+    taken = latencies([partial(memory.query, state) for state in states])
+    name = "reading one run by its id"
+    for share in (0.5, 0.95):
+        value = percentile(taken, share)
+        budget = "10 ms" if share > 0.9 and size == 100_000 else ""
+        label = f"{what}, p{share * 100:.0f}"
+        yield Row(label, value * 1000, "ms", name, value / baseline, budget)
+
+
+def states_about(found: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]:
+    """States of *found*, half of them with an error, as if in *repo*."""
+    states = [state for raw in found for state in states_of(raw)]
+    with_error = [state for state in states if state.current_error] or states
+    chosen = Random(seed).choices(with_error, k=QUERIES // 2) + Random(seed).choices(
+        states, k=QUERIES // 2
+    )
+    return [replace(state, repo=repo) for state in chosen]
+
+
+def states_step_by_step(found: Sequence[RawTrajectory], seed: int, repo: str) -> list[State]:
+    """The states of some runs of *found* in order, as if in *repo*, as an agent queries."""
+    chosen = Random(seed).sample(found, min(RUNS_FOLLOWED, len(found)))
+    return [replace(state, repo=repo) for raw in chosen for state in states_of(raw)]
+
+
+def _lookup_seconds(path: Path) -> float:
+    connection = sqlite3.connect(path)
+    ids = [row[0] for row in connection.execute("SELECT id FROM trajectory LIMIT 200")]
+    calls: list[Callable[[], object]] = [partial(_lookup, connection, identity) for identity in ids]
+    middle = percentile(latencies(calls), 0.5)
+    connection.close()
+    return middle
+
+
+def _lookup(connection: sqlite3.Connection, identity: str) -> object:
+    return connection.execute(
+        "SELECT * FROM trajectory WHERE tenant = 1 AND id = ?", (identity,)
+    ).fetchone()
+
+
+def _resident() -> float:
+    """Resident memory of this process, in MB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1000
+    return float("nan")

@@ -1,0 +1,218 @@
+"""``contextgraph consolidate`` and ``reembed``: update methodologies and vectors."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextgraph.cli.options import (
+    FAILED,
+    LEASE_HELD,
+    AsJson,
+    Embedder,
+    MaxCost,
+    Store,
+    Summarizer,
+    Tenant,
+    open_memory,
+)
+from contextgraph.cli.output import Progress, console, emit, print_table, styled, warn
+from contextgraph.cli.records import usage_record
+from contextgraph.text import number_of
+
+if TYPE_CHECKING:
+    from contextgraph.embedding import Reembedding, ReembeddingPlan
+    from contextgraph.memory import AgentMemory
+    from contextgraph.model import ConsolidationReport, Json, WordingPlan
+
+_CHANGES = ("examined", "created", "updated", "removed")
+
+
+def consolidate(
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print what a model would be sent and what it costs; send nothing."
+        ),
+    ] = False,
+    summarizer: Summarizer = None,
+    max_cost: MaxCost = None,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Derive methodologies from runs.
+
+    Then merges, measures, cleans up and words them. `learn` does this by itself; a second run right
+    after changes nothing. Does nothing while another process holds the lease (exit code
+    5). A configured language model rewords what the template worded; without its answer the words
+    of the template stay.
+
+    \b
+    With --json one object: "started", "reason", "trajectories", "changed", "seconds",
+    "steps" [{"name", "examined", "created", "updated", "removed"}], "tokens", "cost" (US dollars),
+    "requests", "waiting" (methodologies to be worded later), "not_worded" (why),
+    "unusable" (answers that are not requested again), "fault" (what was wrong with one).
+    With --dry-run, estimates: "editor" (the model), "prompts" [text], "tokens", "cost", "requests".
+
+    \b
+    Example:
+      contextgraph consolidate --store team.db
+      contextgraph consolidate --summarizer openai/gpt-4.1-mini --dry-run
+      contextgraph consolidate --summarizer openai/gpt-4.1-mini --max-cost 0.50
+    """
+    with open_memory(
+        store,
+        tenant,
+        create=False,
+        summarizer=summarizer,
+        max_cost=max_cost,
+    ) as memory:
+        if dry_run:
+            _show_wording_plan(memory.plan_wording(), as_json=as_json)
+            return
+        with Progress(lambda: 1) as progress:
+            report = memory.consolidate(lambda done, total: progress.count(done))
+    _show_report(report, as_json=as_json)
+    if not report.started:
+        raise typer.Exit(LEASE_HELD)
+
+
+def _show_report(report: "ConsolidationReport", *, as_json: bool) -> None:
+    if as_json:
+        emit(consolidation_record(report))
+        return
+    if not report.started:
+        warn(report.reason)
+        return
+    rows = [
+        (step.name, *(f"{getattr(step, change):,}" for change in _CHANGES)) for step in report.steps
+    ]
+    runs = number_of(report.trajectories, "trajectory")
+    title = f"{runs} consolidated in {report.seconds:.1f} s"
+    print_table(title, ("step", *_CHANGES), rows, numeric=_CHANGES)
+    used = report.usage
+    if used.requests:
+        requests, tokens = number_of(used.requests, "request"), number_of(used.tokens, "token")
+        print(f"language model: {requests}, {tokens}, ${used.cost:.4f}")
+    if not report.changed:
+        console().print(styled(("nothing changed", "dim")))
+    if report.waiting:
+        count = number_of(report.waiting, "methodology")
+        warn(f"{count} still to be worded: {report.not_worded}")
+    if report.unusable:
+        answers = number_of(report.unusable, "answer")
+        warn(f"{answers} of the language model could not be used: {report.fault}")
+
+
+def consolidation_record(report: "ConsolidationReport") -> "dict[str, Json]":
+    """The JSON object of `contextgraph consolidate`."""
+    from contextgraph.codec import encoded
+
+    return {
+        "started": report.started,
+        "reason": report.reason,
+        "trajectories": report.trajectories,
+        "changed": report.changed,
+        "steps": [encoded(step, complete=True) for step in report.steps],
+        "seconds": round(report.seconds, 3),
+        **usage_record(report.usage),
+        "waiting": report.waiting,
+        "not_worded": report.not_worded or None,
+        "unusable": report.unusable,
+        "fault": report.fault or None,
+    }
+
+
+def _show_wording_plan(plan: "WordingPlan", *, as_json: bool) -> None:
+    if as_json:
+        prompts: list[Json] = list(plan.prompts)
+        emit({"editor": plan.summarizer, "prompts": prompts, **usage_record(plan.usage)})
+        return
+    if not plan.summarizer:
+        print("no language model is configured (CONTEXTGRAPH_SUMMARIZER): nothing would be sent")
+        return
+    for prompt in plan.prompts:
+        print(f"{prompt}\n")
+    print(f"{plan.summarizer}: {number_of(len(plan.prompts), 'methodology')} to word")
+    print(f"about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}")
+
+
+def reembed(
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print how many texts and tokens, and the cost at most."),
+    ] = False,
+    embedder: Embedder = None,
+    max_cost: MaxCost = None,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Embed all runs with the configured embedder.
+
+    Queries use the old vectors until all new ones are there. An interrupted command continues when
+    it is repeated; vectors that an API returned are cached. With the same embedder as before, it
+    embeds what has no vectors yet.
+
+    \b
+    With --json one object: "space", "runs", "tokens", "cost" (US dollars), "requests"; with
+    --dry-run also "texts", tokens and cost being at most.
+
+    \b
+    Example:
+      contextgraph reembed --embedder openai/text-embedding-3-small --dry-run
+      contextgraph reembed --embedder local
+      contextgraph reembed --embedder tfidf
+    """
+    with open_memory(store, tenant, create=False, embedder=embedder, max_cost=max_cost) as memory:
+        plan = memory.plan_reembedding()
+        if dry_run:
+            _show_embedding_plan(plan, as_json=as_json)
+            return
+        if max_cost is not None and plan.usage.cost > max_cost:
+            warn(f"it may cost ${plan.usage.cost:.4f}, more than --max-cost; nothing was sent")
+            raise typer.Exit(FAILED)
+        done = _reembed(memory, plan)
+    _show_reembedding(done, as_json=as_json)
+
+
+def _reembed(memory: "AgentMemory", plan: "ReembeddingPlan") -> "Reembedding":
+    count = 0
+    with Progress(lambda: plan.runs) as progress:
+
+        def advance(runs: int) -> None:
+            nonlocal count
+            count += runs
+            progress.advance(runs)
+            progress.count(count)
+
+        return memory.reembed(progress=advance, waiting=_report_waiting)
+
+
+def _report_waiting(until: datetime) -> None:
+    warn(f"another process holds the lease; waiting, until {until:%H:%M:%S} UTC at most")
+
+
+def _show_embedding_plan(plan: "ReembeddingPlan", *, as_json: bool) -> None:
+    if as_json:
+        emit(
+            {
+                "space": plan.space,
+                "runs": plan.runs,
+                "texts": plan.texts,
+                **usage_record(plan.usage),
+            }
+        )
+        return
+    runs, texts = number_of(plan.runs, "run"), number_of(plan.texts, "text")
+    print(f"{plan.space}: {runs} to embed, {texts}")
+    print(f"at most about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}")
+
+
+def _show_reembedding(done: "Reembedding", *, as_json: bool) -> None:
+    if as_json:
+        emit({"space": done.space.name, "runs": done.runs, **usage_record(done.usage)})
+        return
+    print(f"{done.space.name} is the active space; {number_of(done.runs, 'run')} embedded")
+    print(f"{number_of(done.usage.tokens, 'token')}, ${done.usage.cost:.4f}")

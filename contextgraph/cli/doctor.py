@@ -1,0 +1,183 @@
+"""``contextgraph doctor``: check the memory and the installation."""
+
+import platform
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory
+from contextgraph.cli.output import console, emit, print_table, styled
+from contextgraph.text import number_of
+
+if TYPE_CHECKING:
+    from contextgraph.model import HealthCheck, Json
+    from contextgraph.ports import RunStore
+
+DISTRIBUTION = "contextgraph-memory"
+LIBRARIES = "neo4j networkx numpy orjson rich scikit-learn typer zstandard".split()
+EXTRAS = {"local": "onnxruntime", "openai": "openai", "parquet": "pyarrow", "plot": "matplotlib"}
+OLDEST_PYTHON = (3, 11)
+_NAMED = 10
+
+
+def doctor(
+    secrets: Annotated[
+        bool,
+        typer.Option("--secrets", help="Also look for secrets in all stored runs: slower."),
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Check the memory and this installation; name remedies.
+
+    With --secrets also whether runs that an older version stored hold secrets that this version
+    recognises: `rebuild` masks them.
+
+    \b
+    With --json one object: "ok", "store", "checks" [{"name", "ok", "detail", "remedy"}],
+    "versions" {name: version}, "extras" {name: installed}. Exit code 1 when a check failed.
+
+    \b
+    Example:
+      contextgraph doctor
+    """
+    found = check_up(store, tenant, secrets=secrets)
+    if as_json:
+        emit(checkup_record(found))
+    else:
+        _show(found)
+    raise typer.Exit(DONE if found.ok else FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """The results of all checks; *extras* says which optional dependencies are installed."""
+
+    store: str
+    checks: "tuple[HealthCheck, ...]"
+    versions: dict[str, str]
+    extras: dict[str, bool]
+
+    @property
+    def ok(self) -> bool:
+        """True where no check failed."""
+        return all(check.ok for check in self.checks)
+
+
+def own_version() -> str:
+    """The version of this distribution."""
+    from importlib.metadata import version
+
+    return version(DISTRIBUTION)
+
+
+def check_up(store: str | None, tenant: str | None, *, secrets: bool = False) -> Checkup:
+    """Check the installation and the memory that the options name; *secrets*: all runs, too."""
+    from contextgraph.config import load_settings
+
+    settings = load_settings(store=store or None, tenant=tenant)
+    return Checkup(
+        store=settings.address,
+        checks=(*_installation(), *_memory(store, tenant, secrets)),
+        versions=_versions(),
+        extras={extra: _installed(name) for extra, name in EXTRAS.items()},
+    )
+
+
+def _installation() -> "list[HealthCheck]":
+    import sqlite3
+
+    from contextgraph.model import HealthCheck
+
+    running = platform.python_version()
+    return [
+        HealthCheck("python", sys.version_info >= OLDEST_PYTHON, running, "install Python 3.11"),
+        HealthCheck(
+            "full text search",
+            _has_full_text(),
+            f"sqlite {sqlite3.sqlite_version}",
+            "use a Python whose sqlite3 has FTS5",
+        ),
+    ]
+
+
+def _has_full_text() -> bool:
+    import sqlite3
+
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute("CREATE VIRTUAL TABLE probe USING fts5(words)")
+    except sqlite3.OperationalError:
+        return False
+    finally:
+        connection.close()
+    return True
+
+
+def _memory(store: str | None, tenant: str | None, secrets: bool) -> "list[HealthCheck]":
+    with open_memory(store, tenant) as memory:  # for writing, so that writing is checked, too
+        checks = list(memory.health())
+        return [*checks, _secrets(memory.store.runs)] if secrets else checks
+
+
+def _secrets(runs: "RunStore") -> "HealthCheck":
+    """Whether stored runs hold secrets that this version recognises."""
+    from contextgraph.learning import holds_secrets
+    from contextgraph.model import HealthCheck
+
+    known = runs.ids()
+    found = [one for one in known if (raw := runs.raw(one)) and holds_secrets(raw)]
+    named = f": {', '.join(found[:_NAMED])}" if found else ""
+    detail = f"{len(found)} of {number_of(len(known), 'run')} hold secrets{named}"
+    return HealthCheck("secrets", not found, detail, "run: contextgraph rebuild")
+
+
+def _versions() -> dict[str, str]:
+    import sqlite3
+    from importlib.metadata import version
+
+    found = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    return found | {name: version(name) for name in (DISTRIBUTION, *LIBRARIES)}
+
+
+def _installed(name: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return bool(version(name))
+    except PackageNotFoundError:
+        return False
+
+
+def _show(checkup: Checkup) -> None:
+    """Print every check, with the remedy where it failed."""
+    rows = [
+        ("ok" if one.ok else "FAILED", one.name, one.detail, "" if one.ok else one.remedy)
+        for one in checkup.checks
+    ]
+    print_table(f"Memory {checkup.store}", ("", "check", "found", "remedy"), rows)
+    versions = " · ".join(f"{name} {version}" for name, version in checkup.versions.items())
+    extras = " · ".join(
+        f"{name}: {'installed' if installed else 'not installed'}"
+        for name, installed in checkup.extras.items()
+    )
+    screen = console()
+    screen.print(styled((f"versions: {versions}\nextras: {extras}", "dim")))
+    if not checkup.ok:
+        screen.print(styled(("unhealthy: see the failed checks", "bold red")))
+
+
+def checkup_record(checkup: Checkup) -> "dict[str, Json]":
+    """The JSON object of *checkup*."""
+    from contextgraph.codec import encoded
+
+    return {
+        "ok": checkup.ok,
+        "store": checkup.store,
+        "checks": [encoded(check, complete=True) for check in checkup.checks],
+        "versions": dict(checkup.versions),
+        "extras": dict(checkup.extras),
+    }

@@ -1,0 +1,373 @@
+"""``contextgraph evaluate``: the advice of a memory measured on recorded runs."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextgraph.cli.doctor import own_version
+from contextgraph.cli.options import (
+    FAILED,
+    PARTLY_DONE,
+    AsJson,
+    Configuration,
+    Tenant,
+    open_memory,
+    option,
+)
+from contextgraph.cli.output import Progress, console, emit, one_line, styled, warn
+from contextgraph.cli.replay import IN_MEMORY, OwnStore
+from contextgraph.text import number_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.table import Table
+
+    from contextgraph.evaluation import (
+        Contrast,
+        Estimate,
+        Evaluation,
+        Measures,
+        Moment,
+        Report,
+    )
+    from contextgraph.memory import AgentMemory
+    from contextgraph.model import Json, RawTrajectory
+
+_WIDTH = 108
+# It scores nothing by definition; the JSON has it.
+_HIDDEN = frozenset({"nothing"})
+
+
+def evaluate(  # noqa: PLR0913  (one parameter per flag)
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH...", help="Runs to learn and to judge by.", show_default=False
+        ),
+    ] = None,
+    *,
+    online: Annotated[
+        bool, typer.Option("--online", help="Judge by each run in order, then learn it.")
+    ] = False,
+    share: Annotated[
+        float,
+        typer.Option(
+            "--split", metavar="SHARE", min=0, max=1, help="Learn this share, by hash of instance."
+        ),
+    ] = 0.7,
+    learn: Annotated[
+        list[str] | None, option("--learn", "PATH", "Runs to learn only (repeatable).")
+    ] = None,
+    judge: Annotated[
+        list[str] | None, option("--judge", "PATH", "Runs to judge by only (repeatable).")
+    ] = None,
+    related: Annotated[
+        Path | None,
+        option("--related", "FOLDER", "Past tasks, new tasks, and links between them."),
+    ] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        option(
+            "--compare",
+            "A B",
+            "Compare two configurations on these runs; without runs, two files of --details.",
+        ),
+    ] = None,
+    configuration: Configuration = None,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="The seed of all random draws.")
+    ] = 0,
+    max_runs: Annotated[
+        int | None, option("--max-runs", "N", "Judge by at most N runs, drawn at random.")
+    ] = None,
+    min_runs: Annotated[
+        int,
+        typer.Option(
+            "--min-runs", metavar="N", min=1, help="Judge by repositories with at least N runs."
+        ),
+    ] = 1,
+    details: Annotated[
+        Path | None, option("--details", "FILE", "Write the report with every judged moment.")
+    ] = None,
+    plot: Annotated[
+        Path | None, option("--plot", "FOLDER", "Draw the figures (needs the extra 'plot').")
+    ] = None,
+    as_json: AsJson = False,
+    store: OwnStore = None,
+    tenant: Tenant = None,
+) -> None:
+    """Measure the advice of a memory on recorded runs.
+
+    Beside baselines, with 95 % intervals. Learns one part of the runs and judges by the other
+    (--split, or --learn and --judge), or goes through them in order (--online). The judged run, its
+    instance and later runs are ignored. Fills a memory that is dropped at the end; one named by
+    --store must be empty.
+
+    \b
+    With --json one object: "verdict", "config", "measures" {measure: {method: {"value", "low",
+    "high", "count", "runs"}}}, "clearance@3 by error family", "curves", "against" {baseline:
+    contrasts}; with --compare {"contrasts": [{"measure", "moments", "first", "second",
+    "only_first", "only_second", "difference", "p"}]}.
+
+    \b
+    Example:
+      contextgraph evaluate runs.jsonl.gz --details before.json
+      contextgraph evaluate --learn old/ --judge new/ --plot figures/
+      contextgraph evaluate runs.jsonl.gz --online --min-runs 3 --max-runs 200
+      contextgraph evaluate --compare before.json after.json
+      contextgraph evaluate runs.jsonl.gz --compare default no-semantic
+    """
+    given = paths or learn or judge or related
+    if compare and not given:
+        _compare_files(Path(compare[0]), Path(compare[1]), seed, as_json=as_json)
+        return
+    if not given:
+        raise typer.BadParameter("name runs to judge by, --related, or --compare")
+    runs = RunSource(paths, learn, judge)
+    taught, judging = runs.parts(0.0 if online else share)
+    judging = _selected(judging, min_runs, max_runs, seed)
+    if runs.failed and not (taught or judging):
+        raise typer.Exit(FAILED)  # each was reported
+    if not judging and related is None:
+        raise typer.BadParameter("none of these runs can be judged")
+    trial = Trial(None if online else taught, judging, related, seed)
+    if compare:
+        if store or details or plot or configuration:
+            raise typer.BadParameter(
+                "--compare A B names the configurations; leave out --configuration, --store, "
+                "--details and --plot"
+            )
+        _compare_configurations(trial, *compare, as_json=as_json)
+    else:
+        report = trial.run(configuration, store or IN_MEMORY, tenant)
+        _write(report, details, plot)
+        _show(report, as_json=as_json)
+    if runs.failed:
+        raise typer.Exit(PARTLY_DONE)
+
+
+def _show(report: "Report", *, as_json: bool) -> None:
+    if as_json:
+        from contextgraph.evaluation import report_record
+
+        emit(report_record(report, with_moments=False))
+    else:
+        show_report(report)
+
+
+def _write(report: "Report", details: Path | None, plot: Path | None) -> None:
+    from contextgraph.errors import SettingsError
+    from contextgraph.evaluation import draw, report_record
+
+    if details:
+        import orjson
+
+        content = orjson.dumps(report_record(report, with_moments=True))
+        try:
+            details.write_bytes(content)
+        except OSError as error:
+            reason = error.strerror or error
+            raise SettingsError(f"{details} cannot be written: {reason}") from error
+    if plot:
+        for path in draw(report, plot):
+            warn(f"wrote {path}")
+
+
+def _compare_files(first: Path, second: Path, seed: int, *, as_json: bool) -> None:
+    from contextgraph.evaluation import compare, moments_in
+
+    contrasts = compare(moments_in(first), moments_in(second), seed)
+    _show_contrasts(contrasts, first.name, second.name, {}, as_json=as_json)
+
+
+def _compare_configurations(trial: "Trial", first: str, second: str, *, as_json: bool) -> None:
+    from contextgraph.evaluation import compare
+
+    reports = {name: trial.run(name) for name in (first, second)}
+    contrasts = compare(reports[first].moments, reports[second].moments, trial.seed)
+    configs: dict[str, Json] = {name: dict(report.config) for name, report in reports.items()}
+    _show_contrasts(contrasts, first, second, configs, as_json=as_json)
+
+
+def _show_contrasts(
+    contrasts: "Sequence[Contrast]",
+    first: str,
+    second: str,
+    configs: "dict[str, Json]",
+    *,
+    as_json: bool,
+) -> None:
+    if as_json:
+        records: list[Json] = [asdict(one) for one in contrasts]
+        emit({"contrasts": records, **({"configurations": configs} if configs else {})})
+    else:
+        show_contrasts(contrasts, f"{second} against {first}, on the same moments")
+
+
+class RunSource:
+    """The runs that the options name."""
+
+    def __init__(
+        self, paths: list[str] | None, learn: list[str] | None, judge: list[str] | None
+    ) -> None:
+        if paths and (learn or judge):
+            raise typer.BadParameter("give PATH, or --learn and --judge, not both")
+        self._paths, self._learn, self._judge = paths, learn, judge
+        self.failed = 0
+
+    def parts(self, share: float) -> "tuple[Sequence[RawTrajectory], Sequence[RawTrajectory]]":
+        """Those to learn, about *share* of what stands for both, and those to judge by."""
+        from contextgraph.evaluation import split
+
+        learning, judging = split(self._read(self._paths), share)
+        return [*learning, *self._read(self._learn)], [*judging, *self._read(self._judge)]
+
+    def _read(self, paths: list[str] | None) -> "list[RawTrajectory]":
+        from contextgraph.cli.intake import Intake
+
+        intake = Intake(paths or [])
+        found = list(intake) if paths else []
+        self.failed += intake.failed
+        return found
+
+
+def _selected(
+    runs: "Sequence[RawTrajectory]", min_runs: int, max_runs: int | None, seed: int
+) -> "Sequence[RawTrajectory]":
+    """*runs* of repositories with *min_runs*; at most *max_runs*, drawn by *seed*."""
+    from contextgraph.evaluation import sampled
+
+    sizes = Counter(raw.repo for raw in runs)
+    selected = [raw for raw in runs if sizes[raw.repo] >= min_runs]
+    return selected if max_runs is None else sampled(selected, max_runs, seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is learned and judged; *learning* None: each run is learned after it was judged.
+
+    *related* is a folder of linked tasks, judged in a memory of their own.
+    """
+
+    learning: "Sequence[RawTrajectory] | None"
+    judging: "Sequence[RawTrajectory]"
+    related: Path | None
+    seed: int
+
+    def run(
+        self, configuration: str | None, store: str = IN_MEMORY, tenant: str | None = None
+    ) -> "Report":
+        """The report of an empty memory under *configuration*."""
+        from contextgraph.evaluation import report_of
+
+        linked = self._linked(configuration) if self.related else ()
+        with open_memory(store, tenant, configuration=configuration) as memory:
+            found = self._evaluated(memory) if self.judging else None
+            return report_of(found, linked, _configuration_of(memory), self.seed)
+
+    def _linked(self, configuration: str | None) -> "tuple[Moment, ...]":
+        assert self.related is not None
+        with open_memory(IN_MEMORY, None, configuration=configuration) as memory:
+            return memory.evaluate_related(self.related, seed=self.seed)
+
+    def _evaluated(self, memory: "AgentMemory") -> "Evaluation":
+        known = memory.get_stats().counts.nodes.get("Trajectory", 0)
+        if known:
+            raise typer.BadParameter(
+                f"--store has {number_of(known, 'run')}; an evaluation needs an empty memory"
+            )
+        passes = 2 if self.learning is None else 1
+        progress = Progress(lambda: len(self.judging) * passes + len(self.learning or ()))
+
+        def advance() -> None:
+            progress.advance(1)
+
+        with progress:
+            if self.learning is None:
+                return memory.evaluate_online(self.judging, seed=self.seed, advance=advance)
+            return memory.evaluate(self.learning, self.judging, seed=self.seed, advance=advance)
+
+
+def _configuration_of(memory: "AgentMemory") -> "dict[str, Json]":
+    """Everything that affects the answers of *memory*."""
+    from contextgraph.llm import MADE_BY
+
+    space, model = memory.store.vectors.active_space(), memory.consolidator.model
+    weights = memory.retriever.weights
+    return {
+        "configuration": memory.configuration,
+        "version": own_version(),
+        "channels": list(memory.retriever.channels),
+        "weights": {name: weights[name] for name in memory.retriever.channels if name in weights},
+        "gate": asdict(memory.retriever.gate),
+        "embedder": space.name if space else None,
+        "summarizer": model.name if model else MADE_BY,
+    }
+
+
+def show_report(report: "Report") -> None:
+    """Print the verdict, the configuration and the figures with 95 % intervals."""
+    screen = console()
+    screen.print(styled((report.verdict, "bold")))
+    for name, value in report.config.items():
+        screen.print(styled((one_line(f"{name}: {value}", _WIDTH), "dim")))
+    loops = {name: by for name, by in report.measures.items() if not _is_by_method(by)}
+    others = {name: by for name, by in report.measures.items() if name not in loops}
+    screen.print(_figures("Measures, with 95 % intervals", others))
+    if report.families:
+        screen.print(_figures("clearance@3 by family of error", report.families))
+    if loops:
+        screen.print(_figures("Loops", loops))
+    for baseline, contrasts in report.contrasts.items():
+        if contrasts:
+            show_contrasts(contrasts, f"contextgraph against {baseline}, on the same moments")
+
+
+def show_contrasts(contrasts: "Sequence[Contrast]", title: str) -> None:
+    """Print how the second does against the first, with McNemar's p."""
+    from rich.table import Table
+
+    table = Table(title=styled(title), title_justify="left", box=None, pad_edge=False)
+    columns = ("measure", "moments", "first", "second", "only first", "only second")
+    for column in (*columns, "difference", "p"):
+        table.add_column(column, justify="left" if column == "measure" else "right")
+    for one in contrasts:
+        gap = one.difference
+        table.add_row(
+            *(one.measure, str(one.moments), f"{one.first:.3f}", f"{one.second:.3f}"),
+            *(str(one.only_first), str(one.only_second)),
+            f"{gap.value:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})",
+            f"{one.p:.3f}",
+        )
+    console().print(table)
+
+
+def _is_by_method(by: "Mapping[str, Estimate]") -> bool:
+    return "contextgraph" in by
+
+
+def _figures(title: str, measures: "Measures") -> "Table":
+    from rich.table import Table
+
+    names = dict.fromkeys(name for by in measures.values() for name in by)
+    methods = [name for name in names if name not in _HIDDEN]
+    table = Table(title=styled(title), title_justify="left", box=None, pad_edge=False)
+    table.add_column("")
+    table.add_column("n", justify="right")
+    for method in methods:
+        table.add_column(styled(method), justify="right", overflow="fold")
+    for name, by in measures.items():
+        count = next(iter(by.values())).count  # of contextgraph: methods may answer less or more
+        cells = [_figure(by[method]) if method in by else "" for method in methods]
+        table.add_row(styled(name), str(count), *cells)
+    return table
+
+
+def _figure(figure: "Estimate") -> str:
+    if figure.high > 1:
+        return f"{figure.value:.1f} {figure.low:.1f}–{figure.high:.1f}"
+    return f"{figure.value:.3f} {figure.low:.2f}–{figure.high:.2f}"

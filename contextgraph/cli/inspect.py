@@ -1,0 +1,335 @@
+"""``contextgraph inspect`` and ``loops``: how runs are read; nothing is learned."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextgraph.cli.options import FAILED, AsJson, Paths, Tenant, open_memory
+from contextgraph.cli.output import console, emit, one_line, plain, print_box, styled, warn
+from contextgraph.cli.records import fragment_record, loop_records
+from contextgraph.text import number_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.text import Text
+
+    from contextgraph.cli.intake import Intake
+    from contextgraph.learning import Inspection
+    from contextgraph.model import ErrorSignature, Fragment, Json, LoopInfo
+    from contextgraph.trace import Recovery, StepTrace
+
+_PHASE_WIDTH = 15
+# Of a loop, the first and the last steps are shown; `--json` has all.
+_LOOP_HEAD, _LOOP_TAIL = 9, 2
+_OUTCOME_STYLES = {"completed": "cyan", "recovered": "green", "failed": "red"}
+_REPEATED_WIDTH, _SUGGESTION_WIDTH, _SIGNATURES_SHOWN = 90, 500, 2
+
+Instances = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--instance", metavar="ID", help="Only runs of it (repeatable).", show_default=False
+    ),
+]
+
+
+def inspect(
+    paths: Paths,
+    instance: Instances = None,
+    step: Annotated[
+        int | None,
+        typer.Option("--step", metavar="N", min=0, help="Show step N in full.", show_default=False),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            dir_okay=False,
+            help="Write one page with a timeline instead; it needs no network.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how runs are read: phases, errors, loops, recoveries.
+
+    Learns nothing and needs no memory.
+
+    \b
+    Example:
+      contextgraph inspect runs/owner__repo-12.traj
+      contextgraph inspect runs.jsonl.gz --instance owner__repo-12 --step 7
+      contextgraph inspect runs.jsonl.gz --instance owner__repo-12 --html run.html
+    """
+    from contextgraph.cli.intake import Intake
+
+    intake = Intake(paths)
+    if html:
+        from contextgraph.cli.page import write_page
+
+        print(f"{html}: {number_of(write_page(html, _inspected(intake, instance)), 'run')}")
+        raise typer.Exit(intake.exit_code)
+    for inspection in _inspected(intake, instance):
+        if as_json:
+            emit(inspection_record(inspection))
+        elif step is not None:
+            _show_step(inspection, step)
+        else:
+            _show_timeline(inspection)
+    raise typer.Exit(intake.exit_code)
+
+
+def loops(
+    paths: Paths,
+    instance: Instances = None,
+    as_json: AsJson = False,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="ADDRESS",
+            help="A memory that suggests how to leave each loop.",
+            show_default=False,
+        ),
+    ] = None,
+    tenant: Tenant = None,
+) -> None:
+    """Show the loops of runs: repeated attempts without progress.
+
+    Learns nothing. With a memory, shows what ended such loops in runs of other instances.
+
+    \b
+    Example:
+      contextgraph loops runs/
+      contextgraph loops runs/ --store team.db
+    """
+    from contextgraph.cli.intake import Intake
+
+    intake = Intake(paths)
+    found: list[Sequence[LoopInfo]] = []
+    with ExitStack() as stack:
+        memory = None
+        if store is not None:
+            memory = stack.enter_context(open_memory(store, tenant, read_only=True))
+        for inspection in _inspected(intake, instance):
+            trace = inspection.trace
+            found.append(memory.loop_detector.detect_all(trace) if memory else trace.loops)
+            _report_loops(inspection, found[-1], as_json=as_json)
+    if found and not as_json:
+        _show_loop_counts(found)
+    raise typer.Exit(intake.exit_code)
+
+
+def _inspected(intake: "Intake", instances: list[str] | None) -> "Iterator[Inspection]":
+    """Each run of *intake*, or of these *instances*; exits where there is none of them."""
+    from contextgraph.memory import AgentMemory
+
+    matched = False
+    for raw in intake:
+        if not instances or raw.instance_id in instances:
+            matched = True
+            yield AgentMemory.inspect(raw)
+    if instances and intake.read and not matched:
+        runs = number_of(intake.read, "run")
+        warn(f"no run of {', '.join(instances)} among {runs}")
+        raise typer.Exit(FAILED)
+
+
+def _report_loops(inspection: "Inspection", found: "Sequence[LoopInfo]", *, as_json: bool) -> None:
+    raw = inspection.trace.raw
+    if as_json:
+        emit({"source": raw.source, "instance_id": raw.instance_id, "loops": loop_records(found)})
+    else:
+        _show_loops(raw.instance_id, found)
+
+
+def _show_loop_counts(found: "Sequence[Sequence[LoopInfo]]") -> None:
+    """Print in one line how many loops all runs have."""
+    loops = [loop for one in found for loop in one]
+    stuck = sum(loop.severity == "stuck" for loop in loops)
+    affected = sum(map(bool, found))
+    total = f"{number_of(len(loops), 'loop')} ({stuck} stuck)"
+    print(f"{total} in {affected} of {number_of(len(found), 'run')}")
+
+
+def _show_timeline(inspection: "Inspection") -> None:
+    """Print the run fragment by fragment: steps with their errors, loops and recoveries."""
+    screen = console()
+    _show_title(inspection)
+    for fragment in inspection.fragments:
+        screen.print(_border(fragment), no_wrap=True, overflow="ellipsis")
+        folded = _folded(fragment)
+        for step in inspection.trace.steps[fragment.start : fragment.end + 1]:
+            if step.index == folded.start and folded:
+                screen.print(styled((f"│       … {len(folded)} more steps of this loop", "dim")))
+            if step.index not in folded:
+                for line in _lines(step, inspection, screen.width):
+                    screen.print(line, no_wrap=True, overflow="ellipsis")
+    if not inspection.fragments:
+        screen.print(styled(("no steps", "dim")))
+    screen.print()
+
+
+def _show_step(inspection: "Inspection", index: int) -> None:
+    """Print one step in full: thought, action, observation, and the error that is read from it."""
+    screen, instance = console(), inspection.trace.raw.instance_id
+    found = [step for step in inspection.trace.steps if step.step.index == index]
+    for step in found:
+        screen.rule(plain(f"{instance} step {index}, {step.phase}"))
+        for name, text in (
+            ("thought", step.step.thought),
+            ("action", step.step.action.text),
+            ("observation", step.step.observation or ""),
+            ("error", error_line(step)),
+        ):
+            screen.print(styled((name, "bold")))
+            screen.print(styled(text.strip() or "none"))
+    if not found:
+        last = len(inspection.trace.steps) - 1
+        screen.print(styled(f"{instance}: no step {index}; the last is {last}"))
+
+
+def _show_title(inspection: "Inspection") -> None:
+    trace, raw = inspection.trace, inspection.trace.raw
+    task = next((line for line in raw.task.splitlines() if line.strip()), "no task text")
+    errors = sum(1 for step in trace.steps if step.error)
+    facts = [raw.repo or "no repository", trace.task_type, f"outcome {raw.outcome}"]
+    facts += [number_of(len(trace.steps), "step"), number_of(len(inspection.fragments), "fragment")]
+    facts += [number_of(errors, "error"), f"{len(trace.recoveries)} recoveries"]
+    facts += [f"{len(trace.loops)} loops"]
+    body = styled(f"{one_line(task, 200)}\n{' · '.join(facts)}\n{raw.source}")
+    print_box(raw.instance_id, body)
+
+
+def _border(fragment: "Fragment") -> "Text":
+    kind = fragment.fragment_type.replace("_", " ")
+    return styled(
+        ("┌ ", "dim"),
+        (f"{kind}, {fragment.outcome}", f"bold {_OUTCOME_STYLES[fragment.outcome]}"),
+        (f"  {fragment.start}-{fragment.end}  ", "dim"),
+        (one_line(fragment.description, 240), "italic"),
+    )
+
+
+def _folded(fragment: "Fragment") -> range:
+    """The steps in the middle of a long loop."""
+    if fragment.fragment_type != "loop":
+        return range(0)
+    return range(fragment.start + _LOOP_HEAD, fragment.end + 1 - _LOOP_TAIL)
+
+
+def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator[Text]":
+    index = step.step.index
+    for loop in inspection.trace.loops:
+        if loop.start == index:
+            yield styled(("│      ", "dim"), (f"↻ {loop_line(loop)}", "yellow"))
+    yield styled(
+        ("│ ", "dim"),
+        f"{index:>4}  ",
+        (f"{step.phase:<{_PHASE_WIDTH}}", "blue"),
+        one_line(step.step.action.text, width) or "(no action)",
+    )
+    if step.error:
+        yield styled(("│        ", "dim"), (f"✗ {error_line(step)}", "red"))
+    for recovery in inspection.trace.recoveries:
+        if recovery.cleared_step == index:
+            yield styled(("│        ", "dim"), (f"✓ {recovery_line(recovery)}", "green"))
+
+
+def error_line(step: "StepTrace") -> str:
+    """The error of *step* in one line; empty where it has none."""
+    if not step.error:
+        return ""
+    place = f" ({step.error.location})" if step.error.location else ""
+    return f"{step.error.error_type}{place}: {one_line(step.error.message, 200)}"
+
+
+def loop_line(loop: "LoopInfo") -> str:
+    """*loop* in one line."""
+    return (
+        f"{loop.kind.replace('_', ' ')}, steps {loop.start}-{loop.end},"
+        f" {loop.repetitions} times, {loop.severity}"
+    )
+
+
+def recovery_line(recovery: "Recovery") -> str:
+    """How *recovery* cleared its error, in one line."""
+    from contextgraph.trace import describe_remedy
+
+    how = "avoided" if recovery.workaround else "cleared"
+    doubt = "" if recovery.verified else ", not verified"
+    what = one_line(describe_remedy(recovery.actions), 200)
+    return f"{how} {recovery.error.error_type} of step {recovery.error_step}{doubt}: {what}"
+
+
+def _show_loops(instance: str, loops: "Sequence[LoopInfo]") -> None:
+    """Print each loop: where it is, what was repeated, and the escape suggestions."""
+    from rich.padding import Padding
+
+    screen = console()
+    if not loops:
+        screen.print(styled((f"{instance}: no loop", "dim")))
+        return
+    screen.print(styled((f"{instance}: {number_of(len(loops), 'loop')}", "bold")))
+    for loop in loops:
+        screen.print(styled(f"  {loop_line(loop)}"))
+        for one in loop.signatures[:_SIGNATURES_SHOWN]:
+            screen.print(Padding(styled((one_line(one, _REPEATED_WIDTH), "dim")), (0, 0, 0, 4)))
+        for escape in loop.escape_suggestions:
+            text = f"suggestion: {one_line(escape.text, _SUGGESTION_WIDTH)}"
+            screen.print(Padding(styled((text, "green")), (0, 0, 0, 4)))
+
+
+def inspection_record(inspection: "Inspection") -> "dict[str, Json]":
+    """The JSON object of a run as it is read."""
+    trace, raw = inspection.trace, inspection.trace.raw
+    return {
+        "source": raw.source,
+        "source_format": raw.source_format,
+        "instance_id": raw.instance_id,
+        "repo": raw.repo,
+        "task_type": str(trace.task_type),
+        "outcome": str(raw.outcome),
+        "total_steps": len(trace.steps),
+        "steps": [_step_record(step) for step in trace.steps],
+        "fragments": [fragment_record(fragment) for fragment in inspection.fragments],
+        "loops": loop_records(trace.loops),
+        "recoveries": [_recovery_record(recovery) for recovery in trace.recoveries],
+    }
+
+
+def _step_record(step: "StepTrace") -> "dict[str, Json]":
+    action = step.step.action
+    return {
+        "index": step.step.index,
+        "phase": str(step.phase),
+        "action": {"tool": action.tool, "text": action.text},
+        "error": _error_record(step.error) if step.error else None,
+    }
+
+
+def _error_record(error: "ErrorSignature") -> "dict[str, Json]":
+    return {
+        "family": str(error.family),
+        "type": error.error_type,
+        "template": error.template,
+        "location": error.location,
+        "keywords": list(error.keywords),
+    }
+
+
+def _recovery_record(recovery: "Recovery") -> "dict[str, Json]":
+    from contextgraph.trace import command_lines, describe_remedy
+
+    return {
+        "error_step": recovery.error_step,
+        "recovered_step": recovery.cleared_step,
+        "type": recovery.error.error_type,
+        "what": describe_remedy(recovery.actions),
+        "actions": list(command_lines(recovery.actions)),
+        "verified": recovery.verified,
+        "workaround": recovery.workaround,
+    }

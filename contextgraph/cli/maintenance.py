@@ -1,0 +1,351 @@
+"""``contextgraph rebuild``, ``migrate``, ``forget``, ``export`` and ``import``."""
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory
+from contextgraph.cli.output import Progress, emit, warn
+from contextgraph.cli.records import receipt_record
+from contextgraph.text import masked_name, number_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contextgraph.memory import AgentMemory
+    from contextgraph.model import Json, Trajectory
+    from contextgraph.ports import RunStore
+    from contextgraph.store.graph import GraphFormat
+
+
+class ExportFormat(StrEnum):
+    """What `export` writes."""
+
+    ARCHIVE = "archive"
+    GRAPHML = "graphml"
+    JSON = "json"
+    ATIF = "atif"
+
+
+WithVectors = Annotated[
+    bool,
+    typer.Option(
+        "--with-vectors/--without-vectors",
+        help="Include vectors, or let the importing memory embed its texts itself.",
+    ),
+]
+_LISTED = 10
+
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TRAJECTORY_ID", help="Runs by their id.", show_default=False),
+]
+Instances = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--instance", metavar="ID", help="All runs of it (repeatable).", show_default=False
+    ),
+]
+Repos = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--repo", metavar="OWNER/REPO", help="All runs in it (repeatable).", show_default=False
+    ),
+]
+
+
+def rebuild(as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
+    """Read the stored runs again.
+
+    Everything is derived from them again, as this version reads logs: for use after an update.
+    Outcomes, learning times and credit stay. Each run is replaced in one transaction, so an
+    interrupted command can be repeated; at the end the memory is consolidated.
+
+    \b
+    Example:
+      contextgraph rebuild --store team.db
+    """
+    with open_memory(store, tenant, create=False) as memory:
+        done = _rebuild_all(memory, len(memory.store.runs.ids()), as_json=as_json)
+    if as_json:
+        emit({"summary": {"updated": done}})
+    else:
+        print(f"rebuilt {number_of(done, 'trajectory')}")
+
+
+def _rebuild_all(memory: "AgentMemory", total: int, *, as_json: bool) -> int:
+    done = 0
+    try:
+        with Progress(lambda: total) as progress:
+            for done, receipt in enumerate(memory.rebuild(), start=1):
+                if as_json:
+                    emit(receipt_record(receipt))
+                progress.advance(1)
+                progress.count(done)
+    except KeyboardInterrupt:
+        warn(f"interrupted; {done} of {number_of(total, 'trajectory')} rebuilt")
+        raise
+    return done
+
+
+def migrate(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the migrations, apply none.")
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Bring the schema of a memory up to date.
+
+    For use after an update. A memory on a server is refused until this is done; a file is also
+    migrated when it is next written. Creates an empty memory where there is none.
+
+    \b
+    With --json one object: "migrations" [names, in order], "dry_run".
+
+    \b
+    Example:
+      contextgraph migrate --store neo4j://localhost:7687 --dry-run
+    """
+    with open_memory(store, tenant) as memory:
+        steps = memory.migrate(dry_run=dry_run)
+    if as_json:
+        emit({"migrations": list(steps), "dry_run": dry_run})
+        return
+    for step in steps:
+        print(f"{'pending' if dry_run else 'applied'}: {step}")
+    if not steps:
+        print("the schema is up to date")
+
+
+def forget(
+    ids: Ids = None,
+    instance: Instances = None,
+    repo: Repos = None,
+    everything: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Remove runs and everything that only they support.
+
+    Asks for confirmation, unless --yes is given.
+
+    \b
+    Example:
+      contextgraph forget --instance owner__repo-12
+      contextgraph forget --repo owner/repo --yes
+    """
+    if not everything and not (ids or instance or repo):
+        raise typer.BadParameter(
+            "name what to forget: a trajectory id, --instance, --repo or --all"
+        )
+    with open_memory(store, tenant, create=False) as memory:
+        known = memory.store.runs
+        chosen = known.ids() if everything else _selected(known, ids, instance, repo)
+        found = list(known.trajectories(chosen).values())
+        if not found:
+            named = ", ".join((*(ids or ()), *(instance or ()), *(repo or ())))
+            warn(f"no trajectory of {named} in the memory" if named else "the memory is empty")
+            raise typer.Exit(FAILED)
+        if not yes:
+            _confirm(found)
+        removed = memory.forget(chosen)
+    _show_forgotten(found, removed, as_json=as_json)
+
+
+def _selected(
+    runs: "RunStore",
+    ids: "Sequence[str] | None",
+    instances: "Sequence[str] | None",
+    repos: "Sequence[str] | None",
+) -> list[str]:
+    """The ids of the runs that are named in any way."""
+    chosen = [*(ids or ())]
+    for instance in instances or ():
+        chosen += runs.ids(instance=masked_name(instance))
+    for repo in repos or ():
+        chosen += runs.ids(repo=masked_name(repo))
+    return list(dict.fromkeys(chosen))
+
+
+def _confirm(found: "Sequence[Trajectory]") -> None:
+    for run in found[:_LISTED]:
+        typer.echo(f"  {run.id}  {run.name}", err=True)
+    if len(found) > _LISTED:
+        typer.echo(f"  and {len(found) - _LISTED} more", err=True)
+    remedy = ""
+    try:
+        confirmed = typer.confirm(f"Forget {number_of(len(found), 'trajectory')}?", err=True)
+    except typer.Abort:  # standard input has ended, or Ctrl-C
+        typer.echo(err=True)
+        confirmed, remedy = False, "; without a terminal, use --yes"
+    if not confirmed:
+        warn(f"nothing was removed{remedy}")
+        raise typer.Exit(1)
+
+
+def _show_forgotten(found: "Sequence[Trajectory]", removed: int, *, as_json: bool) -> None:
+    if as_json:
+        runs: list[Json] = [
+            {
+                "trajectory_id": run.id,
+                "instance_id": run.instance_id,
+                "repo": run.repo,
+                "outcome": str(run.outcome),
+            }
+            for run in found
+        ]
+        emit({"forgotten": removed, "trajectories": runs})
+    else:
+        print(f"removed {number_of(removed, 'trajectory')} and everything that only they support")
+
+
+def export(
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The file to write; of ATIF, a folder of files."),
+    ],
+    file_format: Annotated[
+        ExportFormat,
+        typer.Option("--format", help="The memory itself, its graph, or its runs in ATIF."),
+    ] = ExportFormat.ARCHIVE,
+    vectors: WithVectors = True,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Write a memory, its graph or its runs to a file.
+
+    An archive has runs with what was read from them, methodologies, credit and vectors, one JSON
+    object a line; `import` reads it. GraphML and JSON (node-link) have nodes and relations without
+    texts. ATIF has the runs, one file each. A file is replaced at the end, or left as it was. It
+    holds masked runs: protect it like the memory.
+
+    \b
+    With --json one object: "runs", "methodologies", "exposures", "seconds" of an archive; "nodes",
+    "relations", "seconds" of a graph; "runs", "seconds" of ATIF.
+
+    \b
+    Example:
+      contextgraph export team.jsonl.zst --store team.db
+      contextgraph export graph.graphml --format graphml
+    """
+    started = time.monotonic()
+    with open_memory(store, tenant, read_only=True) as memory:
+        counts = _EXPORTS[file_format](memory, path, vectors)
+    seconds = round(time.monotonic() - started, 3)
+    if as_json:
+        emit({**counts, "seconds": seconds})
+    else:
+        listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        print(f"wrote {listed} to {path} in {seconds:.1f} s")
+
+
+def _export_archive(memory: "AgentMemory", path: Path, vectors: bool) -> dict[str, int]:
+    total = len(memory.store.runs.ids())
+    with Progress(lambda: total) as progress:
+        done = memory.export(path, vectors=vectors, progress=progress.runs)
+    return {
+        "runs": done.runs,
+        "methodologies": done.methodologies,
+        "exposures": done.exposures,
+    }
+
+
+def _export_graphml(memory: "AgentMemory", path: Path, _vectors: bool) -> dict[str, int]:
+    return _graph_counts(memory, path, "graphml")
+
+
+def _export_node_link(memory: "AgentMemory", path: Path, _vectors: bool) -> dict[str, int]:
+    return _graph_counts(memory, path, "json")
+
+
+def _graph_counts(memory: "AgentMemory", path: Path, graph_format: "GraphFormat") -> dict[str, int]:
+    memory.export_graph(path, graph_format)
+    graph = memory.graph()
+    return {"nodes": graph.number_of_nodes(), "relations": graph.number_of_edges()}
+
+
+def _export_atif(memory: "AgentMemory", path: Path, _vectors: bool) -> dict[str, int]:
+    import orjson
+
+    from contextgraph.errors import StoreError
+    from contextgraph.readers import to_atif
+
+    runs = memory.store.runs.ids()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with Progress(lambda: len(runs)) as progress:
+            for done, identity in enumerate(runs, start=1):
+                if raw := memory.store.runs.raw(identity):
+                    (path / f"{identity}.json").write_bytes(orjson.dumps(to_atif(raw)))
+                progress.runs(done, len(runs))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+    return {"runs": len(runs)}
+
+
+_EXPORTS = {
+    ExportFormat.ARCHIVE: _export_archive,
+    ExportFormat.GRAPHML: _export_graphml,
+    ExportFormat.JSON: _export_node_link,
+    ExportFormat.ATIF: _export_atif,
+}
+
+
+def import_(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `export` wrote.")],
+    vectors: WithVectors = True,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Add what `export` wrote to a memory.
+
+    The whole file is checked first: where a line is damaged nothing is imported. What is known
+    stays as it is, so an interrupted command continues when it is repeated.
+
+    \b
+    Example:
+      contextgraph import team.jsonl.zst --store neo4j://memory.example:7687
+    """
+    from contextgraph.store.archive import count_runs
+
+    started = time.monotonic()
+    total = count_runs(path)
+    try:
+        with open_memory(store, tenant) as memory, Progress(lambda: total) as progress:
+            done = memory.import_archive(path, vectors=vectors, progress=progress.runs)
+    except KeyboardInterrupt:
+        warn("interrupted; repeat the command to continue")
+        raise
+    seconds = round(time.monotonic() - started, 3)
+    if done.vectors_of:
+        warn(
+            f"vectors of {done.vectors_of} are left out: the memory has another space; "
+            "run: contextgraph reembed"
+        )
+    if as_json:
+        emit(
+            {
+                "created": done.created,
+                "updated": done.updated,
+                "unchanged": done.unchanged,
+                "methodologies": done.methodologies,
+                "exposures": done.exposures,
+                "seconds": seconds,
+            }
+        )
+    else:
+        runs = number_of(done.created + done.updated + done.unchanged, "trajectory")
+        print(
+            f"{runs}: {done.created} created, {done.updated} updated, "
+            f"{done.unchanged} unchanged; {number_of(done.methodologies, 'methodology')}, "
+            f"{number_of(done.exposures, 'exposure')}; {seconds:.1f} s"
+        )

@@ -1,0 +1,370 @@
+"""``contextgraph query``: what the memory knows for a state."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextgraph.cli.options import (
+    FAILED,
+    PARTLY_DONE,
+    AsJson,
+    Configuration,
+    Store,
+    Tenant,
+    open_memory,
+    option,
+)
+from contextgraph.cli.output import console, emit, one_line, print_panel, styled, warn
+from contextgraph.cli.records import fragment_record, why_record
+from contextgraph.errors import StoreError
+from contextgraph.text import number_of
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from contextgraph.cli.states import Question
+    from contextgraph.memory import AgentMemory
+    from contextgraph.model import (
+        ErrorSolution,
+        FailureWarning,
+        Json,
+        MemoryContext,
+        SimilarCase,
+        State,
+        Suggestion,
+        Why,
+    )
+
+_ACTION_WIDTH, _TEXT_WIDTH, _NAMED_RUNS = 160, 600, 3
+SAME = "same"  # as an excluded instance: that of the state
+PHASES = "understanding|locating|reproducing|fixing|testing|submitting"
+
+
+def query(  # noqa: PLR0913  (one parameter per flag)
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="-", help="Read one state as JSON from standard input.", show_default=False
+        ),
+    ] = None,
+    *,
+    batch: Annotated[
+        str | None, option("--batch", "FILE", "Read states as JSON lines; - for standard input.")
+    ] = None,
+    repo: Annotated[str, option("--repo", "OWNER/REPO", "The repository.")] = "",
+    error: Annotated[
+        str, option("--error", "TEXT", "The error as it was printed; - for standard input.")
+    ] = "",
+    task: Annotated[str, option("--task", "TEXT", "The task, such as the text of the issue.")] = "",
+    phase: Annotated[
+        str | None, option("--phase", "PHASE", f"The phase of the work: {PHASES}.")
+    ] = None,
+    open_file: Annotated[str, option("--open-file", "PATH", "The file being looked at.")] = "",
+    last_action: Annotated[str, option("--last-action", "TEXT", "The latest command.")] = "",
+    last_outcome: Annotated[
+        str, option("--last-outcome", "TEXT", "The output of the latest command.")
+    ] = "",
+    repo_summary: Annotated[
+        str, option("--repo-summary", "TEXT", "A description of the repository.")
+    ] = "",
+    tool: Annotated[
+        list[str] | None, option("--tool", "NAME", "A tool the agent has (repeatable).")
+    ] = None,
+    instance: Annotated[
+        str | None, option("--instance", "ID", "The instance being worked on.")
+    ] = None,
+    exclude_instance: Annotated[
+        list[str] | None,
+        option(
+            "--exclude-instance",
+            "ID",
+            "Ignore runs of this instance (repeatable); 'same' means that of the state.",
+        ),
+    ] = None,
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(
+            "--as-of",
+            metavar="TIME",
+            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"],
+            help="Ignore newer runs, such as 2026-01-31 or 2026-01-31T12:00:00 (UTC).",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int,
+        typer.Option("--limit", metavar="N", min=1, help="At most this many items of each kind."),
+    ] = 5,
+    no_record: Annotated[
+        bool, typer.Option("--no-record", help="Do not record what was shown for `report`.")
+    ] = False,
+    configuration: Configuration = None,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Show what the memory knows for a state.
+
+    The state comes from options, from one JSON object on standard input, or from a file of JSON
+    lines (each may have a "key", which is returned with its answer). Keys: task_description,
+    repo, repo_summary, current_error, phase, tools, last_action, last_outcome, open_file,
+    instance_id; all optional.
+
+    \b
+    Example:
+      contextgraph query --repo owner/repo --error "ModuleNotFoundError: No module named 'yaml'"
+      pytest 2>&1 | contextgraph query --repo owner/repo --error -
+      contextgraph query --batch states.jsonl --json --no-record
+    """
+    from contextgraph.cli.states import questions
+
+    flags = {
+        "repo": repo,
+        "current_error": error,
+        "task_description": task,
+        "phase": phase,
+        "open_file": open_file,
+        "last_action": last_action,
+        "last_outcome": last_outcome,
+        "repo_summary": repo_summary,
+        "tools": [*tool] if tool else None,
+        "instance_id": instance,
+    }
+    states = questions(source, batch, {name: value for name, value in flags.items() if value})
+    bounds = Bounds(limit, tuple(exclude_instance or ()), as_of)
+    answered: list[bool] | None = None
+    try:
+        with open_memory(
+            store, tenant, read_only=no_record, create=False, configuration=configuration
+        ) as memory:
+            answered = [_answer(memory, one, bounds, as_json=as_json) for one in states]
+    except StoreError as failure:
+        if answered is None:
+            raise
+        # Such as a file that may only be read: all states have their answers.
+        warn(f"what was shown is not recorded for `report`: {failure}")
+    if not all(answered):
+        raise typer.Exit(PARTLY_DONE if any(answered) else FAILED)
+
+
+def report(
+    context: Annotated[
+        str,
+        typer.Argument(metavar="CONTEXT", help="The id of an answer (ctx_…).", show_default=False),
+    ],
+    helped: Annotated[
+        bool | None, typer.Option("--helped/--hurt", help="Whether it helped.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Report whether the advice of an answer helped.
+
+    Advice that often hurts is not shown any more. An outcome is counted once for each answer.
+
+    \b
+    With --json one object: "context", "helped", "recorded".
+
+    \b
+    Example:
+      contextgraph report ctx_5f0c2a4d9e1b7c3a --helped
+    """
+    if helped is None:
+        raise typer.BadParameter("give --helped or --hurt")
+    with open_memory(store, tenant, create=False) as memory:
+        recorded = memory.report_outcome(context, helped)
+    if as_json:
+        emit({"context": context, "helped": helped, "recorded": recorded})
+    elif recorded:
+        print("recorded")
+    if not recorded:
+        warn(f"{context} is unknown, or its outcome was reported before")
+        raise typer.Exit(FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long answers may be and which runs they ignore; a time without zone is UTC."""
+
+    limit: int
+    exclude: tuple[str, ...] = ()
+    as_of: datetime | None = None
+
+    def query(self, memory: "AgentMemory", state: "State") -> "MemoryContext":
+        """What *memory* knows for *state* within these bounds; empty where nothing answered."""
+        as_of = self.as_of
+        if as_of and as_of.tzinfo is None:
+            as_of = as_of.replace(tzinfo=UTC)
+        named = [state.instance_id if name == SAME else name for name in self.exclude]
+        excluded = [name for name in named if name]
+        return memory.query(
+            state, self.limit, exclude_instances=excluded, as_of=as_of, degrade=True
+        )
+
+
+def _answer(memory: "AgentMemory", question: "Question", bounds: Bounds, *, as_json: bool) -> bool:
+    """Print the answer; False where nothing could answer."""
+    context = bounds.query(memory, question.state)
+    text = memory.render(context)  # recorded as shown
+    if as_json:
+        emit(context_record(context, text, question.key))
+    else:
+        _show(context)
+    for reason in context.degraded:
+        warn(f"did not answer: {reason}")
+    return bool(context) or not context.degraded
+
+
+def _show(context: "MemoryContext") -> None:
+    """Print the answer, each item with its reasons; one line where nothing is known."""
+    if not context:
+        print("nothing useful known")
+        return
+    title = "What cleared this error" if context.error else "What has worked"
+    print_panel(title, map(_remedy, context.ranked))
+    print_panel("Similar runs", map(_case, context.similar_cases))
+    print_panel("Common failures", map(_warning, context.warnings))
+    console().print(styled((f"context {context.id}", "dim")))
+
+
+def _remedy(item: "Suggestion | ErrorSolution") -> "list[Text]":
+    from contextgraph.model import ErrorSolution
+
+    return _solution(item) if isinstance(item, ErrorSolution) else _suggestion(item)
+
+
+def _solution(item: "ErrorSolution") -> "list[Text]":
+    from contextgraph.trace import command_lines
+
+    kind = " (a workaround)" if item.workaround else ""
+    run = _run(item.repo, item.instance_id)
+    head = styled((item.error_type, "bold red"), f"{kind} in {run}")
+    commands = [
+        styled((f"$ {one_line(line, _ACTION_WIDTH)}", "green"))
+        for line in command_lines(item.actions)
+    ]
+    return [
+        head,
+        styled(one_line(item.description, _TEXT_WIDTH)),
+        *commands,
+        _why(item.why, item.score),
+    ]
+
+
+def _suggestion(item: "Suggestion") -> "list[Text]":
+    figures = {"probability": item.probability, "confidence": item.confidence}
+    known = [f"{name} {value:.2f}" for name, value in figures.items() if value]
+    return [
+        styled((one_line(item.situation, _TEXT_WIDTH), "bold")),
+        styled(one_line(item.strategy, _TEXT_WIDTH)),
+        styled((", ".join([*known, item.status]), "dim")),
+        _why(item.why, item.score),
+    ]
+
+
+def _case(item: "SimilarCase") -> "list[Text]":
+    outcome = "not solved" if item.outcome == "failed" else str(item.outcome)
+    head = styled((_run(item.repo, item.instance_id), "bold"), f", outcome {outcome}")
+    fragments = []
+    for one in item.fragments:
+        kind, what = one.fragment_type.replace("_", " "), one_line(one.description, _ACTION_WIDTH)
+        fragments.append(styled((f"steps {one.start}-{one.end}, {kind}: {what}", "green")))
+    return [
+        head,
+        styled(one_line(item.summary, _TEXT_WIDTH)),
+        *fragments,
+        _why(item.why, item.score),
+    ]
+
+
+def _warning(item: "FailureWarning") -> "list[Text]":
+    return [styled((one_line(item.text, _TEXT_WIDTH), "yellow")), _why(item.why)]
+
+
+def _run(repo: str, instance_id: str) -> str:
+    from contextgraph.model import repo_of
+
+    named_by_id = not repo or repo_of(instance_id) == repo
+    return instance_id if named_by_id else f"{repo}, {instance_id}"
+
+
+def _why(why: "Why", score: float | None = None) -> "Text":
+    reasons = ["this repository" if why.scope == "repo" else "any repository"]
+    if why.signature_level:
+        reasons.append(f"same {why.signature_level}")
+    reasons.append(number_of(why.support, "run"))
+    reasons += [f"{hit.channel} #{hit.rank} ({hit.score:.2f})" for hit in why.channels]
+    if score is not None:
+        reasons.append(f"score {score:.2f}")
+    if why.trajectories:
+        reasons.append(f"seen in {', '.join(why.trajectories[:_NAMED_RUNS])}")
+    return styled((f"why: {'; '.join(reasons)}", "dim"))
+
+
+def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "dict[str, Json]":
+    """The JSON object of an answer; *text* is what an agent would be shown."""
+    return {
+        "key": key,
+        "id": context.id,
+        "suggestions": [_suggestion_record(item) for item in context.suggestions],
+        "error_solutions": [_solution_record(item) for item in context.error_solutions],
+        "similar_cases": [_case_record(item) for item in context.similar_cases],
+        "warnings": [
+            {"text": item.text, "count": item.count, "why": why_record(item.why)}
+            for item in context.warnings
+        ],
+        "degraded": list(context.degraded),
+        "text": text,
+    }
+
+
+def _suggestion_record(item: "Suggestion") -> "dict[str, Json]":
+    return {
+        "id": item.id,
+        "situation": item.situation,
+        "strategy": item.strategy,
+        "confidence": item.confidence,
+        "status": item.status,
+        "scope": str(item.scope),
+        "rank": item.rank,
+        "probability": item.probability,
+        "score": item.score,
+        "why": why_record(item.why),
+    }
+
+
+def _solution_record(item: "ErrorSolution") -> "dict[str, Json]":
+    from contextgraph.trace import command_lines
+
+    return {
+        "fragment_id": item.fragment_id,
+        "trajectory_id": item.trajectory_id,
+        "instance_id": item.instance_id,
+        "repo": item.repo,
+        "error_type": item.error_type,
+        "signature_level": str(item.signature_level),
+        "actions": list(command_lines(item.actions)),
+        "description": item.description,
+        "workaround": item.workaround,
+        "rank": item.rank,
+        "probability": item.probability,
+        "score": item.score,
+        "why": why_record(item.why),
+    }
+
+
+def _case_record(item: "SimilarCase") -> "dict[str, Json]":
+    return {
+        "trajectory_id": item.trajectory_id,
+        "instance_id": item.instance_id,
+        "repo": item.repo,
+        "outcome": str(item.outcome),
+        "summary": item.summary,
+        "files": list(item.files),
+        "fragments": [{"id": one.id, **fragment_record(one)} for one in item.fragments],
+        "score": item.score,
+        "why": why_record(item.why),
+    }

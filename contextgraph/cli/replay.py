@@ -1,0 +1,166 @@
+"""``contextgraph replay``: recorded runs as if live, with the advice at each moment."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextgraph.cli.options import AsJson, Configuration, Paths, Tenant, open_memory
+from contextgraph.cli.output import (
+    Progress,
+    console,
+    emit,
+    one_line,
+    print_table,
+    styled,
+    warn,
+)
+from contextgraph.cli.query import context_record
+from contextgraph.cli.records import loop_records
+from contextgraph.text import number_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contextgraph.evaluation import MomentKind, Replay, ReplayCounts, ReplayMoment
+    from contextgraph.model import Json
+
+IN_MEMORY = ":memory:"
+_LINES_SHOWN = 2
+
+OwnStore = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="ADDRESS",
+        help="The memory: a file, or a neo4j:// or bolt:// address.",
+        show_default=IN_MEMORY,
+    ),
+]
+
+
+def replay(
+    paths: Paths,
+    configuration: Configuration = None,
+    as_json: AsJson = False,
+    store: OwnStore = None,
+    tenant: Tenant = None,
+) -> None:
+    """Replay recorded runs as if live, and show the advice.
+
+    Queries at each start and error, warns about loops, then learns the run. Without --store it
+    fills a memory that is dropped at the end; a named one learns the runs, so an interrupted
+    command continues when it is repeated. Runs are ordered by their start time where all have one,
+    else by the number in the instance id within each repository, else as given.
+
+    \b
+    With --json one line per moment: "instance_id", "step" (number of steps done), "kind" (start,
+    error, loop), "answered", "items" (as in query; of a loop its record and "escapes"); last
+    "summary" {"order", "runs", "moments", "answered", "learned", "failed", "skipped", "seconds"}.
+
+    \b
+    Example:
+      contextgraph replay runs.jsonl.gz
+      contextgraph replay runs/ --store team.db --json
+    """
+    from contextgraph.cli.intake import Intake
+
+    intake = Intake(paths)
+    runs = list(intake)
+    progress = Progress(lambda: len(runs))
+    with open_memory(store or IN_MEMORY, tenant, configuration=configuration) as memory, progress:
+        replayed = memory.replay(runs)
+        try:
+            _show_all(replayed, progress, as_json=as_json)
+        except KeyboardInterrupt:
+            warn(f"interrupted after {replayed.counts.runs} of {number_of(len(runs), 'run')}")
+            raise
+        finally:
+            if as_json:
+                unread: dict[str, Json] = {"failed": intake.failed, "skipped": intake.skipped}
+                emit({"summary": {**_counts_record(replayed.counts), **unread}})
+            elif replayed.counts.runs:
+                _show_counts(replayed.counts)
+    raise typer.Exit(intake.exit_code)
+
+
+def _show_all(replayed: "Replay", progress: Progress, *, as_json: bool) -> None:
+    from contextgraph.evaluation import ReplayMoment
+
+    for item in replayed:
+        if not isinstance(item, ReplayMoment):
+            progress.advance(1)
+            progress.count(replayed.counts.runs)
+        elif as_json:
+            emit(_moment_record(item))
+        elif item.answered:
+            _show_moment(item)
+
+
+def _show_moment(moment: "ReplayMoment") -> None:
+    """Print the first lines of the advice at a moment."""
+    head = f"{moment.raw.instance_id} after step {moment.step}, {moment.kind}"
+    screen = console()
+    screen.print(styled((one_line(head, screen.width), "bold")))
+    for line in _advice_lines(moment)[:_LINES_SHOWN]:
+        screen.print(styled(f"  {one_line(line, screen.width - 2)}"))
+
+
+def _advice_lines(moment: "ReplayMoment") -> list[str]:
+    if moment.loop is not None:
+        name = moment.loop.kind.replace("_", " ")
+        first = f"{moment.loop.severity}: {name}, {moment.loop.repetitions} times"
+        return [first, *(one.text for one in moment.escapes)]
+    if moment.context is None:
+        return []
+    context = moment.context
+    lines = [suggestion.strategy for suggestion in context.suggestions]
+    lines += [solution.description for solution in context.error_solutions]
+    lines += [f"{case.instance_id}: {case.summary}" for case in context.similar_cases]
+    return lines + [warning.text for warning in context.warnings]
+
+
+def _show_counts(counts: "ReplayCounts") -> None:
+    title = f"{number_of(counts.runs, 'run')}, ordered by {counts.order.replace('_', ' ')}"
+    columns = ("moment", "queries", "answered")
+    rows = [(str(kind), str(counts.moments[kind]), str(counts.answered[kind])) for kind in _kinds()]
+    print_table(title, columns, rows, numeric=columns[1:])
+
+
+def _kinds() -> "Sequence[MomentKind]":
+    from contextgraph.evaluation import MomentKind
+
+    return (MomentKind.START, MomentKind.ERROR, MomentKind.LOOP)
+
+
+def _moment_record(moment: "ReplayMoment") -> "dict[str, Json]":
+    return {
+        "instance_id": moment.raw.instance_id,
+        "step": moment.step,
+        "kind": str(moment.kind),
+        "answered": moment.answered,
+        "items": _items_record(moment),
+    }
+
+
+def _items_record(moment: "ReplayMoment") -> "dict[str, Json]":
+    if moment.loop is not None:
+        (loop,) = loop_records([moment.loop])
+        return {"loop": loop, "escapes": [one.text for one in moment.escapes]}
+    if moment.context is None:
+        return {}
+    record = context_record(moment.context, "")
+    return {
+        name: record[name]
+        for name in ("suggestions", "error_solutions", "similar_cases", "warnings", "degraded")
+    }
+
+
+def _counts_record(counts: "ReplayCounts") -> "dict[str, Json]":
+    return {
+        "order": str(counts.order),
+        "runs": counts.runs,
+        "moments": {str(kind): counts.moments[kind] for kind in _kinds()},
+        "answered": {str(kind): counts.answered[kind] for kind in _kinds()},
+        "learned": {str(status): count for status, count in sorted(counts.learned.items())},
+        "seconds": round(counts.seconds, 3),
+    }

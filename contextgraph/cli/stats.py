@@ -1,0 +1,272 @@
+"""``contextgraph stats`` and ``explain``: what is in the memory, and where it comes from."""
+
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, store_address
+from contextgraph.cli.output import console, emit, one_line, print_table, styled, warn
+from contextgraph.cli.records import usage_record
+from contextgraph.text import number_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from contextgraph.model import (
+        Explanation,
+        FailurePattern,
+        Json,
+        MemoryCounts,
+        MistakePattern,
+        Relation,
+    )
+    from contextgraph.stats import MemoryStats, StatisticsEngine
+
+_FOLLOWERS_SHOWN, _RARE = 3, 0.01
+_RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
+
+
+def stats(
+    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Rows in each table.")] = 15,
+    repo: Annotated[
+        str,
+        typer.Option(
+            "--repo", metavar="OWNER/REPO", help="Failures in this repository.", show_default=False
+        ),
+    ] = "",
+    situation: Annotated[
+        str,
+        typer.Option(
+            "--situation",
+            metavar="WORDS",
+            help="Failures in a phase, in a type of task, at a file, or in tasks about some words.",
+            show_default=False,
+        ),
+    ] = "",
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            file_okay=False,
+            help="Draw errors, transitions and outcomes over time into it.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Show counts, errors and error sequences.
+
+    \b
+    With --json one object: "store", "counts" {"nodes", "edges", "outcomes", "methodologies",
+    "repositories"}, "error_frequency" {type: fragments},
+    "transitions" {type: {next type: probability}},
+    "common_mistakes" [{"description", "count", "cleared"}] of the repository and situation,
+    "failure_patterns" [{"condition", "what", "count", "prevented"}] of the repository,
+    "usage" {model: {"requests", "tokens", "cost"}} of models behind an API, from this machine,
+    "plots" [file].
+
+    \b
+    Example:
+      contextgraph stats --top 5
+      contextgraph stats --repo owner/repo --situation testing
+      contextgraph stats --plot pictures/
+    """
+    address = store_address(store, tenant)
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = memory.get_stats()
+        patterns = memory.stats.get_failure_patterns(repo) if repo else found.failure_patterns
+        mistakes = memory.stats.get_common_mistakes(situation, repo)
+        drawn = _drawn(memory.stats, plot) if plot else []
+    if as_json:
+        record = stats_record(replace(found, failure_patterns=patterns), mistakes, drawn)
+        emit({"store": address, **record})
+        return
+    print(f"Memory: {address}")
+    if repo or situation:
+        scope = " ".join(filter(None, (repo and f"in {repo}", situation and f"at {situation!r}")))
+        _show_mistakes(scope, mistakes, () if situation else patterns, top)
+    else:
+        _show_stats(found, top)
+    for file in drawn:
+        print(f"drawn: {file}")
+
+
+def _drawn(statistics: "StatisticsEngine", folder: Path) -> list[Path]:
+    from contextgraph.cli.plots import draw
+
+    return draw(statistics, folder)
+
+
+def _show_stats(stats: "MemoryStats", top: int) -> None:
+    """Print counts, errors, transitions and failure patterns, *top* rows of each."""
+    print_table("In the memory", ("count", "what"), _count_rows(stats.counts))
+    frequent = list(stats.error_frequency.items())[:top]
+    print_table(
+        "Most frequent errors",
+        ("fragments", "error", "usually followed by"),
+        [(f"{count:,}", error, _followers(stats, error)) for error, count in frequent],
+        numeric=("fragments",),
+    )
+    _show_patterns("Failures, and what prevented them", stats.failure_patterns[:top])
+    usage = [
+        (space, f"{used.requests:,}", f"{used.tokens:,}", f"${used.cost:.4f}")
+        for space, used in stats.usage.items()
+    ]
+    columns = ("model", "requests", "tokens", "cost")
+    print_table("Model usage from this machine", columns, usage, numeric=columns[1:])
+
+
+def _show_mistakes(
+    scope: str,
+    mistakes: "Sequence[MistakePattern]",
+    patterns: "Sequence[FailurePattern]",
+    top: int,
+) -> None:
+    """Print the errors that are common in *scope*, and the failure patterns there."""
+    rows = [
+        (f"{mistake.count:,}", f"{mistake.count - mistake.cleared:,}", mistake.description)
+        for mistake in mistakes[:top]
+    ]
+    columns = ("runs", "never cleared", "error")
+    print_table(f"Common mistakes {scope}", columns, rows, numeric=columns[:2])
+    _show_patterns(f"Failures {scope}, and what prevented them", patterns[:top])
+    if not rows and not patterns:
+        console().print(styled((f"nothing known {scope}", "dim")))
+
+
+def _show_patterns(title: str, patterns: "Iterable[FailurePattern]") -> None:
+    from rich.padding import Padding
+
+    screen = console()
+    for number, one in enumerate(patterns):
+        if not number:
+            screen.print(styled((title, "bold")))
+        head = f"{number_of(one.count, 'run')} {one.condition}: {one_line(one.what, _FACT_WIDTH)}"
+        screen.print(styled(head))
+        prevented = one_line(one.prevented, _FACT_WIDTH)
+        screen.print(Padding(styled((prevented, "green")), (0, 0, 0, 4)))
+
+
+def _count_rows(counts: "MemoryCounts") -> list[tuple[str, str]]:
+    rows = [("repositories", counts.repositories)]
+    rows += [(label, counts.nodes[label]) for label in sorted(counts.nodes)]
+    rows += [(f"runs {outcome}", counts.outcomes[outcome]) for outcome in sorted(counts.outcomes)]
+    statuses = sorted(counts.methodologies.items())
+    rows += [(f"methodologies {status}", count) for status, count in statuses if count]
+    rows += [(kind, counts.edges[kind]) for kind in sorted(counts.edges)]
+    return [(f"{count:,}", name) for name, count in rows]
+
+
+def _followers(stats: "MemoryStats", error: str) -> str:
+    following = stats.transitions.get(error, {})
+    likely = sorted(following.items(), key=lambda item: (-item[1], item[0]))[:_FOLLOWERS_SHOWN]
+    return ", ".join(f"{name} {share:.0%}" for name, share in likely if share >= _RARE)
+
+
+def stats_record(
+    stats: "MemoryStats", mistakes: "Iterable[MistakePattern]", plots: "Iterable[Path]"
+) -> "dict[str, Json]":
+    """The JSON object of `contextgraph stats`."""
+    from contextgraph.codec import encoded
+
+    counts: Json = encoded(stats.counts, complete=True)
+    return {
+        "counts": counts,
+        "error_frequency": dict(stats.error_frequency),
+        "transitions": {error: dict(nexts) for error, nexts in stats.transitions.items()},
+        "common_mistakes": [encoded(mistake, complete=True) for mistake in mistakes],
+        "failure_patterns": [encoded(pattern, complete=True) for pattern in stats.failure_patterns],
+        "usage": {model: usage_record(used) for model, used in stats.usage.items()},
+        "plots": [str(file) for file in plots],
+    }
+
+
+def explain(
+    node: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="Of a methodology (mth_…), a trajectory (trj_…), a fragment (frg_…) or an error"
+            " pattern (err_…), as answers name them.",
+            show_default=False,
+        ),
+    ],
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Show where an item of an answer comes from.
+
+    \b
+    With --json one object: "id", "label", "name", "facts" {…}, "relations"
+    [{"type", "direction", "id", "label", "name", …}].
+
+    \b
+    Example:
+      contextgraph explain mth_5f0c2a4d9e1b7c3a6d8e0f12
+    """
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = memory.explain(node)
+    if found is None:
+        warn(f"nothing has the id {node}; query --json shows the ids of its items")
+        raise typer.Exit(FAILED)
+    if as_json:
+        emit(explanation_record(found))
+    else:
+        _show_explanation(found)
+
+
+def _show_explanation(found: "Explanation") -> None:
+    """Print the facts of a node, then its relations by type."""
+    from rich.table import Table
+
+    screen = console()
+    screen.print(styled((f"{found.label} {found.id}", "bold")))
+    facts = Table.grid(padding=(0, 2, 0, 0))
+    for name, value in found.facts.items():
+        shown = f"{value:.2f}" if isinstance(value, float) else str(value)
+        label = styled((name.replace("_", " "), "dim"))
+        facts.add_row(label, styled(one_line(shown, _FACT_WIDTH)))
+    screen.print(facts)
+    for (kind, outgoing), edges in groupby(found.relations, key=lambda e: (e.type, e.outgoing)):
+        _show_relations(f"{kind} →" if outgoing else f"← {kind}", [*edges])
+
+
+def _show_relations(title: str, edges: "list[Relation]") -> None:
+    screen = console()
+    screen.print()
+    screen.print(styled((f"{title} ({len(edges)})", "bold")))
+    for edge in edges[:_RELATIONS_SHOWN]:
+        properties = ", ".join(f"{key} {value}" for key, value in edge.properties.items())
+        line = f"{edge.id}  {edge.label}: {one_line(edge.name, _NAME_WIDTH)}"
+        screen.print(styled(f"  {line}{f'  ({properties})' if properties else ''}"))
+    if len(edges) > _RELATIONS_SHOWN:
+        more = len(edges) - _RELATIONS_SHOWN
+        screen.print(styled((f"  and {more} more (--json has all)", "dim")))
+
+
+def explanation_record(found: "Explanation") -> "dict[str, Json]":
+    """The JSON object of `contextgraph explain`."""
+    relations: list[Json] = [
+        {
+            "type": edge.type,
+            "direction": "out" if edge.outgoing else "in",
+            "id": edge.id,
+            "label": edge.label,
+            "name": edge.name,
+            **edge.properties,
+        }
+        for edge in found.relations
+    ]
+    return {
+        "id": found.id,
+        "label": found.label,
+        "name": found.name,
+        "facts": dict(found.facts),
+        "relations": relations,
+    }

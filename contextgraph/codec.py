@@ -1,0 +1,246 @@
+"""Frozen dataclasses as JSON and back, by the types of their fields: the one JSON form of a value.
+
+Texts, numbers and booleans stay as they are; enumerations become their value, times ISO 8601,
+bytes base64, tuples lists, mappings and dataclasses objects.
+"""
+
+import base64
+import binascii
+import types
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cache, partial
+from typing import (
+    Any,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from contextgraph.errors import ReadError, SpaceMismatchError
+from contextgraph.model.trajectory import Json
+
+Value = TypeVar("Value")
+Encoder: TypeAlias = Callable[[Any], Json]
+Decoder: TypeAlias = Callable[[Json, str], Any]
+
+_SCALARS = (str, int, float, bool)
+
+
+def encoded(value: Any, *, complete: bool = False) -> Json:
+    """*value*, a dataclass or what the fields of one can hold, as JSON.
+
+    Fields that are None or have their default value are left out, unless it is to be *complete*.
+    """
+    if isinstance(value, str | int | float | None) and not isinstance(value, Enum):
+        return value
+    return _encoder(cast(Hashable, type(value)), complete)(value)
+
+
+def decoded(kind: type[Value], record: Json, *, strict: bool = False) -> Value:
+    """The value of type *kind* that `encoded` gave *record* for.
+
+    Unknown fields are ignored, or refused when it is to be *strict*. Raises `ReadError` (of no
+    source: the caller knows it) with the path and the reason of what is wrong.
+    """
+    return cast(Value, _decoder(cast(Hashable, kind), strict)(record, ""))
+
+
+@cache
+def _encoder(kind: Any, complete: bool) -> Encoder:
+    """What encodes values whose class is *kind*."""
+    if is_dataclass(kind):
+        return partial(_encoded_fields, fields_of(cast(Hashable, kind)), complete)
+    if issubclass(kind, Enum):
+        return _enum_value
+    if issubclass(kind, datetime):
+        return _time_text
+    if issubclass(kind, bytes):
+        return _base64_text
+    if issubclass(kind, Mapping):
+        return lambda value: {
+            str(key): encoded(one, complete=complete) for key, one in value.items()
+        }
+    if issubclass(kind, tuple | list):
+        return lambda value: [encoded(one, complete=complete) for one in value]
+    raise TypeError(f"{kind.__name__} has no JSON form")
+
+
+def _enum_value(value: Enum) -> Json:
+    return cast(Json, value.value)
+
+
+def _time_text(value: datetime) -> Json:
+    if value.tzinfo is None:  # it could not be read again
+        raise TypeError(f"time {value.isoformat()} has no time zone")
+    return value.isoformat()
+
+
+def _base64_text(value: bytes) -> Json:
+    return base64.b64encode(value).decode()
+
+
+class FieldOf(NamedTuple):
+    """A field of a dataclass; *default* is MISSING where it has to be given."""
+
+    name: str
+    hint: Any
+    default: object
+
+
+@cache
+def fields_of(kind: type) -> tuple[FieldOf, ...]:
+    """The fields that the constructor of the dataclass *kind* takes, in order."""
+    hints = get_type_hints(kind)
+    return tuple(
+        FieldOf(item.name, hints[item.name], _default(item)) for item in fields(kind) if item.init
+    )
+
+
+def _default(item: "Field[Any]") -> object:
+    return item.default if item.default_factory is MISSING else item.default_factory()
+
+
+def _encoded_fields(items: tuple[FieldOf, ...], complete: bool, value: object) -> Json:
+    record: dict[str, Json] = {}
+    for name, _, default in items:
+        given = getattr(value, name)
+        if complete or not (given is None or given == default):
+            # Most fields are texts: a call for each would take half of the time.
+            record[name] = given if type(given) is str else encoded(given, complete=complete)
+    return record
+
+
+@cache
+def _decoder(hint: Any, strict: bool) -> Decoder:
+    """What decodes a value of the type *hint*; the text is its path in the record."""
+    if is_dataclass(hint):
+        return partial(_dataclass, hint, strict)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        choices = [choice for choice in arguments if choice is not types.NoneType]
+        # Several choices are the type of any JSON.
+        return _optional(_decoder(choices[0], strict)) if len(choices) == 1 else _as_it_is
+    if origin is tuple and arguments[1:] == (Ellipsis,):
+        return partial(_sequence, _decoder(arguments[0], strict))
+    if origin is tuple:
+        return partial(_row, [_decoder(argument, strict) for argument in arguments])
+    if origin is not None and issubclass(origin, Mapping):
+        return partial(_mapping, _decoder(arguments[1], strict))
+    if hint in _SCALARS:
+        return partial(_scalar, hint)
+    return partial(_from_text, _TEXT_FORMS.get(hint, hint))
+
+
+def _as_it_is(record: Json, path: str) -> Json:
+    return record
+
+
+def _optional(decode: Decoder) -> Decoder:
+    return lambda record, path: None if record is None else decode(record, path)
+
+
+def _sequence(decode: Decoder, record: Json, path: str) -> tuple[Any, ...]:
+    return tuple(decode(one, f"{path}[{number}]") for number, one in enumerate(_list(record, path)))
+
+
+def _row(decoders: list[Decoder], record: Json, path: str) -> tuple[Any, ...]:
+    items = _list(record, path)
+    if len(items) != len(decoders):
+        raise _error(path, f"does not have {len(decoders)} items")
+    return tuple(
+        decode(one, f"{path}[{number}]")
+        for number, (decode, one) in enumerate(zip(decoders, items, strict=True))
+    )
+
+
+def _mapping(decode: Decoder, record: Json, path: str) -> dict[str, Any]:
+    return {key: decode(one, _below(path, key)) for key, one in _object(record, path).items()}
+
+
+def _dataclass(kind: Any, strict: bool, record: Json, path: str) -> Any:
+    given = _object(record, path)
+    decoders = _field_decoders(kind, strict)
+    if strict and (unknown := given.keys() - decoders.keys()):
+        raise _error(_below(path, min(unknown)), "is not a known field")
+    values: dict[str, Any] = {}
+    for name, (decode, has_default) in decoders.items():
+        if name in given:
+            values[name] = decode(given[name], _below(path, name))
+        elif not has_default:
+            values[name] = decode(None, _below(path, name))
+    try:
+        return kind(**values)
+    except (ValueError, TypeError, SpaceMismatchError) as error:
+        raise _error(path, str(error)) from error
+
+
+@cache
+def _field_decoders(kind: Any, strict: bool) -> Mapping[str, tuple[Decoder, bool]]:
+    return {
+        name: (_decoder(hint, strict), default is not MISSING)
+        for name, hint, default in fields_of(kind)
+    }
+
+
+def _scalar(kind: type, record: Json, path: str) -> Json:
+    if record is None:
+        raise _error(path, "is missing")
+    if kind is float and type(record) is int:
+        return float(record)
+    # A boolean is an integer to Python, but not in a record.
+    if type(record) is not kind:
+        raise _error(path, f"is not of type {kind.__name__}")
+    return record
+
+
+def _from_text(parse: Callable[[str], Any], record: Json, path: str) -> Any:
+    if record is None:
+        raise _error(path, "is missing")
+    if not isinstance(record, str):
+        raise _error(path, "is not of type str")
+    try:
+        return parse(record)
+    except (ValueError, binascii.Error) as error:
+        raise _error(path, str(error)) from error
+
+
+def _time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone")
+    return time
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+_TEXT_FORMS: Mapping[type, Callable[[str], Any]] = {datetime: _time, bytes: _bytes}
+
+
+def _object(record: Json, path: str) -> dict[str, Json]:
+    if not isinstance(record, dict):
+        raise _error(path, "is missing" if record is None else "is not an object")
+    return record
+
+
+def _list(record: Json, path: str) -> list[Json]:
+    if not isinstance(record, list):
+        raise _error(path, "is missing" if record is None else "is not a list")
+    return record
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _error(path: str, reason: str) -> ReadError:
+    return ReadError("", "", f"{path or 'record'} {reason}")

@@ -1,0 +1,227 @@
+"""What the history of an error or a repository teaches, compared with what is known already."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+
+from contextgraph.consolidation.changes import Changes, Counts, in_batches, resolved_by
+from contextgraph.consolidation.grouping import groups_of
+from contextgraph.consolidation.merging import Similarity, similar_fragments
+from contextgraph.consolidation.policy import ConsolidationPolicy
+from contextgraph.consolidation.practices import practices_of
+from contextgraph.consolidation.statistics import measured
+from contextgraph.consolidation.wording import with_words_of
+from contextgraph.model import (
+    Group,
+    Methodology,
+    MethodologyGroup,
+    MethodologyStatus,
+    Phase,
+    RepoHistory,
+    Source,
+    Summary,
+    TaskType,
+)
+from contextgraph.ports import Store, Summarizer
+from contextgraph.text import words
+
+Derived = tuple[Group, Methodology]
+"""What runs have in common, and the methodology that is made of it."""
+
+_CONTENT = ("situation", "strategy", "made_by", "sources", "remedies")
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Methodologies that are stored already, and those that superseded them, by id."""
+
+    before: Mapping[str, Methodology]
+    survivors: Mapping[str, Methodology]
+
+    def survivor_of(self, methodology: Methodology) -> Methodology:
+        """What superseded *methodology*, itself where nothing did that is still there."""
+        return self.survivors.get(methodology.superseded_by or "", methodology)
+
+
+@dataclass(frozen=True, slots=True)
+class Abstraction:
+    """Makes methodologies of what histories have in common, and gathers what changed."""
+
+    store: Store
+    summarizer: Summarizer
+    policy: ConsolidationPolicy
+    similarity: Similarity
+
+    def of_errors(self, error_ids: Sequence[str], counts: Counts) -> Changes:
+        """What is new, changed or gone for these errors; counted in *counts*."""
+        changes = Changes()
+        histories = self.store.recoveries.histories(error_ids, self.policy.window)
+        known = self._known(error_ids=[history.error.id for history in histories])
+        groups = [group for history in histories for group in groups_of(history, self.policy)]
+        self._compare(self._derived(groups, known), known, changes, counts)
+        for history in histories:
+            counts.abstract.examined += len(history.clearances)
+            changes.similar += similar_fragments(history.error.id, history.clearances, self.policy)
+        counts.merge.examined += len(changes.similar)
+        return changes
+
+    def of_repos(self, repos: Sequence[str], counts: Counts) -> Changes:
+        """What is new, changed or gone of what worked without an error in these repositories."""
+        changes = Changes()
+        histories = self.store.runs.histories(repos, self.policy.window)
+        known = self._known(repos=[history.repo for history in histories])
+        groups = [group for history in histories for group in self._practices(history)]
+        self._compare(self._derived(groups, known), known, changes, counts)
+        counts.abstract.examined += sum(
+            len(run.fragments) for history in histories for run in history.runs
+        )
+        return changes
+
+    def derive(self, error_ids: Sequence[str], repos: Sequence[str]) -> Iterator[Derived]:
+        """All that these errors and repositories teach, as it would be stored."""
+        for batch in in_batches(error_ids):
+            histories = self.store.recoveries.histories(batch, self.policy.window)
+            known = self._known(error_ids=batch)
+            groups = [group for history in histories for group in groups_of(history, self.policy)]
+            yield from self._derived(groups, known)
+        for batch in in_batches(repos):
+            past = self.store.runs.histories(batch, self.policy.window)
+            known = self._known(repos=batch)
+            practices = [group for history in past for group in self._practices(history)]
+            yield from self._derived(practices, known)
+
+    def _known(self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()) -> _Known:
+        before = self.store.methodologies.find(error_ids=error_ids, repos=repos)
+        gone = sorted({one.superseded_by for one in before if one.superseded_by})
+        survivors = self.store.methodologies.get(gone) if gone else ()
+        return _Known({one.id: one for one in before}, {one.id: one for one in survivors})
+
+    def _practices(self, history: RepoHistory) -> Sequence[Group]:
+        return practices_of(history, self.policy, partial(self._word_shares, history))
+
+    def _derived(self, groups: Sequence[Group], known: _Known) -> list[Derived]:
+        """The methodology of each of *groups*, worded and retired as before."""
+        made = [(group, _methodology(group, self.summarizer.summarize(group))) for group in groups]
+        credit = self.store.exposures.credit([one.id for _, one in made]) if made else {}
+        new = [(group, measured(one, group, credit)) for group, one in made]
+        self.similarity.prepare(
+            one
+            for _, now in new
+            if (before := known.before.get(now.id)) and before.superseded_by
+            for one in (now, known.survivor_of(before))
+        )
+        return [(group, self._as_before(one, known)) for group, one in new]
+
+    def _as_before(self, now: Methodology, known: _Known) -> Methodology:
+        """*now* in the words of before, still retired where it was, and for the same reason.
+
+        What was merged stays so while both are nearly as similar as they had to be for that: the
+        similarity varies a little with each fitting of the embedding space.
+        """
+        before = known.before.get(now.id)
+        now = with_words_of(before, now)
+        if before is None or before.status is not MethodologyStatus.RETIRED:
+            return now
+        if before.superseded_by is None:
+            return before
+        survivor = known.survivor_of(before)
+        similarity = self.similarity.of(now, survivor)
+        if survivor is before or similarity < self.policy.separation_threshold:
+            return now
+        return replace(now, status=before.status, superseded_by=before.superseded_by)
+
+    def _compare(
+        self, found: Iterable[Derived], known: _Known, changes: Changes, counts: Counts
+    ) -> None:
+        not_found = dict(known.before)
+        for _, now in found:
+            before = not_found.pop(now.id, None)
+            counts.statistics.examined += 1
+            if now == before:
+                continue
+            changes.methodologies.append(now)
+            if before is None:
+                counts.abstract.created += 1
+            elif any(getattr(now, name) != getattr(before, name) for name in _CONTENT):
+                counts.abstract.updated += 1
+            else:
+                counts.statistics.updated += 1
+            survivor = known.survivor_of(now)
+            if now.error_id and survivor.status is not MethodologyStatus.RETIRED:
+                changes.resolved.append(resolved_by(now, survivor.id))
+        gone = [one.id for one in not_found.values() if not _is_tombstone(one)]
+        changes.removed += gone
+        counts.abstract.removed += len(gone)
+
+    def _word_shares(
+        self, history: RepoHistory, candidates: Collection[str]
+    ) -> Mapping[str, float]:
+        """Word -> the share of the tasks of other repositories that contain it."""
+        if not candidates:
+            return {}
+        here = Counter(
+            word
+            for run in history.runs
+            for word in {*words(f"{run.trajectory.task}\n{run.trajectory.summary}")}
+        )
+        everywhere = self.store.runs.word_counts(tuple(candidates))
+        others = max(1, everywhere.total - len(history.runs))
+        return {
+            word: max(0, count - here[word]) / others for word, count in everywhere.by_word.items()
+        }
+
+
+def methodology_id(
+    error_id: str,
+    keyword: str,
+    task_type: TaskType | None,
+    repo: str | None,
+    phase: Phase | None = None,
+) -> str:
+    """The id of the methodology for an error (narrowed by *keyword*), type of task and scope.
+
+    It does not depend on the wording. What worked without an error has no *error_id*, but a
+    *phase*.
+    """
+    scope = "" if repo is None else f"repo:{repo}"
+    parts = (error_id, keyword, task_type or "", scope, *([phase] if phase else []))
+    encoded = b"\x1f".join(part.encode("utf-8", "surrogatepass") for part in parts)
+    return f"mth_{blake2b(encoded, digest_size=12).hexdigest()}"
+
+
+def _methodology(group: Group, summary: Summary) -> Methodology:
+    """What *group* teaches, in the words of *summary*, not measured yet."""
+    if isinstance(group, MethodologyGroup):
+        error_id, phase, frequency = group.error.id, None, group.met
+        remedies, repositories = group.remedies, len({one.repo for one in group.clearances})
+        sources: Iterable[Source] = {one.source for one in group.clearances}
+    else:
+        error_id, phase, frequency = "", group.phase, group.about
+        remedies, repositories, sources = group.practices, 1, group.sources
+    return Methodology(
+        id=methodology_id(error_id, group.keyword, group.task_type, group.repo, phase),
+        error_id=error_id,
+        keyword=group.keyword,
+        task_type=group.task_type,
+        repo=group.repo,
+        situation=summary.situation,
+        strategy=summary.strategy,
+        made_by=summary.made_by,
+        status=MethodologyStatus.PROBATION,
+        confidence=0.0,
+        support=len({source.trajectory_id for source in sources}),
+        repositories=repositories,
+        success_rate=0.0,
+        avg_steps=0.0,
+        frequency=frequency,
+        sources=tuple(sorted(sources)),
+        phase=phase,
+        remedies=tuple(remedy.action for remedy in remedies),
+    )
+
+
+def _is_tombstone(methodology: Methodology) -> bool:
+    """True for what was retired for good, so that it does not come up again."""
+    return methodology.status is MethodologyStatus.RETIRED and methodology.superseded_by is None

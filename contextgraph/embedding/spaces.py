@@ -1,0 +1,296 @@
+"""The embedding space of a memory: which one is active, how it is changed, whether it works."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from contextgraph.embedding import tfidf
+from contextgraph.embedding.fitting import activate, calibrate, refit, texts_of
+from contextgraph.embedding.lease import exclusive
+from contextgraph.embedding.local import MAKER as LOCAL, LocalEmbedder, local_embedder
+from contextgraph.embedding.openai import (
+    MAKER as OPENAI,
+    EmbeddingCosts,
+    RemoteEmbedder,
+    remote_model,
+)
+from contextgraph.embedding.tfidf import MAKER, TfidfModel, is_fitted
+from contextgraph.errors import EmbeddingError, SettingsError, StoreError
+from contextgraph.model import NO_USAGE, HealthCheck, Space, Usage, methodology_text
+from contextgraph.ports import Embedder, EmbedderSource, Store
+from contextgraph.remote import BACKGROUND, BATCH, Endpoint, RetryPolicy
+
+NeuralEmbedder = LocalEmbedder | RemoteEmbedder
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderFactory:
+    """Creates embedders by name.
+
+    *endpoint* and *costs* are for those behind an API; *price*, in US dollars for a million tokens,
+    overrides the published one.
+    """
+
+    endpoint: Endpoint
+    costs: EmbeddingCosts
+    price: float | None = None
+
+    def create(self, name: str, policy: RetryPolicy = BACKGROUND) -> NeuralEmbedder | None:
+        """The embedder called *name*; None for ``tfidf``, which is fitted on each memory.
+
+        Raises `SettingsError` for an unknown name. Nothing is opened yet.
+        """
+        maker, _, model = name.partition("/")
+        if maker == tfidf.MAKER and not model:
+            return None
+        if maker == LOCAL:
+            return local_embedder(model, self.costs.cache)
+        if maker != OPENAI or not model:
+            raise SettingsError(
+                f"no embedder {name!r}; write tfidf, local, local/FOLDER or openai/MODEL[@N]"
+            )
+        found = remote_model(model, self.price)
+        budget = self.costs.budget
+        if budget.max_cost is not None and found.price is None:
+            raise SettingsError(
+                f"--max-cost needs the price of {name}; set embedding_price in contextgraph.toml "
+                "(US dollars for a million tokens)"
+            )
+        return RemoteEmbedder(found, self.endpoint, self.costs, policy)
+
+
+class ActiveEmbedder:
+    """An `EmbedderSource` for *store*: loads a model once, and again after the space was switched.
+
+    *configured* is used for its own space, and with *initialize* also for a memory without a
+    space, which then gets that one. None: the memory's own TF-IDF.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        embedders: EmbedderFactory,
+        configured: NeuralEmbedder | None = None,
+        *,
+        policy: RetryPolicy = BACKGROUND,
+        initialize: bool = False,
+    ) -> None:
+        self._store = store
+        self._embedders = embedders
+        self._configured = configured
+        self._policy = policy
+        self._initialize_empty = initialize
+        self._loaded: tuple[Space, Embedder] | None = None
+
+    def __call__(self) -> Embedder | None:
+        """The embedder; raises `EmbeddingError` where it cannot be made."""
+        active = self._store.vectors.active_space()
+        if active is None and self._initialize_empty and self._configured is not None:
+            active = self._initialize(self._configured)
+        if active is None:
+            return None
+        # Read once: another thread may replace it.
+        loaded = self._loaded
+        if loaded is None or _identity(loaded[0]) != _identity(active):
+            loaded = self._loaded = (active, self._load(active))
+        return loaded[1]
+
+    def _initialize(self, configured: NeuralEmbedder) -> Space | None:
+        self._store.vectors.prepare(Space(configured.space, 0), None)
+        try:
+            self._store.vectors.switch(configured.space)
+        except StoreError:
+            # Another process may have chosen a space first.
+            if self._store.vectors.active_space() is None:
+                raise
+        return self._store.vectors.active_space()
+
+    def _load(self, active: Space) -> Embedder:
+        if is_fitted(active.name):
+            model = self._store.vectors.space_model(active.name)
+            if model is None:
+                raise EmbeddingError(f"the model of space {active.name} is missing; {_REMEDY}")
+            return TfidfModel.from_bytes(model)
+        return self._neural(active.name).calibrated(active.similarity_threshold)
+
+    def _neural(self, space: str) -> NeuralEmbedder:
+        if self._configured is not None and self._configured.space == space:
+            return self._configured
+        try:
+            found = self._embedders.create(space, self._policy)
+        except SettingsError as error:
+            raise EmbeddingError(f"no embedder for space {space} ({error}); {_REMEDY}") from error
+        assert found is not None  # only `tfidf` by itself is none
+        return found
+
+
+_REMEDY = "run: contextgraph reembed"
+
+
+def _identity(space: Space) -> tuple[str, float | None]:
+    return space.name, space.similarity_threshold
+
+
+REEMBED = "contextgraph reembed"
+_RUNS_AT_ONCE = 256
+_ALL = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReembeddingPlan:
+    """What `reembed` would do: *runs* still to embed, all *texts*, at most *usage*.
+
+    *space* is ``tfidf`` where the model has yet to be fitted.
+    """
+
+    space: str
+    runs: int
+    texts: int
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedding:
+    """The result of `reembed`: *runs* were embedded with *usage*, and *space* is active."""
+
+    space: Space
+    runs: int
+    usage: Usage
+
+
+class EmbeddingSpaceManager:
+    """Plans, changes and checks the space of a memory.
+
+    *configured* is the name of the configured embedder, or ""; *query_embedder* is what queries
+    use.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        embedders: EmbedderFactory,
+        configured: str,
+        query_embedder: EmbedderSource,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._embedders = embedders
+        self._configured = configured
+        self._query_embedder = query_embedder
+        self._now = now
+
+    def plan(self, name: str = "") -> ReembeddingPlan:
+        """What `reembed` with the embedder *name* would use; nothing is embedded."""
+        target = self._target(name)
+        space = target.space if target else None
+        runs, texts, usage, after = 0, 0, NO_USAGE, ""
+        while found := self._store.vectors.texts_to_embed(_RUNS_AT_ONCE, space, after):
+            run_texts = [text for run in found for text in texts_of(run)]
+            runs, texts, after = runs + len(found), texts + len(run_texts), found[-1].trajectory_id
+            usage += target.estimate(run_texts) if target else NO_USAGE
+        methodologies = [
+            *map(methodology_text, self._store.vectors.methodologies_to_embed(_ALL, space))
+        ]
+        usage += target.estimate(methodologies) if target else NO_USAGE
+        return ReembeddingPlan(space or MAKER, runs, texts + len(methodologies), usage)
+
+    def reembed(
+        self,
+        name: str = "",
+        progress: Callable[[int], None] = lambda runs: None,
+        waiting: Callable[[datetime], None] = lambda until: None,
+    ) -> Reembedding:
+        """Embed all runs with the embedder *name* ("": the configured one) and activate its space.
+
+        *progress* is called with the number of runs of each batch, *waiting* with the time at
+        which the lease of another process expires. An interrupted call can be repeated: it
+        continues. Raises `EmbeddingError` where the embedder fails; the old space stays active
+        until the new one is complete.
+        """
+        done = 0
+        with exclusive(self._store, self._now, waiting) as lease:
+
+            def count(runs: int) -> None:
+                nonlocal done
+                lease.check()
+                done += runs
+                progress(runs)
+
+            target = self._target(name)
+            usage = self._move_to(target, count) if target else self._fit(count)
+        active = self._store.vectors.active_space()
+        assert active is not None  # it was activated above
+        return Reembedding(active, done, usage)
+
+    def waiting(self) -> int:
+        """How many runs have no vectors in the active space."""
+        if self._store.vectors.active_space() is None:
+            return 0
+        learned = self._store.runs.learned(self._store.runs.ids())
+        return sum(run.to_embed > 0 for run in learned.values())
+
+    def mismatch(self) -> str:
+        """A message where the configured embedder is not that of the active space, else ""."""
+        active = self._store.vectors.active_space()
+        if not self._configured or active is None:
+            return ""
+        target = self._embedders.create(self._configured)
+        is_so = target.space == active.name if target else is_fitted(active.name)
+        if is_so:
+            return ""
+        return (
+            f"{self._configured} is configured, but the space of the memory is {active.name}; "
+            f"to change it, run: {REEMBED}"
+        )
+
+    def health(self) -> Iterator[HealthCheck]:
+        """Whether texts can be embedded now: embeds one word.
+
+        Nothing where the store is unhealthy: its own checks say so.
+        """
+        try:
+            yield self._check()
+        except EmbeddingError as error:
+            yield HealthCheck("embedding", False, str(error), "see docs/embedding.md")
+        except StoreError:
+            return
+
+    def close(self) -> None:
+        """Close connections to model APIs."""
+        self._embedders.endpoint.close()
+
+    def _check(self) -> HealthCheck:
+        mismatch = self.mismatch()
+        if mismatch:
+            return HealthCheck("embedding", False, mismatch, REEMBED)
+        embedder = self._query_embedder()
+        if embedder is None:
+            return HealthCheck("embedding", True, self._first_space())
+        embedder.embed(["doctor"])
+        threshold = embedder.similarity_threshold
+        bound = (
+            f"{threshold:.2f}"
+            if threshold
+            else "not calibrated yet, so it admits nothing by itself"
+        )
+        return HealthCheck("embedding", True, f"{embedder.space}; similarity threshold: {bound}")
+
+    def _first_space(self) -> str:
+        if self._configured:
+            return f"no space yet; it will be {self._configured}"
+        return f"no space yet; consolidation fits {MAKER} from 16 runs on"
+
+    def _target(self, name: str) -> NeuralEmbedder | None:
+        return self._embedders.create(name or self._configured or MAKER, BATCH)
+
+    def _move_to(self, target: NeuralEmbedder, progress: Callable[[int], None]) -> Usage:
+        active = self._store.vectors.active_space()
+        if active is None or active.name != target.space:
+            self._store.vectors.prepare(Space(target.space, 0), None)
+        usage = activate(self._store, target, progress)
+        calibrate(self._store, target)
+        return usage
+
+    def _fit(self, progress: Callable[[int], None]) -> Usage:
+        refit(self._store, progress)
+        return NO_USAGE

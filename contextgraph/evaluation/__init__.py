@@ -1,0 +1,70 @@
+"""Evaluation: a memory judged by recorded runs, and such runs replayed as if live."""
+
+from contextgraph.evaluation.evaluation import (
+    Evaluation,
+    Mode,
+    evaluate,
+    evaluate_online,
+    sampled,
+    split,
+)
+from contextgraph.evaluation.judging import LoopWarnings
+from contextgraph.evaluation.measures import (
+    Contrast,
+    CurvePoint,
+    Difference,
+    Estimate,
+    Measures,
+    compare,
+)
+from contextgraph.evaluation.moments import (
+    Memory,
+    Moment,
+    MomentKind,
+    RunOrder,
+    Verdict,
+    in_order,
+)
+from contextgraph.evaluation.related import judge_related
+from contextgraph.evaluation.replay import EscapeSource, Replay, ReplayCounts, ReplayMoment
+from contextgraph.evaluation.reports import (
+    Curve,
+    Report,
+    draw,
+    moments_in,
+    report_of,
+    report_record,
+)
+
+__all__ = [
+    "Contrast",
+    "Curve",
+    "CurvePoint",
+    "Difference",
+    "EscapeSource",
+    "Estimate",
+    "Evaluation",
+    "LoopWarnings",
+    "Measures",
+    "Memory",
+    "Mode",
+    "Moment",
+    "MomentKind",
+    "Replay",
+    "ReplayCounts",
+    "ReplayMoment",
+    "Report",
+    "RunOrder",
+    "Verdict",
+    "compare",
+    "draw",
+    "evaluate",
+    "evaluate_online",
+    "in_order",
+    "judge_related",
+    "moments_in",
+    "report_of",
+    "report_record",
+    "sampled",
+    "split",
+]

@@ -1,0 +1,316 @@
+"""Judging a memory by one recorded run: its advice at each moment, against what happened."""
+
+import posixpath
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+
+from contextgraph.evaluation.baselines import (
+    Answer,
+    RecoveryBaselines,
+    TaskBaselines,
+    files_at_random,
+    files_in,
+    files_most_frequent,
+)
+from contextgraph.evaluation.matching import Remedy, first_match, remedy_of
+from contextgraph.evaluation.moments import OURS, Memory, Moment, MomentKind, Verdict
+from contextgraph.learning import masked, trajectory_id
+from contextgraph.model import (
+    ErrorSolution,
+    LoopInfo,
+    LoopSeverity,
+    MemoryContext,
+    RawTrajectory,
+    RemedyKind,
+    SimilarCase,
+    State,
+    Suggestion,
+)
+from contextgraph.retrieval import UNGATED, render
+from contextgraph.text import count_tokens
+from contextgraph.trace import (
+    LoopTracker,
+    Names,
+    Recovery,
+    Trace,
+    files_changed,
+    names_in,
+    signature_of,
+    states_of,
+    trace,
+)
+
+LIMIT = 5
+STUCK, REPEATING, SAME_ACTION = "contextgraph stuck", "contextgraph repeating", "same action 3x"
+POLICIES = (STUCK, REPEATING, SAME_ACTION)
+
+# A run that goes on for so many steps after a loop got out of it by itself.
+_FREE_STEPS = 4
+_SAME_ACTIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LoopWarnings:
+    """The loops of one run: steps *wasted* in those that did not end by themselves.
+
+    By policy, how many of these steps a warning would have preceded (*saved*), and how many
+    warnings were false.
+    """
+
+    instance_id: str
+    wasted: int = 0
+    saved: Mapping[str, int] = field(default_factory=dict)
+    false_alarms: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """What judging one run brought."""
+
+    run: str
+    moments: tuple[Moment, ...]
+    warnings: LoopWarnings
+
+
+class Judge:
+    """Asks *memory* and the baselines at the moments of a run.
+
+    *recoveries* and *tasks* hold what the memory has learned, and nothing else.
+    """
+
+    def __init__(
+        self, memory: Memory, recoveries: RecoveryBaselines, tasks: TaskBaselines, seed: int
+    ) -> None:
+        self._memory = memory
+        self._recoveries = recoveries
+        self._tasks = tasks
+        self._seed = seed
+
+    def judge(self, raw: RawTrajectory, hidden: frozenset[str]) -> JudgedRun:
+        """The advice at the start and at the errors of *raw*; runs of *hidden* are not seen.
+
+        A state holds what came before it: no later step, neither patch nor outcome.
+        """
+        read = trace(masked(raw)[0])
+        states = list(states_of(read.raw))
+        hidden |= {raw.instance_id}
+        # Of the run as it came: masking is no part of what names it.
+        run = trajectory_id(raw)
+        moments = [self._at_start(run, read.raw, states[0], hidden)]
+        moments += self._at_errors(run, read, states, hidden)
+        return JudgedRun(run, tuple(moments), loop_warnings(read, states))
+
+    def _ask(
+        self, raw: RawTrajectory, state: State, hidden: frozenset[str], *, ranked: bool
+    ) -> tuple[MemoryContext, MemoryContext]:
+        """What is shown, and the ranking before the gate, which only a judged moment needs."""
+        retriever = self._memory.retriever
+        gates = (retriever.gate, UNGATED) if ranked else (retriever.gate,)
+        contexts = retriever.retrieve_under(
+            gates, state, LIMIT, exclude_instances=hidden, as_of=raw.started_at
+        )
+        return contexts[0], contexts[-1]
+
+    def _at_start(
+        self, run: str, raw: RawTrajectory, state: State, hidden: frozenset[str]
+    ) -> Moment:
+        known = self._tasks.of(raw.repo, hidden)
+        files = _unnamed_files(raw) if known else frozenset()
+        shown, ranking = self._ask(raw, state, hidden, ranked=bool(files))
+        tokens = count_tokens(render(shown))
+        verdicts = {OURS: Verdict(bool(shown), tokens=tokens)}
+        if files:
+            ours, score = (
+                _rank_of_file(_files_of(shown), files),
+                _score(shown.suggestions, shown.similar_cases),
+            )
+            rank = _rank_of_file(_files_of(ranking), files)
+            verdicts = {OURS: Verdict(bool(shown), rank, ours, score, tokens)}
+            for name, answer in self._files(raw, hidden).items():
+                rank = _rank_of_file(answer.items, files)
+                verdicts[name] = Verdict(bool(answer.items), rank, rank, answer.score)
+        reachable = not files.isdisjoint(files_in(known))
+        moment = (MomentKind.START, run, raw.instance_id, raw.repo, 0, "")
+        return Moment(*moment, verdicts, has_answer=bool(files), reachable=reachable)
+
+    def _files(self, raw: RawTrajectory, hidden: frozenset[str]) -> dict[str, Answer[str]]:
+        tasks, known = self._tasks, self._tasks.of(raw.repo, hidden)
+        chance = random.Random(f"{self._seed}:{raw.instance_id}")
+        here, score_here = tasks.bm25(raw.task, LIMIT, hidden, raw.repo, in_scope=True)
+        anywhere, score = tasks.bm25(raw.task, LIMIT, hidden, raw.repo, in_scope=False)
+        return {
+            "nothing": Answer(),
+            "random in scope": files_at_random(known, chance),
+            "most frequent": files_most_frequent(known),
+            "bm25 in scope": Answer(files_in(here), score_here),
+            "bm25": Answer(files_in(anywhere), score),
+        }
+
+    def _at_errors(
+        self, run: str, read: Trace, states: Sequence[State], hidden: frozenset[str]
+    ) -> Iterator[Moment]:
+        raw, cleared = read.raw, dict(_judgeable(read))
+        errors = {step.index: step.error for step in read.steps if step.error}
+        for step in sorted(cleared.keys() | _first_occurrences(read)):
+            state = states[step - read.steps[0].index + 1]
+            shown, ranking = self._ask(raw, state, hidden, ranked=step in cleared)
+            remedies, tokens = _remedies_of(shown, raw.repo), count_tokens(render(shown))
+            topic = errors[step].family if step in errors else ""
+            moment = (MomentKind.ERROR, run, raw.instance_id, raw.repo, step, topic)
+            score = _score(shown.ranked)
+            if step not in cleared:
+                ours = Verdict(bool(remedies), score=score, tokens=tokens)
+                yield Moment(*moment, {OURS: ours}, has_answer=False)
+                continue
+            recovery, done = cleared[step]
+            names = names_in(recovery.error.error_type, recovery.error.message)
+            rank = first_match(done, _remedies_of(ranking, raw.repo)[:LIMIT], names)
+            ours = Verdict(
+                bool(remedies), rank, first_match(done, remedies[:LIMIT], names), score, tokens
+            )
+            answers = self._remedies(raw, state, step, hidden)
+            verdicts = {name: _verdict(answer, done, names) for name, answer in answers.items()}
+            yield Moment(
+                *moment,
+                {OURS: ours, **verdicts},
+                steps_left=recovery.cleared_step - step,
+                reachable=self._recoveries.reaches(done, names, hidden),
+            )
+
+    def _remedies(
+        self, raw: RawTrajectory, state: State, step: int, hidden: frozenset[str]
+    ) -> dict[str, Answer[Remedy]]:
+        """What the baselines advise; they see the state that the memory sees."""
+        signature = signature_of(state.current_error)
+        text = signature.message if signature else state.current_error
+        kind = signature.error_type if signature else ""
+        chance = random.Random(f"{self._seed}:{raw.instance_id}:{step}")
+        known, repo = self._recoveries, raw.repo
+        return {
+            "nothing": Answer(),
+            "random in scope": known.at_random(repo, LIMIT, hidden, chance),
+            "most frequent": known.most_frequent(kind, LIMIT, hidden),
+            "bm25 in scope": known.bm25(text, LIMIT, hidden, repo, in_scope=True),
+            "bm25": known.bm25(text, LIMIT, hidden, repo, in_scope=False),
+        }
+
+
+def loop_warnings(read: Trace, states: Sequence[State]) -> LoopWarnings:
+    """The loops of a run, and the warnings that its *states* would have brought."""
+    ended = [loop for loop in read.loops if len(read.steps) - 1 - loop.end >= _FREE_STEPS]
+    lasting = [loop for loop in read.loops if loop not in ended]
+    alarms = _alarms(read, states)
+    return LoopWarnings(
+        read.raw.instance_id,
+        sum(loop.length for loop in lasting),
+        {policy: sum(_saved(loop, at) for loop in lasting) for policy, at in alarms.items()},
+        {policy: _false_alarms(at, lasting, ended) for policy, at in alarms.items()},
+    )
+
+
+def _judgeable(read: Trace) -> Iterator[tuple[int, tuple[Recovery, Remedy]]]:
+    """The errors that were verifiably cleared by something done, each remedy of an error once."""
+    seen: set[tuple[object, ...]] = set()
+    steps: set[int] = set()
+    for recovery in read.recoveries:
+        if not recovery.verified or recovery.workaround or recovery.error_step in steps:
+            continue
+        done = remedy_of(recovery.actions, read.raw.repo)
+        known = (recovery.error.error_type, recovery.error.message, done)
+        if done and known not in seen:
+            seen.add(known)
+            steps.add(recovery.error_step)
+            yield recovery.error_step, (recovery, done)
+
+
+def _first_occurrences(read: Trace) -> set[int]:
+    first: dict[tuple[str, str], int] = {}
+    for step in read.steps:
+        if step.error:
+            first.setdefault((step.error.error_type, step.error.message), step.index)
+    return set(first.values())
+
+
+def _unnamed_files(raw: RawTrajectory) -> frozenset[str]:
+    """Files that the final patch changes and the task does not name."""
+    patch = raw.patch or ""
+    # Files that the patch makes, such as a script that reproduces the issue, are no answer.
+    created = {
+        new[4:].split("\t")[0].removeprefix("b/")
+        for old, new in pairwise(patch.splitlines())
+        if old.startswith("--- /dev/null") and new.startswith("+++ ")
+    }
+    return frozenset(
+        file
+        for file in files_changed(patch)
+        if file not in created and posixpath.basename(file) not in raw.task
+    )
+
+
+def _remedies_of(context: MemoryContext, repo: str) -> list[Remedy]:
+    """The advice of *context* in the order in which it is shown."""
+    return [
+        remedy_of(one.actions, one.repo)
+        if isinstance(one, ErrorSolution)
+        else remedy_of(one.remedies, repo)
+        for one in context.ranked
+    ]
+
+
+def _files_of(context: MemoryContext) -> tuple[str, ...]:
+    """The files of *context* in the order in which it names them."""
+    opened = [one for s in context.suggestions for one in s.remedies if one.kind is RemedyKind.OPEN]
+    files = [one.target for one in opened]
+    files += [file for case in context.similar_cases for file in case.files]
+    return tuple(dict.fromkeys(files))
+
+
+def _score(*items: Sequence[Suggestion | ErrorSolution | SimilarCase]) -> float:
+    """The score of the first of all *items*, 0 where there are none."""
+    return next((one.score for one in chain.from_iterable(items)), 0.0)
+
+
+def _verdict(answer: Answer[Remedy], done: Remedy, names: Names) -> Verdict:
+    rank = first_match(done, answer.items[:LIMIT], names)
+    return Verdict(bool(answer.items), rank, rank, answer.score)
+
+
+def _rank_of_file(files: Sequence[str], right: frozenset[str]) -> int | None:
+    return next((rank for rank, file in enumerate(files, start=1) if file in right), None)
+
+
+def _alarms(read: Trace, states: Sequence[State]) -> dict[str, list[int]]:
+    """By policy, the steps after which it warns."""
+    tracker = LoopTracker()
+    pushed = list(enumerate(tracker.push(state) for state in states[1:]))
+    return {
+        STUCK: [at for at, loop in pushed if loop and loop.severity is LoopSeverity.STUCK],
+        REPEATING: [at for at, loop in pushed if loop],
+        SAME_ACTION: list(_same_actions([step.step.action.text for step in read.steps])),
+    }
+
+
+def _same_actions(actions: Sequence[str]) -> Iterator[int]:
+    row = 0
+    for at, action in enumerate(actions):
+        row = row + 1 if at and action == actions[at - 1] else 1
+        if row >= _SAME_ACTIONS:
+            yield at
+
+
+def _saved(loop: LoopInfo, alarms: Sequence[int]) -> int:
+    """The steps of *loop* after the first warning in it."""
+    first = next((at for at in alarms if loop.start <= at <= loop.end), None)
+    return loop.end - first if first is not None else 0
+
+
+def _false_alarms(
+    alarms: Sequence[int], lasting: Sequence[LoopInfo], ended: Sequence[LoopInfo]
+) -> int:
+    """How many stretches of warnings were of no loop that lasted; one for each loop that ended."""
+    outside = [at for at in alarms if not any(loop.start <= at <= loop.end for loop in lasting)]
+    in_ended = sum(any(loop.start <= at <= loop.end for at in outside) for loop in ended)
+    stray = [at for at in outside if not any(loop.start <= at <= loop.end for loop in ended)]
+    return in_ended + sum(1 for at in stray if at - 1 not in stray)

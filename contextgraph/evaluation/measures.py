@@ -1,0 +1,333 @@
+"""From judged moments to figures with intervals: bootstrap by instance, exact McNemar tests."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from contextgraph.evaluation.judging import POLICIES, LoopWarnings
+from contextgraph.evaluation.moments import METHODS, OURS, Moment, MomentKind, Verdict
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+RESAMPLES = 1_000
+CONFIDENCE = 0.95
+_POINTS = 20
+_COMPARED = {
+    **{f"clearance@{k}": (MomentKind.ERROR, k) for k in (1, 3, 5)},
+    **{f"localisation@{k}": (MomentKind.START, k) for k in (1, 5)},
+    **{f"related@{k}": (MomentKind.RELATED, k) for k in (1, 5, 10)},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with its 95 % interval; *count* moments of *runs* instances are behind it."""
+
+    value: float
+    low: float
+    high: float
+    count: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One figure minus another, with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one instance adds to a figure: *amount* in *of*."""
+
+    amount: float
+    of: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """How the second does against the first in one measure, on the moments of both.
+
+    *difference* is second minus first, *p* the exact McNemar test of the moments that only one of
+    them got.
+    """
+
+    measure: str
+    moments: int
+    first: float
+    second: float
+    only_first: int
+    only_second: int
+    difference: Difference
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Answering only from *threshold* on: the share of moments answered, how often right."""
+
+    threshold: float
+    coverage: float
+    precision: float
+
+
+# Measure -> method -> figure, in the order in which they are shown.
+Measures = Mapping[str, Mapping[str, Estimate]]
+ShareOf = Callable[[Moment, Verdict], Share | None]
+
+
+def measures_of(moments: Sequence[Moment], warnings: Sequence[LoopWarnings], seed: int) -> Measures:
+    """All measures that have something behind them."""
+    errors = [moment for moment in moments if moment.kind is MomentKind.ERROR]
+    cleared = [moment for moment in errors if moment.has_answer]
+    answered = [moment for moment in cleared if moment.verdicts[OURS].answered]
+    starts = [moment for moment in moments if moment.kind is MomentKind.START]
+    named = [moment for moment in starts if moment.has_answer]
+    related = [moment for moment in moments if moment.kind is MomentKind.RELATED]
+    ours = (OURS,)
+    definitions: dict[str, tuple[Sequence[Moment], ShareOf, Sequence[str]]] = {
+        **{f"clearance@{k}": (cleared, _ranked(k), METHODS) for k in (1, 3, 5)},
+        "clearance reachable": (cleared, _reachable, ours),
+        **{f"clearance@{k} shown": (cleared, _shown(k), METHODS) for k in (1, 3, 5)},
+        **{f"precision@{k}": (answered, _shown(k), METHODS) for k in (1, 3, 5)},
+        "answered: cleared errors": (cleared, _answered, METHODS),
+        # Where the run does not show what was right, only the memory is queried.
+        "answered: all errors": (errors, _answered, ours),
+        "answered: starts": (starts, _answered, ours),
+        "tokens per answer": (errors, _tokens, ours),
+        "tokens per answer at starts": (starts, _tokens, ours),
+        "tokens per right answer": (cleared, _tokens_of_right, ours),
+        "steps earlier": (cleared, _earlier, METHODS),
+        **{f"localisation@{k}": (named, _ranked(k), METHODS) for k in (1, 5)},
+        **{f"localisation@{k} shown": (named, _shown(k), METHODS) for k in (1, 5)},
+        "localisation reachable": (named, _reachable, ours),
+        **{f"related@{k}": (related, _ranked(k), METHODS) for k in (1, 5, 10)},
+        "related MRR": (related, _reciprocal, METHODS),
+        "answered: related": (related, _answered, METHODS),
+    }
+    found = {name: _by_method(*one, seed) for name, one in definitions.items()}
+    found["wasted steps saved"] = _by_policy(warnings, _saved, seed)
+    found["false alarms per 100 runs"] = _by_policy(warnings, _false_alarms, seed)
+    return {name: estimates for name, estimates in found.items() if estimates}
+
+
+def clearance_by_family(moments: Iterable[Moment], k: int, seed: int) -> Measures:
+    """Clearance@k by the family of the error, the most frequent first."""
+    families: dict[str, list[Moment]] = {}
+    for moment in moments:
+        if moment.kind is MomentKind.ERROR and moment.has_answer:
+            families.setdefault(moment.topic, []).append(moment)
+    largest = sorted(families, key=lambda family: (-len(families[family]), family))
+    return {family: _by_method(families[family], _ranked(k), METHODS, seed) for family in largest}
+
+
+def curve(moments: Iterable[Moment], method: str, k: int) -> tuple[CurvePoint, ...]:
+    """Coverage and precision@k of what *method* shows as its least score rises."""
+    verdicts = [
+        moment.verdicts[method]
+        for moment in moments
+        if moment.kind is MomentKind.ERROR and moment.has_answer and method in moment.verdicts
+    ]
+    answered = sorted((v for v in verdicts if v.answered), key=lambda v: v.score, reverse=True)
+    hits, points = 0, []
+    for count, verdict in enumerate(answered, start=1):
+        hits += _within(verdict.shown, k)
+        if count == len(answered) or answered[count].score < verdict.score:
+            points.append(CurvePoint(verdict.score, count / len(verdicts), hits / count))
+    step = max(1, len(points) // _POINTS)
+    return tuple(points[::-1][::step][::-1])
+
+
+def compare(
+    first: Sequence[Moment], second: Sequence[Moment], seed: int = 0
+) -> tuple[Contrast, ...]:
+    """The contrast of the memory in two reports in every measure of which both have moments."""
+    return _contrasts(first, OURS, second, OURS, seed)
+
+
+def against(moments: Sequence[Moment], baseline: str, seed: int = 0) -> tuple[Contrast, ...]:
+    """The contrast of the memory (second) with a *baseline* (first) in one report."""
+    return _contrasts(moments, baseline, moments, OURS, seed)
+
+
+def estimate(by_instance: Mapping[str, Share], seed: int) -> Estimate | None:
+    """The sum of amounts over the sum of bases; None where nothing is behind it.
+
+    Whole instances are drawn again, as the moments of one are not independent.
+    """
+    import numpy as np
+
+    shares = [by_instance[instance] for instance in sorted(by_instance)]
+    amounts = np.array([share.amount for share in shares])
+    bases = np.array([share.of for share in shares])
+    if not bases.sum():
+        return None
+    drawn = _drawn(len(shares), seed)
+    below = drawn @ bases
+    low, high = _interval((drawn @ amounts)[below > 0] / below[below > 0])
+    value = float(amounts.sum() / bases.sum())
+    return Estimate(value, low, high, round(float(bases.sum())), int((bases > 0).sum()))
+
+
+def difference(by_instance: Mapping[str, tuple[Share, Share]], seed: int) -> Difference:
+    """The second figure minus the first; the same instances are drawn for both. Needs one."""
+    import numpy as np
+
+    pairs = [by_instance[instance] for instance in sorted(by_instance)]
+    columns = np.array([[a.amount, a.of, b.amount, b.of] for a, b in pairs])
+    sums = _drawn(len(pairs), seed) @ columns
+    sums = sums[(sums[:, 1] > 0) & (sums[:, 3] > 0)]
+    low, high = _interval(sums[:, 2] / sums[:, 3] - sums[:, 0] / sums[:, 1])
+    total = columns.sum(axis=0)
+    return Difference(float(total[2] / total[3] - total[0] / total[1]), low, high)
+
+
+def mcnemar(pairs: Sequence[tuple[bool, bool]]) -> float:
+    """The exact two-sided p-value of pairs (first hit, second hit): 1 where none differ."""
+    from scipy.stats import binomtest
+
+    only_first = sum(first and not second for first, second in pairs)
+    differing = sum(first != second for first, second in pairs)
+    return float(binomtest(only_first, differing).pvalue) if differing else 1.0
+
+
+def _contrasts(
+    first: Sequence[Moment], method: str, second: Sequence[Moment], other: str, seed: int
+) -> tuple[Contrast, ...]:
+    contrasts = []
+    for name, (kind, k) in _COMPARED.items():
+        one, two = _judged(first, kind, method), _judged(second, kind, other)
+        keys = sorted(one.keys() & two.keys())
+        if not keys:
+            continue
+        pairs = [
+            (
+                _within(one[key].verdicts[method].rank, k),
+                _within(two[key].verdicts[other].rank, k),
+            )
+            for key in keys
+        ]
+        before = _shares((one[key] for key in keys), method, _ranked(k))
+        after = _shares((two[key] for key in keys), other, _ranked(k))
+        contrasts.append(
+            Contrast(
+                measure=name,
+                moments=len(keys),
+                first=sum(hit for hit, _ in pairs) / len(pairs),
+                second=sum(hit for _, hit in pairs) / len(pairs),
+                only_first=sum(hit and not then for hit, then in pairs),
+                only_second=sum(then and not hit for hit, then in pairs),
+                difference=difference({run: (before[run], after[run]) for run in before}, seed),
+                p=mcnemar(pairs),
+            )
+        )
+    return tuple(contrasts)
+
+
+def _judged(moments: Sequence[Moment], kind: MomentKind, method: str) -> dict[str, Moment]:
+    return {
+        moment.key: moment
+        for moment in moments
+        if moment.kind is kind and moment.has_answer and method in moment.verdicts
+    }
+
+
+def _by_method(
+    moments: Sequence[Moment], share: ShareOf, methods: Sequence[str], seed: int
+) -> dict[str, Estimate]:
+    found = {name: estimate(_shares(moments, name, share), seed) for name in methods}
+    return {name: figure for name, figure in found.items() if figure}
+
+
+def _shares(moments: Iterable[Moment], method: str, share: ShareOf) -> dict[str, Share]:
+    """Instance -> what its moments add to a figure of *method*."""
+    return _summed(
+        (moment.instance_id, share(moment, moment.verdicts[method]))
+        for moment in moments
+        if method in moment.verdicts
+    )
+
+
+def _summed(shares: Iterable[tuple[str, Share | None]]) -> dict[str, Share]:
+    by_instance: dict[str, Share] = {}
+    for instance, found in shares:
+        if found:
+            before = by_instance.get(instance, Share(0, 0))
+            by_instance[instance] = Share(before.amount + found.amount, before.of + found.of)
+    return by_instance
+
+
+def _within(rank: int | None, k: int) -> bool:
+    return rank is not None and rank <= k
+
+
+def _ranked(k: int) -> ShareOf:
+    """Whether what helps is among the first *k* of the ranking."""
+    return lambda _, verdict: Share(_within(verdict.rank, k), 1)
+
+
+def _shown(k: int) -> ShareOf:
+    """Whether what helps is among the first *k* that are shown."""
+    return lambda _, verdict: Share(_within(verdict.shown, k), 1)
+
+
+def _reachable(moment: Moment, _verdict: Verdict) -> Share:
+    return Share(moment.reachable, 1)
+
+
+def _answered(_moment: Moment, verdict: Verdict) -> Share:
+    return Share(verdict.answered, 1)
+
+
+def _tokens(_moment: Moment, verdict: Verdict) -> Share | None:
+    return Share(verdict.tokens, 1) if verdict.tokens else None
+
+
+def _tokens_of_right(_moment: Moment, verdict: Verdict) -> Share:
+    return Share(verdict.tokens, verdict.shown is not None)
+
+
+def _earlier(moment: Moment, verdict: Verdict) -> Share | None:
+    return Share(moment.steps_left, 1) if verdict.shown is not None else None
+
+
+def _reciprocal(_moment: Moment, verdict: Verdict) -> Share:
+    return Share(1 / verdict.rank if verdict.rank else 0.0, 1)
+
+
+def _by_policy(
+    warnings: Sequence[LoopWarnings], share: Callable[[LoopWarnings, str], Share], seed: int
+) -> dict[str, Estimate]:
+    found = {
+        policy: estimate(_summed((one.instance_id, share(one, policy)) for one in warnings), seed)
+        for policy in POLICIES
+    }
+    return {policy: figure for policy, figure in found.items() if figure}
+
+
+def _saved(warnings: LoopWarnings, policy: str) -> Share:
+    return Share(warnings.saved[policy], warnings.wasted)
+
+
+def _false_alarms(warnings: LoopWarnings, policy: str) -> Share:
+    return Share(100 * warnings.false_alarms[policy], 1)
+
+
+def _drawn(instances: int, seed: int) -> "NDArray[np.int64]":
+    """How often each instance is drawn, in each resample."""
+    import numpy as np
+
+    chance = np.random.default_rng(seed)
+    return chance.multinomial(instances, np.full(instances, 1 / instances), size=RESAMPLES)
+
+
+def _interval(values: "NDArray[np.float64]") -> tuple[float, float]:
+    import numpy as np
+
+    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)

@@ -1,0 +1,129 @@
+"""Finding past tasks that people linked to a new one, judged without any run."""
+
+import gzip
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from contextgraph.errors import ReadError
+from contextgraph.evaluation.baselines import PastTask, TaskBaselines, tasks_most_frequent
+from contextgraph.evaluation.moments import OURS, Memory, Moment, MomentKind, Verdict
+from contextgraph.model import Outcome, RawTrajectory, State
+from contextgraph.retrieval import UNGATED
+
+LIMIT = 10
+_QUERIES, _LINKS, _PAST = "queries.jsonl", "qrels.json", "experiences.jsonl"
+
+
+def judge_related(memory: Memory, folder: Path, seed: int = 0) -> tuple[Moment, ...]:
+    """How *memory*, which should be empty, finds the past tasks linked to each query of *folder*.
+
+    It holds ``experiences.jsonl`` (past tasks: ``instance_id``, ``repo``, ``problem_statement``,
+    ``patch``), ``queries.jsonl`` (new ones, the same keys) and ``qrels.json`` (query id -> ids of
+    linked past tasks); the first two may be compressed (``.gz``). Raises `ReadError`.
+    """
+    tasks = TaskBaselines()
+    for row in _rows(folder, _PAST):
+        raw = _fix(row)
+        memory.learn(raw)
+        tasks.add(raw)
+    links = _links(folder / _LINKS)
+    queries = [_fix(row) for row in _rows(folder, _QUERIES)]
+    return tuple(
+        _judged(memory, tasks, query, frozenset(links[query.instance_id]), seed)
+        for query in queries
+        if query.instance_id in links
+    )
+
+
+def _judged(
+    memory: Memory, tasks: TaskBaselines, query: RawTrajectory, linked: frozenset[str], seed: int
+) -> Moment:
+    hidden = frozenset({query.instance_id})
+    state = State(task_description=query.task, repo=query.repo)
+    retriever = memory.retriever
+    shown, ranking = (
+        context.similar_cases
+        for context in retriever.retrieve_under(
+            (retriever.gate, UNGATED), state, LIMIT, exclude_instances=hidden
+        )
+    )
+    ours = Verdict(
+        bool(shown),
+        _rank([case.instance_id for case in ranking], linked),
+        _rank([case.instance_id for case in shown], linked),
+        shown[0].score if shown else 0.0,
+    )
+    verdicts = {OURS: ours}
+    for name, found in _baselines(tasks, query, hidden, seed).items():
+        rank = _rank([task.instance_id for task in found[:LIMIT]], linked)
+        verdicts[name] = Verdict(bool(found), rank, rank)
+    run = query.instance_id
+    return Moment(MomentKind.RELATED, run, run, query.repo, 0, "", verdicts)
+
+
+def _baselines(
+    tasks: TaskBaselines, query: RawTrajectory, hidden: frozenset[str], seed: int
+) -> dict[str, list[PastTask]]:
+    known = tasks.of(query.repo, hidden)
+    chance = random.Random(f"{seed}:{query.instance_id}")
+    arguments = (query.task, LIMIT, hidden, query.repo)
+    return {
+        "nothing": [],
+        "random in scope": chance.sample(known, min(LIMIT, len(known))),
+        "most frequent": tasks_most_frequent(known),
+        "bm25 in scope": tasks.bm25(*arguments, in_scope=True)[0],
+        "bm25": tasks.bm25(*arguments, in_scope=False)[0],
+    }
+
+
+def _rank(instances: Sequence[str], linked: frozenset[str]) -> int | None:
+    return next((rank for rank, name in enumerate(instances, start=1) if name in linked), None)
+
+
+def _fix(row: Mapping[str, str]) -> RawTrajectory:
+    return RawTrajectory(
+        source_format="related",
+        instance_id=row["instance_id"],
+        repo=row["repo"],
+        task=row["problem_statement"],
+        patch=row.get("patch"),
+        outcome=Outcome.SOLVED,
+    )
+
+
+def _rows(folder: Path, name: str) -> Iterator[Mapping[str, str]]:
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.is_file():
+            packed = path.read_bytes()
+            lines = gzip.decompress(packed) if path.suffix == ".gz" else packed
+            for number, line in enumerate(lines.splitlines(), start=1):
+                yield _row(line, path, number)
+            return
+    raise ReadError(str(folder), "", f"has neither {name} nor {name}.gz")
+
+
+def _row(line: bytes, path: Path, number: int) -> Mapping[str, str]:
+    try:
+        row: Any = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise ReadError(str(path), f"line {number}", str(error)) from error
+    for key in ("instance_id", "repo", "problem_statement"):
+        if not isinstance(row, dict) or not isinstance(row.get(key), str):
+            raise ReadError(str(path), f"line {number}", f"has no text {key!r}")
+    return {key: str(value) for key, value in row.items()}
+
+
+def _links(path: Path) -> Mapping[str, Sequence[str]]:
+    try:
+        links: Any = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise ReadError(str(path), "", f"cannot be read: {error.strerror or error}") from error
+    except orjson.JSONDecodeError as error:
+        raise ReadError(str(path), "", str(error)) from error
+    if not isinstance(links, dict) or not all(isinstance(ids, list) for ids in links.values()):
+        raise ReadError(str(path), "", "is no object of query id to a list of ids")
+    return {str(query): [str(one) for one in ids] for query, ids in links.items()}

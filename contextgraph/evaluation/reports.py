@@ -1,0 +1,247 @@
+"""A report: a verdict in one sentence, configuration, figures, moments to compare it by, plots."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from contextgraph.errors import MissingExtraError, ReadError
+from contextgraph.evaluation.evaluation import Evaluation
+from contextgraph.evaluation.measures import (
+    Contrast,
+    CurvePoint,
+    Measures,
+    against,
+    clearance_by_family,
+    curve,
+    measures_of,
+)
+from contextgraph.evaluation.moments import BASELINES, OURS, Moment, MomentKind, Verdict
+from contextgraph.model import Json
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CURVE_AT = 3
+FAMILIES_AT = 3
+_CURVES = (OURS, "bm25")
+_BARS = {"clearance": "clearance@", "localisation": "localisation@", "related": "related@"}
+# The measure by which a verdict compares, and what it is about, most important first.
+_JUDGED_BY = {
+    "clearance@3": "the remedy of an error among its first three items",
+    "localisation@5": "a file to change among its first five",
+    "related@5": "a linked task among its first five",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The trade of coverage for precision of *method*, by the score of its first item."""
+
+    method: str
+    points: tuple[CurvePoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The results of an evaluation; *config* records what was evaluated, and on which runs.
+
+    *verdict* is one sentence; *contrasts* are with each baseline, the baseline first.
+    """
+
+    verdict: str
+    config: Mapping[str, Json]
+    measures: Measures
+    families: Measures
+    curves: tuple[Curve, ...]
+    contrasts: Mapping[str, tuple[Contrast, ...]]
+    moments: tuple[Moment, ...]
+
+
+def report_of(
+    evaluation: Evaluation | None, related: Sequence[Moment], config: Mapping[str, Json], seed: int
+) -> Report:
+    """The report of an evaluation by runs, of related tasks, or of both."""
+    moments = (*(evaluation.moments if evaluation else ()), *related)
+    measures = measures_of(moments, evaluation.loop_warnings if evaluation else (), seed)
+    contrasts = {name: against(moments, name, seed) for name in BASELINES if name != "nothing"}
+    curves = (Curve(method, curve(moments, method, CURVE_AT)) for method in _CURVES)
+    return Report(
+        verdict=_verdict_of(measures, contrasts),
+        config={**config, **(_described(evaluation) if evaluation else {}), "seed": seed},
+        measures=measures,
+        families=clearance_by_family(moments, FAMILIES_AT, seed),
+        curves=tuple(one for one in curves if one.points),
+        contrasts=contrasts,
+        moments=moments,
+    )
+
+
+def report_record(report: Report, *, with_moments: bool) -> dict[str, Json]:
+    """*report* as JSON; its moments are needed to compare it."""
+    curves: list[Json] = [
+        {"method": one.method, "points": [asdict(point) for point in one.points]}
+        for one in report.curves
+    ]
+    record: dict[str, Json] = {
+        "verdict": report.verdict,
+        "config": dict(report.config),
+        "measures": _figures(report.measures),
+        f"clearance@{FAMILIES_AT} by error family": _figures(report.families),
+        "curves": curves,
+        "against": {
+            name: [asdict(contrast) for contrast in contrasts]
+            for name, contrasts in report.contrasts.items()
+        },
+    }
+    if with_moments:
+        record["moments"] = [
+            {**asdict(one), "kind": str(one.kind), "topic": str(one.topic)}
+            for one in report.moments
+        ]
+    return record
+
+
+def moments_in(path: Path) -> tuple[Moment, ...]:
+    """The moments of a report that was written with them; raises `ReadError`."""
+    try:
+        record = orjson.loads(path.read_bytes())
+        rows = record["moments"]
+        return tuple(_moment(row) for row in rows)
+    except OSError as error:
+        raise ReadError(str(path), "", f"cannot be read: {error.strerror or error}") from error
+    except (orjson.JSONDecodeError, TypeError, KeyError, ValueError) as error:
+        reason = "is no report with moments; write one with evaluate --details FILE"
+        raise ReadError(str(path), "", reason) from error
+
+
+def draw(report: Report, folder: Path) -> list[Path]:
+    """Draw *report* into *folder*, which is made; the files that were written.
+
+    Raises MissingExtraError without matplotlib.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError(
+            "plots need matplotlib: pip install 'contextgraph-memory[plot]'"
+        ) from error
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, start in _BARS.items():
+        drawn = {
+            measure: by for measure, by in report.measures.items() if measure.startswith(start)
+        }
+        if drawn:
+            figure = Figure(figsize=(9, 4.5), layout="constrained")
+            _draw_bars(figure.subplots(), drawn)
+            written.append(folder / f"{name}.png")
+            figure.savefig(written[-1])
+    if report.curves:
+        figure = Figure(figsize=(6, 4.5), layout="constrained")
+        _draw_curves(figure.subplots(), report.curves)
+        written.append(folder / "coverage_precision.png")
+        figure.savefig(written[-1])
+    return written
+
+
+def _verdict_of(measures: Measures, contrasts: Mapping[str, Sequence[Contrast]]) -> str:
+    """How the memory does, and how much better than the best baseline, in one sentence."""
+    measure = next((name for name in _JUDGED_BY if name in measures), None)
+    if measure is None:
+        return "Nothing could be judged by these runs."
+    sentence = f"It ranks {_JUDGED_BY[measure]} in {_percent(measures[measure][OURS].value)}"
+    if precision := measures.get("precision@3"):
+        coverage = measures["answered: cleared errors"][OURS].value
+        sentence = (
+            f"At errors it answers in {_percent(coverage)} and is then right in "
+            f"{_percent(precision[OURS].value)} (first three items); it ranks "
+            f"{_JUDGED_BY[measure]} in {_percent(measures[measure][OURS].value)}"
+        )
+    best = max(
+        (
+            (one.first, name, one)
+            for name, found in contrasts.items()
+            for one in found
+            if one.measure == measure
+        ),
+        key=lambda found: found[0],
+    )
+    return f"{sentence}, {_compared(best[1], best[2])}."
+
+
+def _compared(baseline: str, contrast: Contrast) -> str:
+    gap = contrast.difference
+    points = f"{100 * gap.low:+.0f} to {100 * gap.high:+.0f} points"
+    by = f"the best baseline ({baseline}, {_percent(contrast.first)})"
+    if gap.low > 0:
+        return f"better than {by} by {100 * gap.value:.0f} points ({points})"
+    if gap.high < 0:
+        return f"worse than {by} by {-100 * gap.value:.0f} points ({points})"
+    return f"no different from {by} beyond chance ({points})"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _described(evaluation: Evaluation) -> dict[str, Json]:
+    kinds = [moment.kind for moment in evaluation.moments]
+    return {
+        "mode": str(evaluation.mode),
+        "order": str(evaluation.order),
+        "data": evaluation.fingerprint,
+        "runs_learned": evaluation.learned,
+        "runs_judged": evaluation.judged,
+        "moments": {str(kind): kinds.count(kind) for kind in (MomentKind.START, MomentKind.ERROR)},
+        "seconds": {
+            "learning": round(evaluation.learning_seconds, 1),
+            "judging": round(evaluation.judging_seconds, 1),
+        },
+    }
+
+
+def _figures(measures: Measures) -> dict[str, Json]:
+    return {
+        str(name): {method: asdict(figure) for method, figure in by_method.items()}
+        for name, by_method in measures.items()
+    }
+
+
+def _moment(row: dict[str, Any]) -> Moment:
+    verdicts = {name: Verdict(**verdict) for name, verdict in row["verdicts"].items()}
+    return Moment(**{**row, "kind": MomentKind(row["kind"]), "verdicts": verdicts})
+
+
+def _draw_bars(axes: "Axes", measures: Measures) -> None:
+    """A group of bars for each measure, a bar for each method, its interval on it."""
+    methods = list(dict.fromkeys(method for by in measures.values() for method in by))
+    width = 0.8 / len(methods)
+    for place, method in enumerate(methods):
+        figures = [(at, by[method]) for at, by in enumerate(measures.values()) if method in by]
+        below = [max(0.0, figure.value - figure.low) for _, figure in figures]
+        above = [max(0.0, figure.high - figure.value) for _, figure in figures]
+        axes.bar(
+            [at + place * width for at, _ in figures],
+            [figure.value for _, figure in figures],
+            width,
+            yerr=(below, above),
+            label=method,
+            capsize=2,
+        )
+    axes.set_xticks([at + 0.4 - width / 2 for at in range(len(measures))], list(measures))
+    axes.tick_params(axis="x", labelsize=8, labelrotation=15)
+    axes.legend(fontsize=8)
+
+
+def _draw_curves(axes: "Axes", curves: Sequence[Curve]) -> None:
+    for one in curves:
+        coverage = [point.coverage for point in one.points]
+        precision = [point.precision for point in one.points]
+        axes.plot(coverage, precision, marker=".", label=one.method)
+    axes.set_xlabel("share of cleared errors answered")
+    axes.set_ylabel(f"of those, the remedy among the first {CURVE_AT}")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8)

@@ -1,0 +1,235 @@
+"""A run as it may be stored: control characters gone, playbooks stripped, secrets masked."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import is_
+
+from contextgraph.model import Action, Json, RawTrajectory, Step
+from contextgraph.text import (
+    clean,
+    is_plain,
+    mask_secrets,
+    may_be_fenced,
+    may_hold_secrets,
+    strip_fenced,
+)
+
+# A value is masked by the name that it goes by, though it may be no secret by itself.
+_SECRET_NAME = re.compile(
+    r"pass|pwd|secret|token|key|auth|cookie|senha|contrase|parola|wachtwoord|kennwort|[^\x00-\x7f]",
+    re.IGNORECASE,
+)
+_OPTION_NAME = re.compile(
+    r"--?[\w-]{0,40}(?:pass\w{0,6}|token|secret|key)\Z|-[pu]\Z", re.IGNORECASE
+)
+
+
+def masked(
+    raw: RawTrajectory, *, with_playbooks: bool = False
+) -> tuple[RawTrajectory, tuple[str, ...]]:
+    """*raw* fit to be stored, and the ids of the contexts whose playbooks were in it.
+
+    What this product itself put into the run is taken out, unless *with_playbooks*: it must not
+    learn from itself.
+    """
+    texts = tuple(_texts(raw))
+    names = frozenset(_names(raw))
+    keys = frozenset(filter(_SECRET_NAME.search, names))
+    suspects = _suspects((*texts, *names))
+    if not suspects and not keys:
+        return raw, ()
+    mask = _Mask(suspects, keys, with_playbooks)
+    safe = replace(
+        raw,
+        task=mask.text(raw.task),
+        system_prompt=mask.text(raw.system_prompt),
+        patch=mask.maybe(raw.patch),
+        steps=tuple(map(mask.step, raw.steps)),
+        instance_id=mask.name(raw.instance_id),
+        repo=mask.name(raw.repo),
+        agent=mask.name(raw.agent),
+        model=mask.name(raw.model),
+        exit_status=mask.maybe_name(raw.exit_status),
+        source=mask.name(raw.source),
+    )
+    return safe, tuple(mask.contexts)
+
+
+def holds_secrets(raw: RawTrajectory) -> bool:
+    """Whether *raw*, as it was stored by an older version, has something to be masked."""
+    return masked(raw)[0] != raw
+
+
+def _suspects(texts: Sequence[str]) -> frozenset[int]:
+    """The `id` of those of *texts* that may not be fit: hashing them would cost as much again.
+
+    All are looked at together, which is a third of the work.
+    """
+    # Other characters than ASCII are rare, and would make a slow text of the whole.
+    narrow = [text for text in texts if text.isascii()]
+    unfit = [text for text in texts if not text.isascii()]
+    whole = "\n".join(narrow)
+    if not is_plain(whole) or may_be_fenced(whole):
+        unfit += [text for text in narrow if not is_plain(text) or may_be_fenced(text)]
+    unfit += [narrow[index] for index in may_hold_secrets(narrow, whole)]
+    return frozenset(map(id, unfit))
+
+
+def _texts(raw: RawTrajectory) -> Iterator[str]:
+    """All that is free text in *raw*."""
+    yield from (raw.task, raw.system_prompt, raw.patch or "")
+    for step in raw.steps:
+        yield from (step.thought, step.action.text, step.observation or "")
+        yield step.user_message or ""
+        for value in step.action.arguments.values():
+            yield from _values_in(value)
+
+
+def _values_in(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _values_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _values_in(item)
+
+
+def _names(raw: RawTrajectory) -> Iterator[str]:
+    """The short texts of *raw*, which repeat: names, keys of arguments, paths."""
+    yield from (raw.instance_id, raw.repo, raw.agent, raw.model, raw.exit_status or "", raw.source)
+    for step in raw.steps:
+        yield from (step.action.tool, step.cwd or "", step.open_file or "")
+        yield from _keys_in(step.action.arguments)
+
+
+def _keys_in(value: "Json | Mapping[str, Json]") -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from value
+        for item in value.values():
+            yield from _keys_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _keys_in(item)
+
+
+class _Mask:
+    """Masks the texts of one run; those that are not among its *suspects* are left as they are.
+
+    *keys* are the names of arguments that make a secret of their value.
+    """
+
+    def __init__(
+        self, suspects: frozenset[int], keys: frozenset[str], with_playbooks: bool
+    ) -> None:
+        self._suspects = suspects
+        self._keys = keys
+        self._with_playbooks = with_playbooks
+        self._names: dict[str, str] = {}
+        self.contexts: dict[str, None] = {}
+
+    def text(self, text: str) -> str:
+        """A text of the run, by its identity."""
+        return self._fit(text) if id(text) in self._suspects else text
+
+    def maybe(self, text: str | None) -> str | None:
+        """A text that may be missing."""
+        return None if text is None else self.text(text)
+
+    def name(self, name: str) -> str:
+        """A name of the run, by its value: the same name is not always the same object."""
+        if name not in self._names:
+            self._names[name] = self._fit(name)
+        return self._names[name]
+
+    def maybe_name(self, name: str | None) -> str | None:
+        """A name that may be missing."""
+        return None if name is None else self.name(name)
+
+    def step(self, step: Step) -> Step:
+        """*step*, itself where nothing in it changes, as in most."""
+        old = (
+            step.thought,
+            step.action,
+            step.observation,
+            step.user_message,
+            step.cwd,
+            step.open_file,
+        )
+        new = (
+            self.text(step.thought),
+            self._action(step.action),
+            self.maybe(step.observation),
+            self.maybe(step.user_message),
+            self.maybe_name(step.cwd),
+            self.maybe_name(step.open_file),
+        )
+        if all(map(is_, new, old)):
+            return step
+        thought, action, observation, message, cwd, open_file = new
+        return replace(
+            step,
+            thought=thought,
+            action=action,
+            observation=observation,
+            user_message=message,
+            cwd=cwd,
+            open_file=open_file,
+        )
+
+    def _action(self, action: Action) -> Action:
+        tool, text = self.name(action.tool), self.text(action.text)
+        arguments = self._arguments(action.arguments)
+        if tool == action.tool and text is action.text and arguments == action.arguments:
+            return action
+        return Action(tool, text, arguments)
+
+    def _arguments(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
+        return {
+            self.name(key): self._named(key, value) if key in self._keys else self._value(value)
+            for key, value in arguments.items()
+        }
+
+    def _named(self, key: str, value: Json) -> Json:
+        """*value* as the value of *key*: `hunter2!` is a secret where its name is `password`."""
+        if not isinstance(value, str):
+            return self._value(value)
+        return self._after(f'"{key}": "', value)
+
+    def _after(self, lead: str, value: str) -> str:
+        """*value* as it is masked after *lead*."""
+        fit = self._fit(value)
+        whole = mask_secrets(f'{lead}{fit}"')
+        return whole.removeprefix(lead).removesuffix('"') if whole.startswith(lead) else fit
+
+    def _value(self, value: Json) -> Json:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return self._items(value)
+        if isinstance(value, dict):
+            return self._arguments(value)
+        return value
+
+    def _items(self, items: list[Json]) -> list[Json]:
+        """Items of a list; each after an option such as `--password` is the value of it."""
+        fit: list[Json] = []
+        before: Json = None
+        for item in items:
+            option = isinstance(before, str) and _OPTION_NAME.match(before)
+            if option and isinstance(item, str):
+                fit.append(self._after(f'curl "{before}" "', item))
+            else:
+                fit.append(self._value(item))
+            before = item
+        return fit
+
+    def _fit(self, text: str) -> str:
+        own = clean(text)
+        if self._with_playbooks:
+            return mask_secrets(own)
+        own, found = strip_fenced(own)
+        self.contexts.update(dict.fromkeys(found))
+        return mask_secrets(own)

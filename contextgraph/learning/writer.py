@@ -1,0 +1,173 @@
+"""Learning: one run, one bundle, one transaction."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from contextgraph.learning.bundle import bundle_of, moved_fragments, renewed
+from contextgraph.learning.identity import RunIds, former_trajectory_id, run_ids
+from contextgraph.model import (
+    Bundle,
+    EmbeddedBundle,
+    Learned,
+    LearnReceipt,
+    LearnStatus,
+    Outcome,
+    RawTrajectory,
+    Trajectory,
+)
+from contextgraph.ports import Store
+
+
+def _as_they_are(bundles: Sequence[Bundle]) -> list[EmbeddedBundle]:
+    return [EmbeddedBundle(bundle) for bundle in bundles]
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What the memory holds of a run, and of an unfinished one that it goes on with."""
+
+    ids: RunIds
+    run: Learned | None
+    beginning: Learned | None
+
+
+class MemoryWriter:
+    """Writes what runs teach into a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        now: Callable[[], datetime],
+        embedded: Callable[[Sequence[Bundle]], Sequence[EmbeddedBundle]] = _as_they_are,
+    ) -> None:
+        self._store = store
+        self._now = now
+        self._embedded = embedded
+
+    def write(self, raw: RawTrajectory) -> LearnReceipt:
+        """Learn *raw*; on return it is stored durably, or an error was raised and nothing is.
+
+        A run that is known costs next to nothing: an interrupted batch goes on where it was.
+        """
+        return self.write_all([raw])[0]
+
+    def write_all(self, raws: Sequence[RawTrajectory]) -> Sequence[LearnReceipt]:
+        """Learn *raws* in one transaction: all are stored, or an error was raised and none is.
+
+        Where one goes on with another, or with a stored run, each is a transaction of its own.
+        """
+        held = self._held(raws)
+        if len(raws) > 1 and _go_on(held):
+            return [self.write(raw) for raw in raws]
+        found = [
+            self._continued(raw, known) or self._known_or_read(raw, known)
+            for raw, known in zip(raws, held, strict=True)
+        ]
+        made = self._embedded([one for one in found if isinstance(one, Bundle)])
+        statuses = self._store.runs.add([one.bundle for one in made]) if made else ()
+        receipts = map(_receipt, made, statuses)
+        return [next(receipts) if isinstance(one, Bundle) else one for one in found]
+
+    def _held(self, raws: Sequence[RawTrajectory]) -> list[_Held]:
+        """What the memory holds of each run, under its id or a former one, or of its beginning."""
+        runs = [(run_ids(raw), former_trajectory_id(raw)) for raw in raws]
+        learned = self._store.runs.learned(
+            [one for ids, former in runs for one in (ids.id, former, *ids.beginnings)]
+        )
+        return [
+            _Held(ids, learned.get(ids.id) or learned.get(former), _beginning(ids, learned))
+            for ids, former in runs
+        ]
+
+    def _known_or_read(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | Bundle:
+        """The receipt of a run that is known and gains nothing; what any other teaches."""
+        known = held.run
+        if known is None or _gains_outcome(raw, known):
+            return bundle_of(raw, self._now(), known.trajectory_id if known else held.ids.id)
+        return LearnReceipt(
+            known.trajectory_id,
+            LearnStatus.UNCHANGED,
+            known.fragments,
+            known.error_patterns,
+            known.to_embed,
+            known.outcome,
+        )
+
+    def _continued(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | None:
+        """The receipt of a run that took the place of its beginning; None for any other."""
+        if held.run is not None or held.beginning is None:
+            return None
+        former = held.beginning.trajectory_id
+        before = self._store.runs.trajectories([former]).get(former)
+        bundle = bundle_of(raw, self._now(), held.ids.id)
+        # Logs without an instance are named after their files, often by the same name.
+        if before is None or _of_other_tasks(before, bundle.trajectory):
+            return None
+        return self._replaced(bundle, former)
+
+    def _replaced(self, bundle: Bundle, former_id: str) -> LearnReceipt:
+        """Put *bundle* in the place of *former_id*; advice that was shown of it stays credited."""
+        before = self._store.runs.fragments([former_id]).get(former_id, ())
+        moved = moved_fragments(before, bundle.fragments)
+        (made,) = self._embedded([bundle])
+        self._store.runs.replace(made.bundle, former_id, moved)
+        return _receipt(made, LearnStatus.UPDATED)
+
+    def rewrite(self, identity: str) -> LearnReceipt | None:
+        """Read the stored run of this id again; None where there is none.
+
+        A run of version 0.1 gets the id that this version gives it.
+        """
+        before, raw = (
+            self._store.runs.trajectories([identity]).get(identity),
+            self._store.runs.raw(identity),
+        )
+        if before is None or raw is None:
+            return None
+        bundle = renewed(bundle_of(raw, self._now()), before)
+        return self._replaced(bundle, identity)
+
+    def rewrite_all(self) -> Iterator[LearnReceipt]:
+        """Read all stored runs again, each in a transaction of its own."""
+        for identity in self._store.runs.ids():
+            receipt = self.rewrite(identity)
+            if receipt:  # None: another process forgot it meanwhile
+                yield receipt
+
+
+def _go_on(held: Sequence[_Held]) -> bool:
+    """Whether a run goes on with another one of *held*, or with one that is stored."""
+    ids = {one.ids.id for one in held}
+    return any(
+        (one.run is None and one.beginning is not None) or not ids.isdisjoint(one.ids.beginnings)
+        for one in held
+    )
+
+
+def _beginning(ids: RunIds, known: Mapping[str, Learned]) -> Learned | None:
+    """The longest unfinished run that the run of *ids* goes on with."""
+    begun = (known[one] for one in ids.beginnings if one in known)
+    return next((one for one in begun if one.is_open), None)
+
+
+def _of_other_tasks(one: Trajectory, other: Trajectory) -> bool:
+    return bool(one.task and other.task) and one.task.split() != other.task.split()
+
+
+def _gains_outcome(raw: RawTrajectory, known: Learned) -> bool:
+    return known.outcome is Outcome.UNKNOWN and raw.outcome is not Outcome.UNKNOWN
+
+
+def _receipt(made: EmbeddedBundle, status: LearnStatus) -> LearnReceipt:
+    bundle = made.bundle
+    return LearnReceipt(
+        trajectory_id=bundle.trajectory.id,
+        status=status,
+        fragments=len(bundle.fragments),
+        error_patterns=len(bundle.errors),
+        to_embed=0 if bundle.vectors else len(bundle.fragments) + 1,
+        outcome=bundle.trajectory.outcome,
+        not_embedded=made.failure,
+        usage=made.usage,
+    )

@@ -1,0 +1,320 @@
+"""A run in progress: advice at its start, at new errors and in loops; learned at its end."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Protocol, Self
+
+from contextgraph.errors import ContextGraphError, StoreError
+from contextgraph.loops import LoopDetector
+from contextgraph.model import (
+    Action,
+    ErrorSignature,
+    FailureWarning,
+    LearnReceipt,
+    LoopInfo,
+    LoopSeverity,
+    MemoryContext,
+    Outcome,
+    RawTrajectory,
+    ScopeLevel,
+    State,
+    Step,
+    Why,
+    new_context_id,
+)
+from contextgraph.stats import SolveRates, StatisticsEngine
+from contextgraph.trace import (
+    LoopTracker,
+    StateTracker,
+    StepReader,
+    SubmissionSign,
+    SubmissionTracker,
+    state_at,
+)
+
+START_TOKENS, STEP_TOKENS = 800, 400
+_LIMIT = 3
+
+_SIGNS = {
+    SubmissionSign.NO_EDIT: "No edit of an existing file was seen in this run",
+    SubmissionSign.NOT_RUN: "Nothing was run since the last edit",
+    SubmissionSign.STUCK: "The last steps repeat an attempt without a new outcome",
+}
+
+_log = logging.getLogger(__name__)
+
+
+class Memory(Protocol):
+    """The part of a memory that a live run needs; see `AgentMemory`."""
+
+    loop_detector: LoopDetector
+    stats: StatisticsEngine
+
+    def query(
+        self,
+        state: State,
+        limit: int = 5,
+        *,
+        exclude_instances: Iterable[str] = (),
+        degrade: bool = False,
+    ) -> MemoryContext:
+        """What is known for *state*."""
+
+    def render(self, context: MemoryContext, max_tokens: int = START_TOKENS) -> str:
+        """The prompt text of *context*, noted as shown."""
+
+    def learn(self, raw: RawTrajectory, *, background: bool = False) -> LearnReceipt:
+        """Learn one finished run."""
+
+
+class LiveRun:
+    """A run of an agent in progress, as `AgentMemory.live` begins it.
+
+    The memory is queried at the start, at an error that this run had not met, and once in each loop
+    that has become stuck. All other steps cost the same, however long the run is. Nothing is shown
+    twice. Where the store does not answer, the agent goes on without advice, and that is logged.
+
+    Leaving the ``with`` block learns the run: its outcome is unknown, unless `finish` was called.
+    For one thread at a time.
+    """
+
+    def __init__(
+        self, memory: Memory, raw: RawTrajectory, exclude_instances: frozenset[str] = frozenset()
+    ) -> None:
+        self._memory = memory
+        self._raw = raw
+        self._excluded = exclude_instances
+        self._steps: list[Step] = []
+        self._reader = StepReader()
+        self._loops = LoopTracker()
+        self._signs = SubmissionTracker()
+        self._states = StateTracker(state_at(raw, 0))
+        self._errors: set[tuple[str, str]] = set()
+        self._alarms: set[str] = set()
+        self._alarmed_until = -1
+        self._warned: set[SubmissionSign] = set()
+        self._items: set[str] = set()
+        self._is_finished = False
+
+    def start(self) -> str:
+        """Advice for the first prompt; empty where nothing is known."""
+        text = self._shown(lambda: self._query(self._states.state), START_TOKENS)
+        # Stripped before learning; its id says what this run was shown.
+        self._raw = replace(self._raw, system_prompt=self._raw.system_prompt + text)
+        return text
+
+    def observe(
+        self,
+        action: str | Action,
+        observation: str,
+        *,
+        exit_code: int | None = None,
+        thought: str = "",
+    ) -> str | None:
+        """Take in a step; advice where it met a new error or got stuck in a loop, else None.
+
+        *action* is a command line, or the call of another tool. Show the advice to the agent as it
+        is, after the observation.
+        """
+        if self._is_finished:
+            raise ValueError("the run is finished: begin another one")
+        if isinstance(action, str):
+            action = Action("bash", action, {"command": action})
+        step = Step(len(self._steps), thought, action, observation, exit_code=exit_code)
+        read = self._reader.push(step)
+        state, loop = self._states.push(read), self._loops.push(read)
+        self._signs.push(read, loop)
+        advice = self._advice(state, read.error, self._alarm(loop))
+        self._steps.append(replace(step, observation=observation + advice))
+        return advice or None
+
+    def check_submit(self) -> str | None:
+        """What seems to be missing before the agent submits; None for nothing, or nothing new.
+
+        That is: no existing file was edited, nothing was run since the last edit, or the run is
+        stuck in a loop. Only where significantly fewer of the runs in this memory that ended so
+        were solved than of the others. Takes about half a second where there is such a sign.
+        """
+        signs = sorted(self._signs.signs - self._warned)
+        return self._shown(lambda: self._missing(signs), STEP_TOKENS) or None
+
+    def finish(
+        self,
+        outcome: Outcome = Outcome.UNKNOWN,
+        *,
+        exit_status: str | None = None,
+        patch: str | None = None,
+    ) -> LearnReceipt | None:
+        """Learn the run; None where it has no steps. Consolidation follows in the background.
+
+        Raises as `AgentMemory.learn`.
+        """
+        self._is_finished = True
+        if not self._steps:
+            return None
+        raw = replace(
+            self._raw,
+            steps=tuple(self._steps),
+            outcome=outcome,
+            exit_status=exit_status,
+            patch=patch,
+        )
+        return self._memory.learn(raw, background=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._is_finished:
+            return
+        try:
+            self.finish()
+        except ContextGraphError as failure:
+            if error is None:
+                raise
+            error.add_note(f"the run was not learned: {failure}")
+
+    def _advice(self, state: State, error: ErrorSignature | None, alarm: LoopInfo | None) -> str:
+        """What the memory has to say on a new *error* or an *alarm*; empty for neither."""
+        is_new = error is not None and (error.error_type, error.template) not in self._errors
+        if not (is_new or alarm):
+            return ""
+
+        def ask() -> MemoryContext:
+            context = MemoryContext(new_context_id(), error=error)
+            if is_new:
+                context = self._query(state)
+            if error is not None:
+                self._errors.add((error.error_type, error.template))
+            return replace(context, loop=self._with_escapes(alarm, state)) if alarm else context
+
+        return self._shown(ask, STEP_TOKENS)
+
+    def _query(self, state: State) -> MemoryContext:
+        return self._memory.query(state, _LIMIT, exclude_instances=self._excluded, degrade=True)
+
+    def _with_escapes(self, loop: LoopInfo, state: State) -> LoopInfo:
+        found = self._memory.loop_detector.get_escape_suggestions(
+            state, exclude_instances=self._excluded
+        )
+        return replace(loop, escape_suggestions=found)
+
+    def _alarm(self, loop: LoopInfo | None) -> LoopInfo | None:
+        """*loop* where it is stuck and the agent has not been warned of it."""
+        if loop is None or loop.severity is not LoopSeverity.STUCK:
+            return None
+        attempt, continues = loop.signatures[0], loop.start <= self._alarmed_until
+        self._alarmed_until = loop.end
+        if continues or attempt in self._alarms:
+            return None
+        self._alarms.add(attempt)
+        return loop
+
+    def _missing(self, signs: Sequence[SubmissionSign]) -> MemoryContext:
+        """A warning for each of *signs* that went with failure."""
+        self._warned.update(signs)
+        rates = self._memory.stats.get_solve_rates(self._excluded) if signs else {}
+        warnings = (_warning(sign, rates[sign]) for sign in signs if rates[sign].is_lower)
+        return MemoryContext(new_context_id(), warnings=tuple(warnings))
+
+    def _shown(self, ask: Callable[[], MemoryContext], max_tokens: int) -> str:
+        """The text of what *ask* finds and the agent has not seen; empty for nothing."""
+        try:
+            context = self._unseen(ask())
+        except StoreError as error:
+            _log.warning("the agent goes on without advice: %s", error)
+            return ""
+        return self._memory.render(context, max_tokens)
+
+    def _unseen(self, context: MemoryContext) -> MemoryContext:
+        """*context* without the items of earlier ones."""
+
+        def is_new(item: str) -> bool:
+            known = item in self._items
+            self._items.add(item)
+            return not known
+
+        loop = context.loop
+        if loop:
+            escapes = tuple(one for one in loop.escape_suggestions if is_new(one.id))
+            loop = replace(loop, escape_suggestions=escapes)
+        return replace(
+            context,
+            suggestions=tuple(one for one in context.suggestions if is_new(one.id)),
+            error_solutions=tuple(
+                one for one in context.error_solutions if is_new(one.fragment_id)
+            ),
+            similar_cases=tuple(one for one in context.similar_cases if is_new(one.trajectory_id)),
+            warnings=tuple(one for one in context.warnings if is_new(one.error_id or one.text)),
+            loop=loop,
+        )
+
+
+def _warning(sign: SubmissionSign, rates: SolveRates) -> FailureWarning:
+    text = (
+        f"{_SIGNS[sign]}: {rates.solved_shown} of {rates.shown} earlier runs that ended so were "
+        f"solved, and {rates.solved_others} of {rates.others} others"
+    )
+    return FailureWarning(text, rates.shown, Why((), ScopeLevel.GENERAL, rates.shown, ()))
+
+
+class AsyncLiveRun:
+    """A `LiveRun` for asyncio: each call is awaited, and runs in a thread.
+
+    ``async with AsyncLiveRun(memory.live(…)) as run:``
+    """
+
+    def __init__(self, run: LiveRun) -> None:
+        self._run = run
+
+    async def start(self) -> str:
+        """As `LiveRun.start`."""
+        return await asyncio.to_thread(self._run.start)
+
+    async def observe(
+        self,
+        action: str | Action,
+        observation: str,
+        *,
+        exit_code: int | None = None,
+        thought: str = "",
+    ) -> str | None:
+        """As `LiveRun.observe`."""
+        return await asyncio.to_thread(
+            self._run.observe, action, observation, exit_code=exit_code, thought=thought
+        )
+
+    async def check_submit(self) -> str | None:
+        """As `LiveRun.check_submit`."""
+        return await asyncio.to_thread(self._run.check_submit)
+
+    async def finish(
+        self,
+        outcome: Outcome = Outcome.UNKNOWN,
+        *,
+        exit_status: str | None = None,
+        patch: str | None = None,
+    ) -> LearnReceipt | None:
+        """As `LiveRun.finish`."""
+        return await asyncio.to_thread(
+            self._run.finish, outcome, exit_status=exit_status, patch=patch
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self._run.__exit__, kind, error, traceback)

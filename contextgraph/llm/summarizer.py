@@ -1,0 +1,133 @@
+"""Summaries by a language model: the prompt, the answer, its validation, one retry."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from contextgraph.llm.chat import AnswerFormat, Chat
+from contextgraph.llm.facts import facts_of, texts_in
+from contextgraph.model import NO_USAGE, Group, Usage, Wording, Words
+from contextgraph.text import clean, count_tokens, mask_secrets
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionMessageParam as Message
+    from pydantic import BaseModel
+
+# The file of the prompt in prompts/. A changed prompt is a new file with the next number.
+PROMPT_VERSION = "methodology.v2"
+_ATTEMPTS = 2
+_USUAL_ANSWER_TOKENS = 200
+_MAX_SITUATION, _MAX_STRATEGY = 400, 900
+_CODE = re.compile(r"`([^`]+)`")
+
+
+class UnusableWordsError(Exception):
+    """Words that cannot be used; the message is sent to the model as the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSummarizer:
+    """Asks a language model for the words of a methodology. What is sent is masked and cut."""
+
+    chat: Chat
+
+    @property
+    def name(self) -> str:
+        """The model and the version of the prompt."""
+        return f"{self.chat.model.full_name} {PROMPT_VERSION}"
+
+    def prompt(self, group: Group) -> str:
+        """What is sent about *group*."""
+        return f"{instructions()}\n{_facts(group)}"
+
+    def estimate(self, group: Group) -> Usage:
+        """About what one answer uses."""
+        sent, answered = count_tokens(self.prompt(group)), _USUAL_ANSWER_TOKENS
+        return Usage(1, sent + answered, self.chat.model.prices.cost(sent, answered))
+
+    def reword(self, group: Group, *, interactive: bool = False) -> Wording:
+        """*group* in the model's words; an unusable answer is requested once more.
+
+        Raises `RemoteError` where the server fails.
+        """
+        facts = _facts(group)
+        known = "\n".join(texts_in(orjson.loads(facts)))
+        answer_format = AnswerFormat("methodology", _answer_model().model_json_schema())
+        messages: list[Message] = [
+            {"role": "system", "content": instructions()},
+            {"role": "user", "content": facts},
+        ]
+        usage, reason = NO_USAGE, ""
+        for _ in range(_ATTEMPTS):
+            answer, call = self.chat.ask(messages, answer_format, interactive=interactive)
+            usage += call
+            try:
+                return Wording(_words_in(answer, known), "", usage)
+            except UnusableWordsError as error:
+                reason = str(error)
+            messages.append({"role": "assistant", "content": answer})
+            messages.append({"role": "user", "content": f"Not usable: {reason}. Answer again."})
+        return Wording(None, reason, usage)
+
+
+@cache
+def instructions() -> str:
+    """The text of the prompt."""
+    return files(__package__).joinpath("prompts", f"{PROMPT_VERSION}.md").read_text("utf-8")
+
+
+def _facts(group: Group) -> str:
+    return orjson.dumps({key: value for key, value in facts_of(group).items() if value}).decode()
+
+
+@cache
+def _answer_model() -> "type[BaseModel]":
+    """The form of an answer; pydantic comes with the client of OpenAI."""
+    from pydantic import ConfigDict, create_model
+
+    config = ConfigDict(extra="forbid", strict=True)
+    return create_model(
+        "Advice", __config__=config, situation=(str, ...), strategy=(str, ...), not_when=(str, ...)
+    )
+
+
+def _words_in(answer: str, known: str) -> Words:
+    """The words in *answer*; code that they quote must stand in *known*."""
+    from pydantic import ValidationError
+
+    try:
+        # Some models wrap the object in a code fence, or write their reasoning before it.
+        parsed = _answer_model().model_validate_json(
+            answer[answer.find("{") : answer.rfind("}") + 1]
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UnusableWordsError(f"{where}: {first['msg']}" if where else first["msg"]) from error
+    words: dict[str, Any] = parsed.model_dump()
+    return Words(
+        situation=_checked("situation", words["situation"], _MAX_SITUATION, known),
+        strategy=_checked("strategy", words["strategy"], _MAX_STRATEGY, known),
+        not_when=_checked("not_when", words["not_when"], _MAX_SITUATION, known, required=False),
+    )
+
+
+def _checked(name: str, value: str, limit: int, known: str, *, required: bool = True) -> str:
+    """*value* on one line, masked; raises `UnusableWordsError`.
+
+    Quoted code must be among the facts, because an agent would run it.
+    """
+    text = mask_secrets(" ".join(clean(value).split()))
+    if len(text) > limit:
+        raise UnusableWordsError(f"{name} is longer than {limit} characters")
+    if not text and required:
+        raise UnusableWordsError(f"{name} is empty")
+    facts = " ".join(known.split())
+    for code in _CODE.findall(text):
+        if code.strip() not in facts:
+            raise UnusableWordsError(f"`{code}` does not occur in the facts")
+    return text

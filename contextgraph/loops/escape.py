@@ -1,0 +1,382 @@
+"""Escapes from a loop: what other runs did that cleared its error, or that ended such a loop."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from contextgraph.loops.relevance import can_escape, concerns, is_resent, names_of_loop
+from contextgraph.model import (
+    ErrorQuestion,
+    ErrorSignature,
+    ErrorSolution,
+    EscapeEvidence,
+    EscapeSuggestion,
+    Family,
+    Fragment,
+    FragmentCandidate,
+    FragmentOutcome,
+    FragmentType,
+    LoopEnding,
+    LoopInfo,
+    LoopKind,
+    MemoryContext,
+    RecoveryCandidate,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+    Scope,
+    ScopeLevel,
+    SignatureLevel,
+    State,
+    Suggestion,
+    Why,
+)
+from contextgraph.ports import Store
+from contextgraph.text import clip
+from contextgraph.trace import describe_remedy, is_retry, names_in, signature_of
+
+MIN_REPOSITORIES = 2
+# Of the runs that left a loop of the same command, at least so many continued in the same way.
+MIN_RUNS, MIN_SHARE = 3, 0.15
+# What so many runs did comes before what a few did.
+_MANY_RUNS = 3
+_MAX_SOLUTIONS, _MAX_PRACTICES = 24, 3
+_MAX_RUNS_EACH = 3
+_CANDIDATES = 200
+_MIN_STEPS = 2
+_TEXT_CHARS, _MAX_INSTANCES = 320, 2
+_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
+_WORDING = {
+    EscapeEvidence.LEFT_SAME_LOOP: "left the same loop",
+    EscapeEvidence.CLEARED_ERROR: "cleared this error",
+    EscapeEvidence.WORKED_FOR_TASKS: "worked for such tasks",
+    EscapeEvidence.LEFT_SUCH_LOOP: "left such a loop",
+}
+_STRENGTH = {evidence: rank for rank, evidence in enumerate(EscapeEvidence)}
+
+
+class Retriever(Protocol):
+    """Finds what cleared an error, and withholds what is not certain enough."""
+
+    def retrieve(
+        self, state: State, limit: int = 5, *, exclude_instances: frozenset[str] = frozenset()
+    ) -> MemoryContext:
+        """What fits *state*, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Escape:
+    """What was done in *runs* (instance and repository, the newest first).
+
+    *id* is that of the methodology or fragment; *is_near*: a run is of the repository that asks.
+    """
+
+    id: str
+    text: str
+    actions: tuple[RemedyAction, ...]
+    evidence: EscapeEvidence
+    is_near: bool
+    runs: tuple[tuple[str, str], ...]
+
+    @property
+    def repositories(self) -> int:
+        """In how many repositories it was seen."""
+        return len({repo for _, repo in self.runs})
+
+    def suggestion(self) -> EscapeSuggestion:
+        """The suggestion for an agent's prompt, with its source at the end of the text."""
+        instances = tuple(dict.fromkeys(instance for instance, _ in self.runs))
+        more = len(instances) - _MAX_INSTANCES
+        source = ", ".join(instances[:_MAX_INSTANCES]) + (f" and {more} more" if more > 0 else "")
+        text = clip(self.text, _TEXT_CHARS).rstrip(". ")
+        return EscapeSuggestion(
+            id=self.id,
+            text=f"{text} ({_WORDING[self.evidence]} in {source})",
+            evidence=self.evidence,
+            actions=self.actions,
+            instances=instances,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EscapeFinder:
+    """Finds escapes in *store*, none from runs of *exclude_instances*."""
+
+    store: Store
+    retriever: Retriever
+    exclude_instances: frozenset[str]
+
+    def for_state(self, state: State, enough: int) -> list[Escape]:
+        """Escapes from the loop that *state* is in, best first; of further kinds until *enough*."""
+        if state.current_error:
+            return self._past_error(state)
+        found = self._from_same_place(state)
+        if len(found) < enough:
+            found += self._for_task(state)
+        if len(found) < enough:
+            found += self._after_command(_verb(state.last_action))
+        return found
+
+    def for_loop(self, loop: LoopInfo) -> list[Escape]:
+        """Escapes from a loop of which neither repository nor message is known."""
+        if loop.kind is LoopKind.REPEAT_NO_ERROR:
+            return self._after_command(loop.command)
+        return self._past_types(loop.error_types)
+
+    def _past_error(self, state: State) -> list[Escape]:
+        """What cleared the error of *state*: this repository first, then what many runs did.
+
+        What another repository did, or what has nothing to do with the names in this loop, is
+        suggested in general terms, where several repositories agree on it.
+        """
+        signature = signature_of(state.current_error)
+        if signature is None:
+            return []
+        # Solutions depend on the error only: the other fields would only cost time.
+        context = self._retrieve(
+            State(repo=state.repo, current_error=state.current_error), _MAX_SOLUTIONS
+        )
+        solutions = [one for one in context.error_solutions if can_escape(one, signature)]
+        remedies = self._remedies(context.suggestions)
+        whys = [*(one.why for one in context.suggestions), *(one.why for one in solutions)]
+        runs = self._past_runs(whys, signature, state.repo)
+        escapes = [
+            runs.escape(one.id, remedies[one.id][:1], one.why)
+            for one in context.suggestions
+            if remedies.get(one.id) and not is_retry(remedies[one.id][:1])
+        ]
+        escapes += _of_solutions(solutions, names_of_loop(state.last_action, signature), runs)
+        quoted = names_in(signature.error_type, signature.message)
+        filled = (replace(one, text=quoted.fill(one.text)) for one in escapes)
+        return sorted(_merged(filled), key=_rank)
+
+    def _from_same_place(self, state: State) -> list[Escape]:
+        """How runs continued that had repeated the same command at the same file here."""
+        command = _verb(state.last_action)
+        if not (state.repo and state.open_file and command):
+            return []
+        file = PurePosixPath(state.open_file).name
+        scope = Scope(state.repo, self.exclude_instances)
+        found = self.store.runs.fragments_for_state(None, file, scope, _CANDIDATES)
+        loops = [one for one in found if one.fragment.loop_command == command]
+        return _merged(
+            Escape(
+                id=after.id,
+                text=after.description,
+                actions=(),
+                evidence=EscapeEvidence.LEFT_SAME_LOOP,
+                is_near=True,
+                runs=((loop.trajectory.instance_id, loop.trajectory.repo),),
+            )
+            for loop, after in self._continued(loops)
+            if after.end - after.start + 1 >= _MIN_STEPS
+        )
+
+    def _for_task(self, state: State) -> list[Escape]:
+        """What was abstracted from the runs of the repository for tasks like that of *state*."""
+        question = State(repo=state.repo, task_description=state.task_description)
+        found = self._retrieve(question, _MAX_PRACTICES).suggestions
+        remedies, runs = self._remedies(found), self._past_runs([one.why for one in found])
+        return [
+            Escape(
+                id=one.id,
+                text=one.strategy,
+                actions=remedies.get(one.id, ()),
+                evidence=EscapeEvidence.WORKED_FOR_TASKS,
+                is_near=True,
+                runs=runs.named(one.why.trajectories),
+            )
+            for one in found
+        ]
+
+    def _after_command(self, command: str) -> list[Escape]:
+        """What runs of several repositories continued with after a loop of *command*."""
+        scope = Scope(None, self.exclude_instances)
+        loops = self.store.runs.loop_fragments(command, scope, _CANDIDATES) if command else ()
+        found = [
+            Escape(
+                id=after.id,
+                text=f"go on with `{other}`",
+                actions=(_use(other),),
+                evidence=EscapeEvidence.LEFT_SUCH_LOOP,
+                is_near=False,
+                runs=((loop.trajectory.instance_id, loop.trajectory.repo),),
+            )
+            for loop, after in self._continued(loops)
+            if (other := _other_verb(after, command))
+        ]
+        counts = Counter(text for text, _ in {(one.text, one.runs) for one in found})
+        least = max(MIN_RUNS, MIN_SHARE * len({one.runs for one in found}))
+        shared = [one for one in _merged(found) if counts[one.text] >= least and _is_shared(one)]
+        return sorted(shared, key=lambda one: (-counts[one.text], one.text))
+
+    def _past_types(self, error_types: Iterable[str]) -> list[Escape]:
+        """What cleared errors of these types in several repositories, most of them first."""
+        scope = Scope(None, self.exclude_instances)
+        found = [
+            _in_general(one)
+            for error_type in error_types
+            for one in self.store.recoveries.for_error(_of_type(error_type, scope), _CANDIDATES)
+            if one.recovered.verified and not one.recovered.workaround
+        ]
+        helpful = (one for one in found if one.text and not is_retry(one.actions))
+        shared = filter(_is_shared, _merged(helpful))
+        return sorted(shared, key=lambda one: (-one.repositories, one.text))
+
+    def _continued(
+        self, loops: Sequence[FragmentCandidate]
+    ) -> Iterator[tuple[FragmentCandidate, Fragment]]:
+        """Each of *loops* that its run left, with the fragment that came next and did not fail."""
+        runs = self.store.runs.fragments({loop.trajectory.id for loop in loops})
+        for loop in loops:
+            order = loop.fragment.order + 1
+            after = next((one for one in runs[loop.trajectory.id] if one.order == order), None)
+            if (
+                after is not None
+                and loop.fragment.loop_ending is not LoopEnding.RUN_ENDED
+                and after.outcome is not FragmentOutcome.FAILED
+                and after.fragment_type is not FragmentType.LOOP
+            ):
+                yield loop, after
+
+    def _retrieve(self, state: State, limit: int) -> MemoryContext:
+        return self.retriever.retrieve(state, limit, exclude_instances=self.exclude_instances)
+
+    def _remedies(
+        self, suggestions: Sequence[Suggestion]
+    ) -> Mapping[str, tuple[RemedyAction, ...]]:
+        """Methodology id -> its remedies."""
+        found = self.store.methodologies.get([one.id for one in suggestions])
+        return {one.id: one.remedies for one in found}
+
+    def _past_runs(
+        self, whys: Sequence[Why], error: ErrorSignature | None = None, repo: str = ""
+    ) -> "_PastRuns":
+        """The runs that *whys* name, and which of them left a loop before they cleared *error*."""
+        ids = {run for why in whys for run in why.trajectories}
+        names = {
+            one.id: (one.instance_id, one.repo)
+            for one in self.store.runs.trajectories(ids).values()
+        }
+        scopes = dict.fromkeys(Scope(one, self.exclude_instances) for one in (repo or None, None))
+        questions = [
+            ErrorQuestion(error, level, scope) for scope in scopes for level in _LEVELS if error
+        ]
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for found in self.store.recoveries.for_error(questions, _CANDIDATES):
+            span = (found.recovered.error_step, found.recovered.cleared_step)
+            spans.setdefault(found.trajectory.id, []).append(span)
+        first = {run for why in whys for run in why.trajectories[:_MAX_RUNS_EACH]}
+        fragments = self.store.runs.fragments(first & spans.keys())
+        left = {run for run, of_run in fragments.items() if _has_loop_within(of_run, spans[run])}
+        return _PastRuns(names, frozenset(left))
+
+
+@dataclass(frozen=True, slots=True)
+class _PastRuns:
+    """Run id -> its instance and repository; *left* are those that left a loop."""
+
+    names: Mapping[str, tuple[str, str]]
+    left: frozenset[str]
+
+    def escape(self, identity: str, actions: tuple[RemedyAction, ...], why: Why) -> Escape:
+        """What *actions* come to, as the runs of *why* did."""
+        leaving = [run for run in why.trajectories[:_MAX_RUNS_EACH] if run in self.left]
+        return Escape(
+            id=identity,
+            text=describe_remedy(actions),
+            actions=actions,
+            evidence=EscapeEvidence.LEFT_SAME_LOOP if leaving else EscapeEvidence.CLEARED_ERROR,
+            is_near=why.scope is ScopeLevel.REPO,
+            runs=self.named(leaving or why.trajectories),
+        )
+
+    def named(self, runs: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """Instance and repository of each of *runs* that is still there."""
+        return tuple(self.names[run] for run in runs if run in self.names)
+
+
+def _of_solutions(
+    solutions: Sequence[ErrorSolution], names: frozenset[str], runs: _PastRuns
+) -> Iterator[Escape]:
+    general = []
+    for one in solutions:
+        escape = runs.escape(one.fragment_id, one.actions, one.why)
+        text = describe_remedy(one.actions, general=True)
+        if escape.is_near and text and is_resent(one.actions):
+            yield replace(escape, text=text)
+        elif escape.is_near and concerns(one.actions, names):
+            yield escape
+        elif text:
+            general.append(replace(escape, text=text, is_near=False))
+    yield from filter(_is_shared, _merged(general))
+
+
+def _of_type(error_type: str, scope: Scope) -> list[ErrorQuestion]:
+    return [
+        ErrorQuestion(ErrorSignature(family, error_type, "", ""), SignatureLevel.TYPE, scope)
+        for family in Family
+    ]
+
+
+def _in_general(candidate: RecoveryCandidate) -> Escape:
+    """What *candidate* did, in general terms."""
+    run, recovered = candidate.trajectory, candidate.recovered
+    actions = tuple(action.general for action in recovered.actions)
+    return Escape(
+        id=recovered.fragment_id,
+        text=describe_remedy(actions),
+        actions=actions,
+        evidence=EscapeEvidence.CLEARED_ERROR,
+        is_near=False,
+        runs=((run.instance_id, run.repo),),
+    )
+
+
+def _has_loop_within(run: Sequence[Fragment], spans: Sequence[tuple[int, int]]) -> bool:
+    return any(
+        fragment.fragment_type is FragmentType.LOOP
+        and start <= fragment.end
+        and fragment.start < cleared
+        for start, cleared in spans
+        for fragment in run
+    )
+
+
+def _merged(escapes: Iterable[Escape]) -> list[Escape]:
+    """*escapes* with those of the same words made one, in the order in which they first come."""
+    found: dict[str, Escape] = {}
+    for one in escapes:
+        first = found.get(one.text, one)
+        found[one.text] = replace(
+            first,
+            runs=tuple(dict.fromkeys(first.runs + one.runs)),
+            is_near=first.is_near or one.is_near,
+            evidence=min(first.evidence, one.evidence, key=_STRENGTH.__getitem__),
+        )
+    return list(found.values())
+
+
+def _is_shared(escape: Escape) -> bool:
+    return escape.repositories >= MIN_REPOSITORIES
+
+
+def _rank(escape: Escape) -> tuple[bool, bool, int]:
+    """Ascending, the best first."""
+    return not escape.is_near, len(escape.runs) < _MANY_RUNS, _STRENGTH[escape.evidence]
+
+
+def _use(program: str) -> RemedyAction:
+    return RemedyAction(RemedyKind.RUN, program, RemedyPattern(RemedyKind.RUN, program))
+
+
+def _verb(action: str) -> str:
+    return next(iter(action.split()), "")
+
+
+def _other_verb(fragment: Fragment, command: str) -> str:
+    """The first command of *fragment* that is not *command*; empty where there is none."""
+    verbs = map(_verb, fragment.action_sequence)
+    return next((verb for verb in verbs if verb not in ("", command)), "")

@@ -1,0 +1,533 @@
+"""What the core needs of a store, of embedders and of summarizers, as small protocols.
+
+All stores give the same answers: the same values in the same order. Where a docstring names an
+order, ties are broken by id, ascending. *limit* bounds the number of items. What a store proposes
+is in scope and more than will be shown; it is scored above this layer. Every store method raises
+`StoreUnavailableError` when the store cannot be reached and `StoreError` when it refuses.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+
+from contextgraph.model import (
+    ArchivedRun,
+    Bundle,
+    Embeddings,
+    ErrorHistory,
+    ErrorQuestion,
+    ErrorSignature,
+    ErrorTally,
+    Explanation,
+    Exposure,
+    Fragment,
+    FragmentCandidate,
+    Group,
+    HealthCheck,
+    Learned,
+    LearnStatus,
+    MemoryCounts,
+    Methodology,
+    Near,
+    Outcome,
+    Phase,
+    RawTrajectory,
+    RecoveryCandidate,
+    RepoHistory,
+    ResolvedBy,
+    RunTexts,
+    RunVectors,
+    Scope,
+    SimilarTo,
+    Space,
+    Summary,
+    TaskType,
+    Trajectory,
+    Unconsolidated,
+    Usage,
+    WordCounts,
+    Wording,
+)
+from contextgraph.vectors import Vector
+
+if TYPE_CHECKING:
+    from networkx import MultiDiGraph
+
+    Graph: TypeAlias = MultiDiGraph[str]
+
+Answer = TypeVar("Answer")
+Embedded = TypeVar("Embedded", Trajectory, FragmentCandidate, RecoveryCandidate, Methodology)
+"""What can be near a vector; a recovery is where its fragment is."""
+
+
+class RunStore(Protocol):
+    """Stores runs with their fragments, and proposes past runs.
+
+    The content does not depend on the order of learning: an error that several runs met has the
+    keywords and the context of the run with the least id.
+
+    Of *words*, the eight rarest known ones count (ties by the word). The relevance of a text is the
+    sum of the weights of its words: 1 + round(1000 ln((1 + N) / n)), where n of all N texts of
+    its kind have the word. On a server n and N may lag behind by 1 % of the texts.
+    """
+
+    def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
+        """Store all *bundles* durably, in one transaction; the status of each.
+
+        Where one cannot be stored it raises, and none of them is.
+
+        A run that is known by its id stays as it is (unchanged), unless its outcome was unknown
+        and is now given: then outcome and exit status are taken over (updated).
+        """
+
+    def replace(
+        self,
+        bundle: Bundle,
+        former_id: str | None = None,
+        moved: Mapping[str, str] | None = None,
+    ) -> None:
+        """Replace the run *former_id* (None: of the same id) by *bundle*, in one transaction.
+
+        The time of learning, a known outcome and the credit of its items stay as they were;
+        *moved* maps fragments that were shown to those that replace them, and contexts that
+        *bundle* was shown are reported, as by `add`. `learned` knows the run by *former_id* as
+        well; another run of the id of *bundle* is replaced, too. Raises
+        `StoreError` where *former_id* is unknown: a run that was forgotten meanwhile does not come
+        back.
+        """
+
+    def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
+        """Set the outcome of these runs, whatever it was, in one transaction.
+
+        Returns how many had another one. Unknown ids count for nothing.
+        """
+
+    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
+        """Requested id, which may be a former one -> what is stored of the run; cheap.
+
+        Unknown ids are missing.
+        """
+
+    def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
+        """Run id -> its trajectory, by id, without unknown ids."""
+
+    def ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
+        """The ids of all runs, or of those of *repo* (in any case) and of *instance*, ascending."""
+
+    def raw(self, trajectory_id: str) -> RawTrajectory | None:
+        """The masked run as it was learned, with the outcome known by now."""
+
+    def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
+        """Run id -> its fragments, in order; none for unknown ids."""
+
+    def forget(self, trajectory_ids: Iterable[str]) -> int:
+        """Remove these runs and all that only they support; how many were known.
+
+        The credit of their fragments goes too, and none of their text is left behind. When it is
+        interrupted some of many runs may be gone, each of them whole; calling it again does the
+        rest.
+        """
+
+    def for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        """Runs of this type of task (None: of any), solved ones first, then the newest."""
+
+    def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
+        """Runs whose task or summary has any of *words*, most relevant first."""
+
+    def fragments_for_state(
+        self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
+    ) -> Sequence[FragmentCandidate]:
+        """Fragments of this phase (None: any) that touch a file of this name, newest run first.
+
+        *file_name* is the last part of a path, as agents name one file in several ways; a fragment
+        touches its `files` and its `open_file`. None: any fragment.
+        """
+
+    def loop_fragments(self, command: str, scope: Scope, limit: int) -> Sequence[FragmentCandidate]:
+        """Fragments that are loops of this command (`Fragment.loop_command`), newest run first."""
+
+    def word_counts(self, words: Sequence[str]) -> WordCounts:
+        """How many runs there are, and in how many (task or summary) each of *words* occurs."""
+
+    def histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
+        """The newest *runs* of each repository with their fragments that did not fail, by name.
+
+        Repositories without runs have none.
+        """
+
+    def archived(self, trajectory_id: str) -> ArchivedRun | None:
+        """All that is stored of a run; errors by id, recoveries by step, fragment and error."""
+
+    def restore(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
+        """Store archived runs, in one transaction; the status of each, as of `add`.
+
+        Nothing is credited. Vectors are stored where their space has been prepared.
+        """
+
+
+class RecoveryStore(Protocol):
+    """Proposes recoveries, and counts errors and what cleared them."""
+
+    def for_error(
+        self, questions: Sequence[ErrorQuestion], limit: int, enough: int | None = None
+    ) -> Sequence[RecoveryCandidate]:
+        """Recoveries from the errors of *questions* (at no level PLACE), at most *limit* of each.
+
+        Those of the first question come first; once *enough* are found, later questions add none.
+        For one question verified ones come first, then the newest run (`Trajectory.seen_at`), then
+        by fragment id, error id and error step.
+        """
+
+    def for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        """Recoveries whose error message or description has any of *words*, most relevant first."""
+
+    def histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
+        """How the newest *runs* that met each of these errors went with it, by id of the error.
+
+        Errors that no run met have none.
+        """
+
+    def errors(
+        self,
+        scope: Scope,
+        limit: int,
+        *,
+        phase: Phase | None = None,
+        runs: Iterable[str] | None = None,
+    ) -> Sequence[ErrorTally]:
+        """Errors met within *scope*, in fragments of *phase* (None: any), most runs first.
+
+        Only those of *runs* (by id; unknown ones count for nothing) where these are given.
+        """
+
+    def tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
+        """How the error of this template went within *scope*; None where it was never met."""
+
+    def frequency(self) -> Mapping[str, int]:
+        """Error type -> in how many fragments it occurred, most frequent first, then by name."""
+
+    def transitions(self) -> Mapping[str, Mapping[str, int]]:
+        """Error type -> the error type that came next in the same run -> how often.
+
+        Errors of one step follow each other by the ids of their patterns. Most frequent first, then
+        by name, in both mappings.
+        """
+
+    def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
+        """The `SIMILAR_TO` edges of the fragments of a run, by fragment and error."""
+
+    def prune_failed(self, error_ids: Sequence[str], keep: int) -> int:
+        """Delete failed attempts at each of these errors beyond the newest *keep*; how many.
+
+        No fragment that cleared an error is deleted. When it is interrupted some are gone, as with
+        `MethodologyStore.remove_orphans`; calling it again does the rest.
+        """
+
+
+class VectorStore(Protocol):
+    """Stores vectors by space; a query sees one space, whatever is being prepared beside it."""
+
+    def active_space(self) -> Space | None:
+        """The space in which queries are answered; None while there is none."""
+
+    def space_model(self, space: str) -> bytes | None:
+        """The model that was stored with the space of this name."""
+
+    def prepare(self, space: Space, model: bytes | None) -> None:
+        """Let vectors of *space* be stored, and store its *model*; the active space stays.
+
+        For a space that is prepared already, only its other fields are taken over.
+        """
+
+    def switch(self, space: str) -> None:
+        """Make *space* the active one and drop all others with their vectors, in one transaction.
+
+        Raises `StoreError` as `add` does.
+        """
+
+    def texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Sequence[RunTexts]:
+        """The texts of runs, by id: of all, or of those without vectors in *space*.
+
+        Only of ids greater than *after*. In a space that was not prepared no run has vectors.
+        """
+
+    def methodologies_to_embed(self, limit: int, space: str | None = None) -> Sequence[Methodology]:
+        """Methodologies by id, tombstones excepted: all, or those without a vector in *space*.
+
+        A text for which the embedder has no vector counts as embedded. In a space that was not
+        prepared none has a vector.
+        """
+
+    def add(
+        self,
+        space: str,
+        runs: Mapping[str, RunVectors],
+        methodologies: Mapping[str, Vector | None],
+    ) -> None:
+        """Store vectors of *space* by the ids of runs and of methodologies, in one transaction.
+
+        Those that are gone, have other fragments by now, or have vectors of that space already are
+        skipped. Raises `StoreError` where the space was not prepared, or has been dropped since.
+        """
+
+    def nearest(
+        self, kind: type[Embedded], vector: Vector, scope: Scope, limit: int
+    ) -> Sequence[Near[Embedded]]:
+        """Items of this *kind* by the cosine of their vector with *vector*, highest first.
+
+        Cosines that are equal when rounded to four decimals tie. Recoveries are those of the
+        *limit* nearest fragments, those of one by error id and step; methodologies are of the
+        repository of *scope* or general, and hidden as in `MethodologyStore.for_error`. Raises
+        `SpaceMismatchError` where *vector* is not of the active space.
+        """
+
+    def of_methodologies(self, space: str, ids: Sequence[str]) -> Mapping[str, Vector | None]:
+        """Vectors in *space* of those of these methodologies that are embedded, by id."""
+
+
+class MethodologyStore(Protocol):
+    """Stores methodologies; retired ones are tombstones, which `for_error`, `for_task` skip."""
+
+    def get(self, ids: Sequence[str]) -> Sequence[Methodology]:
+        """Those of these ids, by id."""
+
+    def ids(self) -> Sequence[str]:
+        """All ids, ascending, tombstones as well."""
+
+    def find(
+        self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()
+    ) -> Sequence[Methodology]:
+        """Those of these errors and those of no error of these repositories, by id.
+
+        Tombstones as well.
+        """
+
+    def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
+        """Those of all errors with the family and type of one of these, tombstones as well.
+
+        One sequence for each type that has some: by id, and types by their first.
+        """
+
+    def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
+        """The errors that a methodology resolves, by their ids."""
+
+    def for_error(
+        self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        """Those that resolve the error of the first of these templates that has any.
+
+        Of the repository of *scope* or general; those of a repository first, then by support,
+        highest first. None that was derived from a run that *scope* hides.
+        """
+
+    def for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        """Those of no error, for tasks of this type (None: of any) or of all types.
+
+        Of the repository of *scope* or general, in the order of `for_error`, and hidden as there.
+        """
+
+    def put(
+        self,
+        methodologies: Sequence[Methodology],
+        removed: Sequence[str] = (),
+        resolved: Sequence[ResolvedBy] = (),
+        similar: Sequence[SimilarTo] = (),
+    ) -> int:
+        """Write all of it in one transaction; how many `SIMILAR_TO` edges changed.
+
+        *resolved* replace the edges between the same two nodes; retired methodologies lose theirs.
+        What a removed methodology had superseded is removed as well, and its errors count as
+        changed. A methodology whose text changed loses its vectors.
+        """
+
+    def remove_orphans(self) -> int:
+        """Delete methodologies that no fragment supports, tombstones excepted; how many."""
+
+
+class ExposureStore(Protocol):
+    """Records what was shown and whether it helped."""
+
+    def add(
+        self,
+        context_id: str,
+        items: Sequence[str],
+        shown_at: datetime,
+        error_id: str | None = None,
+    ) -> None:
+        """Record that *items* (ids of fragments and methodologies) were shown as *context_id*.
+
+        A context that is recorded already stays as it is. *error_id* is the error that the items
+        were to clear: when a run is learned that was shown this context and met this error,
+        whether it cleared the error is reported.
+        """
+
+    def report(self, context_id: str, helped: bool) -> bool:
+        """Credit or debit the items of a context; False where it is unknown or was reported."""
+
+    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[float, float]]:
+        """Item id -> (times it was shown and helped, times it did not); (0, 0) for unknown ids.
+
+        What was shown together shares each time in equal parts; rounded to four decimals.
+        """
+
+    def contexts(self, after: str, limit: int) -> Sequence[Exposure]:
+        """Contexts that were shown, by id: the first ones that are greater than *after*."""
+
+    def restore(self, exposures: Sequence[Exposure]) -> None:
+        """Store archived contexts; those that are recorded already stay as they are."""
+
+    def reported_methodologies(self) -> Sequence[str]:
+        """Ids of methodologies with at least one report, ascending."""
+
+
+class AdminStore(Protocol):
+    """Snapshots, leases, health, schema, counts and provenance of the whole memory."""
+
+    @property
+    def tenant(self) -> str:
+        """The part of the store that this memory is."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Within it this thread reads one state of the memory, whatever is written meanwhile.
+
+        Nothing can be written within it; nesting it is harmless. A server that has no snapshots
+        answers each question from its newest state.
+        """
+
+    def prefetch(self, question: Callable[[], Answer]) -> Callable[[], Answer]:
+        """A function that returns the answer to *question*, which only reads in this snapshot.
+
+        A server is queried at once, in another thread, while the caller goes on.
+        """
+
+    def counts(self) -> MemoryCounts:
+        """Nodes, relations, outcomes and repositories."""
+
+    def explain(self, node_id: str) -> Explanation | None:
+        """A node, or a context that was shown, with its edges; None for an unknown id."""
+
+    def graph(self) -> "Graph":
+        """The nodes and relations of the memory, without their texts; see `store.graph`.
+
+        A read-only view, cheap to request again: each call brings it and the views of before up to
+        date. Take a copy to change it, or where another thread may request it meanwhile.
+        """
+
+    def health(self) -> Sequence[HealthCheck]:
+        """One check each for: reachable, schema version, integrity, writable, sizes.
+
+        Never raises for an unhealthy store: that is a failed check with its remedy.
+        """
+
+    def pending_migrations(self) -> Sequence[str]:
+        """The names of the migrations not applied yet, in order; all for a memory not made yet."""
+
+    def migrate(self) -> Sequence[str]:
+        """Apply them, creating the memory where there is none; their names.
+
+        Several processes may do so at once.
+        """
+
+    def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
+        """Take or renew the lease; when another *holder* has it, the time at which that expires."""
+
+    def return_lease(self, holder: str) -> None:
+        """Release the lease; does nothing where *holder* does not have it any more."""
+
+    def unconsolidated(self, after: int | None = None) -> Unconsolidated:
+        """What changed since the last consolidation, or since revision *after*.
+
+        Error ids and names of repositories are ascending; runs without one count for no repository.
+        """
+
+    def mark_consolidated(self, revision: int) -> None:
+        """Record that all changes up to *revision* are consolidated."""
+
+    def close(self) -> None:
+        """Release files and connections; closing twice is harmless."""
+
+
+class Store(Protocol):
+    """A memory: one object for each need, all of one backend."""
+
+    @property
+    def runs(self) -> RunStore:
+        """Runs with their fragments."""
+
+    @property
+    def recoveries(self) -> RecoveryStore:
+        """Recoveries, and errors with what cleared them."""
+
+    @property
+    def vectors(self) -> VectorStore:
+        """Vectors by space."""
+
+    @property
+    def methodologies(self) -> MethodologyStore:
+        """Methodologies."""
+
+    @property
+    def exposures(self) -> ExposureStore:
+        """What was shown, and whether it helped."""
+
+    @property
+    def admin(self) -> AdminStore:
+        """Snapshots, leases, health, schema, counts and provenance of the whole memory."""
+
+
+class Summarizer(Protocol):
+    """Words what clearances of one kind of error, or runs without an error, have in common."""
+
+    def summarize(self, group: Group) -> Summary:
+        """When *group* applies and what to do; never fails."""
+
+
+class ModelSummarizer(Protocol):
+    """A language model that rewords methodologies: slow, priced, and it may fail."""
+
+    @property
+    def name(self) -> str:
+        """The model and the version of its prompt; stored with what it worded."""
+
+    def reword(self, group: Group, *, interactive: bool = False) -> Wording:
+        """*group* in the model's words, or why they cannot be used; *interactive*: fail soon.
+
+        Raises `RemoteError` where the model does not answer, or the budget is spent.
+        """
+
+    def prompt(self, group: Group) -> str:
+        """What is sent to the model about *group*."""
+
+    def estimate(self, group: Group) -> Usage:
+        """About what `reword` uses; nothing is sent."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one space."""
+
+    @property
+    def space(self) -> str:
+        """The name of the space, ``maker/model@dimensions``."""
+
+    @property
+    def similarity_threshold(self) -> float | None:
+        """The cosine from which tasks of one repository count as similar; None while unknown."""
+
+    def embed(self, texts: Sequence[str]) -> Embeddings:
+        """A vector for each text, in their order.
+
+        Raises `EmbeddingError` when texts cannot be embedded now.
+        """
+
+
+EmbedderSource: TypeAlias = Callable[[], Embedder | None]
+"""The embedder of the space that is active now; None while there is none."""

@@ -1,0 +1,241 @@
+"""ATIF, the Agent Trajectory Interchange Format, 1.4 to 1.8, and what agents write in its name."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from contextgraph.errors import ReadError
+from contextgraph.model import Json, Outcome, RawTrajectory, Step
+from contextgraph.readers.conversation import (
+    Call,
+    Result,
+    Thought,
+    Turn,
+    UserMessage,
+    conversation_of,
+    time_in,
+)
+from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
+from contextgraph.readers.format import Format
+from contextgraph.readers.place import Place
+from contextgraph.readers.tool_calls import json_arguments
+
+NAME = "atif"
+
+_SOURCES = ("system", "user", "agent")
+_HEADER = "__header__"
+_TERMINAL = re.compile(
+    r"(?:Current terminal state:\s*)?(?:New Terminal Output|Current Terminal Screen):\s*"
+)
+_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+
+
+def is_step(value: object) -> bool:
+    """Whether *value* is a step, or the header, of a trajectory that is written line by line."""
+    if not isinstance(value, dict):
+        return False
+    return _HEADER in value or ("step_id" in value and value.get("source") in _SOURCES)
+
+
+def recognises(value: object) -> bool:
+    """Whether *value* is a trajectory, or the list of its steps."""
+    if isinstance(value, list):
+        return bool(value) and is_step(value[0])
+    if not isinstance(value, dict) or not isinstance(value.get("steps"), list):
+        return False
+    version = value.get("schema_version")
+    return (isinstance(version, str) and version.startswith("ATIF")) or any(
+        map(is_step, value["steps"][:1])
+    )
+
+
+def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
+    """The run of a trajectory, and those of the sub-agents that it holds."""
+    root: Row = value if isinstance(value, dict) else _header_of(value)
+    steps = value if isinstance(value, list) else value.get("steps") or ()
+    turns: list[Turn] = []
+    for index, step in enumerate(steps):
+        try:
+            turns += _turns(as_row(step, "step"))
+        except ValueError as error:
+            yield ReadError(place.file, place.part(index), f"malformed {NAME} step: {error}")
+    yield _run(root, turns, place)
+    for inner in rows_at(root, "subagent_trajectories"):
+        yield from runs(inner, place)
+
+
+def _header_of(steps: Sequence[Any]) -> Row:
+    first = steps[0]
+    header = first.get(_HEADER) if isinstance(first, dict) else None
+    return header if isinstance(header, dict) else {}
+
+
+def _run(root: Row, turns: Sequence[Turn], place: Place) -> RawTrajectory:
+    agent = row_at(root, "agent")
+    facts = {k: v for k, v in row_at(root, "extra").items() if isinstance(v, str)}
+    known = RawTrajectory(
+        source_format=NAME,
+        instance_id=facts.get("instance_id") or facts.get("task", ""),
+        repo=facts.get("repo", ""),
+        task="",
+        agent=text(agent, "name"),
+        model=text(agent, "model_name"),
+        exit_status=facts.get("exit_status"),
+        patch=facts.get("patch"),
+    )
+    session = text(root, "trajectory_id") or text(root, "session_id")
+    return conversation_of(turns).run(known, place, session=session)
+
+
+def _turns(step: Row) -> Iterator[Turn]:
+    if step.get("is_copied_context") or _HEADER in step:
+        return
+    message = _message(step)
+    results = rows_at(row_at(step, "observation"), "results")
+    if step.get("source") == "agent":
+        yield from _reply(step, message)
+    elif step.get("source") == "user":
+        # In terminus-2 the terminal answers as the user does.
+        screen = _TERMINAL.match(message)
+        yield Result(message[screen.end() :].strip()) if screen else UserMessage(message)
+    for result in results:
+        yield _result(step, result)
+
+
+def _message(step: Row) -> str:
+    message = step.get("message")
+    return content_text(step, "message") if isinstance(message, str | list) else ""
+
+
+def _reply(step: Row, message: str) -> Iterator[Turn]:
+    time = time_in(step)
+    reasoning = text(step, "reasoning_content")
+    yield Thought("" if reasoning == "null" else reasoning, time)
+    calls = rows_at(step, "tool_calls")
+    keystrokes = None if calls else _terminus(message, time)
+    if keystrokes is None:
+        yield Thought(message, time)
+    else:
+        yield from keystrokes
+    for call in calls:
+        arguments = json_arguments(call.get("arguments"))
+        yield Call(text(call, "function_name"), arguments, text(call, "tool_call_id"), time)
+
+
+def _terminus(message: str, time: datetime | None) -> list[Turn] | None:
+    """The turns of a reply of terminus-2: JSON with analysis, plan and keystrokes."""
+    found = _OBJECT.search(message)
+    if not found or '"commands"' not in message:
+        return None
+    try:
+        reply = orjson.loads(found.group())
+    except orjson.JSONDecodeError:
+        return None
+    typed = [text(row, "keystrokes") for row in rows_at(reply, "commands")]
+    thought = "\n\n".join(filter(None, (text(reply, "analysis"), text(reply, "plan"))))
+    command = "".join(typed).strip()
+    call = Call("terminal", {"command": command}, time=time)
+    if not command and reply.get("task_complete") is True:
+        call = Call("finish", {"task_complete": True}, time=time)
+    return [Thought(thought), call]
+
+
+def _result(step: Row, result: Row) -> Result:
+    content = result.get("content")
+    extra = {**row_at(step, "extra"), **row_at(result, "extra")}
+    is_error = extra.get("tool_result_is_error", extra.get("is_error"))
+    if isinstance(content, dict):
+        return _structured_result(content)
+    code = extra.get("exit_code")
+    return Result(
+        content_text(result),
+        text(result, "source_call_id"),
+        exit_code=code if type(code) is int else None,
+        is_error=is_error if isinstance(is_error, bool) else None,
+        cwd=text(extra, "cwd") or None,
+        denied=extra.get("denied") is True,
+        interrupted=extra.get("interrupted") is True,
+    )
+
+
+def _structured_result(content: dict[str, Json]) -> Result:
+    """A result that some agents give as an object: ``{command, passed, output}`` or the like."""
+    passed = content.get("passed", content.get("success"))
+    output = content.get("output") or content.get("error") or content
+    shown = output if isinstance(output, str) else orjson.dumps(output).decode()
+    return Result(shown, is_error=not passed if isinstance(passed, bool) else None)
+
+
+def to_atif(run: RawTrajectory) -> dict[str, Json]:
+    """*run* as a trajectory of ATIF 1.8; `read` gives its steps again, up to tool names.
+
+    A command that has no arguments in *run*, as those of SWE-agent, is a call of ``command``.
+    """
+    steps: list[dict[str, Json]] = []
+    if run.system_prompt:
+        steps.append({"source": "system", "message": run.system_prompt})
+    steps.append({"source": "user", "message": run.task})
+    for step in run.steps:
+        steps.append(_atif_step(step))
+        if step.user_message is not None:
+            steps.append({"source": "user", "message": step.user_message})
+    numbered: list[Json] = [{"step_id": number, **one} for number, one in enumerate(steps, 1)]
+    resolved = None if run.outcome is Outcome.UNKNOWN else run.outcome is Outcome.SOLVED
+    facts: dict[str, Json] = {
+        "instance_id": run.instance_id,
+        "repo": run.repo,
+        "resolved": resolved,
+        "exit_status": run.exit_status,
+        "patch": run.patch,
+    }
+    agent: dict[str, Json] = {"name": run.agent or "unknown", "version": "unknown"}
+    return {
+        "schema_version": "ATIF-v1.8",
+        "session_id": run.instance_id,
+        "agent": agent | ({"model_name": run.model} if run.model else {}),
+        "steps": numbered,
+        "extra": {name: value for name, value in facts.items() if value not in (None, "")},
+    }
+
+
+def _atif_step(step: Step) -> dict[str, Json]:
+    action, id_ = step.action, f"call_{step.index}"
+    record: dict[str, Json] = {"source": "agent", "message": step.thought}
+    if step.timestamp:
+        record["timestamp"] = step.timestamp.isoformat()
+    if action.text or action.tool:
+        arguments = dict(action.arguments) or {"command": action.text}
+        name = action.tool if action.arguments else "command"
+        call: dict[str, Json] = {"tool_call_id": id_, "function_name": name, "arguments": arguments}
+        record["tool_calls"] = [call]
+    if step.observation is not None:
+        result: dict[str, Json] = {"content": step.observation}
+        if "tool_calls" in record:
+            result["source_call_id"] = id_
+        record["observation"] = {"results": [result]}
+    facts: dict[str, Json] = {
+        "exit_code": step.exit_code,
+        "tool_result_is_error": step.is_error,
+        "cwd": step.cwd,
+        "denied": step.denied or None,
+        "interrupted": step.interrupted or None,
+    }
+    extra: dict[str, Json] = {k: value for k, value in facts.items() if value is not None}
+    if extra:
+        record["extra"] = extra
+    return record
+
+
+FORMAT = Format(
+    NAME,
+    "object with schema_version ATIF-v1.x and steps, a list of such, or JSONL of steps, with or "
+    "without a header line",
+    "task, reasoning, tool calls, results, error flags of converters, times, agent, model; "
+    "sub-agents as runs of their own",
+    recognises,
+    runs,
+    is_part=is_step,
+)

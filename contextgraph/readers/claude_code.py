@@ -1,0 +1,238 @@
+"""Sessions of Claude Code: the JSONL files it keeps, and what ``--output-format stream-json`` logs.
+
+A session is a file of lines. One message of the model is spread over several lines, one block
+each; lines of sub-agents carry ``isSidechain`` and are runs of their own.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from contextgraph.errors import ReadError
+from contextgraph.model import RawTrajectory
+from contextgraph.readers.conversation import (
+    Call,
+    Result,
+    Thought,
+    Turn,
+    UserMessage,
+    conversation_of,
+    time_in,
+)
+from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
+from contextgraph.readers.format import Format
+from contextgraph.readers.place import EmptyRunError, Place
+
+NAME = "claude-code"
+
+_MESSAGES = ("user", "assistant")
+_OTHER_LINES = frozenset(
+    {"summary", "file-history-snapshot", "queue-operation", "system", "result", "progress"}
+)
+_MARKS = ("sessionId", "session_id", "leafUuid", "messageId", "parentUuid")
+_INTERRUPTED = "[Request interrupted by user"
+_DENIED = "The user doesn't want to "
+_DENIAL_MESSAGE = "the user said:"
+# Claude Code's own words to the model at the end of what a tool returned.
+_REMINDER = re.compile(
+    r"(?:\s*<system-reminder>(?:(?!</system-reminder>).)*</system-reminder>)+\s*\Z", re.DOTALL
+)
+# What the terminal adds to the conversation; no person wrote it.
+_LOCAL = ("<command-", "<local-command-", "<bash-", "<system-reminder>", "Caveat: The messages ")
+
+
+def is_line(value: object) -> bool:
+    """Whether *value* is a line of a session."""
+    if not isinstance(value, dict):
+        return False
+    kind = value.get("type")
+    message = value.get("message")
+    if kind in _MESSAGES and isinstance(message, dict):
+        return any(mark in value for mark in _MARKS) and "parts" not in message
+    if not isinstance(kind, str) or kind not in _OTHER_LINES:
+        return False
+    return any(mark in value for mark in _MARKS) and "payload" not in value
+
+
+def recognises(value: object) -> bool:
+    """Whether *value* is the list of the lines of a session."""
+    return isinstance(value, list) and any(map(is_line, value[:3]))
+
+
+@dataclass(slots=True)
+class _Session:
+    """What the lines of one agent have in common; *agent* is empty for the main one."""
+
+    id: str
+    agent: str = ""
+    turns: list[Turn] = field(default_factory=list)
+    model: str = ""
+    folder: str = ""
+    ending: str = ""
+
+    def add(self, row: Row, turns: Sequence[Turn]) -> None:
+        """Take in a line and its *turns*."""
+        self.turns += turns
+        model = text(row_at(row, "message"), "model")
+        self.model = self.model or ("" if model == "<synthetic>" else model)
+        self.folder = self.folder or text(row, "cwd")
+        if row.get("type") == "result":
+            self.ending = text(row, "subtype")
+
+
+def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
+    """The run of each session, and of each of its sub-agents, in the order in which they begin.
+
+    Lines of one message, and results, may come in any order; a repeated line counts once. A line
+    of another shape is an error, and the others are read.
+    """
+    sessions: dict[tuple[str, str], _Session] = {}
+    roots: dict[str, str] = {}
+    seen: set[str] = set()
+    for index, line in enumerate(lines):
+        try:
+            row = as_row(line, "line")
+            if row.get("type") not in (*_MESSAGES, "system", "result") or _is_repeated(row, seen):
+                continue
+            turns = list(_turns(row))
+            key = (text(row, "sessionId") or text(row, "session_id"), _agent(row, roots))
+            sessions.setdefault(key, _Session(*key)).add(row, turns)
+        except ValueError as error:
+            yield ReadError(place.file, place.part(index), f"malformed {NAME} line: {error}")
+    begun = [session for session in sessions.values() if session.turns]
+    if not begun:
+        yield EmptyRunError(place.file, "", "a session without messages, nothing to learn")
+    yield from _with_parents(begun, place)
+
+
+def _is_repeated(row: Row, seen: set[str]) -> bool:
+    id_ = text(row, "uuid")
+    repeated = id_ in seen
+    if id_:
+        seen.add(id_)
+    return repeated
+
+
+def _agent(row: Row, roots: dict[str, str]) -> str:
+    """The sub-agent that wrote *row*; where it has no name, the first line of its chain."""
+    if parent_call := row.get("parent_tool_use_id"):
+        return str(parent_call)
+    if not row.get("isSidechain"):
+        return ""
+    id_, parent = text(row, "uuid"), text(row, "parentUuid")
+    roots[id_] = roots.get(parent, id_)
+    return text(row, "agentId") or roots[id_]
+
+
+def _with_parents(sessions: Iterable[_Session], place: Place) -> list[RawTrajectory | ReadError]:
+    """The runs of *sessions*; sub-agents work on the instance and repository of their session."""
+    found, main = list[RawTrajectory | ReadError](), dict[str, RawTrajectory]()
+    for session in sessions:
+        run = _run(session, place)
+        if isinstance(run, RawTrajectory):
+            parent = main.setdefault(session.id, run)
+            run = replace(run, instance_id=parent.instance_id, repo=parent.repo)
+        found.append(run)
+    return found
+
+
+def _run(session: _Session, place: Place) -> RawTrajectory | ReadError:
+    known = RawTrajectory(
+        source_format=NAME,
+        instance_id="",
+        repo="",
+        task="",
+        agent=f"{NAME}/subagent" if session.agent else NAME,
+        model=session.model,
+        exit_status=session.ending or None,
+    )
+    folder = session.folder or None
+    try:
+        conversation = conversation_of(session.turns)
+        return conversation.run(known, place, folder=folder, session=session.id)
+    except ReadError as error:
+        return error
+
+
+def _turns(row: Row) -> Iterator[Turn]:
+    if row.get("isMeta") or row.get("isCompactSummary") or row.get("isApiErrorMessage"):
+        return
+    message = row_at(row, "message")
+    if row.get("type") == "assistant":
+        yield from _reply(row, message)
+    elif row.get("type") == "user":
+        content = message.get("content")
+        if isinstance(content, list):
+            for block in rows_at(message, "content"):
+                yield from _answer(row, block)
+        else:
+            yield from _user_turns(text(message, "content"))
+
+
+def _reply(row: Row, message: Row) -> Iterator[Turn]:
+    time = time_in(row)
+    if isinstance(message.get("content"), str):
+        yield Thought(text(message, "content"), time)
+        return
+    for block in rows_at(message, "content"):
+        match block.get("type"):
+            case "thinking" | "text":
+                yield Thought(text(block, "thinking") or text(block, "text"), time)
+            case "tool_use":
+                yield Call(text(block, "name"), row_at(block, "input"), text(block, "id"), time)
+
+
+def _answer(row: Row, block: Row) -> Iterator[Turn]:
+    if block.get("type") == "text":
+        yield from _user_turns(text(block, "text"))
+    elif block.get("type") == "tool_result":
+        yield from _result(row, block)
+
+
+def _user_turns(words: str) -> Iterator[Turn]:
+    if words.startswith(_INTERRUPTED):
+        yield UserMessage("", interrupted=True)
+    elif not words.startswith(_LOCAL):
+        yield UserMessage(words)
+
+
+def _result(row: Row, block: Row) -> Iterator[Turn]:
+    shown = _REMINDER.sub("", content_text(block))
+    details = row.get("toolUseResult")
+    facts = details if isinstance(details, dict) else {}
+    is_error = block.get("is_error")
+    denied = is_error is True and shown.startswith(_DENIED)
+    yield Result(
+        shown.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>"),
+        text(block, "tool_use_id"),
+        exit_code=_exit_code(facts, is_error),
+        is_error=is_error if isinstance(is_error, bool) else None,
+        cwd=text(row, "cwd") or None,
+        denied=denied,
+        interrupted=facts.get("interrupted") is True,
+    )
+    _, found, words = shown.partition(_DENIAL_MESSAGE)
+    if denied and found:
+        yield UserMessage(words)
+
+
+def _exit_code(facts: Row, is_error: object) -> int | None:
+    """0 for a shell command without error, as Claude Code marks all others as errors."""
+    code = facts.get("exitCode")
+    if isinstance(code, int) and not isinstance(code, bool):
+        return code
+    is_shell = "stdout" in facts and "returnCodeInterpretation" not in facts
+    ended = not facts.get("interrupted") and "backgroundTaskId" not in facts
+    return 0 if is_shell and ended and is_error is False else None
+
+
+FORMAT = Format(
+    NAME,
+    "lines with sessionId and type user, assistant or summary, or of --output-format stream-json",
+    "thoughts, tool calls with results, error flags, exit codes, times, directory, model; user "
+    "messages, interruptions and denied calls; sub-agents as runs of their own",
+    recognises,
+    runs,
+    is_part=is_line,
+)

@@ -1,0 +1,309 @@
+"""The turns of a conversation between a person, an agent and its tools, as steps of a run."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import orjson
+
+from contextgraph.model import Action, Json, RawTrajectory, Step
+from contextgraph.readers.fields import Row
+from contextgraph.readers.place import EmptyRunError, Place, repo_named
+from contextgraph.readers.prompts import task_in
+from contextgraph.readers.repository import instance_in, repository_name
+from contextgraph.readers.tool_calls import action_for
+from contextgraph.text import clean
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What the model wrote or reasoned besides calling tools."""
+
+    text: str
+    time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a tool; *id* is what its result refers to, empty if results come in order."""
+
+    tool: str
+    arguments: Mapping[str, Json]
+    id: str = ""
+    time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool returned. A call that the user *denied* is not an error."""
+
+    text: str
+    id: str = ""
+    exit_code: int | None = None
+    is_error: bool | None = None
+    cwd: str | None = None
+    denied: bool = False
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """What a person wrote; *interrupted* where they stopped the agent."""
+
+    text: str
+    interrupted: bool = False
+
+
+_T = TypeVar("_T")
+
+Turn: TypeAlias = Thought | Call | Result | UserMessage
+
+
+class Conversation(NamedTuple):
+    """The first request of a conversation, and the steps that followed it."""
+
+    task: str
+    steps: tuple[Step, ...]
+
+    def run(
+        self,
+        known: RawTrajectory,
+        place: Place,
+        *,
+        folder: str | None = None,
+        remote: str = "",
+        session: str = "",
+    ) -> RawTrajectory:
+        """*known*, with the steps and what the first request and *place* say of task and origin.
+
+        *folder* is where the run worked, *remote* the URL of its repository, *session* an id that
+        names it where there is no instance. Raises EmptyRunError where no tool was called.
+        """
+        if not any(step.action.text for step in self.steps):
+            raise EmptyRunError(place.file, place.position, "no tool was called, nothing to learn")
+        instance_id = (
+            known.instance_id
+            or place.instance
+            or instance_in(self.task)
+            or place.instance_in_name()
+            or session
+            or place.instance_id()
+        )
+        repo = known.repo or repository_name(
+            folder, task=self.task, instance_id=instance_id, remote=remote
+        )
+        return replace(
+            known,
+            instance_id=instance_id,
+            repo=repo or repo_named(instance_id),
+            task=clean(known.task or task_in(self.task) or self.task).strip(),
+            steps=self.steps,
+            started_at=known.started_at
+            or next((step.timestamp for step in self.steps if step.timestamp), None),
+            source=place.source,
+        )
+
+
+def conversation_of(turns: Iterable[Turn]) -> Conversation:
+    """The steps of *turns*: one for each call, with its result, and one for a reply without call.
+
+    What a person writes before the first step is the task, later it belongs to the step before.
+    A result whose call is lost, or was never understood, is that of a step without action.
+    """
+    builder = _Builder()
+    for turn in turns:
+        builder.add(turn)
+    return builder.finished()
+
+
+@dataclass(slots=True)
+class _Draft:
+    thought: str
+    action: Action
+    time: datetime | None = None
+    result: Result | None = None
+    messages: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+    def step(self, index: int) -> Step:
+        result = self.result
+        output = None if result is None else output_in(result.text)
+        return Step(
+            index=index,
+            thought=self.thought,
+            action=self.action,
+            observation=output.text if output else None,
+            exit_code=_first(result.exit_code, output.exit_code) if result and output else None,
+            is_error=result.is_error if result and not result.denied else None,
+            cwd=_first(result.cwd, output.cwd) if result and output else None,
+            timestamp=self.time,
+            user_message="\n\n".join(self.messages) or None,
+            interrupted=self.interrupted or bool(result and result.interrupted),
+            denied=bool(result and result.denied),
+        )
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self._task: list[str] = []
+        self._drafts: list[_Draft] = []
+        self._thoughts: list[Thought] = []
+        self._unanswered: dict[str, _Draft] = {}
+        self._in_order: list[_Draft] = []
+
+    def add(self, turn: Turn) -> None:
+        match turn:
+            case Thought():
+                if turn.text.strip():
+                    self._thoughts.append(turn)
+            case Call():
+                self._call(turn)
+            case Result():
+                self._result(turn)
+            case UserMessage():
+                self._message(turn)
+
+    def finished(self) -> Conversation:
+        self._end_reply()
+        steps = tuple(draft.step(index) for index, draft in enumerate(self._drafts))
+        return Conversation("\n\n".join(self._task), steps)
+
+    def _call(self, call: Call) -> None:
+        draft = self._draft(action_for(call.tool, call.arguments), call.time)
+        if call.id:
+            self._unanswered[call.id] = draft
+        else:
+            self._in_order.append(draft)
+
+    def _result(self, result: Result) -> None:
+        draft = self._unanswered.pop(result.id, None) if result.id else None
+        if draft is None and self._in_order and not result.id:
+            draft = self._in_order.pop(0)
+        if draft is None:
+            draft = self._draft(Action("", ""), None)
+        draft.result = result
+
+    def _message(self, message: UserMessage) -> None:
+        self._end_reply()
+        text = clean(message.text).strip()
+        if not self._drafts:
+            self._task += [text] if text else []
+            return
+        last = self._drafts[-1]
+        last.interrupted |= message.interrupted
+        last.messages += [text] if text else []
+
+    def _end_reply(self) -> None:
+        """A reply that called no tool is a step of its own."""
+        if self._thoughts:
+            self._draft(Action("", ""), None)
+
+    def _draft(self, action: Action, time: datetime | None) -> _Draft:
+        thought = "\n\n".join(clean(one.text).strip() for one in self._thoughts)
+        time = time or next((one.time for one in self._thoughts if one.time), None)
+        self._thoughts.clear()
+        self._drafts.append(_Draft(thought, action, time))
+        return self._drafts[-1]
+
+
+class Output(NamedTuple):
+    """The output of a command, and what the agent's tool wrote around it."""
+
+    text: str
+    exit_code: int | None = None
+    cwd: str | None = None
+
+
+_CODE = r"(?P<code>-?\d{1,10})"
+# What tools write before and after the output of a command.
+_HEADERS = (
+    re.compile(r"\A(?:EXECUTION RESULT of \[[\w.-]+\]|OBSERVATION):\n"),
+    re.compile(rf"\A(?:Error: )?Exit code:? {_CODE}(?:\n(?:Wall time: .*\n)?(?:Output:\n)?|\Z)"),
+    re.compile(
+        r"\A(?:Chunk ID: .*\n)?(?:Wall time: .*\n)?Process exited with code "
+        rf"{_CODE}(?:\n|\Z)(?:Original token count: .*\n)?(?:Output:(?:\n|\Z))?"
+    ),
+    re.compile(rf"\A\s*<returncode>{_CODE}</returncode>\s*"),
+    re.compile(rf"\ACommand (?:failed|exited) with (?:exit )?code:? {_CODE}\.?\n?"),
+)
+_TRAILERS = (
+    re.compile(
+        r"\n?\[(?:The command completed|Command(?: -?\d+)? finished) with exit code "
+        rf"{_CODE}\.?[^\]\n]{{0,80}}\]\s*\Z"
+    ),
+    re.compile(r"\n?\[(?:Jupyter )?[Cc]urrent working directory: (?P<cwd>[^\]\n]*)\]\s*\Z"),
+    re.compile(
+        r"\n?\[(?:Jupyter )?Python [Ii]nterpreter: [^\]\n]*\]"
+        r"(?:\n\S{1,80}@[\w.-]{1,80}:(?P<cwd>[^\n#$]{1,300}?) ?[#$])?\s*\Z"
+    ),
+    re.compile(rf"\n?<(?:command )?(?:exited|completed) with exit code {_CODE}>\s*\Z"),
+    re.compile(rf"\n?Exit Code: {_CODE}(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*\Z"),
+)
+_TRAILER_CHARS = 800
+_TRAILER_ENDS = frozenset("]>#$0123456789")
+
+
+def output_in(text: str) -> Output:
+    """The output that a tool's answer holds, without the tool's own notes on exit code and cwd."""
+    text, exit_code = _unwrapped(clean(text))
+    cwd = None
+    for header in _HEADERS:
+        if found := header.match(text):
+            exit_code = _first(exit_code, _code(found))
+            text = text[found.end() :]
+    trimmed = True
+    while trimmed and text.rstrip()[-1:] in _TRAILER_ENDS:
+        start = max(0, len(text) - _TRAILER_CHARS)
+        trimmed = False
+        for trailer in _TRAILERS:
+            if found := trailer.search(text, start):
+                exit_code, cwd = _first(exit_code, _code(found)), cwd or _group(found, "cwd")
+                text, trimmed = text[: found.start()], True
+    return Output(text, exit_code, cwd)
+
+
+def _unwrapped(text: str) -> tuple[str, int | None]:
+    """The text in ``{"output": …, "metadata": {"exit_code": …}}``, as Codex logs it."""
+    if not text.startswith('{"output"'):
+        return text, None
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text, None
+    output, metadata = value.get("output"), value.get("metadata")
+    code = metadata.get("exit_code") if isinstance(metadata, dict) else None
+    if not isinstance(output, str):
+        return text, None
+    return clean(output), code if type(code) is int else None
+
+
+def _code(found: re.Match[str]) -> int | None:
+    code = _group(found, "code")
+    return int(code) if code else None
+
+
+def _group(found: re.Match[str], name: str) -> str | None:
+    return found.groupdict().get(name)
+
+
+def _first(one: _T | None, other: _T | None) -> _T | None:
+    return other if one is None else one
+
+
+def time_in(row: Row, name: str = "timestamp") -> datetime | None:
+    """The moment at *name*: ISO 8601, or seconds or milliseconds since 1970; None if there is none.
+
+    A time without a zone is taken for UTC.
+    """
+    value = row.get(name)
+    try:
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None

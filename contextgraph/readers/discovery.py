@@ -1,0 +1,116 @@
+"""The histories that coding agents keep on this machine."""
+
+import glob
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from contextgraph.errors import ReadError
+from contextgraph.readers.databases import count_sessions
+from contextgraph.readers.formats import FORMATS
+from contextgraph.readers.sources import size_of
+
+# Where each agent keeps its sessions, below a folder: that of the first variable that is set, else
+# the one in the home folder.
+_PLACES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("claude-code", "CLAUDE_CONFIG_DIR", ".claude", ("projects/**/*.jsonl",)),
+    (
+        "codex-cli",
+        "CODEX_HOME",
+        ".codex",
+        ("sessions/**/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl"),
+    ),
+    ("opencode", "XDG_DATA_HOME", ".local/share", ("opencode/opencode.db",)),
+    (
+        "goose",
+        "XDG_DATA_HOME",
+        ".local/share",
+        ("goose/sessions/sessions.db", "goose/sessions/*.jsonl"),
+    ),
+    (
+        "gemini-cli",
+        "GEMINI_CLI_HOME",
+        "",
+        (".gemini/tmp/*/chats/**/*.json", ".gemini/tmp/*/chats/**/*.jsonl"),
+    ),
+    ("qwen-code", "", ".qwen", ("projects/*/chats/*.jsonl",)),
+    ("copilot-cli", "", ".copilot", ("session-state/*/events.jsonl",)),
+    ("cursor", "CURSOR_CONFIG_DIR", ".cursor", ("projects/*/agent-transcripts/**/*.jsonl",)),
+    ("cursor", "XDG_CONFIG_HOME", ".config", ("Cursor/User/globalStorage/state.vscdb",)),
+    (
+        "cursor",
+        "",
+        "Library/Application Support",
+        ("Cursor/User/globalStorage/state.vscdb",),
+    ),
+    ("cline", "CLINE_DIR", ".cline", ("data/sessions/*/*.messages.json",)),
+    *(
+        (
+            "cline",
+            "",
+            folder,
+            ("*/User/globalStorage/*/tasks/*/api_conversation_history.json",),
+        )
+        for folder in (".config", "Library/Application Support")
+    ),
+    ("aider", "", "", (".aider.chat.history.md",)),
+    ("openhands", "", ".openhands", ("sessions/*/events", "conversations/*/events")),
+    ("mini-swe-agent", "", ".config", ("mini-swe-agent/*.traj.json",)),
+)
+_DATABASES = (".db", ".vscdb")
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The sessions of one *agent* in *folder*: their *files* (or folders), number and size.
+
+    *runs* counts files, or the sessions of a database; a session may be read as several runs or,
+    where nothing was done, as none. *experimental* as in `FORMATS`.
+    """
+
+    agent: str
+    folder: Path
+    files: tuple[Path, ...]
+    runs: int
+    bytes: int
+    experimental: bool = False
+
+
+def discover(
+    home: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    exclude: Sequence[str] = (),
+) -> list[History]:
+    """The histories on this machine, without the files that match a pattern in *exclude*.
+
+    Only names and sizes are looked at. Patterns are as those of `fnmatch`, on the whole path.
+    """
+    home = home or Path.home()
+    environment = os.environ if environment is None else environment
+    found = []
+    for agent, variable, default, patterns in _PLACES:
+        folder = Path(environment.get(variable) or home / default)
+        files = tuple(_files(folder, patterns, exclude))
+        if files:
+            runs = sum(map(_sessions, files))
+            experimental = FORMATS[agent].experimental
+            found.append(History(agent, folder, files, runs, size_of(files), experimental))
+    return found
+
+
+def _files(folder: Path, patterns: Sequence[str], exclude: Sequence[str]) -> Iterator[Path]:
+    for pattern in patterns:
+        for name in sorted(glob.glob(f"{glob.escape(str(folder))}/{pattern}", recursive=True)):
+            if not any(fnmatch(name, one) for one in exclude):
+                yield Path(name)
+
+
+def _sessions(file: Path) -> int:
+    if file.suffix not in _DATABASES:
+        return 1
+    try:
+        return count_sessions(str(file))
+    except ReadError:
+        return 0  # reading it reports why

@@ -1,0 +1,241 @@
+"""OpenHands: events of V0 (event store, trajectory list, evaluation output) and of the V1 SDK."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from contextgraph.errors import ReadError
+from contextgraph.model import Json, RawTrajectory
+from contextgraph.readers.conversation import (
+    Call,
+    Result,
+    Thought,
+    Turn,
+    UserMessage,
+    conversation_of,
+    time_in,
+)
+from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
+from contextgraph.readers.format import Format
+from contextgraph.readers.place import Place
+from contextgraph.readers.tool_calls import json_arguments, tool_call
+
+NAME = "openhands"
+AGENT = "OpenHands"
+
+_NOISE = frozenset(
+    {"system", "recall", "change_agent_state", "agent_state_changed", "null", "condensation"}
+)
+_EVENT_KEYS = frozenset({"source", "args", "message", "extras", "content", "cause", "thought"})
+# What events hold besides the arguments of a call.
+_NO_ARGUMENTS = frozenset(
+    {"thought", "image_urls", "blocking", "keep_prompt", "is_input", "hidden", "confirmation_state"}
+    | {"kernel_init_code", "include_extra", "impl_source", "security_risk", "summary", "kind"}
+    | {"action", "id", "timestamp", "source", "message", "background", "translated_ipython_code"}
+)
+_EDITOR_COMMANDS = ("view", "create", "str_replace", "insert", "undo_edit")
+_V1_KINDS = (
+    "SystemPromptEvent",
+    "MessageEvent",
+    "ActionEvent",
+    "ObservationEvent",
+    "AgentErrorEvent",
+    "ConversationStateUpdateEvent",
+    "Condensation",
+    "UserRejectObservation",
+    "PauseEvent",
+)
+
+
+def is_event(value: object) -> bool:
+    """Whether *value* is an event of V0 or V1."""
+    if not isinstance(value, dict):
+        return False
+    if value.get("kind") in _V1_KINDS:
+        return "source" in value or "timestamp" in value
+    named = isinstance(value.get("action"), str) != isinstance(value.get("observation"), str)
+    return named and not _EVENT_KEYS.isdisjoint(value) and "role" not in value
+
+
+def recognises(value: object) -> bool:
+    """Whether *value* is a list of events, of pairs of them, or an evaluation's row with one."""
+    events = value.get("history") if isinstance(value, dict) else value
+    if not isinstance(events, list) or not events:
+        return False
+    first = events[0][0] if isinstance(events[0], list) and events[0] else events[0]
+    return is_event(first)
+
+
+def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
+    """The run in *value*; an event of the wrong shape is an error, and the others are read."""
+    row: Row = value if isinstance(value, dict) else {}
+    events = _flat(row["history"] if row else value)
+    turns: list[Turn] = []
+    seen: set[str] = set()
+    for index, event in enumerate(events):
+        try:
+            turns += _event_turns(as_row(event, "event"), seen)
+        except ValueError as error:
+            yield ReadError(place.file, place.part(index), f"malformed {NAME} event: {error}")
+    yield _run(row, events, turns, place)
+
+
+def _flat(events: Sequence[Any]) -> list[Any]:
+    """*events*, also where 2024's evaluations logged them as pairs of action and observation."""
+    return [one for event in events for one in (event if isinstance(event, list) else [event])]
+
+
+def _run(row: Row, events: Sequence[Any], turns: Sequence[Turn], place: Place) -> RawTrajectory:
+    instance = row_at(row, "instance") or row_at(row, "swe_instance")
+    metadata = row_at(row, "metadata")
+    result = row_at(row, "test_result")
+    rows = [event for event in events if isinstance(event, dict)]
+    patch = _loose_text(result, "git_patch") or _loose_text(row, "git_patch")
+    known = RawTrajectory(
+        source_format=NAME,
+        instance_id=_loose_text(row, "instance_id"),
+        repo=_loose_text(instance, "repo"),
+        task=_loose_text(instance, "problem_statement")
+        or _loose_text(row_at(row, "issue"), "body"),
+        agent=AGENT,
+        model=_loose_text(row_at(metadata, "llm_config"), "model")
+        or _loose_text(metadata, "model_name")
+        or next(filter(None, map(_model, rows)), ""),
+        exit_status=_loose_text(row, "error").partition("\n")[0] or None,
+        patch=patch if patch.strip() else None,
+        system_prompt=next(filter(None, map(_system_prompt, rows)), ""),
+    )
+    if not known.task and not any(isinstance(turn, UserMessage) for turn in turns):
+        turns = [UserMessage(_loose_text(row, "instruction")), *turns]
+    return conversation_of(turns).run(known, place)
+
+
+def _loose_text(row: Row, name: str) -> str:
+    """The text at *name*; empty where it is anything else, as in rows of many hands."""
+    value = row.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _model(event: Row) -> str:
+    return _loose_text(row_at(row_at(event, "tool_call_metadata"), "model_response"), "model")
+
+
+def _system_prompt(event: Row) -> str:
+    if event.get("action") == "system":
+        return _loose_text(row_at(event, "args"), "content")
+    prompt = event.get("system_prompt")
+    return _loose_text(prompt, "text") if isinstance(prompt, dict) else ""
+
+
+def _event_turns(event: Row, seen: set[str]) -> Iterator[Turn]:
+    if "kind" in event and "action" not in event and "observation" not in event:
+        return _message_turns(event)
+    if "kind" in event:
+        return _sdk_turns(event, seen)
+    if isinstance(event.get("action"), str):
+        return _action_turns(event, seen)
+    return _observation_turns(event)
+
+
+def _action_turns(event: Row, seen: set[str]) -> Iterator[Turn]:
+    name, args = text(event, "action"), row_at(event, "args") or event
+    if name in _NOISE:
+        return
+    if name == "message":
+        words = _loose_text(args, "content") or _loose_text(event, "message")
+        is_agent = event.get("source", "agent") == "agent"
+        yield Thought(words, time_in(event)) if is_agent else UserMessage(words)
+        return
+    metadata = row_at(event, "tool_call_metadata")
+    reply = _reply(metadata)
+    # Of several calls in one reply each event repeats its text.
+    reply_id = _loose_text(row_at(metadata, "model_response"), "id")
+    if not reply_id or reply_id not in seen:
+        yield Thought(_loose_text(args, "thought") or content_text(reply), time_in(event))
+    seen.add(reply_id)
+    call_id = _loose_text(metadata, "tool_call_id")
+    calls = (call for call in rows_at(reply, "tool_calls") if call.get("id") == call_id)
+    tool, arguments = next(map(tool_call, calls), ("", {}))
+    if not arguments:
+        arguments = {k: v for k, v in args.items() if k not in _NO_ARGUMENTS and v is not None}
+    is_editor = arguments.get("command") in _EDITOR_COMMANDS and name in ("edit", "read", "write")
+    tool = tool or ("str_replace_editor" if is_editor else name)
+    yield Call(tool, arguments, _event_id(event), time_in(event))
+
+
+def _event_id(event: Row) -> str:
+    return str(event["id"]) if "id" in event else ""
+
+
+def _reply(metadata: Row) -> Row:
+    choices = rows_at(row_at(metadata, "model_response"), "choices")
+    return row_at(choices[0], "message") if choices else {}
+
+
+def _observation_turns(event: Row) -> Iterator[Turn]:
+    name, extras = text(event, "observation"), row_at(event, "extras") or event
+    if name in _NOISE:
+        return
+    metadata = row_at(extras, "metadata")
+    code = metadata.get("exit_code", extras.get("exit_code"))
+    yield Result(
+        content_text(event),
+        str(event["cause"]) if event.get("cause") is not None else "",
+        exit_code=code if type(code) is int and code != -1 else None,
+        is_error=True if name == "error" or event.get("success") is False else None,
+        cwd=_loose_text(metadata, "working_dir") or None,
+        denied=name == "user_rejected",
+    )
+
+
+def _message_turns(event: Row) -> Iterator[Turn]:
+    """The turns of a V1 event that is neither a call nor a result."""
+    message = row_at(event, "llm_message")
+    if event.get("kind") == "AgentErrorEvent":
+        yield Result(_loose_text(event, "error"), _loose_text(event, "tool_call_id"), is_error=True)
+    elif event.get("kind") == "UserRejectObservation":
+        reason = _loose_text(event, "rejection_reason")
+        yield Result(reason, _loose_text(event, "tool_call_id"), denied=True)
+    elif message.get("role") == "assistant":
+        yield Thought(content_text(message), time_in(event))
+    elif message.get("role") == "user":
+        yield UserMessage(content_text(message))
+
+
+def _sdk_turns(event: Row, seen: set[str]) -> Iterator[Turn]:
+    """The turns of a call or result of V1; calls of one reply share ``llm_response_id``."""
+    if event.get("kind") == "ActionEvent":
+        reply = _loose_text(event, "llm_response_id")
+        if not reply or reply not in seen:
+            yield Thought(_loose_text(event, "reasoning_content"), time_in(event))
+            yield Thought(content_text(event, "thought"), time_in(event))
+        seen.add(reply)
+        arguments = json_arguments(row_at(event, "tool_call").get("arguments"))
+        if not arguments and isinstance(event.get("action"), dict):
+            arguments = row_at(event, "action")
+        named: dict[str, Json] = {k: v for k, v in arguments.items() if k not in _NO_ARGUMENTS}
+        tool = _loose_text(event, "tool_name")
+        yield Call(tool, named, _loose_text(event, "tool_call_id"), time_in(event))
+        return
+    observation = row_at(event, "observation")
+    metadata = row_at(observation, "metadata")
+    code = observation.get("exit_code")
+    yield Result(
+        content_text(observation),
+        _loose_text(event, "tool_call_id"),
+        exit_code=code if type(code) is int and code != -1 else None,
+        is_error=True if observation.get("is_error") is True else None,
+        cwd=_loose_text(metadata, "working_dir") or None,
+        denied=event.get("kind") == "UserRejectObservation",
+    )
+
+
+FORMAT = Format(
+    NAME,
+    "events with action or observation (V0: event store, trajectory list, output.jsonl with "
+    "history, also as pairs) or with kind (V1 SDK: events folder or events.jsonl)",
+    "task, thoughts, tool calls, results, exit codes, errors, times, directory, model, patch, "
+    "outcome of an evaluated row, denied calls, user messages",
+    recognises,
+    runs,
+    is_part=is_event,
+)

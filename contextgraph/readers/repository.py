@@ -1,0 +1,112 @@
+"""The name of a repository: from its git remote, else from the task, else from its folder."""
+
+import re
+import subprocess
+from functools import lru_cache
+from pathlib import Path, PurePath
+
+from contextgraph.model import instance_id_in, repo_of
+
+_REMOTE = re.compile(
+    r"(?:^|[/:@])(?P<host>[\w.-]+\.\w+)(?::\d+)?[/:](?P<owner>[^/\s]+(?:/[^/\s]+)*)"
+    r"/(?P<name>[^/\s]+?)(?:\.git)?/?$"
+)
+_NAMED_REPO = re.compile(r"^\s*[\"']?repo[\"']?\s*[:=]\s*[\"']?([\w.-]+/[\w.-]+)", re.MULTILINE)
+_NAMED_INSTANCE = re.compile(
+    r"^\s*[\"']?instance_id[\"']?\s*[:=]\s*[\"']?([\w.-]+__[\w.-]+)", re.MULTILINE
+)
+# A folder of its own, as evaluations clone into: /workspace/owner__name__1.0
+_CLONE = re.compile(
+    r"(?:^|(?<=\s))/(?:workspaces?/|repos?/)?(?P<clone>[A-Za-z0-9-]+__[\w.-]+?)(?=/|\s|$)",
+    re.MULTILINE,
+)
+_VERSION = re.compile(r"__[v\d][\w.]*$")
+_HEAD = 4000
+_GIT_SECONDS = 5
+
+
+def repository_name(
+    folder: str | None, *, task: str = "", instance_id: str = "", remote: str = ""
+) -> str:
+    """``owner/name`` of the repository that a run worked in; empty where nothing names it.
+
+    *remote* is the URL that the log gives; without it the remote of *folder* counts, if that is a
+    git working tree on this machine; then what *instance_id* or *task* name; then the folder's own
+    name, as ``local/name``. All working trees of one repository have one name.
+    """
+    named = remote_name(remote) or repo_of(instance_id)
+    if not named and folder and PurePath(folder).is_absolute():
+        named = _remote_of(folder)
+    return named or repo_in(task) or local_name(folder)
+
+
+def remote_name(url: str) -> str:
+    """``owner/name`` of a git remote's URL; empty for a path or anything else."""
+    found = _REMOTE.search(url.strip())
+    return f"{found['owner'].rsplit('/', 1)[-1]}/{found['name']}" if found else ""
+
+
+def repo_in(task: str) -> str:
+    """The repository that *task* names, in a line ``repo: owner/name`` or as a cloned folder."""
+    head = task[:_HEAD]
+    if named := _NAMED_REPO.search(head):
+        return named[1]
+    if instance := instance_in(head):
+        return repo_of(instance)
+    if clone := _CLONE.search(head):
+        owner, _, name = _VERSION.sub("", clone["clone"]).partition("__")
+        return f"{owner}/{name}" if name else ""
+    return ""
+
+
+def instance_in(task: str) -> str:
+    """The instance that *task* names in a line ``instance_id: …``; empty if there is none."""
+    named = _NAMED_INSTANCE.search(task[:_HEAD])
+    return (instance_id_in(named[1]) or named[1]) if named else ""
+
+
+def local_name(folder: str | None) -> str:
+    """``local/name`` of *folder*, of the main working tree where it is one of several."""
+    if not folder:
+        return ""
+    root = _main_folder(folder) if PurePath(folder).is_absolute() else ""
+    name = PurePath(root or folder.replace("\\", "/")).name
+    return f"local/{name}" if name and name not in (".", "..") else ""
+
+
+@lru_cache(maxsize=1024)
+def _remote_of(folder: str) -> str:
+    """``owner/name`` of the remote "origin" of *folder*, else of its first remote."""
+    urls = dict(
+        line.split(" ", 1)
+        for line in _git(folder, "config", "--get-regexp", r"^remote\..*\.url$").splitlines()
+    )
+    ordered = sorted(urls, key=lambda name: name != "remote.origin.url")
+    return next((name for key in ordered if (name := remote_name(urls[key]))), "")
+
+
+@lru_cache(maxsize=1024)
+def _main_folder(folder: str) -> str:
+    """The folder that holds the ``.git`` which all working trees share; empty if there is none."""
+    common = _git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir").strip()
+    if not common:
+        return ""
+    path = PurePath(common)
+    return str(path.parent if path.name == ".git" else path.with_suffix(""))
+
+
+def _git(folder: str, *command: str) -> str:
+    """What git prints about *folder*; empty where there is no repository, folder or git."""
+    if not Path(folder).is_dir():
+        return ""
+    try:
+        done = subprocess.run(  # the command is fixed, the folder one argument
+            ["git", "-C", folder, *command],
+            capture_output=True,
+            text=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout if done.returncode == 0 else ""

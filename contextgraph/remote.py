@@ -1,0 +1,446 @@
+"""Calls of model APIs: an endpoint with retries and pacing, a spending cap, a usage log."""
+
+import logging
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from http import HTTPStatus
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
+
+from contextgraph.errors import MissingExtraError, RemoteError
+from contextgraph.model import Usage
+from contextgraph.text import clip, mask_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from httpx2 import Response
+    from openai import APIError, OpenAI
+
+Answer = TypeVar("Answer")
+
+DEFAULT_URL = "https://api.openai.com/v1"
+_FIRST_DELAY, _MAX_DELAY = 0.5, 20.0
+_MIN_INTERVAL, _MAX_INTERVAL = 0.05, 2.0
+# Half the rate after a refusal; each answer makes up for most of one. A server that refuses three
+# requests in ten, at whatever rate, is then not called ever more slowly.
+_SLOWER, _FASTER = 2.0, 0.6
+_MAX_REASON_CHARS = 300
+_NO_CREDIT = "insufficient_quota"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How long a call is retried, in seconds.
+
+    *timeout* is for one answer, *outage* for a server that does not answer, *rate_limit* for one
+    that asks to slow down.
+    """
+
+    timeout: float
+    outage: float
+    rate_limit: float
+
+
+# Re-embedding a whole memory: long, and started by hand.
+BATCH = RetryPolicy(timeout=60, outage=60, rate_limit=600)
+# Models on the user's own machine can take minutes, and answer one request at a time.
+SLOW_MODEL = RetryPolicy(timeout=300, outage=20, rate_limit=60)
+# A run that was learned can be embedded later.
+BACKGROUND = RetryPolicy(timeout=60, outage=20, rate_limit=60)
+# An agent waits for the answer.
+INTERACTIVE = RetryPolicy(timeout=5, outage=1, rate_limit=1)
+
+
+class UnusableAnswerError(Exception):
+    """An answer that does not have the expected form; *retry*: the next one may have it."""
+
+    def __init__(self, reason: str, *, retry: bool) -> None:
+        super().__init__(reason)
+        self.retry = retry
+
+
+class FailureKind(Enum):
+    """How a failure is handled."""
+
+    REFUSED = "no request with this key is answered"
+    INVALID = "this request is never answered"
+    RATE_LIMITED = "too many requests"
+    DOWN = "no answer for now"
+
+
+# After giving up, further calls fail at once for this many seconds.
+_BREAK_SECONDS = {
+    FailureKind.DOWN: 30.0,
+    FailureKind.RATE_LIMITED: 30.0,
+    FailureKind.REFUSED: 300.0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong; *retry_after* is how many seconds the server asks to wait."""
+
+    kind: FailureKind
+    reason: str
+    retry_after: float | None = None
+
+
+class Pace:
+    """When the next request may be sent. Threads share it: a refusal of one slows all."""
+
+    def __init__(self, now: Callable[[], float], sleep: Callable[[float], None]) -> None:
+        self._now, self._sleep = now, sleep
+        self._lock = threading.Lock()
+        self._interval = 0.0
+        self._next = 0.0
+
+    def wait(self) -> None:
+        """Block until it is this caller's turn."""
+        with self._lock:
+            turn = max(self._next, self._now())
+            self._next = turn + self._interval
+        while (left := turn - self._now()) > 0:
+            self._sleep(left)
+
+    def slow_down(self, seconds: float) -> None:
+        """Send nothing for *seconds*, and fewer requests from then on."""
+        with self._lock:
+            self._next = max(self._next, self._now() + seconds)
+            slower = max(self._interval * _SLOWER, _MIN_INTERVAL)
+            self._interval = min(slower, _MAX_INTERVAL)
+
+    def speed_up(self) -> None:
+        """Record that a request was answered."""
+        with self._lock:
+            faster = self._interval * _FASTER
+            self._interval = faster if faster > _MIN_INTERVAL / 2 else 0.0
+
+
+class Endpoint:
+    """The API at *url* ("": OpenAI's own), used with *key*; the first call opens the connection.
+
+    Threads share it, and with it the pace that the server asks for; a forked process opens
+    connections of its own. The key is never part of a message or of the representation.
+    """
+
+    def __init__(
+        self,
+        url: str = "",
+        key: str | None = None,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.url = url or DEFAULT_URL
+        self._key = key or ""
+        self._now, self._sleep = now, sleep
+        self._broken: dict[RetryPolicy | None, tuple[float, str]] = {}
+        self._reset()
+
+    def _reset(self) -> None:
+        """Start in this process: locks and connections of its parent cannot be used."""
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._pace = Pace(self._now, self._sleep)
+        self._client: OpenAI | None = None
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.name})"
+
+    @property
+    def name(self) -> str:
+        """The address without user, password and query."""
+        parts = urlsplit(self.url)
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+
+    def call(self, request: "Callable[[OpenAI], Answer]", policy: RetryPolicy) -> Answer:
+        """The result of *request*, which is given the client, retried within *policy*.
+
+        *request* raises `UnusableAnswerError` for an answer that it cannot use. Raises
+        `RemoteError` where no answer can be had, and at once where that was so just before;
+        `MissingExtraError` where the client is not installed.
+        """
+        client = self._opened()
+        self._fail_while_broken(policy)
+        wait_or_raise = self._retries(policy)
+        while True:
+            self._pace.wait()
+            failure = self._attempt(request, client, policy)
+            if not isinstance(failure, Failure):
+                return failure
+            wait_or_raise(failure)
+
+    def close(self) -> None:
+        """Close the connections; the next call opens new ones."""
+        with self._lock:
+            if self._client is not None and self._process == os.getpid():
+                self._client.close()
+            self._client = None
+
+    def _attempt(
+        self, request: "Callable[[OpenAI], Answer]", client: "OpenAI", policy: RetryPolicy
+    ) -> Answer | Failure:
+        import openai
+
+        try:
+            answer = request(client.with_options(timeout=policy.timeout))
+        except (openai.APIError, UnusableAnswerError) as error:
+            return failure_of(error, self._key)
+        self._pace.speed_up()
+        self._broken.clear()
+        return answer
+
+    def _retries(self, policy: RetryPolicy) -> Callable[[Failure], None]:
+        """A function that delays the next attempt after a failure, or raises at the end."""
+        since: dict[FailureKind, float] = {}
+        delays = _delays()
+
+        def after(failure: Failure) -> None:
+            limits = {
+                FailureKind.RATE_LIMITED: policy.rate_limit,
+                FailureKind.DOWN: policy.outage,
+            }
+            delay = failure.retry_after
+            if delay is None:
+                delay = next(delays)
+            now = self._now()
+            if now + delay > since.setdefault(failure.kind, now) + limits.get(failure.kind, -1.0):
+                raise self._given_up(failure, policy) from None
+            self._pace.slow_down(delay)
+
+        return after
+
+    def _given_up(self, failure: Failure, policy: RetryPolicy) -> RemoteError:
+        """The error to raise; calls that follow fail at once with it, for a while."""
+        reason = f"{self.name}: {failure.reason}"
+        seconds = _BREAK_SECONDS.get(failure.kind)
+        if seconds is not None:
+            scope = None if failure.kind is FailureKind.REFUSED else policy
+            self._broken[scope] = (self._now() + seconds, reason)
+        return RemoteError(reason)
+
+    def _fail_while_broken(self, policy: RetryPolicy) -> None:
+        for given_up_with, (until, reason) in list(self._broken.items()):
+            # An interactive caller times out early: a batch may still get an answer.
+            applies = given_up_with is None or given_up_with.outage >= policy.outage
+            if applies and until > self._now():
+                raise RemoteError(reason)
+
+    def _opened(self) -> "OpenAI":
+        if self._process != os.getpid():
+            self._reset()
+        with self._lock:
+            if self._client is None:
+                self._client = self._open()
+            return self._client
+
+    def _open(self) -> "OpenAI":
+        if find_spec("openai") is None:
+            raise MissingExtraError(
+                "the client of OpenAI is not installed; "
+                "install it with: pip install 'contextgraph-memory[openai]'"
+            )
+        if not self._key and self.url == DEFAULT_URL:
+            raise RemoteError(f"{self.name}: no API key; set OPENAI_API_KEY")
+        from openai import DefaultHttpxClient, OpenAI
+
+        return OpenAI(
+            api_key=self._key or "none",  # self-hosted servers often need no key
+            base_url=self.url,
+            max_retries=0,  # its retries know neither the other threads nor our time limits
+            http_client=DefaultHttpxClient(event_hooks={"response": [_limit_total_time]}),
+        )
+
+
+def _delays() -> Iterator[float]:
+    """Exponential back-off from half a second, with up to half of it as jitter."""
+    delay = _FIRST_DELAY
+    while True:
+        yield delay * random.uniform(0.5, 1)
+        delay = min(2 * delay, _MAX_DELAY)
+
+
+def _limit_total_time(response: "Response") -> None:
+    """Apply the time-out to the whole answer: httpx applies it to each part only."""
+    from httpx2 import ReadTimeout, SyncByteStream
+
+    stream, seconds = response.stream, response.request.extensions["timeout"]["read"]
+    ends = time.monotonic() + seconds
+
+    class Limited(SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            assert isinstance(stream, SyncByteStream)
+            for part in stream:
+                if time.monotonic() > ends:
+                    raise ReadTimeout(f"no whole answer in {seconds} s", request=response.request)
+                yield part
+
+        def close(self) -> None:
+            assert isinstance(stream, SyncByteStream)
+            stream.close()
+
+    response.stream = Limited()
+
+
+def failure_of(error: "APIError | UnusableAnswerError", secret: str) -> Failure:
+    """How *error* is handled; its reason never contains *secret*."""
+    import openai
+
+    if isinstance(error, UnusableAnswerError):
+        return Failure(FailureKind.DOWN if error.retry else FailureKind.INVALID, str(error))
+    if isinstance(error, openai.APITimeoutError):
+        return Failure(FailureKind.DOWN, "no answer in time")
+    if not isinstance(error, openai.APIStatusError):
+        name = type(error.__cause__ or error).__name__
+        return Failure(FailureKind.DOWN, f"no connection ({name})")
+    text = str(error.message)
+    masked = mask_secrets(text.replace(secret, "<secret>") if secret else text)
+    message = clip(masked, _MAX_REASON_CHARS, at="end")
+    status = error.status_code
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        reason = f"the API key was refused ({message}); check OPENAI_API_KEY"
+        return Failure(FailureKind.REFUSED, reason)
+    if error.code == _NO_CREDIT:
+        return Failure(FailureKind.REFUSED, f"the account has no credit ({message})")
+    return Failure(_kind_of(status), message, _retry_after(error.response.headers))
+
+
+def _kind_of(status: int) -> FailureKind:
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return FailureKind.RATE_LIMITED
+    retry = status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT)
+    is_down = retry or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return FailureKind.DOWN if is_down else FailureKind.INVALID
+
+
+def _retry_after(headers: "Mapping[str, str]") -> float | None:
+    """Seconds, from a header that gives milliseconds, seconds or a date."""
+    milliseconds, given = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
+    try:
+        if milliseconds:
+            return max(0.0, float(milliseconds) / 1000)
+        return max(0.0, float(given)) if given else None
+    except ValueError:
+        return _seconds_until(given)
+
+
+def _seconds_until(date: str) -> float | None:
+    from email.utils import parsedate_to_datetime  # the import takes 6 ms; few servers send dates
+
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+class Budget:
+    """Refuses calls that may cost more than *max_cost* US dollars in total; None: no limit.
+
+    Threads may share it. Calls in progress count with their estimate.
+    """
+
+    def __init__(self, max_cost: float | None = None) -> None:
+        self.max_cost = max_cost
+        self._lock = threading.Lock()
+        self._spent = 0.0
+
+    @contextmanager
+    def reserve(self, estimate: float) -> Iterator[Callable[[Usage], None]]:
+        """Reserve *estimate* US dollars for a call; call what is yielded with the real usage.
+
+        Raises `RemoteError` where that is more than is left.
+        """
+        self._take(estimate)
+        cost = 0.0
+
+        def settle(usage: Usage) -> None:
+            nonlocal cost
+            cost = usage.cost
+
+        try:
+            yield settle
+        finally:
+            with self._lock:
+                self._spent += cost - estimate
+
+    def _take(self, estimate: float) -> None:
+        with self._lock:
+            if self.max_cost is not None and self._spent + estimate > self.max_cost:
+                raise RemoteError(
+                    f"another call would pass the cap of ${self.max_cost:.4f}: ${self._spent:.4f} "
+                    f"spent, ${estimate:.4f} needed; raise --max-cost"
+                )
+            self._spent += estimate
+
+
+_TABLE = """CREATE TABLE IF NOT EXISTS spent (
+    memory TEXT NOT NULL, day TEXT NOT NULL, model TEXT NOT NULL,
+    requests INTEGER NOT NULL, tokens INTEGER NOT NULL, cost REAL NOT NULL, cut INTEGER NOT NULL,
+    PRIMARY KEY (memory, day, model)) WITHOUT ROWID"""
+_ADD = """INSERT INTO spent VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+    requests = requests + excluded.requests, tokens = tokens + excluded.tokens,
+    cost = cost + excluded.cost, cut = cut + excluded.cut"""
+_TOTALS = """SELECT model, sum(requests), sum(tokens), sum(cost), sum(cut) FROM spent
+    WHERE memory = ? GROUP BY model ORDER BY model"""
+
+
+class UsageLog:
+    """Counts in the SQLite file *path* what *memory* used of each model; None: not counted.
+
+    Threads and processes may share the file. What cannot be written is logged and stops nothing.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        memory: str,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._path = path
+        self._memory = memory
+        self._now = now
+
+    def add(self, model: str, usage: Usage) -> None:
+        """Add *usage* of *model*."""
+        day = self._now().date().isoformat()
+        counts = (usage.requests, usage.tokens, usage.cost, usage.cut)
+        row = (self._memory, day, model, *counts)
+        if usage.requests:
+            self._run(lambda connection: connection.execute(_ADD, row))
+
+    def totals(self) -> dict[str, Usage]:
+        """Model -> what the memory used of it, as counted on this machine."""
+        found: dict[str, Usage] = {}
+
+        def read(connection: sqlite3.Connection) -> None:
+            for model, *counts in connection.execute(_TOTALS, (self._memory,)):
+                found[model] = Usage(*counts)
+
+        if self._path is not None and self._path.exists():
+            self._run(read)
+        return found
+
+    def _run(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        if self._path is None:
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path)) as connection, connection:
+                connection.execute(_TABLE)
+                work(connection)
+        except (OSError, sqlite3.Error) as error:
+            _log.warning("model usage cannot be written to %s: %s", self._path, error)

@@ -1,0 +1,375 @@
+"""Statistics: counts, error frequency and transitions, common mistakes, failure patterns."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from contextgraph.errors import StoreError
+from contextgraph.model import (
+    ErrorQuestion,
+    ErrorSignature,
+    ErrorTally,
+    FailurePattern,
+    MemoryCounts,
+    Methodology,
+    MistakePattern,
+    Outcome,
+    Phase,
+    RecoveryCandidate,
+    RemedyPattern,
+    Scope,
+    SignatureLevel,
+    TaskType,
+    Trajectory,
+    Usage,
+)
+from contextgraph.ports import Store
+from contextgraph.text import number_of, words
+from contextgraph.trace import SubmissionSign, describe_remedy, read_steps, submission_signs
+
+
+def error_text(tally: ErrorTally) -> str:
+    """The error of *tally* as text; type and message, neither repeated."""
+    error = tally.error
+    if error.template in {"", error.error_type} or not error.error_type:
+        return error.error_type or error.template or error.family
+    # Many messages begin with the last word of their type: "SyntaxError: …" of E999 SyntaxError.
+    named = error.error_type.split()[-1]
+    return f"{error.error_type}: {error.template.removeprefix(f'{named}: ')}"
+
+
+RUNS_OF_A_KIND = 5_000
+RUNS_ABOUT_A_TEXT = 50
+FRAGMENTS_AT_A_FILE = 2_000
+
+
+def errors_in(situation: str, repo: str, store: Store, limit: int) -> Sequence[ErrorTally]:
+    """Errors met in *situation* (see `StatisticsEngine.get_common_mistakes`), most runs first."""
+    situation, scope = situation.strip(), Scope(repo or None)
+    if not situation or situation in {*Phase}:
+        return store.recoveries.errors(scope, limit, phase=Phase(situation) if situation else None)
+    if situation in {*TaskType}:
+        runs = store.runs.for_task(TaskType(situation), scope, RUNS_OF_A_KIND)
+        return store.recoveries.errors(Scope(), limit, runs=[run.id for run in runs])
+    if not repo and (known := store.recoveries.errors(Scope(situation), limit)):
+        return known
+    return store.recoveries.errors(
+        Scope(),
+        limit,
+        runs=_runs_at_file(situation, scope, store) or _runs_about(situation, scope, store),
+    )
+
+
+def _runs_at_file(situation: str, scope: Scope, store: Store) -> list[str]:
+    """Runs that touched a file of this name; none where the words do not name a file."""
+    if not _names_file(situation):
+        return []
+    name = PurePosixPath(situation).name
+    found = store.runs.fragments_for_state(None, name, scope, FRAGMENTS_AT_A_FILE)
+    return list(dict.fromkeys(candidate.trajectory.id for candidate in found))
+
+
+def _runs_about(situation: str, scope: Scope, store: Store) -> list[str]:
+    # Every second run has a `py` in it: a file extension does not narrow the search.
+    text = PurePosixPath(situation).stem if _names_file(situation) else situation
+    distinct = tuple(dict.fromkeys(words(text)))
+    return [run.id for run in store.runs.for_text(distinct, scope, RUNS_ABOUT_A_TEXT)]
+
+
+def _names_file(situation: str) -> bool:
+    return len(situation.split()) == 1 and PurePosixPath(situation).suffix != ""
+
+
+LEAST_RUNS = 3
+PATTERNS = 50
+_CONSIDERED = 300
+_RECOVERIES = 200
+_METHODOLOGIES = 32
+
+
+def failure_patterns(store: Store, scope: Scope) -> tuple[FailurePattern, ...]:
+    """Errors that a third of at least three runs never resolved, those of most such runs first."""
+    common = store.recoveries.errors(scope, _CONSIDERED)
+    failing = [tally for tally in common if _fails(tally)]
+    failing.sort(key=lambda tally: (tally.cleared_runs - tally.runs, tally.error.id))
+    phases = _phases(store, scope)
+    return tuple(
+        FailurePattern(
+            condition=f"while {phases[tally.error.id]}" if tally.error.id in phases else "at times",
+            what=error_text(tally),
+            count=tally.runs,
+            prevented=_prevented(tally, store, scope),
+        )
+        for tally in failing[:PATTERNS]
+    )
+
+
+def _fails(tally: ErrorTally) -> bool:
+    return tally.runs >= LEAST_RUNS and 3 * tally.cleared_runs <= 2 * tally.runs
+
+
+def _phases(store: Store, scope: Scope) -> Mapping[str, Phase]:
+    """Error -> the phase in which most runs met it, the earliest of several."""
+    most: dict[str, tuple[int, Phase]] = {}
+    for phase in Phase:
+        for tally in store.recoveries.errors(scope, _CONSIDERED, phase=phase):
+            if tally.runs > most.get(tally.error.id, (0, phase))[0]:
+                most[tally.error.id] = (tally.runs, phase)
+    return {error: phase for error, (_, phase) in most.items()}
+
+
+def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
+    """What most of the runs that resolved the error did; as a methodology where there is one."""
+    error = tally.error
+    signature = ErrorSignature(error.family, error.error_type, error.context, error.template)
+    if abstracted := [one for one in _abstracted(signature, store, scope) if not one.keyword]:
+        best = max(abstracted, key=lambda one: (one.repo is not None, one.support))
+        return best.strategy.split("\n")[0]  # the lines below it are from a language model
+    question = ErrorQuestion(signature, SignatureLevel.TEMPLATE, scope)
+    found = store.recoveries.for_error([question], _RECOVERIES)
+    if not found:
+        return f"nothing yet: none of {number_of(tally.runs, 'run')} resolved it"
+    same = max(_by_pattern(found), key=_runs)
+    actions = same[0].recovered.actions
+    is_varied = len({one.recovered.actions for one in same}) > 1
+    remedy = describe_remedy(actions, general=is_varied) or describe_remedy(actions)
+    return f"{remedy} ({number_of(_runs(same), 'run')})"
+
+
+def _abstracted(error: ErrorSignature, store: Store, scope: Scope) -> Iterable[Methodology]:
+    """Methodologies against this error that hold for any task and any message of it."""
+    found = store.methodologies.for_error([error], scope, _METHODOLOGIES)
+    return (one for one in found if one.task_type is None and one.repo in (None, scope.repo))
+
+
+def _by_pattern(found: Iterable[RecoveryCandidate]) -> Iterable[list[RecoveryCandidate]]:
+    """*found* by the patterns of their actions: verified ones first, else in the given order."""
+    groups: dict[tuple[bool, tuple[RemedyPattern, ...]], list[RecoveryCandidate]] = {}
+    for one in found:
+        patterns = tuple(action.pattern for action in one.recovered.actions)
+        groups.setdefault((one.recovered.verified, patterns), []).append(one)
+    return sorted(groups.values(), key=lambda group: not group[0].recovered.verified)
+
+
+def _runs(found: Iterable[RecoveryCandidate]) -> int:
+    return len({one.trajectory.id for one in found})
+
+
+# Each run is read from its steps, at 3 ms; so many show well enough what goes with failure.
+_RUNS_LISTED, _RUNS_READ = 2_000, 200
+_SIGNIFICANT = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class SolveRates:
+    """How many of the runs with a sign were solved, and how many of those without it."""
+
+    shown: int
+    solved_shown: int
+    others: int
+    solved_others: int
+
+    @property
+    def is_lower(self) -> bool:
+        """True where runs with the sign were solved less often, and not by chance.
+
+        By Fisher's exact test, one-sided, p < 0.01.
+        """
+        from scipy.stats import fisher_exact
+
+        table = [
+            [self.solved_shown, self.shown - self.solved_shown],
+            [self.solved_others, self.others - self.solved_others],
+        ]
+        return bool(fisher_exact(table, alternative="less").pvalue < _SIGNIFICANT)
+
+
+def solve_rates(store: Store, exclude: frozenset[str]) -> Mapping[SubmissionSign, SolveRates]:
+    """How runs that ended with each sign went, of at most 200 whose outcome is known."""
+    counts: Counter[tuple[SubmissionSign, bool]] = Counter()
+    outcomes: Counter[bool] = Counter()
+    # Ids are digests: the first ones are a random sample.
+    known = store.runs.learned(store.runs.ids()[:_RUNS_LISTED])
+    judged = (one for one in known.values() if one.outcome is not Outcome.UNKNOWN)
+    for one in islice(judged, _RUNS_READ):
+        raw = store.runs.raw(one.trajectory_id)
+        if raw is not None and raw.steps and raw.instance_id not in exclude:
+            is_solved = one.outcome is Outcome.SOLVED
+            outcomes[is_solved] += 1
+            counts.update((sign, is_solved) for sign in submission_signs(read_steps(raw)))
+    return {
+        sign: _rates(counts[sign, True], counts[sign, False], outcomes) for sign in SubmissionSign
+    }
+
+
+def _rates(solved: int, failed: int, outcomes: Counter[bool]) -> SolveRates:
+    """*solved* and *failed* runs had a sign, of all runs in *outcomes*."""
+    shown = solved + failed
+    return SolveRates(shown, solved, outcomes.total() - shown, outcomes[True] - solved)
+
+
+PERIODS = 24
+RUNS_A_PERIOD = 3
+# Runs that were learned in one batch have about the same time; then their order counts.
+_LEAST_SPAN = timedelta(days=2)
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomePeriod:
+    """From *start* to *end* (times of its first and last run), how many runs ended how."""
+
+    start: datetime
+    end: datetime
+    outcomes: Mapping[str, int]
+
+
+class _Run(NamedTuple):
+    """What is needed of a run: of many, their texts would not fit into memory."""
+
+    seen_at: datetime
+    id: str
+    outcome: Outcome
+
+
+def outcomes_over_time(
+    trajectories: Iterable[Trajectory], most: int = PERIODS
+) -> tuple[OutcomePeriod, ...]:
+    """At most *most* periods of equal length, those without runs left out, oldest first.
+
+    Fewer where a period would have less than three runs on average.
+
+    Where all runs lie within two days, periods of equally many runs.
+    """
+    runs = sorted(_Run(run.seen_at, run.id, run.outcome) for run in trajectories)
+    if not runs:
+        return ()
+    periods = max(1, min(most, len(runs) // RUNS_A_PERIOD))
+    groups: dict[int, list[_Run]] = {}
+    for position, run in enumerate(runs):
+        groups.setdefault(_period(runs, position, periods), []).append(run)
+    return tuple(_counted(group) for group in groups.values())
+
+
+def _period(runs: Sequence[_Run], position: int, periods: int) -> int:
+    first, span = runs[0].seen_at, runs[-1].seen_at - runs[0].seen_at
+    if span < _LEAST_SPAN:
+        return position * periods // max(len(runs), periods)
+    return min(periods - 1, int((runs[position].seen_at - first) / span * periods))
+
+
+def _counted(runs: Sequence[_Run]) -> OutcomePeriod:
+    counted = Counter(run.outcome for run in runs)
+    outcomes = {outcome.value: counted[outcome] for outcome in Outcome}
+    return OutcomePeriod(runs[0].seen_at, runs[-1].seen_at, outcomes)
+
+
+COMMON = 10
+_RUNS_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStats:
+    """What the memory holds, and how runs fail.
+
+    *transitions* gives, after an error type, the probability of each next one in the same run.
+    *common_mistakes* is a function of a situation, see `StatisticsEngine.get_common_mistakes`.
+    *usage* is what models cost for this memory, by space.
+    """
+
+    counts: MemoryCounts
+    error_frequency: Mapping[str, int]
+    transitions: Mapping[str, Mapping[str, float]]
+    common_mistakes: Callable[[str], tuple[MistakePattern, ...]]
+    failure_patterns: tuple[FailurePattern, ...]
+    usage: Mapping[str, Usage]
+
+
+class StatisticsEngine:
+    """Error frequencies, transitions, common mistakes and failure patterns.
+
+    All of it is counted on request: a cache could be out of date, in this process or in another.
+    """
+
+    def __init__(self, store: Store, usage: Callable[[], Mapping[str, Usage]] = dict) -> None:
+        self._store = store
+        self._usage = usage
+
+    def get_stats(self) -> MemoryStats:
+        """All of it."""
+        return MemoryStats(
+            counts=self._store.admin.counts(),
+            error_frequency=self.get_error_frequency(),
+            transitions=self.get_error_transitions(),
+            common_mistakes=self.get_common_mistakes,
+            failure_patterns=self.get_failure_patterns(),
+            usage=self._usage(),
+        )
+
+    def update_from_batch(self, trajectories: Iterable[Trajectory]) -> MemoryStats:
+        """The statistics with *trajectories* in them.
+
+        Learning a run counts it, so nothing is added here. Raises `StoreError` naming a run that
+        the memory does not hold: it was not learned, or is forgotten.
+        """
+        ids = [trajectory.id for trajectory in trajectories]
+        known = self._store.runs.learned(ids)
+        for run in ids:
+            if run not in known:
+                raise StoreError(f"run {run} is not in the memory; learn it first")
+        return self.get_stats()
+
+    def get_error_frequency(self) -> Mapping[str, int]:
+        """Error type -> number of fragments that met it, most frequent first."""
+        return self._store.recoveries.frequency()
+
+    def get_error_transitions(self) -> Mapping[str, Mapping[str, float]]:
+        """Error type -> next error type in the same run -> probability; each row sums to 1."""
+        return {
+            error: {following: count / sum(counts.values()) for following, count in counts.items()}
+            for error, counts in self._store.recoveries.transitions().items()
+        }
+
+    def get_common_mistakes(
+        self, situation: str = "", repo: str = ""
+    ) -> tuple[MistakePattern, ...]:
+        """The errors that most runs met in *situation*, within *repo* where one is given.
+
+        A situation is a phase, a type of task, a repository, a file name, or else free text, which
+        stands for the runs whose tasks are about its words; "" is any.
+        """
+        return tuple(
+            MistakePattern(error_text(tally), tally.runs, tally.cleared_runs)
+            for tally in errors_in(situation, repo, self._store, COMMON)
+        )
+
+    def get_failure_patterns(self, repo: str = "") -> tuple[FailurePattern, ...]:
+        """Errors of at least three runs that a third of them never resolved, worst first.
+
+        Each has the phase in which most runs met it, and what most runs did that resolved it.
+        """
+        return failure_patterns(self._store, Scope(repo or None))
+
+    def get_solve_rates(
+        self, exclude_instances: Iterable[str] = ()
+    ) -> Mapping[SubmissionSign, SolveRates]:
+        """How runs that ended with each sign went, of at most 200 whose outcome is known.
+
+        Runs of *exclude_instances* do not count. This reads the steps of the runs, which takes
+        about half a second.
+        """
+        return solve_rates(self._store, frozenset(exclude_instances))
+
+    def get_outcomes_over_time(self) -> tuple[OutcomePeriod, ...]:
+        """How runs ended, from the oldest to the newest."""
+        return outcomes_over_time(self._runs())
+
+    def _runs(self) -> Iterator[Trajectory]:
+        """All runs, a few of them in memory at a time."""
+        ids = self._store.runs.ids()
+        for start in range(0, len(ids), _RUNS_AT_ONCE):
+            batch = ids[start : start + _RUNS_AT_ONCE]
+            yield from self._store.runs.trajectories(batch).values()

@@ -1,0 +1,417 @@
+"""A memory as a file of JSON lines: exported from any store, imported into any store.
+
+Both take constant memory. The first line is a header, the last one counts the lines before it, so
+that a truncated file is detected.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
+from pathlib import Path
+from typing import IO, TypeAlias, TypeVar
+
+import orjson
+
+from contextgraph.codec import decoded, encoded
+from contextgraph.errors import ReadError, StoreError
+from contextgraph.model import (
+    ArchivedRun,
+    Exposure,
+    Json,
+    Learned,
+    LearnStatus,
+    Methodology,
+    ResolvedBy,
+    SimilarTo,
+    Space,
+)
+from contextgraph.ports import Store
+from contextgraph.vectors import Vector
+
+FORMAT = "contextgraph-memory-archive"
+VERSION = 2
+# Version 1, of release 0.1, has remedies as sentences: they are found again by a rebuild.
+_WITH_SENTENCES = 1
+
+_EXPORT_BATCH = 64
+_IMPORT_BATCH = 32
+
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line: the tenant, and how much it held when the export began."""
+
+    format: str
+    version: int
+    tenant: str
+    vectors: bool
+    runs: int
+    methodologies: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceLine:
+    """The active space with its model."""
+
+    space: Space
+    model: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MethodologyLine:
+    """A methodology with the edges to it and, where it is embedded, its vector."""
+
+    methodology: Methodology
+    resolved: tuple[ResolvedBy, ...]
+    embedded: bool
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarLine:
+    """The `SIMILAR_TO` edges of the fragments of one run."""
+
+    similar: tuple[SimilarTo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidatedLine:
+    """All of the archive was consolidated."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndLine:
+    """The last line: the number of lines before it."""
+
+    lines: int
+
+
+Line: TypeAlias = (
+    SpaceLine | ArchivedRun | MethodologyLine | SimilarLine | Exposure | ConsolidatedLine | EndLine
+)
+Kind = TypeVar("Kind")
+Item = TypeVar("Item")
+_KINDS: dict[str, type[Line]] = {
+    "space": SpaceLine,
+    "run": ArchivedRun,
+    "methodology": MethodologyLine,
+    "similar": SimilarLine,
+    "exposure": Exposure,
+    "consolidated": ConsolidatedLine,
+    "end": EndLine,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How much was written."""
+
+    runs: int
+    methodologies: int
+    exposures: int
+
+
+@dataclass(slots=True)
+class Imported:
+    """How much was read; *vectors_of* is a space whose vectors the memory could not take over."""
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    methodologies: int = 0
+    exposures: int = 0
+    vectors_of: str = ""
+
+
+def _no_progress(done: int, total: int) -> None:
+    pass
+
+
+def export_memory(
+    store: Store,
+    path: Path,
+    tenant: str,
+    *,
+    vectors: bool = True,
+    progress: Progress = _no_progress,
+) -> Exported:
+    """Write all that *store* holds to *path*, which is complete in the end or as it was before.
+
+    *progress* is called with the number of runs written and of all runs. Runs that are forgotten
+    meanwhile may be missing, runs that are learned meanwhile are not included. Raises `StoreError`
+    where the file cannot be written.
+    """
+    runs, methodologies = store.runs.ids(), store.methodologies.ids()
+    # What is learned from here on is not part of this file.
+    changed = store.admin.unconsolidated()
+    consolidated = not (changed.trajectories or changed.error_ids or changed.repos)
+    counts: Counter[type] = Counter()
+    with _writing(path) as file:
+        header = Header(FORMAT, VERSION, tenant, vectors, len(runs), len(methodologies))
+        _write_line(file, header)
+        for line in _lines_of(store, runs, methodologies, vectors=vectors):
+            _write_line(file, line)
+            counts[type(line)] += 1
+            if isinstance(line, ArchivedRun):
+                progress(counts[ArchivedRun], len(runs))
+        if consolidated:
+            _write_line(file, ConsolidatedLine())
+        _write_line(file, EndLine(1 + counts.total() + consolidated))
+    return Exported(counts[ArchivedRun], counts[MethodologyLine], counts[Exposure])
+
+
+def _lines_of(
+    store: Store, runs: Sequence[str], methodologies: Sequence[str], *, vectors: bool
+) -> Iterator[Line]:
+    space = store.vectors.active_space() if vectors else None
+    if space:
+        yield SpaceLine(space, store.vectors.space_model(space.name))
+    for trajectory_id in runs:
+        if run := store.runs.archived(trajectory_id):
+            yield run if space else _without_vectors(run)
+    for batch in _batches(iter(methodologies), _EXPORT_BATCH):
+        yield from _methodologies(store, batch, space)
+    for trajectory_id in runs:
+        if similar := store.recoveries.similar_to(trajectory_id):
+            yield SimilarLine(tuple(similar))
+    after = ""
+    while contexts := store.exposures.contexts(after, _EXPORT_BATCH):
+        yield from contexts
+        after = contexts[-1].context_id
+
+
+def _methodologies(
+    store: Store, ids: Sequence[str], space: Space | None
+) -> Iterator[MethodologyLine]:
+    embedded = store.vectors.of_methodologies(space.name, ids) if space else {}
+    for one in store.methodologies.get(ids):
+        resolved = tuple(store.methodologies.resolved_by(one.id))
+        yield MethodologyLine(one, resolved, one.id in embedded, embedded.get(one.id))
+
+
+def import_memory(
+    store: Store, path: Path, *, vectors: bool = True, progress: Progress = _no_progress
+) -> Imported:
+    """Read *path* into *store*, beside what it holds: what is known already stays as it is.
+
+    The whole file is read once before anything is written: where a line is damaged, `ReadError`
+    names it, and nothing was imported. *progress* is called with the number of runs imported and
+    of all runs. A memory with a space of its own keeps that, and its new runs wait to be embedded.
+    """
+    header = _read_header(path)
+    for _ in _read_lines(path):
+        pass
+    return _Importer(store, vectors, header.runs, progress).run(_read_lines(path))
+
+
+def count_runs(path: Path) -> int:
+    """How many runs there were when the export to *path* began; raises `ReadError`."""
+    return _read_header(path).runs
+
+
+class _Importer:
+    """Writes lines in their order, those of one kind in batches."""
+
+    def __init__(self, store: Store, vectors: bool, total: int, progress: Progress) -> None:
+        self._store, self._progress, self._total = store, progress, total
+        self._vectors = vectors
+        self._space = ""
+        self._done = Imported()
+        changed = store.admin.unconsolidated()
+        self._was_consolidated = not (changed.trajectories or changed.error_ids or changed.repos)
+
+    def run(self, lines: Iterable[Line]) -> Imported:
+        for _, of_kind in groupby(lines, key=type):
+            for batch in _batches(of_kind, _IMPORT_BATCH):
+                self._write(batch)
+        return self._done
+
+    def _write(self, batch: list[Line]) -> None:
+        self._put_spaces([line for line in batch if isinstance(line, SpaceLine)])
+        self._put_runs([line for line in batch if isinstance(line, ArchivedRun)])
+        self._put_methodologies([line for line in batch if isinstance(line, MethodologyLine)])
+        similar = [edge for line in batch if isinstance(line, SimilarLine) for edge in line.similar]
+        if similar:
+            self._store.methodologies.put((), similar=similar)
+        exposures = [line for line in batch if isinstance(line, Exposure)]
+        if exposures:
+            self._store.exposures.restore(exposures)
+            self._done.exposures += len(exposures)
+        if any(isinstance(line, ConsolidatedLine) for line in batch) and self._was_consolidated:
+            self._store.admin.mark_consolidated(self._store.admin.unconsolidated().revision)
+
+    def _put_spaces(self, lines: list[SpaceLine]) -> None:
+        for line in lines if self._vectors else ():
+            active = self._store.vectors.active_space()
+            if active and active.name != line.space.name:
+                self._done.vectors_of = line.space.name
+                continue
+            self._space = line.space.name
+            if active is None:
+                self._store.vectors.prepare(line.space, line.model)
+                self._store.vectors.switch(line.space.name)
+
+    def _put_runs(self, runs: list[ArchivedRun]) -> None:
+        if not runs:
+            return
+        given = runs if self._space else [_without_vectors(run) for run in runs]
+        known = self._store.runs.learned([run.bundle.trajectory.id for run in given])
+        counts = Counter(self._store.runs.restore([_known_as(run, known) for run in given]))
+        self._done.created += counts[LearnStatus.CREATED]
+        self._done.updated += counts[LearnStatus.UPDATED]
+        self._done.unchanged += counts[LearnStatus.UNCHANGED]
+        self._progress(self._done.created + self._done.updated + self._done.unchanged, self._total)
+
+    def _put_methodologies(self, lines: list[MethodologyLine]) -> None:
+        if not lines:
+            return
+        edges = [edge for line in lines for edge in line.resolved]
+        self._store.methodologies.put([line.methodology for line in lines], resolved=edges)
+        embedded = {line.methodology.id: line.vector for line in lines if line.embedded}
+        if self._space and embedded:
+            self._store.vectors.add(self._space, {}, embedded)
+        self._done.methodologies += len(lines)
+
+
+def _batches(items: Iterator[Item], size: int) -> Iterator[list[Item]]:
+    while batch := list(islice(items, size)):
+        yield batch
+
+
+def _known_as(run: ArchivedRun, known: Mapping[str, Learned]) -> ArchivedRun:
+    """*run* under the id that it has in the memory, where it was archived under a former one."""
+    trajectory = run.bundle.trajectory
+    if trajectory.id not in known:
+        return run
+    trajectory = replace(trajectory, id=known[trajectory.id].trajectory_id)
+    return replace(run, bundle=replace(run.bundle, trajectory=trajectory))
+
+
+def _without_vectors(run: ArchivedRun) -> ArchivedRun:
+    return replace(run, bundle=replace(run.bundle, vectors=None))
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[IO[bytes]]:
+    """A file that replaces *path* when it is complete; compressed for ``.zst``."""
+    import zstandard
+
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            if path.suffix == ".zst":
+                with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as compressed:
+                    yield compressed
+            else:
+                yield file
+        part.replace(path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_line(file: IO[bytes], value: Header | Line) -> None:
+    record = encoded(value)
+    assert isinstance(record, dict)  # all lines are dataclasses
+    kind = {} if isinstance(value, Header) else {"kind": _NAMES[type(value)]}
+    try:
+        file.write(orjson.dumps({**kind, **record}) + b"\n")
+    except orjson.JSONEncodeError as error:
+        raise StoreError(f"a text cannot be exported: {error}") from error
+
+
+def _read_header(path: Path) -> Header:
+    """The first line of *path*; raises `ReadError` for no archive, or one of a later version."""
+    with _opened(path) as file:
+        record = _parsed(path, 1, file.readline())
+    if record.get("format") != FORMAT:
+        raise ReadError(str(path), "line 1", f"is not the first line of a {FORMAT}")
+    if record.get("version") not in (VERSION, _WITH_SENTENCES):
+        raise ReadError(
+            str(path),
+            "line 1",
+            f"is of version {record.get('version')}, this version knows {VERSION}; "
+            "upgrade contextgraph-memory",
+        )
+    return _decoded(path, 1, Header, record)
+
+
+def _read_lines(path: Path) -> Iterator[Line]:
+    """All lines after the first but the last.
+
+    Raises `ReadError` with the line that is damaged, or where the file was truncated.
+    """
+    number, ended = 1, False
+    has_sentences = _read_header(path).version == _WITH_SENTENCES
+    with _opened(path) as file:
+        file.readline()
+        for number, text in enumerate(file, start=2):
+            record = _parsed(path, number, text)
+            kind = _KINDS.get(str(record.pop("kind", "")))
+            if kind is None or ended:
+                raise ReadError(str(path), f"line {number}", "is of an unknown kind")
+            if kind is ArchivedRun and has_sentences:
+                _drop_sentences(record)
+            line = _decoded(path, number, kind, record)
+            if not isinstance(line, EndLine):
+                yield line
+            elif line.lines != number - 1:
+                reason = f"{number - 1} lines came before the last one, not {line.lines}"
+                raise ReadError(str(path), f"line {number}", reason)
+            else:
+                ended = True
+    if not ended:
+        raise ReadError(str(path), f"line {number}", "is the last one: the file was cut off")
+
+
+def _drop_sentences(record: dict[str, Json]) -> None:
+    """Drop the actions of the recoveries of a run of version 0.1."""
+    bundle = record.get("bundle")
+    recovered = bundle.get("recovered") if isinstance(bundle, dict) else None
+    for one in recovered if isinstance(recovered, list) else ():
+        if isinstance(one, dict):
+            one["actions"] = []
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    import io
+
+    import zstandard
+
+    try:
+        with path.open("rb") as file:
+            if path.suffix == ".zst":
+                reader = zstandard.ZstdDecompressor().stream_reader(file, closefd=False)
+                with io.BufferedReader(reader, 1 << 20) as plain:
+                    yield plain
+            else:
+                yield file
+    except OSError as error:
+        raise ReadError(str(path), "", f"cannot be read: {error.strerror or error}") from error
+    except zstandard.ZstdError as error:
+        raise ReadError(str(path), "", f"is damaged: {error}") from error
+
+
+def _parsed(path: Path, number: int, text: bytes) -> dict[str, Json]:
+    try:
+        record = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise ReadError(str(path), f"line {number}", f"is not JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise ReadError(str(path), f"line {number}", "is not an object")
+    return record
+
+
+def _decoded(path: Path, number: int, kind: type[Kind], record: dict[str, Json]) -> Kind:
+    try:
+        return decoded(kind, record)
+    except ReadError as error:
+        raise ReadError(str(path), f"line {number}", error.reason) from error

@@ -1,0 +1,75 @@
+"""Values as columns of a database and back, by the types of their fields."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import MISSING
+from enum import Enum
+from operator import attrgetter
+from types import NoneType
+from typing import Any, Generic, TypeAlias, TypeVar, cast, get_args
+
+from contextgraph.codec import fields_of
+from contextgraph.model import RemedyAction
+from contextgraph.store import rules
+
+Value = TypeVar("Value")
+# To the database and back.
+Form: TypeAlias = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+_REMEDIES: Mapping[Any, Form] = {tuple[RemedyAction, ...]: (rules.actions_text, rules.actions_of)}
+
+
+class Columns(Generic[Value]):
+    """The fields of the dataclass *kind* in their order, but for those *omitted*, as columns.
+
+    Enumerations are stored as their value, remedies as JSON text, None as NULL; *forms* has the
+    two directions for other types that the database does not hold as they are.
+    """
+
+    def __init__(
+        self, kind: type[Value], forms: Mapping[Any, Form], omitted: Iterable[str] = ()
+    ) -> None:
+        self._kind = kind
+        fields = [field for field in fields_of(cast(Hashable, kind)) if field.name not in omitted]
+        self.names = tuple(field.name for field in fields)
+        kinds = [_without_none(field.hint) for field in fields]
+        found = [_form_of(one, {**_REMEDIES, **forms}) for one in kinds]
+        self._writers = tuple((name, form[0]) for name, form in zip(self.names, found, strict=True))
+        self._readers = tuple(
+            (place, form[1], None if field.default is MISSING else field.default)
+            for place, (field, form) in enumerate(zip(fields, found, strict=True))
+            if form is not _AS_IT_IS or field.default is not MISSING
+        )
+
+    def row(self, value: Value) -> tuple[Any, ...]:
+        """The columns of *value*."""
+        return tuple(
+            None if (given := getattr(value, name)) is None else write(given)
+            for name, write in self._writers
+        )
+
+    def value(self, row: Iterable[Any], **omitted: object) -> Value:
+        """The value with the columns *row* and the fields *omitted*; for NULL, the default."""
+        values = list(row)
+        for place, read, default in self._readers:
+            given = values[place]
+            values[place] = default if given is None else read(given)
+        return self._kind(**dict(zip(self.names, values, strict=True)), **omitted)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_AS_IT_IS: Form = (_same, _same)
+
+
+def _form_of(kind: Any, forms: Mapping[Any, Form]) -> Form:
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return attrgetter("value"), kind
+    return forms.get(kind, _AS_IT_IS)
+
+
+def _without_none(hint: Any) -> Any:
+    """*hint*, without the None that a field may also hold."""
+    arguments = get_args(hint)
+    return arguments[0] if NoneType in arguments else hint

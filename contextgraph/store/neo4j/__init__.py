@@ -1,0 +1,37 @@
+"""The memory on a Neo4j server, shared by teams: 5.26 LTS and later."""
+
+from contextgraph.store.neo4j.admin import Neo4jAdmin
+from contextgraph.store.neo4j.cache import CandidateCache
+from contextgraph.store.neo4j.connection import Connection
+from contextgraph.store.neo4j.exposures import Neo4jExposures
+from contextgraph.store.neo4j.methodologies import Neo4jMethodologies
+from contextgraph.store.neo4j.recoveries import Neo4jRecoveries
+from contextgraph.store.neo4j.runs import Neo4jRuns
+from contextgraph.store.neo4j.vectors import Neo4jVectors
+
+__all__ = ["Neo4jStore"]
+
+
+class Neo4jStore:
+    """A `Store` on the server at *address*.
+
+    *address* is ``neo4j://`` or ``bolt://``, its path the name of the database; *auth* is (user,
+    password). Nothing is opened until first used. Threads and processes may share it. With
+    *read_only* a memory that does not exist is not created: reading raises `MemoryNotFoundError`.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        auth: tuple[str, str] | None = None,
+        tenant: str = "default",
+        read_only: bool = False,
+    ) -> None:
+        connection = Connection(address, auth, tenant, read_only=read_only)
+        values = CandidateCache(connection)
+        self.runs = Neo4jRuns(connection, values)
+        self.recoveries = Neo4jRecoveries(connection, values)
+        self.vectors = Neo4jVectors(connection, values)
+        self.methodologies = Neo4jMethodologies(connection)
+        self.exposures = Neo4jExposures(connection)
+        self.admin = Neo4jAdmin(connection)

@@ -1,0 +1,269 @@
+"""The admin store: the memory as a whole."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from contextgraph.errors import (
+    MemoryNotFoundError,
+    SchemaError,
+    StoreError,
+    StoreUnavailableError,
+)
+from contextgraph.model import (
+    Explanation,
+    HealthCheck,
+    Json,
+    MemoryCounts,
+    MethodologyStatus,
+    Outcome,
+    Relation,
+    Unconsolidated,
+)
+from contextgraph.store import rules
+from contextgraph.store.neo4j import rows
+from contextgraph.store.neo4j.connection import Connection, Transaction
+from contextgraph.store.neo4j.graph import CurrentGraph
+from contextgraph.text import number_of
+
+if TYPE_CHECKING:
+    from contextgraph.ports import Graph
+
+Answer = TypeVar("Answer")
+
+# Replanning costs all users of the server seconds: only when a memory has grown so many times.
+_GROWTH = 4
+_FIRST_REPLANNED_AT = 256
+
+_FACTS = {
+    "Trajectory": "explain_trajectory",
+    "Fragment": "explain_fragment",
+    "ErrorPattern": "explain_error",
+    "Methodology": "explain_methodology",
+}
+
+
+class Neo4jAdmin:
+    """`AdminStore` on a server; the docstrings of its methods are those of the protocol."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._graph = CurrentGraph(connection)
+
+    @property
+    def tenant(self) -> str:
+        """The part of the database that this memory is."""
+        return self._connection.tenant
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self._connection.snapshot()
+
+    def prefetch(self, question: Callable[[], Answer]) -> Callable[[], Answer]:
+        return self._connection.prefetch(question)
+
+    def counts(self) -> MemoryCounts:
+        row = self._connection.row("counts")
+        assert row is not None  # it aggregates
+        return MemoryCounts(
+            nodes={
+                "Trajectory": len(row["outcomes"]),
+                "Fragment": row["fragments"],
+                "ErrorPattern": row["errors"],
+                "Methodology": len(row["statuses"]),
+            },
+            edges={
+                "HAS_FRAGMENT": row["fragments"],
+                "CAUSED_ERROR": row["caused"],
+                "RECOVERED": row["recovered"],
+                "RESOLVED_BY": row["resolved"],
+                "DERIVED_FROM": row["derived"],
+                "SUPERSEDES": row["supersedes"],
+                "SIMILAR_TO": row["similar"],
+            },
+            outcomes=_counted(Outcome, row["outcomes"]),
+            methodologies=_counted(MethodologyStatus, row["statuses"]),
+            repositories=row["repositories"],
+        )
+
+    def explain(self, node_id: str) -> Explanation | None:
+        if node_id.startswith(rules.CONTEXT_PREFIX):
+            return self._explain_context(node_id)
+        for label, name in _FACTS.items():
+            if row := self._connection.row(name, id=node_id):
+                facts = {name: _json(value) for name, value in row["facts"].items()}
+                known = {name: value for name, value in facts.items() if value is not None}
+                return Explanation(node_id, label, row["name"], known, self._relations(node_id))
+        return None
+
+    def graph(self) -> "Graph":
+        return self._graph.current()
+
+    def health(self) -> Sequence[HealthCheck]:
+        return tuple(_health_checks(self._connection))
+
+    def pending_migrations(self) -> Sequence[str]:
+        return [step.name for step in self._connection.pending_migrations()]
+
+    def migrate(self) -> Sequence[str]:
+        return [step.name for step in self._connection.migrate()]
+
+    def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
+        def work(transaction: Transaction) -> datetime | None:
+            transaction.begin_change()
+            row = transaction.row("lease")
+            if row and row["holder"] not in (None, holder):
+                expires_at = rows.time_of(row["until"])
+                if expires_at > now:
+                    return expires_at
+            transaction.rows("take_lease", holder=holder, until=rows.moment(until))
+            return None
+
+        return self._connection.write(work)
+
+    def return_lease(self, holder: str) -> None:
+        def work(transaction: Transaction) -> None:
+            transaction.begin_change()
+            transaction.rows("return_lease", holder=holder)
+
+        self._connection.write(work)
+
+    def unconsolidated(self, after: int | None = None) -> Unconsolidated:
+        row = self._connection.row("unconsolidated", after=after)
+        if row is None:
+            return Unconsolidated(0, 0, (), ())
+        return Unconsolidated(
+            revision=row["revision"],
+            trajectories=row["trajectories"],
+            error_ids=tuple(sorted({*row["met_errors"], *row["changed_errors"]})),
+            repos=tuple(sorted({*row["run_repos"], *row["changed_repos"]} - {""})),
+        )
+
+    def mark_consolidated(self, revision: int) -> None:
+        def work(transaction: Transaction) -> bool:
+            transaction.begin_change()
+            transaction.rows("mark_consolidated", revision=revision)
+            transaction.rows("remove_changed_errors", revision=revision)
+            transaction.rows("remove_changed_repos", revision=revision)
+            least = _FIRST_REPLANNED_AT // _GROWTH
+            return transaction.row("note_replanning", times=_GROWTH, least=least) is not None
+
+        if self._connection.write(work):
+            self._connection.replan()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _explain_context(self, context: str) -> Explanation | None:
+        row = self._connection.row("explain_context", id=context)
+        if row is None:
+            return None
+        ids: Sequence[str] = sorted(row["items"])
+        known = {
+            found["id"]: (found["label"], found["name"])
+            for found in self._connection.rows("names_of", ids=ids)
+        }
+        shown = [rules.shown_item(item, known.get(item)) for item in ids]
+        shown_at = _text_of_time(row["shown_at"])
+        return rules.explained_context(context, shown_at, row["helped"], shown)
+
+    def _relations(self, node_id: str) -> tuple[Relation, ...]:
+        return rules.in_order(
+            Relation(
+                row["type"],
+                row["outgoing"],
+                row["id"],
+                row["label"],
+                row["name"],
+                {name: value for name, value in row["properties"].items() if value is not None},
+            )
+            for row in self._connection.rows("relations_of", id=node_id)
+        )
+
+
+def _counted(kinds: type[StrEnum], found: Iterable[str]) -> dict[str, int]:
+    count = Counter(found)
+    return {kind.value: count[kind.value] for kind in kinds}
+
+
+def _json(value: object) -> Json:
+    if hasattr(value, "to_native"):
+        return _text_of_time(value)
+    plain: Json = value  # type: ignore[assignment]  # the driver has no narrower type
+    return plain
+
+
+def _text_of_time(value: object) -> str:
+    """To the second, UTC."""
+    return f"{rows.time_of(value):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _health_checks(connection: Connection) -> Iterator[HealthCheck]:
+    """One check after the other, up to one that fails so that the next cannot succeed.
+
+    Each further try would give the same answer, wait as long, or count as one more wrong password.
+    """
+    for name, check in _CHECKS.items():
+        try:
+            yield check(connection)
+        except StoreError as error:
+            detail, _, remedy = str(error).partition("; ")
+            yield HealthCheck(name, False, detail, remedy or _REMEDIES[name])
+            if isinstance(error, StoreUnavailableError | SchemaError | MemoryNotFoundError):
+                return
+
+
+def _reachable(connection: Connection) -> HealthCheck:
+    version, edition = connection.server()
+    return HealthCheck("reachable", True, f"{connection.address}: Neo4j {version} {edition}")
+
+
+def _schema(connection: Connection) -> HealthCheck:
+    # The first query creates the schema where there is none, or raises what it lacks.
+    connection.row("server")
+    return HealthCheck("schema version", True, "up to date")
+
+
+def _integrity(connection: Connection) -> HealthCheck:
+    if offline := connection.rows("offline_indexes"):
+        found = ", ".join(f"{row['name']} is {row['state']}" for row in offline)
+        return HealthCheck("integrity", False, found, _REMEDIES["integrity"])
+    stray = connection.row("stray_nodes")
+    if stray and stray["count"]:
+        detail = f"{number_of(stray['count'], 'node')} without a run"
+        return HealthCheck("integrity", False, detail, _REMEDIES["integrity"])
+    return HealthCheck("integrity", True, "all indexes are online, every node has its run")
+
+
+def _writable(connection: Connection) -> HealthCheck:
+    if connection.read_only:
+        return HealthCheck("writable", True, "opened for reading only, not tried")
+    connection.write(Transaction.begin_change)
+    return HealthCheck("writable", True, "a transaction could be committed")
+
+
+def _sizes(connection: Connection) -> HealthCheck:
+    row = connection.row("memory_state")
+    runs, recoveries = (row["trajectories"], row["recoveries"]) if row else (0, 0)
+    detail = f"{number_of(runs, 'trajectory')}, {number_of(recoveries, 'recovery')}"
+    return HealthCheck("sizes", True, detail)
+
+
+_CHECKS: Mapping[str, Callable[[Connection], HealthCheck]] = {
+    "reachable": _reachable,
+    "schema version": _schema,
+    "integrity": _integrity,
+    "writable": _writable,
+    "sizes": _sizes,
+}
+_REMEDIES = {
+    "reachable": "see docs/neo4j.md; user and password are read from CONTEXTGRAPH_NEO4J_USER and "
+    "CONTEXTGRAPH_NEO4J_PASSWORD",
+    "schema version": "run contextgraph migrate",
+    "integrity": "drop indexes that failed and run contextgraph migrate; restore lost nodes from a "
+    "backup, or learn the runs again",
+    "writable": "give the user the rights to write; free space on the server's disk",
+    "sizes": "see the checks before",
+}

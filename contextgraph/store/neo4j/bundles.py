@@ -1,0 +1,242 @@
+"""Writing and removing runs: each kind of node and relation in one batch, sorted by key."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from operator import itemgetter
+
+from contextgraph.errors import StoreError
+from contextgraph.model import Bundle, LearnStatus, Outcome, Trajectory
+from contextgraph.store import rules
+from contextgraph.store.neo4j import exposures, full_text, methodologies, rows, vectors
+from contextgraph.store.neo4j.connection import Transaction
+from contextgraph.store.neo4j.rows import Parameters, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A bundle, and its raw run as the bytes to store."""
+
+    bundle: Bundle
+    raw: bytes
+
+
+def add(transaction: Transaction, given: Sequence[Packed]) -> list[LearnStatus]:
+    """Write what is new of *given*, and outcomes that were unknown; the status of each."""
+    revision = transaction.begin_change()
+    ids = sorted({packed.bundle.trajectory.id for packed in given})
+    outcomes = {row["id"]: Outcome(row["outcome"]) for row in transaction.rows("outcomes", ids=ids)}
+    created: list[Packed] = []
+    updated: dict[str, Trajectory] = {}
+    statuses = []
+    for packed in given:
+        run = packed.bundle.trajectory
+        status = rules.learn_status(outcomes.get(run.id), run.outcome)
+        statuses.append(status)
+        if status is not LearnStatus.UNCHANGED:
+            outcomes[run.id] = run.outcome
+        if status is LearnStatus.CREATED:
+            created.append(packed)
+        if status is LearnStatus.UPDATED:
+            updated[run.id] = run
+    insert(transaction, created, revision)
+    exposures.report_of_runs(transaction, [packed.bundle for packed in created])
+    _set_outcomes(transaction, updated, revision + len(created))
+    transaction.note_change(
+        revisions=len(created) + len(updated),
+        trajectories=len(created),
+        recoveries=sum(len(packed.bundle.recovered) for packed in created),
+    )
+    return statuses
+
+
+def set_outcome(transaction: Transaction, ids: Sequence[str], outcome: Outcome) -> int:
+    """Set the outcome of runs, whatever it was; how many had another one."""
+    revision = transaction.begin_change()
+    found = [
+        rows.trajectory_of(row["trajectory"]) for row in transaction.rows("trajectories", ids=ids)
+    ]
+    changed = {run.id: replace(run, outcome=outcome) for run in found if run.outcome is not outcome}
+    _set_outcomes(transaction, changed, revision)
+    transaction.note_change(revisions=len(changed))
+    return len(changed)
+
+
+def replace_run(
+    transaction: Transaction, given: Packed, former_id: str, moved: Mapping[str, str]
+) -> None:
+    """Replace the run *former_id* by *given*; raises `StoreError` where it is unknown."""
+    revision = transaction.begin_change() + 1
+    own = given.bundle.trajectory.id
+    found = transaction.rows("trajectories", ids=list(dict.fromkeys((former_id, own))))
+    known = [rows.trajectory_of(row["trajectory"]) for row in found]
+    # The run itself first: its outcome counts.
+    known.sort(key=lambda run: run.id != former_id)
+    if not known or known[0].id != former_id:
+        raise StoreError(f"no run {former_id} to replace; learn it first")
+    bundle = rules.with_history(given.bundle, known)
+    if former_id != own:
+        transaction.rows("note_former_id", former=former_id, now=own)
+    removed = remove(transaction, [run.id for run in known], revision)
+    insert(transaction, [Packed(bundle, given.raw)], revision)
+    exposures.move_shown_items(transaction, moved)
+    exposures.report_of_runs(transaction, [bundle])
+    remove_unused(transaction, removed)
+    transaction.note_change(
+        revisions=2,
+        removals=1,
+        trajectories=1 - len(removed),
+        recoveries=len(bundle.recovered) - sum(part["recoveries"] for part in removed),
+    )
+
+
+def insert(transaction: Transaction, given: Sequence[Packed], revision: int) -> None:
+    """Write runs that are not known, with revisions that follow *revision*."""
+    bundles = sorted((packed.bundle for packed in given), key=lambda bundle: bundle.trajectory.id)
+    for bundle in bundles:
+        rules.check_bundle(bundle)
+    tenant, write = transaction.tenant, transaction.write
+    write(
+        "add_trajectories",
+        [_trajectory_row(tenant, packed, revision + n) for n, packed in enumerate(given, 1)],
+    )
+    write("add_fragments", list(chain.from_iterable(map(_fragment_rows, bundles))))
+    touched = _sorted(chain.from_iterable(map(_touched_rows, bundles)), "repo", "name")
+    write("add_files", _distinct(touched, "repo", "name"))
+    write("add_touched", touched)
+    errors = chain.from_iterable(bundle.errors for bundle in bundles)
+    write("add_errors", _distinct(_sorted(map(rows.error_row, errors), "id"), "id"))
+    met = _sorted(chain.from_iterable(map(_met_rows, bundles)), "error_id", "trajectory_id")
+    write("add_met", met)
+    # Of several runs in one batch the first has the least id.
+    write("describe_errors", _distinct(met, "error_id"))
+    write("add_caused", _sorted(chain.from_iterable(map(_caused_rows, bundles)), "error_id"))
+    recovered = chain.from_iterable(_recovered_rows(tenant, bundle) for bundle in bundles)
+    write("add_recovered", _sorted(recovered, "error_id"))
+    vectors.insert(transaction, bundles)
+
+
+def forget(transaction: Transaction, trajectory_ids: Sequence[str]) -> int:
+    """Remove these runs with what only they support; how many were known."""
+    revision = transaction.begin_change() + 1
+    removed = remove(transaction, trajectory_ids, revision)
+    if removed:
+        transaction.rows("remove_former_ids", ids=[row["id"] for row in removed])
+        remove_unused(transaction, removed)
+        fragments = sorted({one for row in removed for one in row["fragments"]})
+        transaction.rows("remove_shown_items", ids=fragments)
+        transaction.note_change(
+            revisions=1,
+            removals=1,
+            trajectories=-len(removed),
+            recoveries=-sum(row["recoveries"] for row in removed),
+        )
+    return len(removed)
+
+
+def remove(transaction: Transaction, trajectory_ids: Sequence[str], revision: int) -> list[Row]:
+    """Delete the nodes of these runs and what was derived from them; the parts of known runs.
+
+    Their errors and repositories count as changed at *revision*.
+    """
+    parts = transaction.rows("parts_of", ids=trajectory_ids)
+    ids = [row["id"] for row in parts]
+    errors = sorted({error for row in parts for error in row["errors"]})
+    methodologies.mark_changed(transaction, errors, [row["repo"] for row in parts], revision)
+    derived = [row["id"] for row in transaction.rows("derived_from_runs", ids=ids)]
+    methodologies.remove(transaction, derived, revision)
+    fragments = sorted(fragment for row in parts for fragment in row["fragments"])
+    transaction.rows("remove_fragments", ids=fragments)
+    transaction.rows("remove_raw_runs", ids=ids)
+    transaction.rows("remove_trajectories", ids=ids)
+    return parts
+
+
+def remove_unused(transaction: Transaction, removed: Sequence[Row]) -> None:
+    """Delete what only *removed* runs supported; describe errors as the runs left do."""
+    errors = sorted({error for row in removed for error in row["errors"]})
+    transaction.rows("remove_unmet_errors", ids=errors)
+    transaction.rows("describe_errors_again", ids=errors)
+    remove_files(transaction, ((row["repo"], name) for row in removed for name in row["files"]))
+
+
+def remove_files(transaction: Transaction, files: Iterable[tuple[str, str]]) -> None:
+    """Delete those of *files*, by repository and name, that no fragment touches any more."""
+    distinct = [{"repo": repo, "name": name} for repo, name in sorted(set(files))]
+    transaction.write("remove_untouched_files", distinct)
+
+
+def _set_outcomes(
+    transaction: Transaction, updated: Mapping[str, Trajectory], revision: int
+) -> None:
+    changes = [
+        {"id": run, **rows.outcome_row(value), "revision": revision + number}
+        for number, (run, value) in enumerate(sorted(updated.items()), start=1)
+    ]
+    transaction.write("set_outcomes", changes)
+
+
+def _trajectory_row(tenant: str, packed: Packed, revision: int) -> Parameters:
+    run = packed.bundle.trajectory
+    return {
+        **rows.trajectory_row(run),
+        "words": full_text.text_of_trajectory(tenant, run),
+        "data": packed.raw,
+        "revision": revision,
+    }
+
+
+def _fragment_rows(bundle: Bundle) -> list[Parameters]:
+    run = bundle.trajectory.id
+    return [{"trajectory_id": run, **rows.fragment_row(value)} for value in bundle.fragments]
+
+
+def _touched_rows(bundle: Bundle) -> list[Parameters]:
+    return [
+        {"fragment_id": value.id, "repo": bundle.trajectory.repo, "name": name}
+        for value in bundle.fragments
+        for name in sorted(rules.file_names(value))
+    ]
+
+
+def _met_rows(bundle: Bundle) -> list[Parameters]:
+    return [
+        {
+            "trajectory_id": bundle.trajectory.id,
+            "error_id": met.error.id,
+            "steps": met.steps,
+            "cleared": met.cleared,
+            "keywords": list(met.error.keywords),
+            "context": met.error.context,
+        }
+        for met in rules.met_errors(bundle)
+    ]
+
+
+def _caused_rows(bundle: Bundle) -> list[Parameters]:
+    return [
+        {"fragment_id": value.fragment_id, "error_id": value.error_id, **rows.caused_row(value)}
+        for value in bundle.caused
+    ]
+
+
+def _recovered_rows(tenant: str, bundle: Bundle) -> list[Parameters]:
+    return [
+        {
+            "fragment_id": value.fragment_id,
+            "error_id": value.error_id,
+            "words": full_text.text_of_recovered(tenant, bundle.trajectory.repo, value),
+            **rows.recovered_row(value),
+        }
+        for value in bundle.recovered
+    ]
+
+
+def _sorted(found: Iterable[Parameters], *keys: str) -> list[Parameters]:
+    return sorted(found, key=itemgetter(*keys))
+
+
+def _distinct(found: Sequence[Parameters], *keys: str) -> list[Parameters]:
+    """The first of those with the same *keys*."""
+    key = itemgetter(*keys)
+    return list({key(row): row for row in reversed(found)}.values())[::-1]

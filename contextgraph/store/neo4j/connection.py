@@ -1,0 +1,393 @@
+"""The connection to a server: one driver per process, retries, snapshots and prefetched answers."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from contextgraph.errors import StoreError, StoreUnavailableError
+from contextgraph.store.neo4j import schema
+from contextgraph.store.neo4j.failures import store_errors
+from contextgraph.store.neo4j.migrations import Migration, apply
+from contextgraph.store.neo4j.queries import query
+from contextgraph.store.neo4j.rows import Parameters, Row
+
+if TYPE_CHECKING:
+    from neo4j import Driver, ManagedTransaction, Session
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DATABASE = "neo4j"
+# A writer that hangs blocks all others: the server ends its transaction.
+WRITE_SECONDS = 120.0
+READ_SECONDS = 60.0
+# The server samples its indexes meanwhile: 0.04 s for 2,000 runs.
+REPLAN_SECONDS = 30
+# How long the driver retries a transaction: a deadlock or a change of leader is over by then.
+RETRY_SECONDS = 10.0
+CONNECT_SECONDS = 10.0
+MAX_CONNECTIONS = 100
+# The questions of one query run side by side in these.
+MAX_THREADS = 8
+ACQUIRE_SECONDS = 30.0
+
+
+class NamedQueries:
+    """Runs the named queries of ``cypher/queries``, each with the *tenant* as a parameter."""
+
+    tenant: str
+
+    def run(self, text: str, parameters: Parameters) -> list[Row]:
+        """The rows that the statement *text* returns."""
+        raise NotImplementedError
+
+    def rows(self, name: str, /, **parameters: object) -> list[Row]:
+        """The rows that the query of this name returns."""
+        return self.run(query(name), {"tenant": self.tenant, **parameters})
+
+    def row(self, name: str, /, **parameters: object) -> Row | None:
+        """Its first row, None where there is none."""
+        rows = self.rows(name, **parameters)
+        return rows[0] if rows else None
+
+    def found(self, name: str, /, **parameters: object) -> list[Any]:
+        """The list *found* of its only row: each record costs the driver as much as 100 values."""
+        (row,) = self.rows(name, **parameters)
+        found: list[Any] = row["found"]
+        return found
+
+
+class Transaction(NamedQueries):
+    """A transaction that is open."""
+
+    def __init__(self, transaction: "ManagedTransaction", tenant: str) -> None:
+        self._transaction = transaction
+        self.tenant = tenant
+
+    def run(self, text: str, parameters: Parameters) -> list[Row]:
+        """The rows that the statement *text* returns in this transaction."""
+        return list(self._transaction.run(text, parameters))
+
+    def write(self, name: str, rows: Sequence[object], /, **parameters: object) -> None:
+        """Run a query over *rows*, unless there are none."""
+        if rows:
+            self.rows(name, rows=rows, **parameters)
+
+    def begin_change(self) -> int:
+        """Lock the memory until this transaction ends; its revision so far."""
+        row = self.row("begin_change")
+        assert row is not None  # the query merges what it returns
+        revision: int = row["revision"]
+        return revision
+
+    def note_change(
+        self, *, revisions: int, removals: int = 0, trajectories: int = 0, recoveries: int = 0
+    ) -> None:
+        """Count a change, and what it adds (negative: removes)."""
+        self.rows(
+            "note_change",
+            revisions=revisions,
+            removals=removals,
+            trajectories=trajectories,
+            recoveries=recoveries,
+        )
+
+
+class _Snapshot(threading.local):
+    """What a thread holds while it is in *depth* nested snapshots.
+
+    *cache* is shared with the threads that prefetch for it; *cancel* revokes what these have not
+    begun yet.
+    """
+
+    depth = 0
+    session: "Session | None" = None
+    cache: dict[str, Row | None] | None = None
+    cancel: tuple[Callable[[], bool], ...] = ()
+
+
+# Drivers of a parent process: closing them here would end the parent's connections.
+_inherited: list["Driver"] = []
+
+
+class Connection(NamedQueries):
+    """A server, a database and a tenant.
+
+    The path of *address* names the database: ``neo4j://host:7687/memories``. Reading runs each
+    query by itself: Neo4j reads what is committed, also within one transaction.
+    """
+
+    def __init__(
+        self, address: str, auth: tuple[str, str] | None, tenant: str, *, read_only: bool
+    ) -> None:
+        self.address, self.tenant, self.read_only = address, tenant, read_only
+        parts = urlsplit(address)
+        self.database = parts.path.strip("/") or DATABASE
+        self._uri = urlunsplit(parts._replace(path=""))
+        self._is_routed = parts.scheme.startswith("neo4j")
+        self._auth = auth
+        self._closed = False
+        self._driver: Driver | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._reset()
+
+    def run(self, text: str, parameters: Parameters) -> list[Row]:
+        """The rows that the reading statement *text* returns."""
+        if self._snapshot.depth:
+            try:
+                return self._run_in_session(text, parameters)
+            except StoreUnavailableError:
+                # The connection may have been lost: the driver retries on another one.
+                self._close_session()
+        return self._execute("READ", Transaction.run, text, parameters)
+
+    def row_of_snapshot(self, name: str) -> Row | None:
+        """The first row of a query without parameters, which runs once in a snapshot."""
+        cache = self._snapshot.cache
+        if cache is None:
+            return self.row(name)
+        if name not in cache:
+            cache[name] = self.row(name)
+        return cache[name]
+
+    @contextmanager
+    def snapshot(self, cache: dict[str, Row | None] | None = None) -> Iterator[None]:
+        """Within it each query of this thread takes one round trip, and some run only once.
+
+        *cache* is that of the snapshot of another thread. At its end what was to be prefetched and
+        has not begun is cancelled.
+        """
+        self._reset_after_fork()
+        snapshot = self._snapshot
+        if not snapshot.depth:
+            snapshot.cache = {} if cache is None else cache
+        snapshot.depth += 1
+        try:
+            yield
+        finally:
+            snapshot.depth -= 1
+            if not snapshot.depth:
+                for cancel in snapshot.cancel:
+                    cancel()
+                snapshot.cancel = ()
+                snapshot.cache = None
+                self._close_session()
+
+    def prefetch(self, question: Callable[[], T]) -> Callable[[], T]:
+        """A function that returns the answer to *question*, which runs in another thread."""
+        self._reset_after_fork()
+        snapshot = self._snapshot
+        cache = snapshot.cache
+
+        def answer_in_thread() -> T:
+            with self.snapshot(cache):
+                return question()
+
+        try:
+            future = self._threads().submit(answer_in_thread)
+        except RuntimeError:  # closed just now, or no thread is available
+            return question
+        if snapshot.depth:
+            snapshot.cancel = (*snapshot.cancel, future.cancel)
+
+        def answer() -> T:
+            # All threads may be waiting for answers: what none has begun runs here.
+            return question() if future.cancel() else future.result()
+
+        return answer
+
+    def write(
+        self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """What *work* returns once all it wrote is committed; raises and leaves nothing otherwise.
+
+        *work* runs again where the server asks for a retry.
+        """
+        if self.read_only:
+            raise StoreError(f"{self.address} was opened for reading only")
+        if self._snapshot.depth:
+            raise StoreError("nothing can be written within a snapshot; write when it has ended")
+        return self._execute("WRITE", work, *args, **kwargs)
+
+    def server(self) -> tuple[str, str]:
+        """Its version and edition, whatever the schema is."""
+        with store_errors(self.address), self._new_driver() as driver:
+            driver.verify_connectivity()
+            row = driver.execute_query(query("server"), database_=self.database).records[0]
+            return row["version"], row["edition"]
+
+    def replan(self) -> None:
+        """Let the server plan its queries by how much there is by now.
+
+        Plans made for a nearly empty memory read a whole index for each lookup, and stay in use
+        for minutes. A server may reserve this for administrators; its plans then change later.
+        """
+        with suppress(StoreError), store_errors(self.address), self._session("WRITE") as session:
+            parameters = {"seconds": REPLAN_SECONDS}
+            session.run(_timed(query("prepare_for_replanning"), WRITE_SECONDS), parameters)
+
+    def pending_migrations(self) -> tuple[Migration, ...]:
+        """The steps that the schema lacks; that they are missing raises no `SchemaError`."""
+        with store_errors(self.address), self._new_driver() as driver:
+            schema.check_version(driver, self.database)
+            return schema.pending(driver, self.database)
+
+    def migrate(self) -> tuple[Migration, ...]:
+        """Apply those steps one by one; what was applied stays so if a later one fails."""
+        missing = self.pending_migrations()
+        if self.read_only:
+            raise StoreError(f"{self.address} was opened for reading only")
+        with store_errors(self.address), self._new_driver() as driver:
+            for step in missing:
+                apply(driver, self.database, step)
+        return missing
+
+    def create_vector_indexes(self, property_: str) -> None:
+        """Create the indexes of the vectors in *property_*, outside transactions with data."""
+        driver = self._open()
+        with store_errors(self.address):
+            schema.create_vector_indexes(driver, self.database, property_)
+
+    def close(self) -> None:
+        """Close all connections once running queries have ended; closing twice is harmless."""
+        self._reset_after_fork()
+        with self._lock:
+            self._closed = True
+            pool, driver = self._pool, self._driver
+            self._pool = self._driver = None
+        # A thread of the pool may wait for the lock.
+        if pool:
+            pool.shutdown(cancel_futures=True)
+        if driver:
+            with store_errors(self.address):
+                driver.close()
+
+    def _run_in_session(self, text: str, parameters: Parameters) -> list[Row]:
+        """The rows of *text* in the session of this thread: one round trip, without a retry."""
+        session = self._snapshot.session
+        if session is None:
+            session = self._snapshot.session = self._session("READ")
+        with store_errors(self.address):
+            return list(session.run(_timed(text, READ_SECONDS), parameters))
+
+    def _execute(
+        self,
+        mode: str,
+        work: Callable[Concatenate[Transaction, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        from neo4j import unit_of_work
+
+        @unit_of_work(timeout=READ_SECONDS if mode == "READ" else WRITE_SECONDS)
+        def managed(transaction: "ManagedTransaction") -> T:
+            return work(Transaction(transaction, self.tenant), *args, **kwargs)
+
+        session = self._session(mode)
+        try:
+            with store_errors(self.address), session:
+                execute = session.execute_read if mode == "READ" else session.execute_write
+                return execute(managed)
+        except StoreUnavailableError:
+            self._lost = True
+            raise
+
+    def _session(self, mode: str) -> "Session":
+        """A session that sees what this process wrote, and nothing older than what it has read.
+
+        Of several servers, which lag behind one another, bookmarks request that; a single server
+        needs none.
+        """
+        driver = self._open()
+        bookmarks = driver.execute_query_bookmark_manager if self._is_routed else None
+        with store_errors(self.address):
+            return driver.session(
+                database=self.database, default_access_mode=mode, bookmark_manager=bookmarks
+            )
+
+    def _close_session(self) -> None:
+        session = self._snapshot.session
+        self._snapshot.session = None
+        if session:
+            with store_errors(self.address):
+                session.close()
+
+    def _threads(self) -> ThreadPoolExecutor:
+        with self._lock:
+            self._check_open()
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(MAX_THREADS, "contextgraph-query")
+            return self._pool
+
+    def _open(self) -> "Driver":
+        self._reset_after_fork()
+        with self._lock:
+            self._check_open()
+            if self._driver is None:
+                with store_errors(self.address):
+                    self._driver = self._connected_driver()
+            driver = self._driver
+        if self._lost:
+            # A server that was away is not waited for at each query: is it back?
+            with store_errors(self.address):
+                driver.verify_connectivity()
+            self._lost = False
+        return driver
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"{self.address} is closed")
+
+    def _connected_driver(self) -> "Driver":
+        driver = self._new_driver()
+        try:
+            driver.verify_connectivity()
+            schema.check(driver, self.database, self.address, read_only=self.read_only)
+        except BaseException:
+            driver.close()
+            raise
+        return driver
+
+    def _new_driver(self) -> "Driver":
+        from neo4j import GraphDatabase
+
+        # Retried deadlocks are no news for a process that has not configured logging.
+        logging.getLogger("neo4j").addHandler(logging.NullHandler())
+        return GraphDatabase.driver(
+            self._uri,
+            auth=self._auth,
+            connection_timeout=CONNECT_SECONDS,
+            max_connection_pool_size=MAX_CONNECTIONS,
+            connection_acquisition_timeout=ACQUIRE_SECONDS,
+            max_transaction_retry_time=RETRY_SECONDS,
+            notifications_min_severity="OFF",
+            telemetry_disabled=True,
+            user_agent="contextgraph",
+        )
+
+    def _reset_after_fork(self) -> None:
+        if self._process != os.getpid():
+            if self._driver:
+                _inherited.append(self._driver)
+            self._reset()
+
+    def _reset(self) -> None:
+        """Begin in this process: sockets and locks of its parent are not its own."""
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._snapshot = _Snapshot()
+        self._driver = None
+        self._pool = None
+        self._lost = False
+
+
+def _timed(text: str, seconds: float) -> Any:
+    """The statement *text*, which the server ends after *seconds*."""
+    from neo4j import Query
+
+    return Query(text, timeout=seconds)

@@ -1,0 +1,219 @@
+"""The methodology store: methodologies with their evidence, and the errors that they resolve."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from contextgraph.model import (
+    ErrorSignature,
+    Methodology,
+    MethodologyStatus,
+    ResolvedBy,
+    Scope,
+    SimilarTo,
+    Source,
+    TaskType,
+)
+from contextgraph.store import rules
+from contextgraph.store.neo4j import rows
+from contextgraph.store.neo4j.connection import Connection, Transaction
+from contextgraph.store.neo4j.rows import Row
+
+# Deleted in one transaction, whose size the memory of a server limits.
+NODES_AT_ONCE = 200
+
+
+class Neo4jMethodologies:
+    """`MethodologyStore` on a server; the docstrings of its methods are those of the protocol."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self, ids: Sequence[str]) -> Sequence[Methodology]:
+        return self._read("methodologies", ids=sorted(set(ids)))
+
+    def ids(self) -> Sequence[str]:
+        return self._connection.found("methodology_ids")
+
+    def find(
+        self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()
+    ) -> Sequence[Methodology]:
+        found = self._read(
+            "find_methodologies", error_ids=sorted(set(error_ids)), repos=sorted(set(repos))
+        )
+        return sorted(found, key=lambda one: one.id)
+
+    def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
+        by_type: dict[tuple[str, str], list[Methodology]] = {}
+        for row in self._connection.rows("methodologies_of_types", ids=sorted(set(error_ids))):
+            of_type = by_type.setdefault((row["family"], row["error_type"]), [])
+            of_type.append(rows.methodology_of(row))
+        return list(by_type.values())
+
+    def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
+        return [
+            ResolvedBy(**row) for row in self._connection.rows("resolved_by", id=methodology_id)
+        ]
+
+    def for_error(
+        self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        return self._read(
+            "methodologies_for_error",
+            fingerprints=list(map(rows.fingerprint, signatures)),
+            limit=max(0, limit),
+            **rows.scope_parameters(scope),
+        )
+
+    def for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        return self._read(
+            "methodologies_for_task",
+            task_type=task_type.value if task_type else None,
+            limit=max(0, limit),
+            **rows.scope_parameters(scope),
+        )
+
+    def put(
+        self,
+        methodologies: Sequence[Methodology],
+        removed: Sequence[str] = (),
+        resolved: Sequence[ResolvedBy] = (),
+        similar: Sequence[SimilarTo] = (),
+    ) -> int:
+        def work(transaction: Transaction) -> int:
+            revision = transaction.begin_change() + 1
+            remove(transaction, removed, revision)
+            _put_nodes(transaction, methodologies)
+            _put_resolved(transaction, methodologies, resolved)
+            changed = _put_similar(transaction, similar)
+            transaction.note_change(revisions=1)
+            return changed
+
+        return self._connection.write(work)
+
+    def remove_orphans(self) -> int:
+        def work(transaction: Transaction) -> int:
+            revision = transaction.begin_change() + 1
+            orphans = transaction.found("orphans", limit=NODES_AT_ONCE)
+            if orphans:
+                remove(transaction, orphans, revision)
+                transaction.note_change(revisions=1)
+            return len(orphans)
+
+        total = removed = self._connection.write(work)
+        while removed >= NODES_AT_ONCE:
+            removed = self._connection.write(work)
+            total += removed
+        return total
+
+    def _read(self, name: str, /, **parameters: object) -> list[Methodology]:
+        return list(map(rows.methodology_of, self._connection.rows(name, **parameters)))
+
+
+def remove(transaction: Transaction, ids: Sequence[str], revision: int) -> None:
+    """Delete methodologies with their edges, and all that they had superseded.
+
+    The errors (or repositories) of what was superseded count as changed at *revision*.
+    """
+    if not ids:
+        return
+    found = transaction.rows("with_superseded", ids=ids)
+    gone = [rules.RemovedMethodology(**row) for row in found]
+    mark_changed(transaction, *rules.made_stale(gone), revision)
+    transaction.rows("remove_methodologies", ids=sorted(one.id for one in gone))
+
+
+def mark_changed(
+    transaction: Transaction, errors: Iterable[str], repos: Iterable[str | None], revision: int
+) -> None:
+    """Let errors and repositories be consolidated again, as changed at *revision*."""
+    if ids := sorted(set(errors)):
+        transaction.rows("mark_errors_changed", ids=ids, revision=revision)
+    if named := sorted({repo for repo in repos if repo}):
+        transaction.rows("mark_repos_changed", repos=named, revision=revision)
+
+
+def _put_nodes(transaction: Transaction, methodologies: Sequence[Methodology]) -> None:
+    """Write *methodologies* with their sources, replacing those with the same ids."""
+    if not methodologies:
+        return
+    by_id = sorted(methodologies, key=lambda one: one.id)
+    ids = [one.id for one in by_id]
+    sources = [
+        {
+            "methodology_id": one.id,
+            "trajectory_id": source.trajectory_id,
+            "fragment_id": source.fragment_id,
+        }
+        for one in methodologies
+        for source in one.sources
+    ]
+    nodes = [rows.methodology_row(one) for one in by_id]
+    transaction.write("drop_outdated_vectors", nodes)
+    transaction.write("put_methodologies", nodes)
+    transaction.rows("unlink_methodologies", ids=ids)
+    transaction.write("link_sources", sources)
+    transaction.rows("link_superseded", ids=ids)
+
+
+def _put_resolved(
+    transaction: Transaction,
+    methodologies: Sequence[Methodology],
+    resolved: Sequence[ResolvedBy],
+) -> None:
+    """Write the edges between nodes that exist; a tombstone keeps none."""
+    retired = [one.id for one in methodologies if one.status is MethodologyStatus.RETIRED]
+    if retired:
+        transaction.rows("unlink_resolved", ids=sorted(retired))
+    edges = [
+        {
+            "error_id": edge.error_id,
+            "methodology_id": edge.methodology_id,
+            "success_rate": edge.success_rate,
+            "avg_steps": edge.avg_steps,
+            "support": edge.support,
+        }
+        for edge in resolved
+    ]
+    transaction.write("link_resolved", edges)
+
+
+def _put_similar(transaction: Transaction, similar: Sequence[SimilarTo]) -> int:
+    """Write `SIMILAR_TO` edges between fragments that exist; how many changed."""
+    if not similar:
+        return 0
+    present = _present_sources(transaction, similar)
+    edges = [
+        {
+            "fragment": edge.fragment.fragment_id,
+            "error_id": edge.error_id,
+            "representative": edge.representative.fragment_id,
+            "weight": edge.weight,
+        }
+        for edge in similar
+        if {edge.fragment, edge.representative} <= present
+    ]
+    known = {
+        (row["fragment"], row["error_id"]): (row["representative"], row["weight"])
+        for row in transaction.rows("similar_to", rows=edges)
+    }
+    changed = [
+        row for row in edges if _target(row) != known.get((row["fragment"], row["error_id"]))
+    ]
+    transaction.write("unlink_similar", changed)
+    transaction.write("link_similar", [row for row in changed if _target(row)])
+    return len(changed)
+
+
+def _present_sources(transaction: Transaction, similar: Sequence[SimilarTo]) -> set[Source]:
+    named = {source for edge in similar for source in (edge.fragment, edge.representative)}
+    ids = sorted({source.fragment_id for source in named})
+    found = transaction.rows("runs_of_fragments", ids=ids)
+    return {Source(row["trajectory_id"], row["id"]) for row in found}
+
+
+def _target(edge: Row | Mapping[str, object]) -> tuple[object, object] | None:
+    """Representative and weight of *edge*, None where a fragment represents itself."""
+    if edge["representative"] == edge["fragment"]:
+        return None
+    return edge["representative"], edge["weight"]

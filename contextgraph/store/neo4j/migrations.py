@@ -1,0 +1,156 @@
+"""Migrations of the schema on a server, applied in order and recorded in the database.
+
+A migration is a file ``V0001__name.cypher`` in ``cypher/migrations``. Its statements run one by
+one; then it is recorded with a checksum, and must not be edited any more. One that was interrupted
+runs again from its first statement, so all statements must be repeatable.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contextgraph.errors import SchemaError
+from contextgraph.store.neo4j.queries import cypher_folder, query, statements
+
+if TYPE_CHECKING:
+    from neo4j import Driver
+
+_FILE = re.compile(r"V(\d{4})__(\w+)\.cypher")
+_DDL = re.compile(
+    r"(CREATE|DROP)\s+(CONSTRAINT|((FULLTEXT|LOOKUP|POINT|RANGE|TEXT|VECTOR)\s+)?INDEX)\b"
+)
+_NAMED = re.compile(r"(?P<what>CREATE|DROP)\s+(?:\w+\s+)?(?:CONSTRAINT|INDEX)\s+(?P<name>\w+)")
+_CREATED_CONCURRENTLY = {
+    "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
+    "Neo.ClientError.Schema.ConstraintAlreadyExists",
+    "Neo.ClientError.Schema.ConstraintWithNameAlreadyExists",
+    "Neo.ClientError.Schema.IndexAlreadyExists",
+    "Neo.ClientError.Schema.IndexWithNameAlreadyExists",
+}
+# A statement that commits batches by itself cannot run in a managed transaction.
+_BATCHED = re.compile(r"\bIN TRANSACTIONS\b")
+INDEXES_WITHIN = 3600  # seconds: populating an index over a large memory takes time
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step: its *name* (``V0001__memory``) and its statements.
+
+    One that is not *recorded* repairs what may be dropped again.
+    """
+
+    name: str
+    statements: tuple[str, ...]
+    recorded: bool = True
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the statements, without comments and blank lines."""
+        return hashlib.sha256("\0".join(self.statements).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A migration as a database records it."""
+
+    name: str
+    checksum: str
+
+
+def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
+    """The migrations in *folder*, or those of this version, in order.
+
+    Raises `SchemaError` for a file that is not a migration: with another name, empty, not numbered
+    consecutively, or with constraints or indexes beside data.
+    """
+    paths = sorted((folder or cypher_folder() / "migrations").glob("*.cypher"))
+    return tuple(_migration(path, number) for number, path in enumerate(paths, start=1))
+
+
+def missing_of(known: Sequence[Migration], applied: Iterable[Applied]) -> tuple[Migration, ...]:
+    """Those of *known* that are not yet *applied*, in order.
+
+    Raises `SchemaError` where a later version wrote the database, or where a migration was edited
+    after it was applied.
+    """
+    recorded = {step.name: step.checksum for step in applied}
+    by_name = {step.name: step for step in known}
+    for name, checksum in sorted(recorded.items()):
+        if name not in by_name:
+            raise SchemaError(
+                f"the memory has {name}, which this version does not know; "
+                "upgrade contextgraph-memory"
+            )
+        if by_name[name].checksum != checksum:
+            raise SchemaError(
+                f"{name}.cypher is not what was applied to the memory; "
+                "reinstall contextgraph-memory (changes belong in a new migration)"
+            )
+    return tuple(step for step in known if step.name not in recorded)
+
+
+def indexes_of(steps: Sequence[Migration]) -> dict[str, str]:
+    """The indexes and constraints that exist after *steps*: name -> the statement."""
+    created: dict[str, str] = {}
+    for statement in (statement for step in steps for statement in step.statements):
+        if named := _NAMED.match(statement):
+            created.pop(named["name"], None)
+            if named["what"] == "CREATE":
+                created[named["name"]] = statement
+    return created
+
+
+def applied_to(driver: "Driver", database: str) -> tuple[Applied, ...]:
+    """The migrations that *database* records, in order; none for one without a memory."""
+    found = driver.execute_query(query("applied_migrations"), database_=database).records
+    return tuple(Applied(row["name"], row["checksum"]) for row in found)
+
+
+def apply(driver: "Driver", database: str, step: Migration) -> None:
+    """Apply *step*, wait until its indexes are online, then record it.
+
+    Each statement is a transaction of its own. Several processes may do so at once.
+    """
+    run_statement(driver, database, query("unique_migrations"))
+    for statement in step.statements:
+        run_statement(driver, database, statement)
+    run = partial(driver.execute_query, database_=database)
+    run(query("await_indexes"), seconds=INDEXES_WITHIN)
+    if step.recorded:
+        run(query("record_migration"), name=step.name, checksum=step.checksum)
+
+
+def run_statement(driver: "Driver", database: str, statement: str) -> None:
+    """Run a repeatable *statement*, while other processes may run the same.
+
+    For ``IF NOT EXISTS`` the server looks whether the index exists, then waits for its lock:
+    another process may have created it by then. The driver retries deadlocks.
+    """
+    from neo4j.exceptions import ClientError
+
+    if _BATCHED.search(statement):
+        with driver.session(database=database) as session:
+            session.run(statement).consume()
+        return
+    try:
+        driver.execute_query(statement, database_=database)
+    except ClientError as error:
+        if error.code not in _CREATED_CONCURRENTLY:
+            raise
+        driver.execute_query(statement, database_=database)
+
+
+def _migration(path: Path, number: int) -> Migration:
+    named = _FILE.fullmatch(path.name)
+    if named is None or int(named[1]) != number:
+        raise SchemaError(f"{path.name}: expected V{number:04}__<name>.cypher")
+    found = tuple(statements(path.read_text(encoding="utf-8")))
+    if not found:
+        raise SchemaError(f"{path.name}: no statement in it")
+    if len({_DDL.match(statement) is None for statement in found}) > 1:
+        raise SchemaError(f"{path.name}: constraints and indexes belong in a file without data")
+    return Migration(path.stem, found)

@@ -1,0 +1,46 @@
+"""The named queries in the folder ``cypher``, loaded once."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+_NAME = re.compile(r"^// name: (\w+)$", re.MULTILINE)
+
+
+def cypher_folder() -> Path:
+    """Where queries and migrations are: in the package, or beside it in a clone."""
+    package = Path(__file__).parents[2]
+    inside = package / "cypher"
+    return inside if inside.is_dir() else package.parent / "cypher"
+
+
+def query(name: str) -> str:
+    """The text of the query of this name."""
+    return queries()[name]
+
+
+@cache
+def queries() -> Mapping[str, str]:
+    """All queries by name; raises `ValueError` where two have the same name."""
+    found: dict[str, str] = {}
+    for path in sorted((cypher_folder() / "queries").glob("*.cypher")):
+        for name, text in _named(path.read_text(encoding="utf-8")):
+            if name in found:
+                raise ValueError(f"{path.name}: a second query named {name}")
+            found[name] = text
+    return found
+
+
+def statements(text: str) -> list[str]:
+    """The statements of a migration, each ended by a semicolon at the end of a line."""
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("//")]
+    parts = re.split(r";[ \t]*$", "\n".join(lines), flags=re.MULTILINE)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _named(text: str) -> Iterator[tuple[str, str]]:
+    """Name and text of each query; what precedes the first one describes the file."""
+    _, *parts = _NAME.split(text)
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        yield name, body.strip()

@@ -1,0 +1,189 @@
+"""The recovery store: what cleared errors before, and how often errors occur."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+
+from contextgraph.model import (
+    Clearance,
+    ErrorHistory,
+    ErrorOccurrence,
+    ErrorQuestion,
+    ErrorSignature,
+    ErrorTally,
+    Outcome,
+    Phase,
+    RecoveryCandidate,
+    Scope,
+    SignatureLevel,
+    SimilarTo,
+    Source,
+    TaskType,
+)
+from contextgraph.store import rules
+from contextgraph.store.neo4j import bundles, rows
+from contextgraph.store.neo4j.cache import CandidateCache, RecoveryKey
+from contextgraph.store.neo4j.connection import Connection, Transaction
+from contextgraph.store.neo4j.full_text import WordCountCache
+from contextgraph.store.neo4j.methodologies import NODES_AT_ONCE
+from contextgraph.store.neo4j.rows import Parameters, Row, where
+
+_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE, SignatureLevel.FAMILY)
+_PLACES = ("in_repo", "everywhere")
+
+
+class Neo4jRecoveries:
+    """`RecoveryStore` on a server; the docstrings of its methods are those of the protocol."""
+
+    def __init__(self, connection: Connection, values: CandidateCache) -> None:
+        self._connection = connection
+        self._values = values
+        self._words = WordCountCache(connection, "recovered")
+
+    def for_error(
+        self, questions: Sequence[ErrorQuestion], limit: int, enough: int | None = None
+    ) -> Sequence[RecoveryCandidate]:
+        if unknown := [one.level for one in questions if one.level not in _LEVELS]:
+            raise ValueError(f"recoveries cannot be looked up by {unknown[0]}")
+        by_kind: dict[str, list[Parameters]] = {
+            f"{level}_{place}": [] for level in _LEVELS for place in _PLACES
+        }
+        for number, one in enumerate(questions):
+            by_kind[where(one.level, one.scope)].append({"number": number, **_question(one)})
+        found = self._connection.rows("recoveries_for_error", limit=max(0, limit), **by_kind)
+        keys: list[RecoveryKey] = []
+        for row in sorted(found, key=itemgetter("number")):
+            if enough is None or len(keys) < enough:
+                keys += [RecoveryKey(*key) for key in row["found"]]
+        candidates = self._values.recoveries(keys)
+        return [candidates[key] for key in keys if key in candidates]
+
+    def for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        found = self._connection.found(
+            "recoveries_for_text",
+            words=self._words.terms(words, scope.repo),
+            limit=max(0, limit),
+            **rows.scope_parameters(scope),
+        )
+        return list(self._values.recoveries([RecoveryKey(*key) for key in found]).values())
+
+    def histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
+        ids = sorted(set(error_ids))
+        found = self._connection.rows("error_histories", ids=ids, runs=runs)
+        return list(map(_error_history, found))
+
+    def errors(
+        self,
+        scope: Scope,
+        limit: int,
+        *,
+        phase: Phase | None = None,
+        runs: Iterable[str] | None = None,
+    ) -> Sequence[ErrorTally]:
+        ids = None if runs is None else sorted(set(runs))
+        if phase is not None:
+            name = where("common_errors_in_phase", scope)
+        elif ids is not None:
+            name = "errors_of_runs"
+        else:
+            name = where("common_errors", scope)
+        found = self._connection.rows(
+            name,
+            phase=phase.value if phase else None,
+            ids=ids,
+            most=rules.TALLY_RUNS,
+            limit=max(0, limit),
+            **rows.scope_parameters(scope),
+        )
+        return list(map(rows.tally_of, found))
+
+    def tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
+        row = self._connection.row(
+            where("error_tally", scope),
+            fingerprint=rows.fingerprint(signature),
+            most=rules.TALLY_RUNS,
+            **rows.scope_parameters(scope),
+        )
+        return None if row is None else rows.tally_of(row)
+
+    def frequency(self) -> Mapping[str, int]:
+        found = self._connection.rows("error_frequency")
+        return {row["error_type"]: row["fragments"] for row in found}
+
+    def transitions(self) -> Mapping[str, Mapping[str, int]]:
+        return rules.count_transitions(row["met"] for row in self._connection.rows("errors_by_run"))
+
+    def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
+        return [
+            SimilarTo(
+                row["error_id"],
+                Source(row["run"], row["fragment"]),
+                Source(row["other"], row["representative"]),
+                row["weight"],
+            )
+            for row in self._connection.rows("similar_of_run", id=trajectory_id)
+        ]
+
+    def prune_failed(self, error_ids: Sequence[str], keep: int) -> int:
+        errors = self._connection.found("errors_often_failed", ids=error_ids, keep=keep)
+        total = 0
+        for error in errors:
+            pruned = NODES_AT_ONCE
+            while pruned >= NODES_AT_ONCE:
+                pruned = self._connection.write(_prune_failed, error, keep)
+                total += pruned
+        return total
+
+
+def _prune_failed(transaction: Transaction, error_id: str, keep: int) -> int:
+    """Delete some of the failed attempts at an error beyond the newest *keep*; how many."""
+    transaction.begin_change()
+    found = transaction.rows("failed_fragments", error_id=error_id, keep=keep, limit=NODES_AT_ONCE)
+    if found:
+        runs = sorted({row["trajectory_id"] for row in found})
+        transaction.rows("drop_vectors_of_runs", ids=runs)
+        transaction.rows("remove_fragments", ids=sorted(row["id"] for row in found))
+        files = ((row["repo"], name) for row in found for name in row["files"])
+        bundles.remove_files(transaction, files)
+        transaction.note_change(revisions=1, removals=1)
+    return len(found)
+
+
+def _question(question: ErrorQuestion) -> Parameters:
+    signature = question.signature
+    return {
+        "fingerprint": rows.fingerprint(signature),
+        "family": signature.family.value,
+        "error_type": signature.error_type,
+        **rows.scope_parameters(question.scope),
+    }
+
+
+def _error_history(row: Row) -> ErrorHistory:
+    error = rows.error_of(row["error"])
+    return ErrorHistory(
+        error=error,
+        occurrences=tuple(
+            ErrorOccurrence(
+                run["trajectory_id"], run["repo"], TaskType(run["task_type"]), run["message"]
+            )
+            for run in row["met"]
+        ),
+        clearances=tuple(
+            clearance for run in row["met"] for clearance in _clearances(run, error.id)
+        ),
+    )
+
+
+def _clearances(run: Row, error_id: str) -> Iterator[Clearance]:
+    by_step = sorted(run["cleared"], key=lambda one: (one[1]["error_step"], one[0]))
+    for fragment, edge in by_step:
+        yield Clearance(
+            recovered=rows.recovered_of(edge, fragment, error_id),
+            trajectory_id=run["trajectory_id"],
+            repo=run["repo"],
+            task_type=TaskType(run["task_type"]),
+            outcome=Outcome(run["outcome"]),
+            seen_at=rows.time_of(run["seen_at"]),
+        )

@@ -1,0 +1,177 @@
+"""Values as parameters, and rows that queries return as values; only this module names the keys."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+from contextgraph.errors import StoreError
+from contextgraph.model import (
+    CausedError,
+    ErrorPattern,
+    ErrorSignature,
+    ErrorTally,
+    Fragment,
+    Methodology,
+    Recovered,
+    Scope,
+    Source,
+    Trajectory,
+)
+from contextgraph.store.columns import Columns, Form, Value
+from contextgraph.trace import describe_remedy
+
+# What the driver returns and takes has no narrower type.
+Row: TypeAlias = Mapping[str, Any]
+Parameters: TypeAlias = dict[str, object]
+
+
+def scope_parameters(scope: Scope) -> Parameters:
+    """The parameters repo, excluded, as_of."""
+    return {
+        "repo": scope.repo,
+        "excluded": sorted(scope.exclude_instances),
+        "as_of": None if scope.as_of is None else moment(scope.as_of),
+    }
+
+
+def where(name: str, scope: Scope) -> str:
+    """The name of a query that has one form for a repository, and one for all of them."""
+    return f"{name}_everywhere" if scope.repo is None else f"{name}_in_repo"
+
+
+def trajectory_row(value: Trajectory) -> Parameters:
+    """The properties of the node of *value*."""
+    return {
+        **_properties(_TRAJECTORIES, value),
+        "seen_at": moment(value.seen_at),
+        **outcome_row(value),
+    }
+
+
+def outcome_row(value: Trajectory) -> Parameters:
+    """Those properties of the node of *value* that its outcome decides."""
+    return {
+        "name": value.name,
+        "outcome": value.outcome.value,
+        "exit_status": value.exit_status,
+        "success": value.success,
+        "solved": bool(value.success),
+    }
+
+
+def trajectory_of(row: Row) -> Trajectory:
+    """The value of the properties of a node."""
+    return _value(_TRAJECTORIES, row)
+
+
+def fragment_row(value: Fragment) -> Parameters:
+    """The properties of the node of *value*, but for those of its run."""
+    return {
+        **_properties(_FRAGMENTS, value),
+        "name": value.name,
+        "loop_command": value.loop_command or None,
+        "repetitions": value.repetitions or None,
+    }
+
+
+def fragment_of(row: Row) -> Fragment:
+    """The value of the properties of a node."""
+    return _value(_FRAGMENTS, row, trajectory_id=row["trajectory_id"])
+
+
+def error_row(value: ErrorPattern) -> Parameters:
+    """The properties of the node of *value*, without those that differ from run to run."""
+    return {
+        "id": value.id,
+        "name": value.name,
+        "family": value.family.value,
+        "error_type": value.error_type,
+        "template": value.template,
+        "fingerprint": fingerprint(value),
+    }
+
+
+def error_of(row: Row) -> ErrorPattern:
+    """The value of the properties of a node."""
+    return _value(_ERRORS, row)
+
+
+def fingerprint(value: ErrorPattern | ErrorSignature) -> str:
+    """What errors of one family, type and template share, short enough for an index."""
+    text = f"{value.family.value}\n{value.error_type}\n{value.template}"
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def caused_row(value: CausedError) -> Parameters:
+    """The properties of the relation of *value*."""
+    return {"steps": list(value.steps), "locations": list(value.locations)}
+
+
+def recovered_row(value: Recovered) -> Parameters:
+    """The properties of the relation of *value*."""
+    return {**_properties(_RECOVERIES, value), "description": describe_remedy(value.actions)}
+
+
+def tally_of(row: Row) -> ErrorTally:
+    """The value of the columns error, runs, steps, cleared, trajectories."""
+    return ErrorTally(
+        error=error_of(row["error"]),
+        runs=row["runs"],
+        steps=row["steps"],
+        cleared_runs=row["cleared"],
+        trajectories=tuple(row["trajectories"]),
+    )
+
+
+def recovered_of(row: Row, fragment_id: str, error_id: str) -> Recovered:
+    """The value of the properties of a relation."""
+    return _value(_RECOVERIES, row, fragment_id=fragment_id, error_id=error_id)
+
+
+def methodology_row(value: Methodology) -> Parameters:
+    """The properties of the node of *value*; its sources are relations."""
+    return {**_properties(_METHODOLOGIES, value), "name": value.name}
+
+
+def methodology_of(row: Row) -> Methodology:
+    """The value of the columns methodology and sources: (run, fragment) of each."""
+    sources = tuple(sorted(Source(run, fragment) for run, fragment in row["sources"]))
+    return _value(_METHODOLOGIES, row["methodology"], sources=sources)
+
+
+def _properties(columns: Columns[Value], value: Value) -> Parameters:
+    return dict(zip(columns.names, columns.row(value), strict=True))
+
+
+def _value(columns: Columns[Value], row: Row, **omitted: object) -> Value:
+    # A property that is None does not exist.
+    return columns.value(map(row.get, columns.names), **omitted)
+
+
+def moment(time: datetime) -> datetime:
+    """*time* in UTC; raises `StoreError` for a time without zone."""
+    if time.tzinfo is None:
+        raise StoreError(f"time {time.isoformat()} has no time zone")
+    return time.astimezone(UTC)
+
+
+def time_of(value: Any) -> datetime:
+    """The time that the server returned."""
+    time: datetime = value.to_native().astimezone(UTC)
+    return time
+
+
+_FORMS: Mapping[Any, Form] = {datetime: (moment, time_of), tuple[str, ...]: (list, tuple)}
+_TRAJECTORIES = Columns(Trajectory, _FORMS)
+_FRAGMENTS = Columns(Fragment, _FORMS, omitted=["trajectory_id"])
+_ERRORS = Columns(ErrorPattern, _FORMS)
+_RECOVERIES = Columns(Recovered, _FORMS, omitted=["fragment_id", "error_id"])
+_METHODOLOGIES = Columns(Methodology, _FORMS, omitted=["sources"])
+
+
+def numbers(value: Any) -> bytes:
+    """The data of a vector that the server returned."""
+    import numpy as np
+
+    return np.asarray(value, dtype="<f4").tobytes()

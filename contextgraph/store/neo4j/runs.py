@@ -1,0 +1,228 @@
+"""The run store: runs with their fragments, and past runs like the present one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from contextgraph.model import (
+    ArchivedRun,
+    Bundle,
+    CausedError,
+    Fragment,
+    FragmentCandidate,
+    Learned,
+    LearnStatus,
+    Outcome,
+    PastRun,
+    Phase,
+    RawTrajectory,
+    RepoHistory,
+    RunVectors,
+    Scope,
+    TaskType,
+    Trajectory,
+    WordCounts,
+)
+from contextgraph.store.neo4j import bundles, rows
+from contextgraph.store.neo4j.bundles import Packed
+from contextgraph.store.neo4j.cache import CandidateCache, FragmentKey
+from contextgraph.store.neo4j.connection import Connection, Transaction
+from contextgraph.store.neo4j.full_text import WordCountCache
+from contextgraph.store.neo4j.rows import Row, where
+from contextgraph.store.neo4j.vectors import active_space, vector_of
+from contextgraph.store.rules import packed, unpacked
+
+# Forgotten in one transaction, whose size the memory of a server limits: 1,496 runs were too many
+# for one of 512 MB, a hundred of 100 kB each took 31 MB.
+RUNS_AT_ONCE = 32
+
+_PHASES = [phase.value for phase in Phase]
+_TASK_TYPES = [task_type.value for task_type in TaskType]
+
+
+class Neo4jRuns:
+    """`RunStore` on a server; the docstrings of its methods are those of the protocol."""
+
+    def __init__(self, connection: Connection, values: CandidateCache) -> None:
+        self._connection = connection
+        self._values = values
+        self._words = WordCountCache(connection, "trajectory")
+
+    def add(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:
+        return self._connection.write(bundles.add, [_packed(bundle) for bundle in given])
+
+    def replace(
+        self,
+        bundle: Bundle,
+        former_id: str | None = None,
+        moved: Mapping[str, str] | None = None,
+    ) -> None:
+        former = former_id or bundle.trajectory.id
+        self._connection.write(bundles.replace_run, _packed(bundle), former, moved or {})
+
+    def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
+        return self._connection.write(bundles.set_outcome, sorted(set(trajectory_ids)), outcome)
+
+    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
+        found = self._connection.rows("learned", ids=sorted(set(trajectory_ids)))
+        return {row["id"]: _learned(row) for row in found}
+
+    def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
+        found = self._connection.rows("trajectories", ids=sorted(set(trajectory_ids)))
+        runs = (rows.trajectory_of(row["trajectory"]) for row in found)
+        return {run.id: run for run in runs}
+
+    def ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
+        folded = None if repo is None else repo.casefold()
+        found = self._connection.rows("trajectory_ids", instance=instance)
+        return [row["id"] for row in found if folded in (None, row["repo"].casefold())]
+
+    def raw(self, trajectory_id: str) -> RawTrajectory | None:
+        row = self._connection.row("raw_trajectory", id=trajectory_id)
+        if row is None:
+            return None
+        raw = unpacked(row["data"])
+        return replace(raw, outcome=Outcome(row["outcome"]), exit_status=row["exit_status"])
+
+    def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
+        by_run: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
+        keys = self._connection.found("fragments_of", ids=list(by_run)) if by_run else ()
+        for one in self._values.fragments([FragmentKey(*key) for key in keys]):
+            by_run[one.trajectory.id].append(one.fragment)
+        return by_run
+
+    def forget(self, trajectory_ids: Iterable[str]) -> int:
+        ids = sorted(set(trajectory_ids))
+        batches = (ids[start : start + RUNS_AT_ONCE] for start in range(0, len(ids), RUNS_AT_ONCE))
+        return sum(self._connection.write(bundles.forget, batch) for batch in batches)
+
+    def for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        ids = self._connection.found(
+            where("trajectories_for_task", scope),
+            task_types=[task_type.value] if task_type else _TASK_TYPES,
+            limit=max(0, limit),
+            **rows.scope_parameters(scope),
+        )
+        return self._values.trajectories(ids)
+
+    def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
+        ids = self._connection.found(
+            "trajectories_for_text",
+            words=self._words.terms(words, scope.repo),
+            limit=max(0, limit),
+            **rows.scope_parameters(scope),
+        )
+        return self._values.trajectories(ids)
+
+    def fragments_for_state(
+        self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
+    ) -> Sequence[FragmentCandidate]:
+        name = "fragments_for_state" if file_name is None else "fragments_at_file"
+        return self._fragments(
+            where(name, scope),
+            scope,
+            limit,
+            phases=[phase.value] if phase else _PHASES,
+            file_name=file_name,
+        )
+
+    def loop_fragments(self, command: str, scope: Scope, limit: int) -> Sequence[FragmentCandidate]:
+        return self._fragments("loop_fragments", scope, limit, command=command)
+
+    def word_counts(self, words: Sequence[str]) -> WordCounts:
+        return self._words.counts(words)
+
+    def histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
+        found = self._connection.rows("repo_histories", repos=sorted(set(repos)), runs=runs)
+        return [
+            RepoHistory(row["repo"], tuple(map(_past_run, row["past"])))
+            for row in found
+            if row["past"]
+        ]
+
+    def archived(self, trajectory_id: str) -> ArchivedRun | None:
+        with self._connection.snapshot():
+            run = self.trajectories([trajectory_id]).get(trajectory_id)
+            raw = self.raw(trajectory_id)
+            row = self._connection.row("archived_run", id=trajectory_id)
+            vectors = self._vectors(trajectory_id)
+        if run is None or raw is None or row is None:
+            return None
+        errors = sorted(row["errors"], key=lambda error: str(error["id"]))
+        bundle = Bundle(
+            trajectory=run,
+            fragments=tuple(map(rows.fragment_of, row["fragments"])),
+            errors=tuple(map(rows.error_of, errors)),
+            caused=tuple(
+                CausedError(fragment, error, tuple(steps), tuple(locations))
+                for fragment, error, steps, locations in row["caused"]
+            ),
+            recovered=tuple(
+                rows.recovered_of(edge, fragment, error)
+                for fragment, error, edge in row["recovered"]
+            ),
+            raw=raw,
+            vectors=vectors,
+        )
+        return ArchivedRun(bundle, {error["id"]: error["steps"] for error in errors})
+
+    def restore(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
+        # Nothing is credited.
+        given = [_packed(replace(run.bundle, exposures=())) for run in runs]
+
+        def work(transaction: Transaction) -> list[LearnStatus]:
+            statuses = bundles.add(transaction, given)
+            steps = [
+                {"trajectory_id": run.bundle.trajectory.id, "error_id": error, "steps": count}
+                for run, status in zip(runs, statuses, strict=True)
+                if status is LearnStatus.CREATED
+                for error, count in run.steps.items()
+            ]
+            transaction.write("set_met_steps", steps)
+            return statuses
+
+        return self._connection.write(work)
+
+    def _fragments(
+        self, name: str, scope: Scope, limit: int, **parameters: object
+    ) -> Sequence[FragmentCandidate]:
+        keys = self._connection.found(
+            name, limit=max(0, limit), **parameters, **rows.scope_parameters(scope)
+        )
+        return self._values.fragments([FragmentKey(*key) for key in keys])
+
+    def _vectors(self, trajectory_id: str) -> RunVectors | None:
+        """Those of a run in the active space."""
+        active = active_space(self._connection)
+        if active is None:
+            return None
+        parameters = {"id": trajectory_id, "property": active.property}
+        row = self._connection.row("vectors_of_run", **parameters)
+        if row is None:
+            return None
+        name = active.space.name
+        fragments = tuple(vector_of(name, value) for value in row["fragments"])
+        return RunVectors(name, vector_of(name, row["trajectory"]), fragments)
+
+
+def _packed(bundle: Bundle) -> Packed:
+    return Packed(bundle, packed(bundle.raw))
+
+
+def _learned(row: Row) -> Learned:
+    fragments: int = row["fragments"]
+    outcome = Outcome(row["outcome"])
+    return Learned(
+        trajectory_id=row["run"],
+        outcome=outcome,
+        is_open=outcome is Outcome.UNKNOWN and row["exit_status"] is None,
+        fragments=fragments,
+        error_patterns=row["errors"],
+        to_embed=0 if row["embedded"] else fragments + 1,
+    )
+
+
+def _past_run(row: Row) -> PastRun:
+    fragments = tuple(map(rows.fragment_of, row["fragments"]))
+    return PastRun(rows.trajectory_of(row["trajectory"]), fragments)

@@ -1,0 +1,31 @@
+"""The embedded default: a memory in one SQLite file, or without a file."""
+
+from contextgraph.store.sqlite.admin import SqliteAdmin
+from contextgraph.store.sqlite.database import Database
+from contextgraph.store.sqlite.exposures import SqliteExposures
+from contextgraph.store.sqlite.methodologies import SqliteMethodologies
+from contextgraph.store.sqlite.recoveries import SqliteRecoveries
+from contextgraph.store.sqlite.runs import SqliteRuns
+from contextgraph.store.sqlite.vectors import SqliteVectors
+
+__all__ = ["SqliteStore"]
+
+
+class SqliteStore:
+    """A `Store` in the file *path*, or in memory for ``:memory:``.
+
+    Nothing is opened until first used. Threads and processes may share it. With *read_only*, or
+    without *create*, a memory that does not exist is not created: the first use raises
+    `MemoryNotFoundError`.
+    """
+
+    def __init__(
+        self, path: str, tenant: str = "default", read_only: bool = False, create: bool = True
+    ) -> None:
+        database = Database(str(path), tenant, read_only=read_only, create=create)
+        self.runs = SqliteRuns(database)
+        self.recoveries = SqliteRecoveries(database)
+        self.vectors = SqliteVectors(database)
+        self.methodologies = SqliteMethodologies(database)
+        self.exposures = SqliteExposures(database)
+        self.admin = SqliteAdmin(database)

@@ -1,0 +1,234 @@
+"""The memory as a whole: `AdminStore` in SQLite."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from contextgraph.model import (
+    Explanation,
+    HealthCheck,
+    Json,
+    MemoryCounts,
+    MethodologyStatus,
+    Outcome,
+    Unconsolidated,
+)
+from contextgraph.store import rules
+from contextgraph.store.sqlite import graph, health, rows
+from contextgraph.store.sqlite.database import Database
+from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction, json_text
+
+if TYPE_CHECKING:
+    from contextgraph.ports import Graph
+
+Answer = TypeVar("Answer")
+
+_EDGES = {
+    "HAS_FRAGMENT": "fragment x WHERE x.tenant = ?",
+    "CAUSED_ERROR": "caused x WHERE x.tenant = ?",
+    "RECOVERED": "recovered x WHERE x.tenant = ?",
+    "RESOLVED_BY": """resolved_by x JOIN error_pattern e
+        ON e.tenant = x.tenant AND e.id = x.error_id WHERE x.tenant = ?""",
+    "DERIVED_FROM": """methodology m JOIN derived_from x ON x.methodology = m.key
+        JOIN fragment f ON f.key = x.fragment WHERE m.tenant = ?""",
+    "SUPERSEDES": """methodology x JOIN methodology m
+        ON m.tenant = x.tenant AND m.id = x.superseded_by WHERE x.tenant = ?""",
+    "SIMILAR_TO": """similar x JOIN fragment f ON f.key = x.fragment
+        JOIN fragment r ON r.key = x.representative WHERE f.tenant = ?""",
+}
+_CHANGED_ERRORS = """
+SELECT e.id FROM trajectory t INDEXED BY trajectory_revision
+CROSS JOIN met m ON m.trajectory = t.key CROSS JOIN error_pattern e ON e.key = m.error
+WHERE t.tenant = :tenant AND t.revision > :revision
+UNION SELECT s.error_id FROM stale s WHERE s.tenant = :tenant AND s.revision > :marked ORDER BY 1"""
+_CHANGED_REPOS = """
+SELECT t.repo FROM trajectory t INDEXED BY trajectory_revision
+WHERE t.tenant = :tenant AND t.revision > :revision AND t.repo <> ''
+UNION SELECT s.repo FROM stale_repo s WHERE s.tenant = :tenant AND s.revision > :marked
+ORDER BY 1"""
+_FACTS = {
+    "Trajectory": """instance_id, repo, task_type, outcome, exit_status, total_steps, summary,
+        agent, model, source, datetime(seen_at / 1000000, 'unixepoch') || ' UTC' AS seen_at""",
+    "Fragment": """start AS first_step, stop AS last_step, fragment_type, phase, outcome,
+        description, repo, open_file""",
+    "ErrorPattern": """family, error_type, template,
+        (SELECT count(*) FROM met WHERE error = x.key) AS runs,
+        (SELECT coalesce(sum(cleared), 0) FROM met WHERE error = x.key) AS cleared_runs""",
+    "Methodology": """situation, strategy, repo, keyword, task_type, status, confidence, support,
+        repositories, frequency, success_rate, avg_steps, success_count AS shown_and_helped,
+        failure_count AS shown_and_did_not, made_by, superseded_by, phase""",
+}
+_CONTEXT = """
+SELECT datetime(shown_at / 1000000, 'unixepoch') || ' UTC', helped, key FROM exposure
+WHERE tenant = ? AND context_id = ?"""
+
+
+class SqliteAdmin:
+    """`AdminStore`; the docstrings of its methods are those of the protocol."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def tenant(self) -> str:
+        return self._database.tenant
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self._database.snapshot()
+
+    def prefetch(self, question: Callable[[], Answer]) -> Callable[[], Answer]:
+        """The question itself: nothing here waits for anything but the processor."""
+        return question
+
+    def counts(self) -> MemoryCounts:
+        with self._database.reading() as transaction:
+            outcomes = _counted(transaction, "outcome", "trajectory")
+            statuses = _counted(transaction, "status", "methodology")
+            return MemoryCounts(
+                nodes={
+                    label: _count(transaction, f"{table} x WHERE x.tenant = ?")
+                    for label, table in graph.TABLES.items()
+                },
+                edges={name: _count(transaction, which) for name, which in _EDGES.items()},
+                outcomes={one.value: outcomes.get(one.value, 0) for one in Outcome},
+                methodologies={one.value: statuses.get(one.value, 0) for one in MethodologyStatus},
+                repositories=_count(transaction, "place WHERE tenant = ? AND repo <> ''"),
+            )
+
+    def explain(self, node_id: str) -> Explanation | None:
+        with self._database.reading() as transaction:
+            if node_id.startswith(rules.CONTEXT_PREFIX):
+                return _explained_context(transaction, node_id)
+            found = (_explained(transaction, label, node_id) for label in _FACTS)
+            return next(filter(None, found), None)
+
+    def graph(self) -> "Graph":
+        with self._database.reading() as transaction:
+            return self._database.caches.graph.at(transaction)
+
+    def health(self) -> Sequence[HealthCheck]:
+        return tuple(health.checks(self._database.connections))
+
+    def pending_migrations(self) -> Sequence[str]:
+        return self._database.connections.pending_migrations()
+
+    def migrate(self) -> Sequence[str]:
+        missing = self.pending_migrations()
+        # Opening a file for writing brings it up to date.
+        with self._database.connections.writing():
+            return missing
+
+    def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
+        with self._database.writing() as transaction:
+            row = transaction.row(
+                "SELECT holder, expires_at FROM consolidation WHERE tenant = ?",
+                (transaction.tenant,),
+            )
+            if row and row[0] not in (None, holder) and row[1] > rows.moment(now):
+                return rows.time_of(row[1])
+            transaction.write(
+                "INSERT INTO consolidation (tenant, revision, holder, expires_at) "
+                "VALUES (?1, 0, ?2, ?3) "
+                "ON CONFLICT (tenant) DO UPDATE SET holder = ?2, expires_at = ?3",
+                (transaction.tenant, holder, rows.moment(until)),
+            )
+            return None
+
+    def return_lease(self, holder: str) -> None:
+        with self._database.writing() as transaction:
+            transaction.write(
+                "UPDATE consolidation SET holder = NULL WHERE tenant = ? AND holder = ?",
+                (transaction.tenant, holder),
+            )
+
+    def unconsolidated(self, after: int | None = None) -> Unconsolidated:
+        with self._database.reading() as transaction:
+            consolidated = transaction.number(
+                "SELECT revision FROM consolidation WHERE tenant = ?", (transaction.tenant,)
+            )
+            since = {
+                "tenant": transaction.tenant,
+                "revision": consolidated if after is None else after,
+                "marked": -1 if after is None else after,
+            }
+            return Unconsolidated(
+                revision=transaction.revision()[0],
+                trajectories=transaction.number(
+                    "SELECT count(*) FROM trajectory WHERE tenant = :tenant "
+                    "AND revision > :revision",
+                    since,
+                ),
+                error_ids=tuple(transaction.column(_CHANGED_ERRORS, since)),
+                repos=tuple(transaction.column(_CHANGED_REPOS, since)),
+            )
+
+    def mark_consolidated(self, revision: int) -> None:
+        with self._database.writing() as transaction:
+            transaction.write(
+                "INSERT INTO consolidation (tenant, revision, holder, expires_at) "
+                "VALUES (?1, ?2, NULL, 0) ON CONFLICT (tenant) DO UPDATE SET revision = ?2",
+                (transaction.tenant, revision),
+            )
+            for table in ("stale", "stale_repo"):
+                transaction.write(
+                    f"DELETE FROM {table} WHERE tenant = ? AND revision <= ?",
+                    (transaction.tenant, revision),
+                )
+            for table in ("removal", "pruned"):
+                transaction.write(
+                    f"DELETE FROM {table} WHERE tenant = ?1 "
+                    "AND revision < (SELECT revision FROM tenant WHERE key = ?1) - ?2",
+                    (transaction.tenant, REMOVALS_LISTED),
+                )
+
+    def close(self) -> None:
+        self._database.connections.close()
+
+
+def _counted(transaction: Transaction, column: str, table: str) -> dict[str, int]:
+    sql = f"SELECT {column}, count(*) FROM {table} WHERE tenant = ? GROUP BY {column}"
+    return dict(transaction.rows(sql, (transaction.tenant,)))
+
+
+def _count(transaction: Transaction, which: str) -> int:
+    return transaction.number(f"SELECT count(*) FROM {which}", (transaction.tenant,))
+
+
+def _explained(transaction: Transaction, label: str, node: str) -> Explanation | None:
+    name = graph.NAMES[label].format(x="x")
+    cursor = transaction.connection.execute(
+        f"SELECT x.key, {name}, {_FACTS[label]} FROM {graph.TABLES[label]} x "
+        "WHERE x.tenant = ? AND x.id = ?",
+        (transaction.tenant, node),
+    )
+    row = cursor.fetchone()
+    if row is None:
+        return None
+    key, shown_name, *values = row
+    columns = [column[0] for column in cursor.description[2:]]
+    facts: dict[str, Json] = {
+        column: value for column, value in zip(columns, values, strict=True) if value is not None
+    }
+    relations = graph.relations_of(transaction, label, key)
+    return Explanation(node, label, shown_name, facts, rules.in_order(relations))
+
+
+def _explained_context(transaction: Transaction, context: str) -> Explanation | None:
+    row = transaction.row(_CONTEXT, (transaction.tenant, context))
+    if row is None:
+        return None
+    shown_at, helped, key = row
+    items = transaction.column(
+        "SELECT item FROM exposed_item WHERE exposure = ? ORDER BY item", (key,)
+    )
+    known: dict[str, tuple[str, str]] = {}
+    for label in ("Fragment", "Methodology"):
+        name = graph.NAMES[label].format(x="x")
+        sql = f"""SELECT x.id, {name} FROM {graph.TABLES[label]} x
+            WHERE x.tenant = ? AND x.id IN (SELECT value FROM json_each(?))"""
+        for node, shown_name in transaction.rows(sql, (transaction.tenant, json_text(items))):
+            known[node] = (label, shown_name)
+    shown = [rules.shown_item(item, known.get(item)) for item in items]
+    helped_or_not = None if helped is None else bool(helped)
+    return rules.explained_context(context, shown_at, helped_or_not, shown)

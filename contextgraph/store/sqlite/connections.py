@@ -1,0 +1,225 @@
+"""A pool of connections to one memory file; a forked process gets its own."""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from contextgraph.errors import StoreError
+from contextgraph.store.sqlite.failures import BUSY_SECONDS, store_errors
+from contextgraph.store.sqlite.schema import (
+    check_schema,
+    is_new,
+    migrate,
+    not_created,
+    not_migrated,
+    pending,
+    schema_version,
+)
+
+MEMORY = ":memory:"
+
+_PRAGMAS = (
+    "PRAGMA synchronous = FULL",
+    # Deleted rows are overwritten: a forgotten run must not be found in free pages.
+    "PRAGMA secure_delete = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -16000",
+    # In pages: a page that several runs change goes from the log into the file once.
+    "PRAGMA wal_autocheckpoint = 4000",
+)
+_MOST_AT_ONCE = 64
+_inherited: list[sqlite3.Connection] = []
+
+
+class Connections:
+    """A pool that opens a connection when one is needed.
+
+    Readers of a file run concurrently, each on its own snapshot; writers queue. A memory without a
+    file has one connection, which readers and writers take turns to use.
+    """
+
+    def __init__(self, path: str, *, read_only: bool, create: bool) -> None:
+        self.path, self.read_only = path, read_only
+        self._create = create and not read_only
+        self.in_memory = path == MEMORY
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+        self._renew()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection within a transaction that sees one revision of the memory."""
+        with store_errors(self.path), self._borrowed() as connection, _transaction(connection, ""):
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection within a transaction that is committed at the end, or leaves nothing."""
+        if self.read_only:
+            raise StoreError(f"{self.path} was opened for reading only")
+        self._renew_after_fork()
+        with (
+            store_errors(self.path),
+            self._writer,
+            self._borrowed() as connection,
+            _transaction(connection, "IMMEDIATE"),
+        ):
+            yield connection
+
+    def pending_migrations(self) -> tuple[str, ...]:
+        """The migrations not applied to the file yet."""
+        if self.in_memory:
+            return ()
+        if not Path(self.path).exists():
+            return pending(0)
+        with store_errors(self.path), closing(self._connected("ro")) as connection:
+            self._is_current(connection)
+            return pending(schema_version(connection))
+
+    def empty_log(self) -> None:
+        """Move the write-ahead log into the file, so that deleted pages are overwritten there.
+
+        While there are readers it is left to the next one to close, or to write enough.
+        """
+        with store_errors(self.path), self._borrowed() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    def close(self) -> None:
+        """Close idle connections now, and borrowed ones when they are given back."""
+        self._renew_after_fork()
+        with self._lock, store_errors(self.path):
+            self._closed = True
+            while self._idle:
+                self._idle.pop().close()
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[sqlite3.Connection]:
+        self._renew_after_fork()
+        with self._turn:
+            connection = self._take()
+            try:
+                yield connection
+            finally:
+                self._give_back(connection)
+
+    def _take(self) -> sqlite3.Connection:
+        with self._lock:
+            if self._closed:
+                raise StoreError(f"{self.path} is closed")
+            if self._idle:
+                return self._idle.pop()
+        return self._opened()
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _renew_after_fork(self) -> None:
+        if self._process != os.getpid():
+            self._renew()
+
+    def _renew(self) -> None:
+        """Start over in this process: its parent's locks and file handles are not its own."""
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._writer = threading.Lock()
+        self._turn = threading.Lock() if self.in_memory else threading.Semaphore(_MOST_AT_ONCE)
+        if not self.in_memory:
+            # Closing them here would release locks that the parent holds.
+            _inherited.extend(self._idle)
+            self._idle = []
+
+    def _opened(self) -> sqlite3.Connection:
+        self._prepare_file()
+        connection = self._connected("ro" if self.read_only else "rwc")
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _connected(self, mode: str) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self._address(mode),
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+
+    def _prepare_file(self) -> None:
+        if self.in_memory:
+            return
+        path = Path(self.path)
+        if path.is_dir():
+            raise StoreError(f"{self.path} is a folder; name a file")
+        if path.exists():
+            return
+        if not self._create:
+            raise not_created(self.path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+    def _address(self, mode: str) -> str:
+        if self.in_memory:
+            return "file::memory:"
+        return f"{Path(self.path).absolute().as_uri()}?mode={mode}"
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        if not self._is_current(connection):
+            if self.read_only:
+                raise not_migrated(connection, self.path)
+            if not self._create and is_new(connection):
+                raise not_created(self.path)
+            self._create_or_migrate(connection)
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+
+    def _is_current(self, connection: sqlite3.Connection) -> bool:
+        """Whether the schema is current, in one snapshot: others may be migrating it now."""
+        with _transaction(connection, ""):
+            return check_schema(connection, self.path)
+
+    def _create_or_migrate(self, connection: sqlite3.Connection) -> None:
+        _use_write_ahead_log(connection)
+        with _transaction(connection, "IMMEDIATE"):
+            # Another process may have been first while this one waited.
+            if not check_schema(connection, self.path):
+                migrate(connection)
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # Some failures, such as a full disk, have ended the transaction already.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Switch the file over; SQLite does not wait for the lock this needs, so wait here."""
+    give_up_at = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.01)
+        else:
+            return

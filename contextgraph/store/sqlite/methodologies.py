@@ -1,0 +1,304 @@
+"""Methodologies: `MethodologyStore` in SQLite."""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from contextgraph.model import (
+    ErrorSignature,
+    Methodology,
+    MethodologyStatus,
+    Near,
+    ResolvedBy,
+    Scope,
+    SimilarTo,
+    Source,
+    TaskType,
+    methodology_text,
+)
+from contextgraph.store.sqlite import rows, run_rows
+from contextgraph.store.sqlite.database import Database
+from contextgraph.store.sqlite.schema import RUN_BITS
+from contextgraph.store.sqlite.transaction import Parameters, SqlScope, Transaction, json_text
+from contextgraph.vectors import Vector
+
+_READ = rows.columns_of(rows.METHODOLOGIES, "m")
+_FOR_ERROR = f"""
+SELECT m.key, {_READ} FROM error_pattern e
+CROSS JOIN resolved_by r ON r.tenant = e.tenant AND r.error_id = e.id
+CROSS JOIN methodology m ON m.tenant = r.tenant AND m.id = r.methodology_id
+WHERE e.tenant = :tenant AND e.family = :family AND e.error_type = :error_type
+AND e.template = :template AND m.status <> '{MethodologyStatus.RETIRED}'
+AND (m.repo IS NULL OR m.repo = :repo OR :repo IS NULL) {{visible}}
+ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT :limit"""
+# What was derived from a hidden run is hidden as well.
+_VISIBLE = """
+AND NOT EXISTS (SELECT 1 FROM derived_from d JOIN trajectory t ON t.key = d.trajectory
+    WHERE d.methodology = m.key AND ({hidden}))"""
+_FOR_TASK = f"""
+SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = :tenant AND m.error_id = ''
+AND m.status <> '{MethodologyStatus.RETIRED}' AND (m.repo IS NULL OR {{of_repo}})
+AND (m.task_type IS NULL OR :task_type IS NULL OR m.task_type = :task_type) {{visible}}
+ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT :limit"""
+_OF_TYPES = f"""
+WITH type AS (SELECT DISTINCT family, error_type FROM json_each(:named) AS named
+    CROSS JOIN error_pattern e ON e.tenant = :tenant AND e.id = named.value)
+SELECT m.key, {_READ}, type.family, type.error_type FROM type
+CROSS JOIN error_pattern e ON e.tenant = :tenant AND e.family = type.family
+    AND e.error_type = type.error_type
+CROSS JOIN methodology m ON m.tenant = :tenant AND m.error_id = e.id ORDER BY m.id"""
+_AT_ONCE = 64
+# Fragments have no index by id: their run has one, and their keys are in its range.
+_KEYS = f"""
+SELECT t.id, f.id, f.key FROM json_each(:named) AS named
+CROSS JOIN trajectory t ON t.tenant = :tenant AND t.id = named.value ->> 0
+CROSS JOIN fragment f ON f.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1
+    AND f.id = named.value ->> 1"""
+_SOURCES = """
+SELECT d.methodology, d.trajectory_id, d.fragment_id FROM json_each(?) AS named
+CROSS JOIN derived_from d ON d.methodology = named.value"""
+
+
+class SqliteMethodologies:
+    """`MethodologyStore`; the docstrings of its methods are those of the protocol."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, ids: Sequence[str]) -> Sequence[Methodology]:
+        with self._database.reading() as transaction:
+            return with_ids(transaction, ids)
+
+    def ids(self) -> Sequence[str]:
+        with self._database.reading() as transaction:
+            return transaction.column(
+                "SELECT id FROM methodology WHERE tenant = ? ORDER BY id", (transaction.tenant,)
+            )
+
+    def find(
+        self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()
+    ) -> Sequence[Methodology]:
+        with self._database.reading() as transaction:
+            found = [
+                *_among(transaction, "m.error_id <> '' AND m.error_id", error_ids),
+                *_among(transaction, "m.error_id = '' AND m.repo", repos),
+            ]
+        return sorted(found, key=lambda one: one.id)
+
+    def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
+        by_type: dict[rows.Row, list[Methodology]] = {}
+        with self._database.reading() as transaction:
+            parameters = {"tenant": transaction.tenant, "named": json_text(error_ids)}
+            for row, sources in _rows(transaction, _OF_TYPES, parameters):
+                by_type.setdefault(row[-2:], []).append(
+                    rows.METHODOLOGIES.value(row[1:-2], sources=sources)
+                )
+        return list(by_type.values())
+
+    def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
+        with self._database.reading() as transaction:
+            found = transaction.rows(
+                "SELECT error_id, methodology_id, success_rate, avg_steps, support "
+                "FROM resolved_by WHERE tenant = ? AND methodology_id = ? ORDER BY error_id",
+                (transaction.tenant, methodology_id),
+            )
+            return [ResolvedBy(*row) for row in found]
+
+    def for_error(
+        self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        with self._database.reading() as transaction:
+            within = transaction.scoped(scope)
+            sql = _FOR_ERROR.format(visible=_visible(within))
+            for signature in signatures:
+                parameters = {
+                    **within.parameters,
+                    "repo": scope.repo,
+                    "family": signature.family.value,
+                    "error_type": signature.error_type,
+                    "template": signature.template,
+                    "limit": max(0, limit),
+                }
+                if found := _values(transaction, sql, parameters):
+                    return found
+            return ()
+
+    def for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Methodology]:
+        of_repo = "m.repo IS NOT NULL" if scope.repo is None else "m.repo = :repo"
+        with self._database.reading() as transaction:
+            within = transaction.scoped(scope)
+            parameters = {
+                **within.parameters,
+                "repo": scope.repo,
+                "task_type": task_type.value if task_type else None,
+                "limit": max(0, limit),
+            }
+            sql = _FOR_TASK.format(of_repo=of_repo, visible=_visible(within))
+            return _values(transaction, sql, parameters)
+
+    def put(
+        self,
+        methodologies: Sequence[Methodology],
+        removed: Sequence[str] = (),
+        resolved: Sequence[ResolvedBy] = (),
+        similar: Sequence[SimilarTo] = (),
+    ) -> int:
+        with self._database.writing() as transaction:
+            transaction.new_revision()
+            run_rows.note_abstracted(transaction)
+            run_rows.remove_methodologies(transaction, removed)
+            for methodology in methodologies:
+                _put(transaction, methodology)
+            _put_resolved(transaction, methodologies, resolved)
+            return _put_similar(transaction, similar)
+
+    def remove_orphans(self) -> int:
+        with self._database.writing() as transaction:
+            found = transaction.column(
+                "SELECT id FROM methodology m WHERE tenant = ? AND status <> ? "
+                "AND NOT EXISTS (SELECT 1 FROM derived_from WHERE methodology = m.key)",
+                (transaction.tenant, MethodologyStatus.RETIRED.value),
+            )
+            if found:
+                transaction.new_revision()
+                run_rows.note_abstracted(transaction)
+                run_rows.remove_methodologies(transaction, found)
+            return len(found)
+
+
+def with_ids(transaction: Transaction, ids: Sequence[str]) -> list[Methodology]:
+    """Those of these ids, by id."""
+    return _among(transaction, "m.id", ids)
+
+
+def first_visible(
+    transaction: Transaction, scope: SqlScope, near: Iterable[tuple[int, Vector]], limit: int
+) -> list[Near[Methodology]]:
+    """The first *limit* of *near* (by key) that *scope* does not hide."""
+    sql = f"""SELECT m.key, {_READ} FROM json_each(:keys) AS named
+        CROSS JOIN methodology m ON m.key = named.value
+        WHERE m.status <> '{MethodologyStatus.RETIRED}' {_visible(scope)}"""
+    found, rest = list[Near[Methodology]](), iter(near)
+    while len(found) < limit and (batch := list(islice(rest, _AT_ONCE))):
+        keys = str([key for key, _ in batch])
+        visible = {
+            row[0]: rows.METHODOLOGIES.value(row[1:], sources=sources)
+            for row, sources in _rows(transaction, sql, {**scope.parameters, "keys": keys})
+        }
+        found += [Near(visible[key], vector) for key, vector in batch if key in visible]
+    return found[: max(0, limit)]
+
+
+def _visible(scope: SqlScope) -> str:
+    """The condition that no source of a methodology is of a run that *scope* hides."""
+    hidden = ["t.seen_at > :as_of"] if scope.has_as_of else []
+    if scope.has_excluded:
+        hidden.append("t.instance_id IN (SELECT value FROM json_each(:instances))")
+    return _VISIBLE.format(hidden=" OR ".join(hidden)) if hidden else ""
+
+
+def _put(transaction: Transaction, methodology: Methodology) -> None:
+    """Write *methodology* over the one of its id, with its sources."""
+    _drop_outdated_vectors(transaction, methodology)
+    columns, row = rows.columns_of(rows.METHODOLOGIES), rows.METHODOLOGIES.row(methodology)
+    marks = ", ".join("?" * len(row))
+    updates = ", ".join(f"{name} = excluded.{name}" for name in rows.METHODOLOGIES.names[1:])
+    key = transaction.number(
+        f"INSERT INTO methodology (tenant, {columns}) VALUES (?, {marks}) "
+        f"ON CONFLICT (tenant, id) DO UPDATE SET {updates} RETURNING key",
+        (transaction.tenant, *row),
+    )
+    transaction.write("DELETE FROM derived_from WHERE methodology = ?", (key,))
+    transaction.write_all(
+        f"INSERT INTO derived_from VALUES (?1 >> {RUN_BITS}, ?1, ?2, ?3, ?4)",
+        [
+            (fragment, key, source.trajectory_id, source.fragment_id)
+            for source, fragment in _keys(transaction, methodology.sources).items()
+        ],
+    )
+
+
+def _drop_outdated_vectors(transaction: Transaction, methodology: Methodology) -> None:
+    """Drop the vectors of what is stored by the id of *methodology*, where its text differs."""
+    row = transaction.row(
+        "SELECT key, situation || char(10) || strategy FROM methodology "
+        "WHERE tenant = ? AND id = ?",
+        (transaction.tenant, methodology.id),
+    )
+    if row and row[1] != methodology_text(methodology):
+        transaction.write("DELETE FROM methodology_vector WHERE methodology = ?", (row[0],))
+
+
+def _put_resolved(
+    transaction: Transaction, methodologies: Sequence[Methodology], resolved: Sequence[ResolvedBy]
+) -> None:
+    """Write the edges between stored nodes; a tombstone has none."""
+    tenant = transaction.tenant
+    transaction.write_all(
+        "DELETE FROM resolved_by WHERE tenant = ? AND methodology_id = ?",
+        [(tenant, one.id) for one in methodologies if one.status is MethodologyStatus.RETIRED],
+    )
+    transaction.write_all(
+        "INSERT OR REPLACE INTO resolved_by SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE "
+        "EXISTS (SELECT 1 FROM error_pattern WHERE tenant = ?1 AND id = ?2) "
+        "AND EXISTS (SELECT 1 FROM methodology WHERE tenant = ?1 AND id = ?3)",
+        [
+            (tenant, e.error_id, e.methodology_id, e.success_rate, e.avg_steps, e.support)
+            for e in resolved
+        ],
+    )
+
+
+def _put_similar(transaction: Transaction, found: Sequence[SimilarTo]) -> int:
+    """Write the edges between stored fragments; how many changed."""
+    sources = {source for edge in found for source in (edge.fragment, edge.representative)}
+    keys = _keys(transaction, sorted(sources))
+    before = transaction.connection.total_changes
+    edges = [
+        (keys[edge.fragment], edge.error_id, keys[edge.representative], edge.weight)
+        for edge in found
+        if edge.fragment in keys and edge.representative in keys
+    ]
+    transaction.write_all(
+        "DELETE FROM similar WHERE fragment = ? AND error_id = ?",
+        [(fragment, error) for fragment, error, head, _ in edges if fragment == head],
+    )
+    transaction.write_all(
+        "INSERT INTO similar VALUES (?1, ?2, ?3, ?4) ON CONFLICT (fragment, error_id) DO UPDATE "
+        "SET representative = ?3, weight = ?4 WHERE representative <> ?3 OR weight <> ?4",
+        [edge for edge in edges if edge[0] != edge[2]],
+    )
+    return transaction.connection.total_changes - before
+
+
+def _keys(transaction: Transaction, fragments: Sequence[Source]) -> dict[Source, int]:
+    """The keys of those of *fragments* that are stored."""
+    named = json_text([(source.trajectory_id, source.fragment_id) for source in fragments])
+    found = transaction.rows(_KEYS, {"tenant": transaction.tenant, "named": named})
+    return {Source(run, fragment): key for run, fragment, key in found}
+
+
+def _among(transaction: Transaction, column: str, names: Sequence[str]) -> list[Methodology]:
+    """Those of which *column*, with the conditions before it, is one of *names*; by id."""
+    sql = f"""SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = ?
+        AND {column} IN (SELECT value FROM json_each(?)) ORDER BY m.id"""
+    return _values(transaction, sql, (transaction.tenant, json_text(names))) if names else []
+
+
+def _values(transaction: Transaction, sql: str, parameters: Parameters) -> list[Methodology]:
+    return [
+        rows.METHODOLOGIES.value(row[1:], sources=sources)
+        for row, sources in _rows(transaction, sql, parameters)
+    ]
+
+
+def _rows(
+    transaction: Transaction, sql: str, parameters: Parameters
+) -> list[tuple[rows.Row, tuple[Source, ...]]]:
+    """The key and columns of each that *sql* finds, with its sources."""
+    found = transaction.rows(sql, parameters)
+    sources: dict[int, list[Source]] = {row[0]: [] for row in found}
+    for key, run, fragment in transaction.rows(_SOURCES, (str(list(sources)),)):
+        sources[key].append(Source(run, fragment))
+    return [(row, tuple(sorted(sources[row[0]]))) for row in found]

@@ -1,0 +1,320 @@
+"""Recoveries, and errors with what cleared them: `RecoveryStore` in SQLite."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+
+import orjson
+
+from contextgraph.model import (
+    Clearance,
+    ErrorHistory,
+    ErrorOccurrence,
+    ErrorPattern,
+    ErrorQuestion,
+    ErrorSignature,
+    ErrorTally,
+    Outcome,
+    Phase,
+    RecoveryCandidate,
+    Scope,
+    SignatureLevel,
+    SimilarTo,
+    Source,
+    TaskType,
+)
+from contextgraph.store import rules
+from contextgraph.store.sqlite import rows, run_rows
+from contextgraph.store.sqlite.database import Database
+from contextgraph.store.sqlite.runs import FOUND, RELEVANT, found_keys, relevant
+from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
+
+_ERROR_OF_TEMPLATE = """
+SELECT key FROM error_pattern WHERE tenant = :tenant AND family = :family
+AND error_type = :error_type AND template = :template"""
+_LEVELS = {
+    SignatureLevel.TEMPLATE: ("recovered_template", f"r.error = ({_ERROR_OF_TEMPLATE})"),
+    SignatureLevel.TYPE: (
+        "recovered_type",
+        "r.family = :family AND r.error_type = :error_type",
+    ),
+    SignatureLevel.FAMILY: ("recovered_family", "r.family = :family"),
+}
+# The index gives the order up to the time; SQLite then sorts only runs of the same moment, and
+# stops at the limit.
+_FOR_ERROR = """
+SELECT r.key FROM recovered r INDEXED BY {index}
+CROSS JOIN fragment f ON f.key = r.fragment
+CROSS JOIN error_pattern e ON e.key = r.error
+WHERE {level} AND {scope}
+ORDER BY r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step LIMIT :limit"""
+_FOR_TEXT = f"""{FOUND}
+SELECT r.key FROM found CROSS JOIN recovered r ON r.key = found.key
+CROSS JOIN fragment f ON f.key = r.fragment
+CROSS JOIN error_pattern e ON e.key = r.error
+WHERE {RELEVANT} AND {{scope}}
+ORDER BY found.weight DESC, f.id, e.id, r.error_step LIMIT :limit"""
+# Fragments have no index by id: their run has one, and their keys are in its range.
+_MET = """
+SELECT m.error, count(*) AS runs, sum(m.steps), sum(m.cleared)
+FROM met m {index} WHERE {scope} {also} GROUP BY m.error"""
+_MET_IN_PHASE = """
+SELECT c.error, count(*) AS runs, sum(c.steps), sum(EXISTS (
+    SELECT 1 FROM met m WHERE m.trajectory = c.trajectory AND m.error = c.error AND m.cleared))
+FROM (
+    SELECT c.error, c.trajectory, sum(c.step_count) AS steps
+    FROM caused c INDEXED BY caused_by_error WHERE {scope} AND c.phase = :phase {also}
+    GROUP BY c.error, c.trajectory) AS c
+GROUP BY c.error"""
+_MOST_COMMON = """
+SELECT counted.* FROM ({counted}) AS counted JOIN error_pattern e ON e.key = counted.error
+ORDER BY counted.runs DESC, e.id LIMIT :limit"""
+_NEWEST_RUNS = """
+SELECT m.trajectory_id FROM met m INDEXED BY {index}
+WHERE m.error = :error AND {scope} {phase} {also}
+ORDER BY m.seen_at DESC, m.trajectory_id LIMIT :limit"""
+_IN_PHASE = """
+AND EXISTS (SELECT 1 FROM caused c INDEXED BY caused_by_error WHERE c.place = m.place
+    AND c.phase = :phase AND c.error = m.error AND c.trajectory = m.trajectory)"""
+_OF_RUNS = "AND {alias}.trajectory IN (SELECT value FROM json_each(:runs))"
+_FREQUENCY = """
+SELECT e.error_type, count(DISTINCT c.fragment) AS fragments
+FROM caused c JOIN error_pattern e ON e.key = c.error
+WHERE c.tenant = ? GROUP BY e.error_type ORDER BY fragments DESC, e.error_type"""
+_ERRORS_BY_RUN = """
+SELECT c.trajectory, c.steps, e.id, e.error_type
+FROM caused c JOIN error_pattern e ON e.key = c.error
+WHERE c.tenant = ? ORDER BY c.trajectory"""
+_RUNS_THAT_MET = """
+SELECT t.id, t.repo, t.task_type, m.context, m.trajectory
+FROM met m JOIN trajectory t ON t.key = m.trajectory WHERE m.error = ?
+ORDER BY m.seen_at DESC, m.trajectory_id LIMIT ?"""
+_CLEARED = f"""
+SELECT f.id, t.id, t.repo, t.task_type, t.outcome, t.seen_at,
+    {rows.columns_of(rows.RECOVERIES, "r")}
+FROM json_each(?) AS named CROSS JOIN recovered r ON r.error = ? AND r.trajectory = named.value
+CROSS JOIN fragment f ON f.key = r.fragment CROSS JOIN trajectory t ON t.key = r.trajectory
+ORDER BY t.seen_at DESC, t.id, r.error_step, f.id"""
+_SIMILAR = """
+SELECT s.error_id, ft.id, f.id, rt.id, r.id, s.weight FROM similar s
+JOIN fragment f ON f.key = s.fragment JOIN trajectory ft ON ft.key = f.trajectory
+JOIN fragment r ON r.key = s.representative JOIN trajectory rt ON rt.key = r.trajectory
+WHERE s.fragment BETWEEN ? AND ? ORDER BY f.id, s.error_id"""
+_FAILED = """
+SELECT f.key, f.id, f.trajectory FROM caused c JOIN fragment f ON f.key = c.fragment
+WHERE c.error = ? AND f.fragment_type = 'failed_attempt'
+AND NOT EXISTS (SELECT 1 FROM recovered r WHERE r.fragment = f.key)
+ORDER BY f.seen_at DESC, f.id LIMIT -1 OFFSET ?"""
+_ROWS_OF_A_FRAGMENT = (
+    "DELETE FROM caused WHERE fragment = :fragment",
+    "DELETE FROM touched WHERE fragment = :fragment",
+    "DELETE FROM derived_from WHERE trajectory = :run AND fragment = :fragment",
+    "DELETE FROM similar WHERE fragment = :fragment OR representative = :fragment",
+    "DELETE FROM fragment WHERE key = :fragment",
+)
+
+
+class SqliteRecoveries:
+    """`RecoveryStore`; the docstrings of its methods are those of the protocol."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def for_error(
+        self, questions: Sequence[ErrorQuestion], limit: int, enough: int | None = None
+    ) -> Sequence[RecoveryCandidate]:
+        if unknown := [one.level for one in questions if one.level not in _LEVELS]:
+            raise ValueError(f"recoveries cannot be found by {unknown[0]}")
+        with self._database.reading() as transaction:
+            keys: list[int] = []
+            for question in questions:
+                if enough is None or len(keys) < enough:
+                    keys += _keys_for_error(transaction, question, limit)
+            return transaction.recoveries(keys)
+
+    def for_text(
+        self, words: Sequence[str], scope: Scope, limit: int
+    ) -> Sequence[RecoveryCandidate]:
+        with self._database.reading() as transaction:
+            weights = self._database.caches.recovery_words.weights(transaction, words)
+            if not weights:
+                return []
+            within = transaction.scoped(scope)
+            sql, parameters = relevant(
+                _FOR_TEXT, transaction, within, weights, ("recovered", "r", "trajectory")
+            )
+            return transaction.recoveries(found_keys(transaction, sql, within, limit, parameters))
+
+    def histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
+        with self._database.reading() as transaction:
+            found = (_history(transaction, one, runs) for one in sorted(set(error_ids)))
+            return [history for history in found if history]
+
+    def errors(
+        self,
+        scope: Scope,
+        limit: int,
+        *,
+        phase: Phase | None = None,
+        runs: Iterable[str] | None = None,
+    ) -> Sequence[ErrorTally]:
+        with self._database.reading() as transaction:
+            within = transaction.scoped(scope)
+            parameters: dict[str, str | int] = {"limit": max(0, limit)}
+            if phase is not None:
+                parameters["phase"] = phase.value
+            if runs is not None:
+                parameters["runs"] = _keys_of_runs(transaction, runs)
+            return _tallies(transaction, within, phase, parameters)
+
+    def tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
+        with self._database.reading() as transaction:
+            error = transaction.number(
+                _ERROR_OF_TEMPLATE, {"tenant": transaction.tenant, **_signature(signature)}
+            )
+            parameters = {"limit": 1, "error": error}
+            found = _tallies(transaction, transaction.scoped(scope), None, parameters)
+            return next(iter(found), None)
+
+    def frequency(self) -> Mapping[str, int]:
+        with self._database.reading() as transaction:
+            return dict(transaction.rows(_FREQUENCY, (transaction.tenant,)))
+
+    def transitions(self) -> Mapping[str, Mapping[str, int]]:
+        with self._database.reading() as transaction:
+            found = transaction.rows(_ERRORS_BY_RUN, (transaction.tenant,))
+        return rules.count_transitions(
+            [(orjson.loads(steps), error, error_type) for _, steps, error, error_type in run]
+            for _, run in groupby(found, key=itemgetter(0))
+        )
+
+    def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
+        with self._database.reading() as transaction:
+            run = run_rows.run_of(transaction, trajectory_id)
+            return [
+                SimilarTo(error, Source(own, fragment), Source(other, representative), weight)
+                for error, own, fragment, other, representative, weight in (
+                    transaction.rows(_SIMILAR, run.keys) if run else ()
+                )
+            ]
+
+    def prune_failed(self, error_ids: Sequence[str], keep: int) -> int:
+        with self._database.writing() as transaction:
+            return sum(_prune(transaction, error_id, keep) for error_id in error_ids)
+
+
+def _keys_for_error(transaction: Transaction, question: ErrorQuestion, limit: int) -> list[int]:
+    index, agrees = _LEVELS[question.level]
+    scope = transaction.scoped(question.scope)
+    sql = _FOR_ERROR.format(index=scope.index(index), level=agrees, scope=scope.where("r"))
+    return found_keys(transaction, sql, scope, limit, _signature(question.signature))
+
+
+def _signature(signature: ErrorSignature) -> dict[str, str]:
+    return {
+        "family": signature.family.value,
+        "error_type": signature.error_type,
+        "template": signature.template,
+    }
+
+
+def _keys_of_runs(transaction: Transaction, ids: Iterable[str]) -> str:
+    keys = transaction.column(
+        "SELECT key FROM trajectory WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))",
+        (transaction.tenant, json_text([*ids])),
+    )
+    return str(keys)
+
+
+def _tallies(
+    transaction: Transaction,
+    scope: SqlScope,
+    phase: Phase | None,
+    parameters: Mapping[str, str | int],
+) -> list[ErrorTally]:
+    """Tallies within *scope*, of the error, the phase and the runs that *parameters* name."""
+    named = {**scope.parameters, **parameters}
+    if phase is None:
+        also = "AND m.error = :error" if "error" in named else _also_of_runs(named, "m")
+        # By the runs, where these are named: the tables are ordered by them.
+        by_index = f"INDEXED BY {scope.index('met_by_error')}"
+        counted = _MET.format(
+            index=by_index if "runs" not in named else "", scope=scope.where("m"), also=also
+        )
+    else:
+        counted = _MET_IN_PHASE.format(
+            scope=scope.where("c", by_place=True), also=_also_of_runs(named, "c")
+        )
+    counts = transaction.rows(_MOST_COMMON.format(counted=counted), named)
+    patterns = transaction.errors([row[0] for row in counts])
+    newest = _NEWEST_RUNS.format(
+        index=scope.index("met_by_error"),
+        scope=scope.where("m"),
+        phase="" if phase is None else _IN_PHASE,
+        also=_also_of_runs(named, "m"),
+    )
+    return [_tally(transaction, newest, named, patterns, row) for row in counts]
+
+
+def _also_of_runs(named: Mapping[str, str | int], alias: str) -> str:
+    return _OF_RUNS.format(alias=alias) if "runs" in named else ""
+
+
+def _tally(
+    transaction: Transaction,
+    newest_runs: str,
+    named: Mapping[str, str | int],
+    patterns: Mapping[int, ErrorPattern],
+    row: rows.Row,
+) -> ErrorTally:
+    error, runs, steps, cleared = row
+    newest = transaction.column(newest_runs, {**named, "error": error, "limit": rules.TALLY_RUNS})
+    return ErrorTally(patterns[error], runs, steps, cleared, tuple(newest))
+
+
+def _history(transaction: Transaction, error_id: str, runs: int) -> ErrorHistory | None:
+    error = _error_key(transaction, error_id)
+    if not error:
+        return None
+    met = transaction.rows(_RUNS_THAT_MET, (error, runs))
+    cleared = transaction.rows(_CLEARED, (str([row[4] for row in met]), error))
+    return ErrorHistory(
+        error=transaction.errors([error])[error],
+        occurrences=tuple(ErrorOccurrence(m[0], m[1], TaskType(m[2]), m[3]) for m in met),
+        clearances=tuple(_clearance(row, error_id) for row in cleared),
+    )
+
+
+def _clearance(row: rows.Row, error_id: str) -> Clearance:
+    return Clearance(
+        recovered=rows.RECOVERIES.value(row[6:], fragment_id=row[0], error_id=error_id),
+        trajectory_id=row[1],
+        repo=row[2],
+        task_type=TaskType(row[3]),
+        outcome=Outcome(row[4]),
+        seen_at=rows.time_of(row[5]),
+    )
+
+
+def _error_key(transaction: Transaction, error_id: str) -> int:
+    return transaction.number(
+        "SELECT key FROM error_pattern WHERE tenant = ? AND id = ?", (transaction.tenant, error_id)
+    )
+
+
+def _prune(transaction: Transaction, error_id: str, keep: int) -> int:
+    """Delete failed attempts at an error beyond the newest *keep*; how many."""
+    found = transaction.rows(_FAILED, (_error_key(transaction, error_id), keep))
+    if found:
+        revision = transaction.new_revision(removing=True)
+        run_rows.note_abstracted(transaction)
+        transaction.write_all(
+            "INSERT OR REPLACE INTO pruned VALUES (?, ?, ?)",
+            [(transaction.tenant, fragment, revision) for _, fragment, _ in found],
+        )
+        transaction.write_all(
+            "DELETE FROM vectors WHERE trajectory = ?", [(run,) for _, _, run in found]
+        )
+    for statement in _ROWS_OF_A_FRAGMENT:
+        transaction.write_all(statement, [{"fragment": key, "run": run} for key, _, run in found])
+    return len(found)

@@ -1,0 +1,386 @@
+"""The rows of one run: written from its bundle, and removed with all that only it supports."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from contextgraph.errors import StoreError
+from contextgraph.model import Bundle, RunVectors, Trajectory
+from contextgraph.store import rules
+from contextgraph.store.sqlite import rows, word_index
+from contextgraph.store.sqlite.schema import RUN_BITS
+from contextgraph.store.sqlite.transaction import Transaction, json_text
+from contextgraph.vectors import Vector, dimensions_of
+
+_ROWS_OF_A_RUN = (
+    ("recovered", "key"),
+    ("caused", "fragment"),
+    ("touched", "fragment"),
+    ("fragment", "key"),
+)
+_WITH_SUPERSEDED = """
+WITH RECURSIVE gone (id) AS (
+    SELECT value FROM json_each(?2)
+    UNION SELECT m.id FROM gone JOIN methodology m ON m.tenant = ?1 AND m.superseded_by = gone.id)
+SELECT m.key, m.id, m.error_id, m.repo, m.superseded_by
+FROM gone JOIN methodology m ON m.tenant = ?1 AND m.id = gone.id"""
+_OF_A_METHODOLOGY = (
+    ("derived_from", "methodology"),
+    ("methodology_vector", "methodology"),
+    ("methodology", "key"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The numbers that are in every row of one run."""
+
+    key: int
+    place: int = 0
+    seen_at: int = 0
+
+    @property
+    def first(self) -> int:
+        """The first key of its fragments and recoveries."""
+        return self.key << RUN_BITS
+
+    @property
+    def last(self) -> int:
+        """The last key that they can have."""
+        return ((self.key + 1) << RUN_BITS) - 1
+
+    @property
+    def keys(self) -> tuple[int, int]:
+        """The range of the keys of its fragments and recoveries."""
+        return self.first, self.last
+
+
+def run_of(transaction: Transaction, trajectory_id: str) -> Run | None:
+    """The run of this id."""
+    key = transaction.number(
+        "SELECT key FROM trajectory WHERE tenant = ? AND id = ?",
+        (transaction.tenant, trajectory_id),
+    )
+    return Run(key) if key else None
+
+
+def insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
+    """Write all rows of *bundle*; *raw* is its packed run.
+
+    Raises `StoreError` where something in it refers to what is not in it.
+    """
+    rules.check_bundle(bundle)
+    run = _insert_trajectory(transaction, bundle.trajectory)
+    transaction.write("INSERT INTO raw (trajectory, data) VALUES (?, ?)", (run.key, raw))
+    fragments = _insert_fragments(transaction, run, bundle)
+    errors = _insert_errors(transaction, run, bundle)
+    _insert_caused(transaction, run, bundle, fragments, errors)
+    _insert_recovered(transaction, run, bundle, fragments, errors)
+    _insert_texts(transaction, run, bundle)
+    if bundle.vectors:
+        insert_vectors(transaction, run, bundle.vectors, bundle.vectors.fragments)
+
+
+def _insert_trajectory(transaction: Transaction, value: Trajectory) -> Run:
+    revision = transaction.new_revision()
+    repository = (transaction.tenant, value.repo)
+    transaction.write("INSERT OR IGNORE INTO place (tenant, repo) VALUES (?, ?)", repository)
+    place = transaction.number("SELECT key FROM place WHERE tenant = ? AND repo = ?", repository)
+    seen_at = rows.moment(value.seen_at)
+    key = transaction.number(
+        f"INSERT INTO trajectory (tenant, place, revision, solved, seen_at, "
+        f"{rows.columns_of(rows.TRAJECTORIES)}) "
+        f"VALUES ({_marks(21)}) RETURNING key",
+        (
+            transaction.tenant,
+            place,
+            revision,
+            bool(value.success),
+            seen_at,
+            *rows.TRAJECTORIES.row(value),
+        ),
+    )
+    return Run(key, place, seen_at)
+
+
+def _insert_fragments(transaction: Transaction, run: Run, bundle: Bundle) -> dict[str, int]:
+    """Write the fragments; their keys by id."""
+    tenant = transaction.tenant
+    keys = {value.id: run.first + number for number, value in enumerate(bundle.fragments)}
+    transaction.write_all(
+        f"INSERT INTO fragment (key, tenant, trajectory, place, seen_at, "
+        f"{rows.columns_of(rows.FRAGMENTS)}) "
+        f"VALUES ({_marks(22)})",
+        [
+            (keys[value.id], tenant, run.key, run.place, run.seen_at, *rows.FRAGMENTS.row(value))
+            for value in bundle.fragments
+        ],
+    )
+    transaction.write_all(
+        "INSERT INTO touched (fragment, file_name, tenant, trajectory, place, phase, seen_at) "
+        f"VALUES ({_marks(7)})",
+        [
+            (keys[value.id], name, tenant, run.key, run.place, value.phase.value, run.seen_at)
+            for value in bundle.fragments
+            for name in rules.file_names(value)
+        ],
+    )
+    return keys
+
+
+def _insert_errors(transaction: Transaction, run: Run, bundle: Bundle) -> dict[str, int]:
+    """Write the patterns that are new and how this run met each; their keys by id."""
+    tenant = transaction.tenant
+    transaction.write_all(
+        "INSERT INTO error_pattern (tenant, id, family, error_type, template) "
+        "VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, id) DO NOTHING",
+        [(tenant, e.id, e.family.value, e.error_type, e.template) for e in bundle.errors],
+    )
+    keys: dict[str, int] = dict(
+        transaction.rows(
+            "SELECT id, key FROM error_pattern WHERE tenant = ? "
+            "AND id IN (SELECT value FROM json_each(?))",
+            (tenant, json_text([error.id for error in bundle.errors])),
+        )
+    )
+    transaction.write_all(
+        f"INSERT INTO met VALUES ({_marks(10)})",
+        [
+            (
+                keys[error.id],
+                run.key,
+                bundle.trajectory.id,
+                tenant,
+                run.place,
+                run.seen_at,
+                steps,
+                cleared,
+                rows.text_of(error.keywords),
+                error.context,
+            )
+            for error, steps, cleared in rules.met_errors(bundle)
+        ],
+    )
+    return keys
+
+
+def _insert_caused(
+    transaction: Transaction,
+    run: Run,
+    bundle: Bundle,
+    fragments: Mapping[str, int],
+    errors: Mapping[str, int],
+) -> None:
+    phases = {fragment.id: fragment.phase.value for fragment in bundle.fragments}
+    transaction.write_all(
+        f"INSERT INTO caused VALUES ({_marks(10)})",
+        [
+            (
+                fragments[value.fragment_id],
+                errors[value.error_id],
+                transaction.tenant,
+                run.key,
+                run.place,
+                phases[value.fragment_id],
+                run.seen_at,
+                *rows.caused_row(value),
+            )
+            for value in bundle.caused
+        ],
+    )
+
+
+def _insert_recovered(
+    transaction: Transaction,
+    run: Run,
+    bundle: Bundle,
+    fragments: Mapping[str, int],
+    errors: Mapping[str, int],
+) -> None:
+    patterns = {error.id: error for error in bundle.errors}
+    transaction.write_all(
+        "INSERT INTO recovered (key, tenant, trajectory, place, seen_at, fragment, error, family, "
+        f"error_type, {rows.columns_of(rows.RECOVERIES)}) VALUES ({_marks(16)})",
+        [
+            (
+                run.first + number,
+                transaction.tenant,
+                run.key,
+                run.place,
+                run.seen_at,
+                fragments[value.fragment_id],
+                errors[value.error_id],
+                patterns[value.error_id].family.value,
+                patterns[value.error_id].error_type,
+                *rows.RECOVERIES.row(value),
+            )
+            for number, value in enumerate(bundle.recovered)
+        ],
+    )
+
+
+def _insert_texts(transaction: Transaction, run: Run, bundle: Bundle) -> None:
+    text = rules.trajectory_text(bundle.trajectory)
+    word_index.add_texts(transaction, "trajectory", run.place, [(run.key, text)])
+    texts = enumerate(map(rules.recovery_text, bundle.recovered))
+    word_index.add_texts(
+        transaction, "recovered", run.place, [(run.first + number, text) for number, text in texts]
+    )
+
+
+def insert_vectors(
+    transaction: Transaction, run: Run, vectors: RunVectors, slots: Sequence[Vector | None]
+) -> None:
+    """Write the *vectors* of a run, unless their space has been dropped or has some of the run.
+
+    *slots* are those of its fragments by their keys, None where a fragment was pruned.
+    """
+    none = bytes(4 * dimensions_of(vectors.space))
+    data = b"".join(one.data if one else none for one in (vectors.trajectory, *slots))
+    transaction.write(
+        "INSERT OR IGNORE INTO vectors (trajectory, space, data) "
+        "SELECT ?, key, ? FROM space WHERE tenant = ? AND name = ?",
+        (run.key, data, transaction.tenant, vectors.space),
+    )
+
+
+def remove(transaction: Transaction, revision: int, keys: Sequence[int]) -> list[int]:
+    """Delete all rows of the runs with these *keys*; the keys of the errors that they had met."""
+    named = (str(list(keys)),)
+    _remove_derived(transaction, keys)
+    errors = transaction.column(
+        "SELECT DISTINCT error FROM met WHERE trajectory IN (SELECT value FROM json_each(?))", named
+    )
+    for run in map(Run, keys):
+        word_index.remove_texts(transaction, "recovered", *run.keys)
+        word_index.remove_texts(transaction, "trajectory", run.key, run.key)
+        for table, column in _ROWS_OF_A_RUN:
+            transaction.write(f"DELETE FROM {table} WHERE {column} BETWEEN ? AND ?", run.keys)
+        for table in ("met", "raw", "vectors"):
+            transaction.write(f"DELETE FROM {table} WHERE trajectory = ?", (run.key,))
+        transaction.write("DELETE FROM trajectory WHERE key = ?", (run.key,))
+    transaction.write_all(
+        "INSERT INTO removal VALUES (?, ?, ?)",
+        [(key, transaction.tenant, revision) for key in keys],
+    )
+    return errors
+
+
+def remove_unused(transaction: Transaction, errors: Sequence[int]) -> None:
+    """Delete those *errors* and repositories that no run has any more."""
+    tenant = transaction.tenant
+    for error in errors:
+        gone = transaction.row(
+            "DELETE FROM error_pattern WHERE key = ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM met WHERE error = ?1) RETURNING id",
+            (error,),
+        )
+        if gone:
+            transaction.write(
+                "DELETE FROM resolved_by WHERE tenant = ? AND error_id = ?", (tenant, gone[0])
+            )
+    transaction.write(
+        "DELETE FROM place WHERE tenant = ? AND NOT EXISTS "
+        "(SELECT 1 FROM trajectory WHERE place = place.key)",
+        (tenant,),
+    )
+
+
+def remove_methodologies(transaction: Transaction, ids: Sequence[str]) -> None:
+    """Delete methodologies with their edges, and all that they had superseded.
+
+    The errors (or repositories) of the superseded ones are to be consolidated again.
+    """
+    tenant = transaction.tenant
+    gone = transaction.rows(_WITH_SUPERSEDED, (tenant, json_text(ids)))
+    removed = [rules.RemovedMethodology(*row[1:]) for row in gone]
+    mark_stale(transaction, *rules.made_stale(removed))
+    for table, column in _OF_A_METHODOLOGY:
+        transaction.write_all(
+            f"DELETE FROM {table} WHERE {column} = ?", [(row[0],) for row in gone]
+        )
+    transaction.write_all(
+        "DELETE FROM resolved_by WHERE tenant = ? AND methodology_id = ?",
+        [(tenant, one.id) for one in removed],
+    )
+
+
+def note_abstracted(transaction: Transaction) -> None:
+    """Record that methodologies or similarities change with the current revision."""
+    transaction.write(
+        "UPDATE tenant SET abstracted = revision WHERE key = ?", (transaction.tenant,)
+    )
+
+
+def mark_stale(transaction: Transaction, errors: Iterable[str], repos: Iterable[str]) -> None:
+    """Record that these errors and repositories are to be consolidated again."""
+    for table, column, names in (("stale", "error_id", errors), ("stale_repo", "repo", repos)):
+        transaction.write_all(
+            f"INSERT OR REPLACE INTO {table} (tenant, {column}, revision) "
+            "SELECT key, ?, revision FROM tenant WHERE key = ?",
+            [(name, transaction.tenant) for name in names if name],
+        )
+
+
+def _remove_derived(transaction: Transaction, keys: Sequence[int]) -> None:
+    """Delete what was derived from the runs of these *keys*.
+
+    Their errors and repositories are to be consolidated again.
+    """
+    named = (str(list(keys)),)
+    errors = transaction.column(
+        "SELECT DISTINCT e.id FROM json_each(?) AS named JOIN met m ON m.trajectory = named.value "
+        "JOIN error_pattern e ON e.key = m.error",
+        named,
+    )
+    repos = transaction.column(
+        "SELECT DISTINCT t.repo FROM json_each(?) AS named "
+        "JOIN trajectory t ON t.key = named.value",
+        named,
+    )
+    mark_stale(transaction, errors, repos)
+    derived = transaction.column(
+        "SELECT DISTINCT m.id FROM json_each(?) AS named JOIN derived_from d "
+        "ON d.trajectory = named.value JOIN methodology m ON m.key = d.methodology",
+        named,
+    )
+    if derived:
+        note_abstracted(transaction)
+        remove_methodologies(transaction, derived)
+    transaction.write_all(
+        "DELETE FROM similar WHERE fragment BETWEEN ?1 AND ?2 OR representative BETWEEN ?1 AND ?2",
+        [Run(key).keys for key in keys],
+    )
+
+
+def note_former_id(transaction: Transaction, former: str, now: str) -> None:
+    """Record that the run *now* was known as *former*, and as what *former* was known."""
+    if former == now:
+        return
+    transaction.write(
+        "INSERT OR REPLACE INTO former_id VALUES (?, ?, ?)", (transaction.tenant, former, now)
+    )
+    transaction.write(
+        "UPDATE former_id SET trajectory_id = ?3 WHERE tenant = ?1 AND trajectory_id = ?2",
+        (transaction.tenant, former, now),
+    )
+
+
+def remove_former_ids(transaction: Transaction, keys: Sequence[int]) -> None:
+    """Delete the former ids of the runs with these *keys*."""
+    transaction.write(
+        "DELETE FROM former_id WHERE tenant = ? AND trajectory_id IN "
+        "(SELECT t.id FROM json_each(?) AS named JOIN trajectory t ON t.key = named.value)",
+        (transaction.tenant, str(list(keys))),
+    )
+
+
+def known_run(transaction: Transaction, trajectory_id: str) -> Run:
+    """The run of this id; raises `StoreError` where there is none."""
+    run = run_of(transaction, trajectory_id)
+    if run is None:
+        raise StoreError(f"no run {trajectory_id} to replace; learn it first")
+    return run
+
+
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)

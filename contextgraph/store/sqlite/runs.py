@@ -1,0 +1,449 @@
+"""Runs with their fragments: `RunStore` in SQLite."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from contextgraph.model import (
+    ArchivedRun,
+    Bundle,
+    CausedError,
+    Fragment,
+    FragmentCandidate,
+    FragmentOutcome,
+    Learned,
+    LearnStatus,
+    Outcome,
+    PastRun,
+    Phase,
+    RawTrajectory,
+    Recovered,
+    RepoHistory,
+    RunVectors,
+    Scope,
+    TaskType,
+    Trajectory,
+    WordCounts,
+)
+from contextgraph.store import rules
+from contextgraph.store.sqlite import exposures, rows, run_rows, word_index
+from contextgraph.store.sqlite.database import Database
+from contextgraph.store.sqlite.run_rows import Run
+from contextgraph.store.sqlite.schema import RUN_BITS
+from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
+from contextgraph.vectors import dimensions_of
+
+_OUTCOMES = """
+SELECT t.id, t.outcome FROM json_each(?) AS named
+CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value"""
+_LEARNED = f"""
+SELECT DISTINCT named.value, t.id, t.outcome, t.exit_status IS NULL,
+    (SELECT count(*) FROM fragment WHERE key BETWEEN t.key << {RUN_BITS}
+        AND ((t.key + 1) << {RUN_BITS}) - 1),
+    (SELECT count(*) FROM met WHERE trajectory = t.key),
+    EXISTS (SELECT 1 FROM vectors v JOIN space s ON s.key = v.space
+        WHERE v.trajectory = t.key AND s.active)
+FROM json_each(:named) AS named
+LEFT JOIN former_id a ON a.tenant = :tenant AND a.id = named.value
+CROSS JOIN trajectory t ON t.tenant = :tenant AND t.id = coalesce(a.trajectory_id, named.value)
+ORDER BY named.value"""
+_KEYS = """
+SELECT DISTINCT t.key FROM json_each(?) AS named
+CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value ORDER BY t.id"""
+_FRAGMENT_KEYS = f"""
+SELECT f.key FROM json_each(?) AS named
+CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value
+CROSS JOIN fragment f ON f.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1
+ORDER BY named.key, f.position, f.id"""
+_FOR_TASK = """
+SELECT t.key FROM trajectory t INDEXED BY {index}
+WHERE {scope} {task_type} ORDER BY t.solved DESC, t.seen_at DESC, t.id LIMIT :limit"""
+# Rows are read only for texts that are relevant enough to be among the first.
+FOUND = """
+WITH found AS MATERIALIZED (SELECT key, sum(weight) AS weight FROM ({match}) GROUP BY key)"""
+RELEVANT = """
+found.weight >= coalesce((SELECT found.weight FROM found {of_rows}
+    ORDER BY found.weight DESC LIMIT 1 OFFSET :limit - 1), 0)"""
+_FOR_TEXT = f"""{FOUND}
+SELECT t.key FROM found CROSS JOIN trajectory t ON t.key = found.key
+WHERE {RELEVANT} AND {{scope}} ORDER BY found.weight DESC, t.id LIMIT :limit"""
+_FRAGMENTS_FOR_FILE = """
+SELECT f.key FROM touched s INDEXED BY touched_newest CROSS JOIN fragment f ON f.key = s.fragment
+WHERE s.file_name = :file_name {phase} AND {scope}
+ORDER BY s.seen_at DESC, f.id LIMIT :limit"""
+_FRAGMENTS = """
+SELECT f.key FROM fragment f INDEXED BY fragment_newest
+WHERE {scope} {phase} ORDER BY f.seen_at DESC, f.id LIMIT :limit"""
+_LOOP_FRAGMENTS = """
+SELECT f.key FROM fragment f INDEXED BY fragment_of_loop
+WHERE f.tenant = :tenant AND f.loop_command = :command AND f.loop_command <> '' AND {scope}
+ORDER BY f.seen_at DESC, f.id LIMIT :limit"""
+_RUNS_OF_REPO = """
+SELECT key FROM trajectory WHERE place = (SELECT key FROM place WHERE tenant = ? AND repo = ?)
+ORDER BY seen_at DESC, id LIMIT ?"""
+_NOT_FAILED = f"""
+SELECT f.key FROM (SELECT value AS run FROM json_each(?))
+CROSS JOIN fragment f ON f.key BETWEEN run << {RUN_BITS} AND ((run + 1) << {RUN_BITS}) - 1
+WHERE f.outcome <> '{FragmentOutcome.FAILED}' ORDER BY f.trajectory, f.position, f.id"""
+_ERRORS = """
+SELECT e.id, e.family, e.error_type, e.template, m.keywords, m.context, m.steps
+FROM met m JOIN error_pattern e ON e.key = m.error WHERE m.trajectory = ? ORDER BY e.id"""
+_CAUSED = """
+SELECT f.id, e.id, c.steps, c.locations FROM caused c JOIN fragment f ON f.key = c.fragment
+JOIN error_pattern e ON e.key = c.error WHERE c.fragment BETWEEN ? AND ?
+ORDER BY f.position, f.id, e.id"""
+_RECOVERED = f"""
+SELECT f.id, e.id, {rows.columns_of(rows.RECOVERIES, "r")}
+FROM recovered r JOIN fragment f ON f.key = r.fragment JOIN error_pattern e ON e.key = r.error
+WHERE r.key BETWEEN ? AND ? ORDER BY r.error_step, f.id, e.id"""
+_VECTORS = """
+SELECT s.name, v.data FROM vectors v JOIN space s ON s.key = v.space AND s.active
+WHERE v.trajectory = ?"""
+
+
+class SqliteRuns:
+    """`RunStore`; the docstrings of its methods are those of the protocol."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
+        with self._database.reading() as transaction:
+            statuses = _statuses(transaction, [bundle.trajectory for bundle in bundles])
+        if set(statuses) <= {LearnStatus.UNCHANGED}:
+            return statuses
+        raws = [rules.packed(bundle.raw) for bundle in bundles]
+        with self._database.writing() as transaction:
+            return [
+                _add(transaction, bundle, raw) for bundle, raw in zip(bundles, raws, strict=True)
+            ]
+
+    def replace(
+        self,
+        bundle: Bundle,
+        former_id: str | None = None,
+        moved: Mapping[str, str] | None = None,
+    ) -> None:
+        raw, own = rules.packed(bundle.raw), bundle.trajectory.id
+        former = former_id or own
+        with self._database.writing() as transaction:
+            first = run_rows.known_run(transaction, former)
+            other = run_rows.run_of(transaction, own) if own != former else None
+            keys = [run.key for run in (first, other) if run is not None]
+            known = transaction.trajectories(keys)
+            revision = transaction.new_revision(removing=True)
+            errors = run_rows.remove(transaction, revision, keys)
+            history = rules.with_history(bundle, [known[key] for key in keys])
+            run_rows.insert(transaction, history, raw)
+            run_rows.note_former_id(transaction, former, own)
+            exposures.move_items(transaction, moved or {})
+            exposures.report_shown(transaction, bundle)
+            run_rows.remove_unused(transaction, errors)
+
+    def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
+        with self._database.writing() as transaction:
+            named = json_text([*trajectory_ids])
+            known = transaction.trajectories(
+                transaction.column(_KEYS, (named, transaction.tenant))
+            ).values()
+            changed = [run for run in known if run.outcome is not outcome]
+            for run in changed:
+                _set_outcome(transaction, replace(run, outcome=outcome))
+            return len(changed)
+
+    def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
+        with self._database.reading() as transaction:
+            named = {"tenant": transaction.tenant, "named": json_text(trajectory_ids)}
+            return {row[0]: _learned(*row[1:]) for row in transaction.rows(_LEARNED, named)}
+
+    def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
+        with self._database.reading() as transaction:
+            named = json_text([*trajectory_ids])
+            keys = transaction.column(_KEYS, (named, transaction.tenant))
+            found = transaction.trajectories(keys)
+            return {found[key].id: found[key] for key in keys}
+
+    def ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
+        with self._database.reading() as transaction:
+            where = "tenant = ?"
+            parameters: list[str | int] = [transaction.tenant]
+            if instance is not None:
+                where += " AND instance_id = ?"
+                parameters.append(instance)
+            if repo is not None:
+                where += " AND place IN (SELECT value FROM json_each(?))"
+                parameters.append(str(_places(transaction, repo)))
+            return transaction.column(
+                f"SELECT id FROM trajectory WHERE {where} ORDER BY id", parameters
+            )
+
+    def raw(self, trajectory_id: str) -> RawTrajectory | None:
+        with self._database.reading() as transaction:
+            return _raw(transaction, trajectory_id)
+
+    def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
+        found: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
+        with self._database.reading() as transaction:
+            for candidate in transaction.fragments(fragment_keys(transaction, [*found])):
+                found[candidate.trajectory.id].append(candidate.fragment)
+        return found
+
+    def forget(self, trajectory_ids: Iterable[str]) -> int:
+        with self._database.writing() as transaction:
+            named = json_text([*trajectory_ids])
+            keys = transaction.column(_KEYS, (named, transaction.tenant))
+            if keys:
+                _forget(transaction, keys)
+        if keys:
+            self._database.connections.empty_log()
+        return len(keys)
+
+    def for_task(
+        self, task_type: TaskType | None, scope: Scope, limit: int
+    ) -> Sequence[Trajectory]:
+        with self._database.reading() as transaction:
+            within = transaction.scoped(scope)
+            sql = _FOR_TASK.format(
+                index=within.index("trajectory_ranked"),
+                scope=within.where("t", "key"),
+                task_type="AND t.task_type = :task_type" if task_type else "",
+            )
+            parameters = {"task_type": task_type.value} if task_type else {}
+            keys = found_keys(transaction, sql, within, limit, parameters)
+            found = transaction.trajectories(keys)
+            return [found[key] for key in keys]
+
+    def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
+        with self._database.reading() as transaction:
+            weights = self._database.caches.run_words.weights(transaction, words)
+            if not weights:
+                return []
+            within = transaction.scoped(scope)
+            sql, parameters = relevant(
+                _FOR_TEXT, transaction, within, weights, ("trajectory", "t", "key")
+            )
+            keys = found_keys(transaction, sql, within, limit, parameters)
+            found = transaction.trajectories(keys)
+            return [found[key] for key in keys]
+
+    def fragments_for_state(
+        self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
+    ) -> Sequence[FragmentCandidate]:
+        alias, template = ("f", _FRAGMENTS) if file_name is None else ("s", _FRAGMENTS_FOR_FILE)
+        parameters: dict[str, str] = {}
+        if phase is not None:
+            parameters["phase"] = phase.value
+        if file_name is not None:
+            parameters["file_name"] = file_name
+        with self._database.reading() as transaction:
+            within = transaction.scoped(scope)
+            sql = template.format(
+                scope=within.where(alias, by_place=True),
+                phase="" if phase is None else f"AND {alias}.phase = :phase",
+            )
+            keys = found_keys(transaction, sql, within, limit, parameters)
+            return transaction.fragments(keys)
+
+    def loop_fragments(self, command: str, scope: Scope, limit: int) -> Sequence[FragmentCandidate]:
+        with self._database.reading() as transaction:
+            within = transaction.scoped(scope)
+            sql = _LOOP_FRAGMENTS.format(scope=within.where("f"))
+            keys = found_keys(transaction, sql, within, limit, {"command": command})
+            return transaction.fragments(keys)
+
+    def word_counts(self, words: Sequence[str]) -> WordCounts:
+        with self._database.reading() as transaction:
+            return self._database.caches.run_words.counts(transaction, words)
+
+    def histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
+        with self._database.reading() as transaction:
+            found = (_history(transaction, repo, runs) for repo in sorted(set(repos)))
+            return [history for history in found if history]
+
+    def archived(self, trajectory_id: str) -> ArchivedRun | None:
+        with self._database.reading() as transaction:
+            run = run_rows.run_of(transaction, trajectory_id)
+            raw = _raw(transaction, trajectory_id)
+            return None if run is None or raw is None else _archived(transaction, run, raw)
+
+    def restore(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
+        with self._database.writing() as transaction:
+            return [_restore(transaction, run) for run in runs]
+
+
+def fragment_keys(transaction: Transaction, trajectory_ids: Sequence[str]) -> list[int]:
+    """The keys of the fragments of runs, in order, those of the first named run first."""
+    return transaction.column(_FRAGMENT_KEYS, (json_text(trajectory_ids), transaction.tenant))
+
+
+def relevant(
+    template: str,
+    transaction: Transaction,
+    scope: SqlScope,
+    weights: Mapping[str, int],
+    of_rows: tuple[str, str, str],
+) -> tuple[str, dict[str, str]]:
+    """SQL for the rows with the words of *weights*, and its parameters.
+
+    *of_rows* are the table, its alias in *template*, and its column with the key of the run.
+    """
+    table, alias, run = of_rows
+    match, parameters = word_index.match(table, transaction.tenant, scope.repository, weights)
+    # The match has selected tenant and repository.
+    is_limited = scope.has_as_of or scope.has_excluded
+    join = f"CROSS JOIN {table} {alias} ON {alias}.key = found.key WHERE {scope.where(alias, run)}"
+    sql = template.format(
+        match=match, of_rows=join if is_limited else "", scope=scope.where(alias, run)
+    )
+    return sql, parameters
+
+
+def found_keys(
+    transaction: Transaction, sql: str, scope: SqlScope, limit: int, parameters: Mapping[str, str]
+) -> list[int]:
+    """The keys that *sql* finds within *scope*."""
+    return transaction.column(sql, {**scope.parameters, **parameters, "limit": max(0, limit)})
+
+
+def _statuses(transaction: Transaction, given: Sequence[Trajectory]) -> list[LearnStatus]:
+    named = json_text([trajectory.id for trajectory in given])
+    outcomes: dict[str, str] = dict(transaction.rows(_OUTCOMES, (named, transaction.tenant)))
+    return [
+        rules.learn_status(Outcome(outcomes[one.id]) if one.id in outcomes else None, one.outcome)
+        for one in given
+    ]
+
+
+def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
+    """Write a run that is new, and report the contexts found in it; or its outcome."""
+    (status,) = _statuses(transaction, [bundle.trajectory])
+    if status is LearnStatus.CREATED:
+        run_rows.insert(transaction, bundle, raw)
+        exposures.report_shown(transaction, bundle)
+    if status is LearnStatus.UPDATED:
+        _set_outcome(transaction, bundle.trajectory)
+    return status
+
+
+def _set_outcome(transaction: Transaction, value: Trajectory) -> None:
+    transaction.write(
+        "UPDATE trajectory SET outcome = ?, exit_status = ?, solved = ?, revision = ? "
+        "WHERE tenant = ? AND id = ?",
+        (
+            value.outcome.value,
+            value.exit_status,
+            bool(value.success),
+            transaction.new_revision(),
+            transaction.tenant,
+            value.id,
+        ),
+    )
+
+
+def _learned(
+    run: str, outcome: str, is_open: int, fragments: int, errors: int, embedded: int
+) -> Learned:
+    return Learned(
+        trajectory_id=run,
+        outcome=Outcome(outcome),
+        is_open=bool(is_open) and outcome == Outcome.UNKNOWN,
+        fragments=fragments,
+        error_patterns=errors,
+        to_embed=0 if embedded else fragments + 1,
+    )
+
+
+def _forget(transaction: Transaction, keys: Sequence[int]) -> None:
+    """Remove these runs, what only they support, and all that the indexes have of them."""
+    revision = transaction.new_revision(removing=True)
+    for run in map(Run, keys):
+        transaction.write(
+            "DELETE FROM exposed_item WHERE tenant = ? AND item IN "
+            "(SELECT id FROM fragment WHERE key BETWEEN ? AND ?)",
+            (transaction.tenant, *run.keys),
+        )
+    run_rows.remove_former_ids(transaction, keys)
+    run_rows.remove_unused(transaction, run_rows.remove(transaction, revision, keys))
+    for table in ("trajectory", "recovered"):
+        word_index.compact(transaction, table)
+
+
+def _places(transaction: Transaction, repo: str) -> list[int]:
+    """The keys of the repositories of this name, in any case."""
+    known = transaction.rows("SELECT key, repo FROM place WHERE tenant = ?", (transaction.tenant,))
+    return [key for key, name in known if name.casefold() == repo.casefold()]
+
+
+def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:
+    row = transaction.row(
+        "SELECT r.data, t.outcome, t.exit_status FROM trajectory t JOIN raw r "
+        "ON r.trajectory = t.key WHERE t.tenant = ? AND t.id = ?",
+        (transaction.tenant, trajectory_id),
+    )
+    if row is None:
+        return None
+    return replace(rules.unpacked(row[0]), outcome=Outcome(row[1]), exit_status=row[2])
+
+
+def _history(transaction: Transaction, repo: str, runs: int) -> RepoHistory | None:
+    keys = transaction.column(_RUNS_OF_REPO, (transaction.tenant, repo, runs))
+    if not keys:
+        return None
+    trajectories = transaction.trajectories(keys)
+    not_failed: dict[str, list[Fragment]] = {trajectories[key].id: [] for key in keys}
+    for one in transaction.fragments(transaction.column(_NOT_FAILED, (str(keys),))):
+        not_failed[one.trajectory.id].append(one.fragment)
+    past = (trajectories[key] for key in keys)
+    return RepoHistory(repo, tuple(PastRun(run, tuple(not_failed[run.id])) for run in past))
+
+
+def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> ArchivedRun:
+    trajectory = transaction.trajectories([run.key])[run.key]
+    errors = transaction.rows(_ERRORS, (run.key,))
+    keys = fragment_keys(transaction, [trajectory.id])
+    bundle = Bundle(
+        trajectory=trajectory,
+        fragments=tuple(one.fragment for one in transaction.fragments(keys)),
+        errors=tuple(rows.ERRORS.value(row[:6]) for row in errors),
+        caused=tuple(
+            CausedError(row[0], row[1], rows.tuple_of(row[2]), rows.tuple_of(row[3]))
+            for row in transaction.rows(_CAUSED, run.keys)
+        ),
+        recovered=tuple(map(_recovered, transaction.rows(_RECOVERED, run.keys))),
+        raw=raw,
+        vectors=_vectors(transaction, run, keys),
+    )
+    return ArchivedRun(bundle, {row[0]: row[6] for row in errors})
+
+
+def _recovered(row: rows.Row) -> Recovered:
+    return rows.RECOVERIES.value(row[2:], fragment_id=row[0], error_id=row[1])
+
+
+def _vectors(transaction: Transaction, run: Run, keys: Sequence[int]) -> RunVectors | None:
+    """Those of *run* and its fragments in the active space."""
+    row = transaction.row(_VECTORS, (run.key,))
+    if row is None:
+        return None
+    space, data = row
+    size = 4 * dimensions_of(space)
+    found = [rows.vector_of(space, data[at : at + size]) for at in range(0, len(data), size)]
+    return RunVectors(space, found[0], tuple(found[1 + key - run.first] for key in keys))
+
+
+def _restore(transaction: Transaction, run: ArchivedRun) -> LearnStatus:
+    """Write a run as it was archived; where it is known, only an outcome that was unknown."""
+    (status,) = _statuses(transaction, [run.bundle.trajectory])
+    if status is LearnStatus.CREATED:
+        run_rows.insert(transaction, run.bundle, rules.packed(run.bundle.raw))
+        transaction.write_all(
+            "UPDATE met SET steps = ?1 WHERE error = "
+            "(SELECT key FROM error_pattern WHERE tenant = ?2 AND id = ?3) AND trajectory = "
+            "(SELECT key FROM trajectory WHERE tenant = ?2 AND id = ?4)",
+            [
+                (steps, transaction.tenant, error, run.bundle.trajectory.id)
+                for error, steps in run.steps.items()
+            ],
+        )
+    if status is LearnStatus.UPDATED:
+        _set_outcome(transaction, run.bundle.trajectory)
+    return status

@@ -1,0 +1,257 @@
+"""One transaction of one tenant: its SQL statements, scopes, and values by their keys."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection
+from typing import Any, TypeAlias
+
+import orjson
+
+from contextgraph.errors import StoreError
+from contextgraph.model import (
+    ErrorPattern,
+    Fragment,
+    FragmentCandidate,
+    Recovered,
+    RecoveryCandidate,
+    Scope,
+    Trajectory,
+)
+from contextgraph.store.cache import ValueCache
+from contextgraph.store.sqlite import rows
+from contextgraph.store.sqlite.rows import Row
+
+Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
+
+UNKNOWN_REPOSITORY = 0
+# Removed runs and fragments are listed for so many revisions, for processes whose graph still has
+# them; those that are further behind read everything again.
+REMOVALS_LISTED = 10_000
+
+_EXCLUDED = (
+    "SELECT key FROM trajectory WHERE tenant = :tenant "
+    "AND instance_id IN (SELECT value FROM json_each(:instances))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRecovery:
+    """A recovery with the keys of its run and of its error."""
+
+    run: int
+    error: int
+    recovered: Recovered
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Values that were read at *revision*, or before it and are still the same.
+
+    Fragments and recoveries never change, and keys of runs are not used twice; a run changes with
+    its revision; the words of an error and the key of a repository may change with every revision.
+    """
+
+    revision: int
+    trajectories: ValueCache[int, Trajectory]
+    fragments: ValueCache[int, tuple[int, Fragment]]
+    recoveries: ValueCache[int, CachedRecovery]
+    errors: ValueCache[int, ErrorPattern]
+    repositories: dict[str, int]
+
+
+def no_values(revision: int) -> Values:
+    """An empty cache for *revision*."""
+    return Values(revision, ValueCache(), ValueCache(), ValueCache(), ValueCache(), {})
+
+
+@dataclass(frozen=True, slots=True)
+class SqlScope:
+    """A scope in SQL; *repository* is None for all and UNKNOWN_REPOSITORY for an unknown one."""
+
+    repository: int | None
+    parameters: dict[str, str | int]
+    has_excluded: bool
+    has_as_of: bool
+
+    def where(self, alias: str, key: str = "trajectory", *, by_place: bool = False) -> str:
+        """The condition on the rows of *alias*, whose column *key* is the key of the run.
+
+        *by_place*: in a form that an index by place serves even for all repositories.
+        """
+        terms = [self._of_repository(alias, by_place)]
+        if self.has_as_of:
+            terms.append(f"{alias}.seen_at <= :as_of")
+        if self.has_excluded:
+            terms.append(f"{alias}.{key} NOT IN ({_EXCLUDED})")
+        return " AND ".join(terms)
+
+    def _of_repository(self, alias: str, by_place: bool) -> str:
+        if self.repository is not None:
+            return f"{alias}.place = :place"
+        if by_place:
+            return f"{alias}.place IN (SELECT key FROM place WHERE tenant = :tenant)"
+        return f"{alias}.tenant = :tenant"
+
+    def index(self, name: str) -> str:
+        """The name of the index to use: there are two of each, one by repository."""
+        return name if self.repository is None else f"{name}_in_place"
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A *connection* within a transaction of *tenant*, and the *values* cached for its revision."""
+
+    connection: Connection
+    tenant: int
+    values: Values
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """All rows that *sql* finds."""
+        return self.connection.execute(sql, parameters).fetchall()
+
+    def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        """The first row that *sql* finds."""
+        found: Row | None = self.connection.execute(sql, parameters).fetchone()
+        return found
+
+    def number(self, sql: str, parameters: Parameters = ()) -> int:
+        """The number that *sql* finds, 0 where it finds no row."""
+        found = self.row(sql, parameters)
+        return int(found[0]) if found else 0
+
+    def column(self, sql: str, parameters: Parameters = ()) -> list[Any]:
+        """The first column of all rows that *sql* finds."""
+        return [row[0] for row in self.connection.execute(sql, parameters)]
+
+    def write(self, sql: str, parameters: Parameters = ()) -> int:
+        """Execute *sql*; how many rows it changed."""
+        return self.connection.execute(sql, parameters).rowcount
+
+    def write_all(self, sql: str, parameters: Sequence[Parameters]) -> None:
+        """Execute *sql* with each of *parameters*."""
+        self.connection.executemany(sql, parameters)
+
+    def new_revision(self, *, removing: bool = False) -> int:
+        """The revision of the change that begins here.
+
+        *removing*: rows go, so that caches that only follow additions have to read again.
+        """
+        return self.number(
+            "UPDATE tenant SET revision = revision + 1, removals = removals + ? WHERE key = ? "
+            "RETURNING revision",
+            (removing, self.tenant),
+        )
+
+    def revision(self) -> tuple[int, int]:
+        """The current revision, and the number of changes that removed something."""
+        found = self.row("SELECT revision, removals FROM tenant WHERE key = ?", (self.tenant,))
+        return (found[0], found[1]) if found else (0, 0)
+
+    def scoped(self, scope: Scope) -> SqlScope:
+        """*scope* with the numbers that stand for its repository and time."""
+        parameters: dict[str, str | int] = {"tenant": self.tenant}
+        repository = None
+        if scope.repo is not None:
+            repository = parameters["place"] = self._repository(scope.repo)
+        if scope.as_of is not None:
+            parameters["as_of"] = rows.moment(scope.as_of)
+        if scope.exclude_instances:
+            parameters["instances"] = orjson.dumps(sorted(scope.exclude_instances)).decode()
+        has_excluded, has_as_of = bool(scope.exclude_instances), scope.as_of is not None
+        return SqlScope(repository, parameters, has_excluded, has_as_of)
+
+    def _repository(self, repo: str) -> int:
+        known = self.values.repositories
+        if repo not in known:
+            known[repo] = self.number(
+                "SELECT key FROM place WHERE tenant = ? AND repo = ?", (self.tenant, repo)
+            )
+        return known[repo]
+
+    def excluded(self, scope: SqlScope) -> list[int]:
+        """The keys of the runs that *scope* excludes by their instance."""
+        return self.column(_EXCLUDED, scope.parameters) if scope.has_excluded else []
+
+    def trajectories(self, keys: Sequence[int]) -> dict[int, Trajectory]:
+        """The runs with these keys, by key."""
+        return self.values.trajectories.get_or_read(keys, self._read_trajectories)
+
+    def fragments(self, keys: Sequence[int]) -> list[FragmentCandidate]:
+        """The fragments with these keys, in their order."""
+        found = self.values.fragments.get_or_read(keys, self._read_fragments)
+        runs = self.trajectories([run for run, _ in found.values()])
+        of_keys = map(found.__getitem__, keys)
+        return [FragmentCandidate(fragment, runs[run]) for run, fragment in of_keys]
+
+    def recoveries(self, keys: Sequence[int]) -> list[RecoveryCandidate]:
+        """The recoveries with these keys, in their order."""
+        found = self.values.recoveries.get_or_read(keys, self._read_recoveries)
+        runs = self.trajectories([one.run for one in found.values()])
+        errors = self.errors([one.error for one in found.values()])
+        return [
+            RecoveryCandidate(one.recovered, errors[one.error], runs[one.run])
+            for one in map(found.__getitem__, keys)
+        ]
+
+    def errors(self, keys: Sequence[int]) -> dict[int, ErrorPattern]:
+        """The error patterns with these keys, by key, in the words of the run of least id."""
+        return self.values.errors.get_or_read(keys, self._read_errors)
+
+    def _read(self, keys: Sequence[int], sql: str, value: Callable[[Row], Any]) -> dict[int, Any]:
+        """The values that *sql* finds for *keys*; its first column is the key."""
+        return {row[0]: value(row[1:]) for row in self.rows(sql, (json_keys(keys),))}
+
+    def _read_trajectories(self, keys: Sequence[int]) -> dict[int, Trajectory]:
+        return self._read(
+            keys,
+            f"SELECT key, {rows.columns_of(rows.TRAJECTORIES)} FROM trajectory "
+            "WHERE key IN (SELECT value FROM json_each(?))",
+            rows.TRAJECTORIES.value,
+        )
+
+    def _read_fragments(self, keys: Sequence[int]) -> dict[int, tuple[int, Fragment]]:
+        return self._read(
+            keys,
+            f"SELECT f.key, f.trajectory, t.id, {rows.columns_of(rows.FRAGMENTS, 'f')} "
+            "FROM json_each(?) AS named CROSS JOIN fragment f ON f.key = named.value "
+            "CROSS JOIN trajectory t ON t.key = f.trajectory",
+            lambda row: (row[0], rows.FRAGMENTS.value(row[2:], trajectory_id=row[1])),
+        )
+
+    def _read_recoveries(self, keys: Sequence[int]) -> dict[int, CachedRecovery]:
+        return self._read(
+            keys,
+            "SELECT r.key, r.trajectory, r.error, f.id, e.id, "
+            f"{rows.columns_of(rows.RECOVERIES, 'r')} "
+            "FROM json_each(?) AS named CROSS JOIN recovered r ON r.key = named.value "
+            "CROSS JOIN fragment f ON f.key = r.fragment "
+            "CROSS JOIN error_pattern e ON e.key = r.error",
+            lambda row: CachedRecovery(
+                row[0],
+                row[1],
+                rows.RECOVERIES.value(row[4:], fragment_id=row[2], error_id=row[3]),
+            ),
+        )
+
+    def _read_errors(self, keys: Sequence[int]) -> dict[int, ErrorPattern]:
+        return self._read(
+            keys,
+            "SELECT e.key, e.id, e.family, e.error_type, e.template, m.keywords, m.context "
+            "FROM json_each(?) AS named CROSS JOIN error_pattern e ON e.key = named.value "
+            "CROSS JOIN met m ON m.error = e.key AND m.trajectory = (SELECT trajectory FROM met "
+            "INDEXED BY met_by_error WHERE error = e.key ORDER BY trajectory_id LIMIT 1)",
+            rows.ERRORS.value,
+        )
+
+
+def json_keys(keys: Sequence[int]) -> str:
+    """*keys* as a JSON list, each once."""
+    return str(sorted(set(keys)))
+
+
+def json_text(items: Sequence[object]) -> str:
+    """*items* as a JSON list; raises `StoreError` for a text that is not valid Unicode."""
+    try:
+        return orjson.dumps(list(items)).decode()
+    except TypeError as error:
+        raise StoreError(f"a text cannot be stored: {error}") from error

@@ -1,0 +1,216 @@
+"""What shells, core tools, git, installers and network programs report, as tables."""
+
+import re
+from functools import partial
+
+from contextgraph.model import Family
+from contextgraph.trace.errors.finding import Finding, first_in, row
+
+_shell = partial(row, Family.SHELL)
+_environment = partial(row, Family.ENVIRONMENT)
+
+_LINE_NUMBER = re.compile(r": (?:line )?\d+: ")
+_SHELL_WORDS = ("sh: ", "eval")
+_SYNTAX = ("syntax error", "unexpected eof", "unexpected end of file")
+_REASON = re.compile(
+    r"command not found|[Nn]o such file or directory|Permission denied|[Ii]s a directory|"
+    r"[Nn]ot a directory|invalid option|unrecognized option|unknown option|File exists|"
+    r"illegal option|Directory not empty|Operation not permitted|missing (?:file )?operand|"
+    r"missing destination file operand|syntax error|unexpected EOF|unexpected end of file|"
+    r"Argument list too long|No space left on device|Read-only file system|"
+    r"numeric argument required|too many arguments|ambiguous redirect|cannot execute|"
+    r"bad substitution|unbound variable|event not found|not a valid identifier|are the same file|"
+    r"Syntax error|Bad substitution|"
+    r"unterminated `?s'?|unknown command|invalid (?:number|context|line|mode|argument)|"
+    r"extra operand|cannot open|paths must precede expression|unknown predicate|not found|"
+    r"Invalid (?:regular expression|range end|back reference|preceding regular expression)|"
+    r"Unmatched|does not exist|not a git repository|parse error|omitting directory"
+)
+_COMMANDS = (
+    r"ls|cat|cp|mv|rm|rmdir|mkdir|touch|ln|chmod|chown|head|tail|wc|find|"
+    r"grep|egrep|fgrep|rg|sed|awk|gawk|mawk|diff|patch|sort|uniq|cut|tr|tee|xargs|tar|unzip|gzip|"
+    r"sudo|env|nohup|timeout|which|tree|stat|file|du|kill|pkill|git|od|nl|basename|dirname|date|"
+    r"source|cd|less|more|readlink|realpath|jq|ps|man|su|strace|gdb|zsh|perl|ruby|make|nano|vim"
+)
+_GIT_REASON = re.compile(
+    r"not a git repository|did not match any file|Not a valid object name|patch does not apply|"
+    r"already exists and is not an empty directory|unknown switch|unknown option|"
+    r"ambiguous argument|"
+    r"bad revision|corrupt patch|Your local changes|not something we can merge|"
+    r"unable to auto-detect email address|no upstream branch|No such remote|"
+    r"unrecognized argument|bad object|unknown revision|failed to push|needed a single revision"
+)
+_DETAIL = re.compile(r"['\"`‘“(\[:,].*|\S*/.*", re.DOTALL)
+_DETAIL_LENGTH = 400
+_PIP_REASON = re.compile(
+    r"HTTP error \d+|No matching distribution found|due to an? (\w+)|Invalid requirement|"
+    r"Failed building wheel|subprocess-exited-with-error|ResolutionImpossible|"
+    r"Cannot install|externally-managed-environment|Could not open requirements file|"
+    r"is not a supported wheel|requires a different Python|metadata-generation-failed|"
+    r"You must give at least one requirement|Directory [^\n]* is not installable|"
+    r"is not a valid editable requirement|Could not build wheels|unknown command|no such option"
+)
+# What pip reports in words that nothing else uses.
+_PIP_ONLY = (
+    r"HTTP error \d+ while getting|No matching distribution found|Could not install packages|"
+    r"Invalid requirement|Failed building wheel|ResolutionImpossible|Could not build wheels|"
+    r"Cannot install|Could not open requirements file|subprocess-exited-with-error"
+)
+_PIP_HARMLESS = r"pip's dependency resolver|Could not find a version that satisfies"
+
+
+def _first_words(message: str, count: int) -> str:
+    """The first words of a message, up to the first name or path."""
+    return " ".join(_DETAIL.sub("", message[:_DETAIL_LENGTH]).split()[:count])
+
+
+def _pip_type(match: re.Match[str]) -> str:
+    message = match["message"]
+    if reason := _PIP_REASON.search(message[:_DETAIL_LENGTH]):
+        return f"pip: {reason[1] or reason.group()}"
+    return f"pip: {_first_words(message, 5)}"
+
+
+def _wget_type(match: re.Match[str]) -> str:
+    if match["code"]:
+        return f"wget: ERROR {match['code']}"
+    return f"wget: {_DETAIL.sub('', match['reason']).strip()}"
+
+
+_INTERPRETERS = (
+    _shell(
+        "python: can't open file",
+        "can't open file",
+        r"^(?:\S*/)?python[\d.]*: can't open file [^\n]*",
+    ),
+    _shell(
+        "python -m: No module named",
+        (": No module named", ": Error while finding module"),
+        r"^(?:\S*/)?(?:python[\d.]*|pypy[\d.]*|coverage): (?P<message>No module named [^\n]*"
+        r"|Error while finding module specification[^\n]*)",
+    ),
+)
+# Lines are found by the line end before them, which `re` looks for several times as fast.
+_SHELL = _shell(
+    "bash: {reason}",
+    ": ",
+    r"\n(?:(?:/\S{0,40}/)?-?(?:bash|sh|zsh|dash|ksh|eval)(?:: (?:line )?\d+)?"
+    r"|\(eval\)(?::[\w.-]+)?:\d+|\S{1,200}: (?:line )?\d+): "
+    # Shells print this when they start, and go on.
+    r"(?P<message>(?!warning: setlocale)[^\n]*)",
+    reasons=_REASON,
+)
+_CORE_TOOLS = (
+    _shell(
+        "{command}: {reason}",
+        ": ",
+        rf"\n(?:/(?:usr/)?(?:s?bin)/)?(?=[a-z]{{2,8}}: )(?P<command>{_COMMANDS}): "
+        r"(?P<message>[^\n]*)",
+        reasons=_REASON,
+    ),
+    _shell(
+        "{command}: error",
+        ("sed: ", "find: ", "rg: ", "patch: ", "awk: "),
+        r"\n(?P<command>sed|find|rg|patch|awk): (?P<message>[^\n]*: [^\n]*)",
+    ),
+)
+_GIT = (
+    _shell(
+        "git: {reason}",
+        ("fatal: ", "error: "),
+        r"^(?:fatal|error): (?P<message>[^\n]*)",
+        reasons=_GIT_REASON,
+    ),
+    _shell("git: fatal", ("fatal: ", "error: "), r"^(?:fatal|error): (?P<message>[^\n]*)"),
+)
+_PIP = _environment(
+    _pip_type,
+    ("ERROR: ", "error: "),
+    rf"^[ \t]*(?:ERROR|error): (?![^\n]*(?:{_PIP_HARMLESS}))(?P<message>[^\n]*)",
+)
+_INSTALLERS = (
+    _environment(
+        _pip_type, "ERROR: ", rf"^[ \t]*(?:ERROR|error): (?P<message>(?:{_PIP_ONLY})[^\n]*)"
+    ),
+    _environment(
+        lambda match: f"apt: {_first_words(match['message'], 4)}", "E: ", r"^E: (?P<message>[^\n]*)"
+    ),
+    _environment(
+        "npm: {code}",
+        "npm ",
+        r"^npm (?:ERR!|error) (?:code )?(?P<code>(?<=code )\w+|Missing script)[^\n]*",
+    ),
+    _environment(
+        "conda: {name}",
+        ("Error:", "ResolvePackageNotFound:"),
+        r"^(?P<name>PackagesNotFoundError|CondaError|ResolvePackageNotFound|\w*CondaError|"
+        r"UnsatisfiableError|CondaHTTPError|EnvironmentNameNotFound):(?P<message>[^\n]*)",
+    ),
+)
+_NETWORK = (
+    _environment(
+        "curl: {code} {cause}",
+        "curl: (",
+        r"^curl: (?P<code>\(\d+\)) (?P<message>(?P<cause>Failed to connect"
+        r"|Could not resolve host|[^\n]*?(?= to | host| after |[:'\"]|$))[^\n]*)",
+    ),
+    _environment(
+        _wget_type,
+        ("ERROR ", "wget: "),
+        r"^[^\n]*?\bERROR (?P<code>\d{3}): [^\n]*|^wget: (?P<reason>[^\n:]{0,200})[^\n]*",
+    ),
+    _environment(
+        "git: network failure",
+        ("fatal: ", "ssh: "),
+        r"^(?:fatal|ssh): (?P<message>[^\n]*(?:Could not resolve host|unable to access"
+        r"|Connection refused|Could not read from remote|could not read Username"
+        r"|Connection timed out)[^\n]*)",
+    ),
+)
+
+
+def shell_message(text: str) -> Finding | None:
+    """The first message of a shell, a core tool or an interpreter that could not start."""
+    if found := first_in(_INTERPRETERS, text):
+        return found
+    lines = f"\n{text}"
+    if any(word in text for word in _SHELL_WORDS) or _LINE_NUMBER.search(text):
+        found = _SHELL.find(lines)
+        if found:
+            return Finding(found.family, _unified(found.error_type), found.message)
+    return first_in(_CORE_TOOLS, lines)
+
+
+def _unified(error_type: str) -> str:
+    """The type in the words of bash, whichever shell reported it."""
+    reason = error_type.removeprefix("bash: ")
+    if reason.lower() in _SYNTAX:
+        return "bash: syntax error"
+    if reason == "no such file or directory":
+        return "bash: No such file or directory"
+    return "bash: command not found" if reason == "not found" else error_type
+
+
+def git_message(text: str) -> Finding | None:
+    """The first message that only git words like this."""
+    return _GIT[0].find(text)
+
+
+def message_of_git(text: str) -> Finding | None:
+    """The first message in the output of git itself."""
+    return first_in(_GIT, text)
+
+
+def installer_failure(text: str) -> Finding | None:
+    """What a package installer reports, in the output of one."""
+    return first_in((_PIP, *_INSTALLERS), text)
+
+
+def known_installer_failure(text: str) -> Finding | None:
+    """What a package installer reports in words that nothing else uses."""
+    return first_in(_INSTALLERS, text)
+
+
+def network_failure(text: str) -> Finding | None:
+    """What a program that uses the network reports."""
+    return first_in(_NETWORK, text)

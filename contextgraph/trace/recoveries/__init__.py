@@ -1,1 +1,0 @@
-"""Which errors a run got over, and how."""

@@ -1,0 +1,1 @@
+"""Which errors a run got over, and what was done about them."""

@@ -1,0 +1,178 @@
+"""Command lines as values: the programs of a line, their words, flags and settings."""
+
+import posixpath
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from contextgraph.trace.actions.commands import read_command_line
+from contextgraph.trace.actions.kinds import ActionKind
+
+_SEPARATED = re.compile(
+    r"""((?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^&|;\n'"\\]|(?<=>)&|&(?=>))+)|(\|\|?|&&?|;|\n|.)"""
+)
+_SETTING = re.compile(r"([A-Za-z_]\w*)=\S*")
+_REDIRECTION = re.compile(r"(?:\s\d?>{1,2}\s*(?:&\d|\S+)|\s&>\s*\S+|<<-?\s*['\"]?\w+['\"]?)")
+_REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*((?:[=<>!~]=?|===).*)?")
+_INSTALLERS = frozenset(
+    {"pip", "apt", "apt-get", "conda", "mamba", "brew", "poetry", "npm", "yarn", "pnpm", "uv"}
+    | {"yum", "dnf", "apk", "easy_install", "gem", "cargo"}
+)
+_INSTALLING = frozenset({"install", "add", "i", "ci", "sync", "upgrade", "update"})
+_VALUED = frozenset({"-i", "--index-url", "-c", "--constraint", "-t", "--target", "-f"})
+_TEXT_VALUED = frozenset({"-m", "-k", "-e", "-c", "-n", "-o", "-W", "--tb", "-p"})
+# What follows these says what is done, as the program's own name does not.
+_WITH_SUBCOMMAND = frozenset(
+    {"git", "pip", "conda", "npm", "poetry", "dvc", "apt-get", "apt", "docker", "yarn", "cargo"}
+    | {"go", "make", "uv", "hatch", "pdm"}
+)
+_WRAPPERS = frozenset({"sudo", "time", "timeout", "nohup", "env", "exec", "nice"})
+_TEST_RUNNERS = frozenset({"pytest", "py.test", "nosetests", "nose2", "tox", "unittest", "trial"})
+TEST_RUNNER = "<test runner>"
+SCRIPT = "<script>"
+_LINE_READ = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A simple command: the *program* (with `-m` module or subcommand), its words and flags.
+
+    *settings* are the environment variables set for it, as ``NAME=value``; *interpreter* is what
+    runs a module, such as ``python3`` in ``python3 -m pytest``.
+    """
+
+    program: str
+    words: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    interpreter: str = ""
+
+    @property
+    def launcher(self) -> str:
+        """What is typed before the arguments: the program, with what runs it."""
+        return f"{self.interpreter} -m {self.program}" if self.interpreter else self.program
+
+    @property
+    def installs(self) -> bool:
+        """True for a package manager's command that installs."""
+        program, _, verb = self.program.partition(" ")
+        return program in _INSTALLERS and (verb or next(iter(self.words), "")) in _INSTALLING
+
+    @property
+    def packages(self) -> dict[str, str]:
+        """The packages that are named, in one spelling, with the version that is required.
+
+        The repository itself is ``.``; a list of requirements stands by its file.
+        """
+        found: dict[str, str] = {}
+        for word in self.words:
+            if word in _INSTALLING or word in _VALUED:
+                continue
+            if word.startswith(".") and not word.endswith(".txt"):
+                found["."] = ""
+            elif word.endswith((".txt", ".toml", ".yml", ".yaml")) or "/" in word:
+                found[word] = ""
+            elif match := _REQUIREMENT.fullmatch(word):
+                found[match[1].lower().replace("_", "-")] = match[2] or ""
+        return found
+
+    @property
+    def name(self) -> str:
+        """The program as all projects know it: test runners and scripts by placeholders."""
+        if self.program in _TEST_RUNNERS:
+            return TEST_RUNNER
+        if self.program.startswith("python") and self.words[:1] and is_path(self.words[0]):
+            script = posixpath.basename(self.words[0])
+            return f"{self.program} {script if script in _KNOWN_SCRIPTS else SCRIPT}"
+        is_file = "/" in self.program or self.program.endswith((".sh", ".py"))
+        return SCRIPT if is_file else self.program
+
+
+_KNOWN_SCRIPTS = frozenset({"setup.py", "manage.py", "runtests.py"})
+
+
+@lru_cache(2048)
+def commands_in(line: str) -> tuple[Command, ...]:
+    """The simple commands of *line* in order, without those that only filter output."""
+    found: list[Command] = []
+    separator = ""
+    for match in _SEPARATED.finditer(line[:_LINE_READ]):
+        if match[2]:
+            separator = match[2]
+        elif separator != "|" and (command := _command(match[1])):
+            found.append(command)
+    return tuple(found)
+
+
+def folder_of(line: str) -> str:
+    """The folder into which *line* changes before it runs what it is for; empty for none."""
+    changes = (one for one in commands_in(line)[:-1] if one.program == "cd" and one.words)
+    return next((one.words[0] for one in changes), "")
+
+
+def looks(program: str) -> bool:
+    """True for a program that only shows files or folders."""
+    return read_command_line(program).kind in _LOOKING
+
+
+_LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
+
+
+def is_path(word: str) -> bool:
+    """True for a word that names a file or folder."""
+    if word in (".", "..", "/", "~"):
+        return True
+    if word[:1] in "-\"'" or re.search(r"[\s()=*?]", word):
+        return False
+    return "/" in word or bool(re.search(r"\w\.[A-Za-z]\w{0,4}$", word))
+
+
+def _command(text: str) -> Command | None:
+    words = _words(_REDIRECTION.sub(" ", f" {text}"))
+    settings: list[str] = []
+    if words[:1] == ["export"]:
+        words = words[1:]
+    while words and (_SETTING.fullmatch(words[0]) or words[0] in _WRAPPERS):
+        if "=" in words[0]:
+            settings.append(words[0])
+        elif words[0] == "timeout":
+            words = [words[0], *(word for word in words[1:] if not word[:1].isdigit())]
+        words = words[1:]
+    if not words:
+        return Command("export", settings=tuple(settings)) if settings else None
+    program, rest = _program(words)
+    runs_module = words[1:2] == ["-m"] and words[2:3] == [program]
+    flags = tuple(dict.fromkeys(word for word in rest if _is_flag(word)))
+    plain = tuple(
+        word
+        for before, word in zip(("", *rest), rest, strict=False)
+        if not _is_flag(word) and before not in _TEXT_VALUED
+    )
+    interpreter = posixpath.basename(words[0]) if runs_module else ""
+    return Command(program, plain, flags, tuple(settings), interpreter)
+
+
+def _program(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The name of what is run, without the folder it is in, and the words after it."""
+    name, rest = words[0], list(words[1:])
+    if not name.endswith((".sh", ".py")) and not name.startswith("./"):
+        name = posixpath.basename(name) or name
+    if name.startswith("python") and rest[:1] == ["-m"] and len(rest) > 1:
+        name, rest = rest[1], rest[2:]
+    name = "pip" if name == "pip3" else name
+    if name in _WITH_SUBCOMMAND and rest and re.fullmatch(r"[a-z][\w:-]*", rest[0]):
+        return f"{name} {rest[0]}", rest[1:]
+    return name, rest
+
+
+def _words(part: str) -> list[str]:
+    try:
+        return shlex.split(part)
+    except ValueError:  # a quotation that goes on beyond the text
+        return part.split()
+
+
+def _is_flag(word: str) -> bool:
+    return len(word) > 1 and word.startswith("-") and not word[1:2].isdigit()

@@ -1,0 +1,344 @@
+"""Remedies from edits: how a refused edit was accepted, and which change of code helped."""
+
+import builtins
+import keyword
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+
+from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.trace.edits import Change, Span, edited_file, new_lines, similarity
+from contextgraph.trace.remedies.placeholders import GENERIC_ROLES, UNDEFINED_NAME, Names, names_in
+from contextgraph.trace.steps import StepTrace
+from contextgraph.trace.wording import shortened, telling_lines
+
+ANOTHER_NAME = "<another name>"
+ANOTHER_MODULE = "<another module>"
+FILE_TO_EDIT = "<the file to edit>"
+CORRECTED_TEXT = "<corrected text>"
+OTHER_TEXT = "<other text>"
+
+_UNDEFINED = re.compile(r"undefined name ['\"`]?([A-Za-z_][\w.]*)")
+_WORD = re.compile(r"\w+")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w+")
+_STRING = re.compile(r"[rbfuRBFU]{0,2}(?:\"[^\"]*\"|'[^']*')")
+_COMMON = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self", "cls", "args"})
+# What stands before a name that a line makes known: imports, definitions, loops, parameters.
+_INTRODUCING = re.compile(
+    r"\s*(?:(?:from\s*\S+\s+)?import\b|(?:async\s+)?(?:def|class)\s+\Z"
+    r"|(?:async\s+)?def\s+\w+\(|(?:with|for|except)\b)"
+)
+_ASSIGNED = re.compile(r"\s*(?::[^=]*)?=[^=]")
+_IMPORT = re.compile(r"\s*(?:from\s+(?P<source>\S+)\s+)?import\s+(?P<names>.+)")
+_DEFINITION = re.compile(r"\s*(?:async\s+)?(?:def|class)\b")
+_CONFIGURING = re.compile(
+    r"\b(settings\.configure|django\.setup|sys\.path\.(?:insert|append)|matplotlib\.use"
+    r"|os\.environ(?:\.setdefault)?[\[(]\s*['\"]\w+['\"]|set_event_loop_policy|basicConfig)"
+)
+_QUOTED = re.compile(r"['\"](\w+)['\"]")
+_BRACKETS = re.compile(r"[()\[\]{}]")
+_QUOTES = re.compile(r"[\"']")
+_SPACE = re.compile(r"\s+")
+_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test\.\w+|tests?/.*)$")
+_LINE_READ = 500
+_IDENTIFIERS_KEPT = 24
+
+Parameters = list[tuple[str, str]]
+
+
+def refused_edit(
+    failed: StepTrace, accepted: StepTrace, before: Sequence[StepTrace]
+) -> tuple[RemedyAction, ...]:
+    """What made the difference between two edits, given those accepted in between."""
+    return (
+        _definition(failed, accepted, before)
+        or _placing(failed, accepted)
+        or (_other_text(failed, accepted),)
+    )
+
+
+def code_change(change: Change, error: ErrorSignature, script: Sequence[str]) -> RemedyAction:
+    """The edit that *change* is, made about *error* of a command that runs the *script* files."""
+    names = names_in(error.error_type, error.message)
+    added, removed = identifiers(change.added), identifiers(change.removed)
+    adds, drops = sorted(added - removed), sorted(removed - added)
+    parameters: Parameters = [("file", change.file)] if change.file else []
+    parameters += [("adds", name) for name in adds[:_IDENTIFIERS_KEPT]]
+    parameters += [("drops", name) for name in drops[:_IDENTIFIERS_KEPT]]
+    pattern = (
+        _configuring(change)
+        or _named_change(change, names)
+        or RemedyPattern(RemedyKind.EDIT, f"code in {_place(change.file, error, script)}")
+    )
+    return RemedyAction(
+        pattern.kind,
+        "\n".join(shortened(change.added, error.keywords)),
+        pattern,
+        "\n".join(shortened(change.removed, error.keywords)),
+        tuple(parameters),
+    )
+
+
+def identifiers(lines: Iterable[str]) -> set[str]:
+    """The names in *lines*, without keywords and builtins; strings and comments do not count."""
+    bare = (_STRING.sub("", line[:_LINE_READ]).partition("#")[0] for line in lines)
+    return {name for line in bare for name in _IDENTIFIER.findall(line)} - _COMMON
+
+
+def _definition(
+    failed: StepTrace, accepted: StepTrace, before: Sequence[StepTrace]
+) -> tuple[RemedyAction, ...]:
+    """How a name that was undefined got its definition; empty where that was not the trouble."""
+    match = _UNDEFINED.search(failed.error.message) if failed.error else None
+    if match is None:
+        return ()
+    name = match[1].partition(".")[0]
+    for step in before:
+        if line := _defining(new_lines(step), name):
+            return (_definition_by(line, name, edited_file(step), "before"),)
+    known = {line.strip() for line in new_lines(failed)}
+    added = [line for line in new_lines(accepted) if line.strip() not in known]
+    if line := _defining(added, name):
+        return (_definition_by(line, name, edited_file(accepted), "same edit"),)
+    if _is_used(match[1], failed) and not _is_used(match[1], accepted):
+        pattern = RemedyPattern(RemedyKind.RESEND, f"<text without {UNDEFINED_NAME[1:]}")
+        return (_text_change(failed, accepted, pattern, ("name", match[1])),)
+    return ()
+
+
+def _definition_by(line: str, name: str, file: str, placing: str) -> RemedyAction:
+    what = "assignment"
+    if imported := _IMPORT.match(line):
+        what = "import"
+        line = _only(imported, name)
+    elif _DEFINITION.match(line):
+        what = "definition"
+    pattern = RemedyPattern(RemedyKind.EDIT, f"{what} of {UNDEFINED_NAME}", parameters=(placing,))
+    parameters = (("file", file), ("adds", name), ("placing", placing))
+    return RemedyAction(RemedyKind.EDIT, line.strip(), pattern, parameters=parameters)
+
+
+def _only(imported: re.Match[str], name: str) -> str:
+    """The import of *name*, without what else its line brings in."""
+    source, named = imported["source"], _WORD.findall(imported["names"])
+    return f"from {source} import {name}" if source and name in named else imported.group()
+
+
+def _defining(lines: Sequence[str], name: str) -> str:
+    """The first of *lines* that makes *name* known; empty where none does."""
+    return next((line for line in lines if name in line and _defines(line[:_LINE_READ], name)), "")
+
+
+def _defines(line: str, name: str) -> bool:
+    for word in _WORD.finditer(line):
+        if word.group() == name:
+            start, end = word.span()
+            if _INTRODUCING.match(line, 0, start):
+                return True
+            if _ASSIGNED.match(line, end) and not line[:start].strip():
+                return True
+    return False
+
+
+def _is_used(name: str, step: StepTrace) -> bool:
+    lines = [line[:_LINE_READ] for line in new_lines(step) if name in line]
+    return bool(lines) and re.search(rf"\b{re.escape(name)}\b", "\n".join(lines)) is not None
+
+
+def _placing(failed: StepTrace, accepted: StepTrace) -> tuple[RemedyAction, ...]:
+    """How the same text was placed otherwise; empty where the text itself was changed."""
+    old, new = _text_of(failed), _text_of(accepted)
+    if [line.strip() for line in old] != [line.strip() for line in new]:
+        return ()
+    file = edited_file(accepted)
+    if edited_file(failed) != file:
+        opening = RemedyPattern(RemedyKind.OPEN, FILE_TO_EDIT)
+        return (RemedyAction(RemedyKind.OPEN, file, opening, edited_file(failed)),)
+    was_head, head = (step.step.action.text.split("\n", 1)[0] for step in (failed, accepted))
+    if was_head.split() != head.split() and file in was_head:
+        pattern = RemedyPattern(RemedyKind.RESEND, "<no file name>")
+        return (RemedyAction(RemedyKind.RESEND, head, pattern, was_head, (("file", file),)),)
+    was, now = failed.reading.span, accepted.reading.span
+    if was is not None and now is not None and was != now:
+        return (_other_lines(was, now, file),)
+    if old != new:
+        pairs = zip(old, new, strict=True)
+        line = next(after for before, after in pairs if before != after)
+        pattern = RemedyPattern(RemedyKind.RESEND, "<indentation as around>")
+        indent = f"{len(line) - len(line.lstrip())} spaces"
+        parameters = (("file", file), ("with", line))
+        return (RemedyAction(RemedyKind.RESEND, indent, pattern, parameters=parameters),)
+    return (retry(head),)
+
+
+def retry(what: str) -> RemedyAction:
+    """The repetition of *what* had failed."""
+    return RemedyAction(RemedyKind.RETRY, what, RemedyPattern(RemedyKind.RETRY))
+
+
+def _text_of(step: StepTrace) -> list[str]:
+    return [line.rstrip() for line in new_lines(step) if line.strip()]
+
+
+def _other_lines(was: Span, now: Span, file: str) -> RemedyAction:
+    pattern = RemedyPattern(RemedyKind.RESEND, _range_placeholder(was, now))
+    lines = (("lines", _span(now)), ("replaced_lines", _span(was)), ("file", file))
+    return RemedyAction(RemedyKind.RESEND, _span(now), pattern, _span(was), lines)
+
+
+def _span(span: Span) -> str:
+    return f"{span[0]}:{span[1]}"
+
+
+def _range_placeholder(was: Span, now: Span) -> str:
+    if now[0] <= was[0] and was[1] < now[1]:
+        return "<more lines>"
+    if now[0] < was[0] and was[1] == now[1]:
+        return "<more lines before>"
+    if was[0] <= now[0] and now[1] <= was[1]:
+        return "<fewer lines>"
+    return "<other lines>"
+
+
+def _other_text(failed: StepTrace, accepted: StepTrace) -> RemedyAction:
+    """What differs between the text that was refused and the one that was accepted."""
+    old, new = _text_of(failed), _text_of(accepted)
+    come, gone = _differences(old, new)
+    was, now = failed.reading.span, accepted.reading.span
+    if not new:
+        placeholder = "<lines deleted>"
+    elif similarity(old, new) == 0.0:
+        placeholder = OTHER_TEXT
+    else:
+        placeholder = _text_placeholder(come, gone, was or (0, 0), now or (0, 0))
+    return _text_change(failed, accepted, RemedyPattern(RemedyKind.RESEND, placeholder))
+
+
+def _text_placeholder(come: Sequence[str], gone: Sequence[str], was: Span, now: Span) -> str:
+    if come and not gone and now[1] > was[1]:
+        return "<more lines, repeated in the text>"
+    if come and come[0].rstrip().endswith(":") and (now[0] < was[0] or not gone):
+        return "<the line that opens the block>"
+    if gone and not come and now[1] - now[0] < was[1] - was[0]:
+        return "<fewer lines>"
+    if not come and not gone:
+        return "<another order or indentation>"
+    one, other = "".join(gone), "".join(come)
+    for pattern, placeholder in _SPELLINGS:
+        if pattern.sub("", one) == pattern.sub("", other):
+            return placeholder
+    return CORRECTED_TEXT
+
+
+_SPELLINGS = (
+    (_SPACE, "<another order or indentation>"),
+    (_BRACKETS, "<brackets balanced>"),
+    (_QUOTES, "<quotes balanced>"),
+)
+
+
+def _text_change(
+    failed: StepTrace, accepted: StepTrace, pattern: RemedyPattern, *more: tuple[str, str]
+) -> RemedyAction:
+    """The edit *accepted* with other text than *failed*."""
+    come, gone = _differences(_text_of(failed), _text_of(accepted))
+    named = failed.error.keywords if failed.error else ()
+    parameters: Parameters = [*more, ("file", edited_file(accepted))]
+    parameters += [("with", line) for line in telling_lines(come, named)]
+    parameters += [("without", line) for line in telling_lines(gone, named)]
+    was, now = failed.reading.span, accepted.reading.span
+    if was is not None and now is not None and was != now:
+        parameters += [("lines", _span(now)), ("replaced_lines", _span(was))]
+        return RemedyAction(RemedyKind.RESEND, _span(now), pattern, _span(was), tuple(parameters))
+    return RemedyAction(RemedyKind.RESEND, "", pattern, parameters=tuple(parameters))
+
+
+def _differences(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The lines that came, and those that went."""
+    both = {line.strip() for line in old} & {line.strip() for line in new}
+    come = [line for line in new if line.strip() not in both]
+    return come, [line for line in old if line.strip() not in both]
+
+
+def _configuring(change: Change) -> RemedyPattern | None:
+    """The setting that *change* makes, None where it makes none."""
+    for line in change.added:
+        if match := _CONFIGURING.search(line[:_LINE_READ]):
+            variable = _QUOTED.search(match[1]) if "environ" in match[1] else None
+            what = f"environment variable {variable[1]}" if variable else match[1]
+            return RemedyPattern(RemedyKind.CONFIGURE, what)
+    return None
+
+
+def _named_change(change: Change, names: Names) -> RemedyPattern | None:
+    """What *change* does with a name that the error quotes; None where it touches none."""
+    added, removed = _words_in(change.added), _words_in(change.removed)
+    for quoted, role in zip(names.names, names.roles, strict=True):
+        last = quoted.rpartition("/")[2].rpartition(".")[2] or quoted
+        name = quoted if role in GENERIC_ROLES else last
+        if name not in added and name not in removed:
+            continue
+        imported = _import_change(change, quoted, name, role)
+        if imported is not None:
+            return imported
+        if name not in added:
+            gone = ANOTHER_NAME if change.added else ""
+            return RemedyPattern(RemedyKind.EDIT, gone, role)
+        if line := _defining(change.added, name):
+            what = "definition" if _DEFINITION.match(line) else "assignment"
+            return RemedyPattern(RemedyKind.EDIT, f"{what} of {role}")
+        return RemedyPattern(RemedyKind.EDIT, f"use of {role}")
+    return None
+
+
+def _words_in(lines: Iterable[str]) -> set[str]:
+    return {word for line in lines for word in _WORD.findall(line[:_LINE_READ])}
+
+
+def _import_change(change: Change, quoted: str, name: str, role: str) -> RemedyPattern | None:
+    """How the import of a name was changed; None where no import of it was."""
+    added, removed = (_imports_of(lines, quoted, name) for lines in (change.added, change.removed))
+    if not added and not removed:
+        return None
+    if not added:
+        instead = ANOTHER_MODULE if _imports_at_all(change.added) else ""
+        return RemedyPattern(RemedyKind.EDIT, instead, f"import of {role}")
+    if not removed:
+        return RemedyPattern(RemedyKind.EDIT, f"import of {role}")
+    relation = _module_relation(removed[0], added[0])
+    return RemedyPattern(RemedyKind.EDIT, f"import of {role} {relation}", f"import of {role}")
+
+
+def _imports_of(lines: Iterable[str], quoted: str, name: str) -> list[str]:
+    """The modules from which *lines* import a name, or by which they name it."""
+    found = []
+    for line in lines:
+        match = _IMPORT.match(line[:_LINE_READ])
+        if match and (name in _WORD.findall(match["names"]) or quoted in line.split()):
+            found.append(match["source"] or match["names"].split()[0].strip(","))
+    return found
+
+
+def _imports_at_all(lines: Iterable[str]) -> bool:
+    return any(_IMPORT.match(line[:_LINE_READ]) for line in lines)
+
+
+def _module_relation(was: str, now: str) -> str:
+    if now.startswith(".") != was.startswith("."):
+        return "by a relative path" if now.startswith(".") else "by an absolute path"
+    if now.startswith(f"{was}."):
+        return "from <a module of the package>"
+    if was.startswith(f"{now}."):
+        return "from the package above"
+    return "from another module"
+
+
+def _place(file: str, error: ErrorSignature, script: Sequence[str]) -> str:
+    """Where a change lies that touches no name of the error."""
+    location = posixpath.basename((error.location or "").rpartition(":")[0])
+    name = posixpath.basename(file)
+    if name and name in {posixpath.basename(target) for target in script}:
+        return "<the script that was run>"
+    if name and name == location:
+        return "<the file at fault>"
+    return "<a test>" if _TEST_FILE.search(file) else "<another file>"

@@ -1,0 +1,235 @@
+"""Whether a later step does what an earlier one failed to do."""
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+
+from contextgraph.model import Family
+from contextgraph.trace.actions.kinds import ActionKind
+from contextgraph.trace.actions.reading import ActionReading
+from contextgraph.trace.edits import Span, edited_file, is_edit, new_lines, similarity
+from contextgraph.trace.predicament import SILENCE
+from contextgraph.trace.steps import StepTrace
+
+_WORD = re.compile(r"[A-Za-z_][\w-]*|\d+")
+_STEM = re.compile(r"[A-Za-z_]\w*")
+_LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
+_RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
+_WRITING = frozenset({ActionKind.EDIT, ActionKind.CREATE})
+_MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
+_MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
+_NOTHING_FOUND = "No matches found"
+_HELP = re.compile(r"\s(?:-h|--help)\b")
+
+# A corrected attempt follows soon after; the same command much later serves another end.
+_NEAR = 6
+_LINE_READ = 400
+_SHARED_WORDS = 0.4
+_SHARED_PROGRAM = 0.6
+_SAME_PLACE = 3
+
+
+def same_goal(failed: StepTrace, later: StepTrace) -> bool:
+    """True where *later* tries what *failed* tried, perhaps in another way."""
+    if _HELP.search(_line(later)) and not _HELP.search(_line(failed)):
+        return False
+    if _answers_nothing(later) and not _is_unknown(failed):
+        return False
+    kind = failed.reading.kind
+    if kind in _WRITING and not is_edit(failed):
+        return _is_similar(failed, later)
+    return _GOALS.get(kind, _is_similar)(failed, later)
+
+
+def _answers_nothing(step: StepTrace) -> bool:
+    """True for a search without a hit, and for any other look at nothing."""
+    shown = (step.step.observation or "").strip()
+    if shown.startswith(_NOTHING_FOUND):
+        return True
+    return step.reading.kind in _LOOKING and shown in ("", SILENCE)
+
+
+def same_run(one: ActionReading, other: ActionReading) -> bool:
+    """True for two readings of one command or of one script or set of tests."""
+    if one.kind not in _RUNNING or other.kind not in _RUNNING:
+        return False
+    if one.command == other.command:
+        return True
+    return one.verb == other.verb and bool(one.targets) and _names(one) == _names(other)
+
+
+def _same_run(failed: StepTrace, later: StepTrace) -> bool:
+    if same_run(failed.reading, later.reading):
+        return True
+    if ActionKind.TEST is failed.reading.kind is later.reading.kind:
+        return _covers(later.reading, failed.reading)
+    if failed.reading.kind is ActionKind.TEST:
+        return False
+    if failed.error is not None and failed.error.family in _MISTYPED:
+        return _is_similar(failed, later)
+    # A program typed on the line has no name by which to know it again.
+    nameless = not (failed.reading.targets or later.reading.targets)
+    return nameless and _share(failed, later) >= _SHARED_PROGRAM and _is_similar(failed, later)
+
+
+def _covers(wide: ActionReading, narrow: ActionReading) -> bool:
+    """True where the tests of *narrow* are among those of *wide*."""
+    if not narrow.targets:
+        return not wide.targets and wide.verb == narrow.verb
+    return all(any(_is_in(target, other) for other in wide.targets) for target in narrow.targets)
+
+
+def _is_in(target: str, other: str) -> bool:
+    return target == other or target.startswith((f"{other}/", f"{other}::"))
+
+
+def _same_look(failed: StepTrace, later: StepTrace) -> bool:
+    wanted, found = failed.reading, later.reading
+    if found.kind not in _LOOKING:
+        return False
+    if _named_file(wanted) and found.kind is not ActionKind.VIEW:
+        return False
+    soon = later.index - failed.index <= _NEAR
+    if (
+        ActionKind.SEARCH is wanted.kind is found.kind
+        and soon
+        and _search_terms(wanted) & _search_terms(found)
+    ):
+        return True
+    if wanted.verb in _MOVING:
+        return found.verb == wanted.verb or (soon and bool(_numbers(wanted) & _numbers(found)))
+    if _names(wanted) & _names(found) or (soon and _terms(wanted) & _names(found)):
+        return True
+    if failed.error is None or failed.error.family not in _MISTYPED:
+        return False
+    return soon and wanted.verb == found.verb and _share_arguments(failed, later)
+
+
+def _same_install(failed: StepTrace, later: StepTrace) -> bool:
+    return later.reading.kind is ActionKind.INSTALL and later.index - failed.index <= 2 * _NEAR
+
+
+def _is_similar(failed: StepTrace, later: StepTrace) -> bool:
+    """True for a command that shares most of its words with the one that failed."""
+    if later.index - failed.index > _NEAR:
+        return False
+    if _stem(failed.reading.verb) == _stem(later.reading.verb) != "":
+        named, used = _names(failed.reading), _names(later.reading)
+        if named and used:
+            return bool(named & used)
+        one, other = _arguments(failed), _arguments(later)
+        return one == other or _part(one, other) >= _SHARED_WORDS
+    # Another program may stand in for one that the shell does not know, and for no other.
+    unknown = failed.error is not None and failed.error.error_type.endswith("command not found")
+    similar = _share(failed, later) > _SHARED_WORDS
+    return unknown and similar and not later.reading.kind.changes_files
+
+
+def same_edit(failed: StepTrace, later: StepTrace) -> bool:
+    """True for much the same text, or for another one at the same place."""
+    if not is_edit(later):
+        return False
+    new, old = new_lines(later), new_lines(failed)
+    if _gives_up(old, new) and not _within(later.reading.span, failed.reading.span):
+        return False
+    if similarity(new, old) >= 0.5:
+        return True
+    if edited_file(failed) != edited_file(later):
+        return False
+    return _near(failed.reading.span, later.reading.span)
+
+
+def _gives_up(old: Sequence[str], new: Sequence[str]) -> bool:
+    """True where most of a text is left out and nothing put in its place."""
+    wanted, sent = (({line.strip() for line in lines} - {""}) for lines in (old, new))
+    return sent <= wanted and 2 * len(sent) < len(wanted)
+
+
+def _within(inner: Span | None, outer: Span | None) -> bool:
+    """True where an edit takes fewer of the same lines: what it leaves out stays as it is."""
+    if inner is None or outer is None:
+        return False
+    return outer[0] <= inner[0] and inner[1] <= outer[1] and inner != outer
+
+
+def _near(one: Span | None, other: Span | None) -> bool:
+    """True for ranges that overlap or start close to one another."""
+    if one is None or other is None:
+        return one is other
+    overlap = one[0] <= other[1] and other[0] <= one[1]
+    return overlap or abs(one[0] - other[0]) <= _SAME_PLACE
+
+
+_GOALS: dict[ActionKind, Callable[[StepTrace, StepTrace], bool]] = {
+    ActionKind.EDIT: same_edit,
+    ActionKind.CREATE: same_edit,
+    ActionKind.VIEW: _same_look,
+    ActionKind.SEARCH: _same_look,
+    ActionKind.LIST: _same_look,
+    ActionKind.RUN: _same_run,
+    ActionKind.TEST: _same_run,
+    ActionKind.INSTALL: _same_install,
+}
+
+
+def _is_unknown(step: StepTrace) -> bool:
+    return step.error is not None and step.error.error_type.endswith("command not found")
+
+
+def _share(failed: StepTrace, later: StepTrace) -> float:
+    """How many words of the shorter line the longer one has, from 0 to 1."""
+    return _part(_words(failed), _words(later))
+
+
+def _part(one: set[str], other: set[str]) -> float:
+    smaller = min(len(one), len(other))
+    return len(one & other) / smaller if smaller else 0.0
+
+
+def _share_arguments(failed: StepTrace, later: StepTrace) -> bool:
+    """True where a corrected look asks for some of the same, or for all there is."""
+    if _named_file(failed.reading):
+        return False
+    other = _arguments(later)
+    return not other or not _arguments(failed).isdisjoint(other)
+
+
+def _arguments(step: StepTrace) -> set[str]:
+    """The words of a line but for its verb and one-letter options."""
+    words = _words(step) - {step.reading.verb}
+    return {word for word in words if len(word) > 1}
+
+
+def _names(reading: ActionReading) -> set[str]:
+    return {posixpath.basename(target) for target in reading.targets} - {""}
+
+
+def _named_file(reading: ActionReading) -> bool:
+    """True where a file was requested rather than a directory."""
+    return reading.kind is ActionKind.VIEW and any("." in name for name in _names(reading))
+
+
+def _terms(reading: ActionReading) -> set[str]:
+    return {word.strip("\"'") for word in reading.command.split()[1:]}
+
+
+def _search_terms(reading: ActionReading) -> set[str]:
+    """What a search asks for, without options and places."""
+    return {term for term in _terms(reading) - {*reading.targets} if not term.startswith("-")}
+
+
+def _numbers(reading: ActionReading) -> set[str]:
+    return {word for word in reading.command.split() if word.isdecimal()}
+
+
+def _line(step: StepTrace) -> str:
+    return step.step.action.text[:_LINE_READ]
+
+
+def _words(step: StepTrace) -> set[str]:
+    return set(_WORD.findall(_line(step)))
+
+
+def _stem(verb: str) -> str:
+    match = _STEM.match(verb)
+    return match.group() if match else ""

@@ -1,0 +1,162 @@
+"""Errors of a run that are not cleared yet, followed step by step."""
+
+from dataclasses import dataclass
+
+from contextgraph.model import EXCEPTIONS, ErrorSignature, Family
+from contextgraph.trace.predicament import steady
+from contextgraph.trace.remedies.goals import same_goal, same_run
+from contextgraph.trace.steps import StepTrace
+
+# Older errors than the newest 12 open ones are dropped: what clears them later is chance.
+_FOLLOWED = 12
+
+# After another error took its place, so many steps may pass until the goal is reached in full.
+PATIENCE = 8
+
+# What is reached so long after the last failure is reached for other reasons.
+_PATIENCE_WITH_RUNS = 40
+_PATIENCE_WITH_SLIPS = 20
+
+# A slip of the hand that was not repeated for so many steps does not trouble the agent any more.
+_SLIP_STEPS = 8
+_SLIPS = frozenset({Family.EDIT_REJECTED, Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
+
+_RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
+
+_ELSEWHERE = frozenset({Family.TIMEOUT, Family.ENVIRONMENT})
+
+_NOT_STARTED = -1
+_EARLY = {
+    "SyntaxError": 0,
+    "IndentationError": 0,
+    "TabError": 0,
+    "ModuleNotFoundError": 1,
+    "ImportError": 1,
+}
+_LATE = 2
+
+
+@dataclass(slots=True)
+class OpenError:
+    """An error from its *first* to its *last* showing; *gone* is where another took its place."""
+
+    error: ErrorSignature
+    first: StepTrace
+    last: StepTrace
+    gone: StepTrace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """An open error that ended: the goal was reached at *by*, or (*moved*) failed further on."""
+
+    opened: OpenError
+    by: StepTrace
+    moved: bool = False
+
+    @property
+    def verified(self) -> bool:
+        """True where the answer at *by* shows the error gone, rather than perhaps hidden."""
+        return not self.moved or (
+            self.by.error is not None and _is_later(self.opened.error, self.by.error)
+        )
+
+
+class OpenErrors:
+    """The errors that are open after the steps pushed so far."""
+
+    def __init__(self) -> None:
+        self._open: list[OpenError] = []
+        self._now = -1
+
+    def push(self, step: StepTrace) -> tuple[Cleared, ...]:
+        """Take *step* in; the errors that it clears, oldest first."""
+        self._now = step.index
+        cleared = self._settle(step)
+        if step.error is not None:
+            self._meet(step, step.error)
+        return cleared
+
+    def finish(self) -> tuple[Cleared, ...]:
+        """What the end of the run settles: errors that gave way to others."""
+        return tuple(
+            Cleared(opened, opened.gone, moved=True) for opened in self._open if opened.gone
+        )
+
+    @property
+    def latest(self) -> OpenError | None:
+        """The error met last that still stands in the way."""
+        standing = (opened for opened in self._open if self._stands(opened))
+        return max(standing, key=lambda opened: opened.last.index, default=None)
+
+    def _settle(self, step: StepTrace) -> tuple[Cleared, ...]:
+        if not self._open:
+            return ()
+        ends = [(opened, _ended(opened, step)) for opened in self._open]
+        self._open = [one for one, end in ends if end is None and not _is_stale(one, step)]
+        return tuple(end for _, end in ends if end is not None)
+
+    def _meet(self, step: StepTrace, error: ErrorSignature) -> None:
+        for opened in self._open:
+            if _same_error(opened.error, error) and same_goal(opened.last, step):
+                opened.last, opened.gone = step, None
+                return
+        for opened in self._open:
+            if same_run(opened.last.reading, step.reading) and _further(opened.error, error):
+                opened.gone = opened.gone or step
+        self._open = [*self._open, OpenError(error, step, step)][-_FOLLOWED:]
+
+    def _stands(self, opened: OpenError) -> bool:
+        slipped = opened.error.family in _SLIPS and self._now - opened.last.index > _SLIP_STEPS
+        return opened.gone is None and not slipped
+
+
+def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
+    if step.succeeded and same_goal(opened.last, step):
+        return Cleared(opened, step)
+    if opened.gone is not None and step.index - opened.gone.index > PATIENCE:
+        return Cleared(opened, opened.gone, moved=True)
+    return None
+
+
+def _is_stale(opened: OpenError, step: StepTrace) -> bool:
+    patience = _PATIENCE_WITH_RUNS if opened.error.family in _RUNS else _PATIENCE_WITH_SLIPS
+    return step.index - opened.last.index > patience
+
+
+def _same_error(one: ErrorSignature, other: ErrorSignature) -> bool:
+    """True for one message; a template is shared by errors that are cleared one by one."""
+    kinds = (one.family, one.error_type) == (other.family, other.error_type)
+    if not kinds or one.message == other.message:
+        return kinds
+    return steady(one.message) == steady(other.message)
+
+
+def _further(before: ErrorSignature, now: ErrorSignature) -> bool:
+    """True where *now* may show that the run got past *before*."""
+    if before.family in _ELSEWHERE or now.family not in _RUNS or _rank(now) < _rank(before):
+        return False
+    if before.error_type == now.error_type and before.location == now.location:
+        # The same kind of failure at the same line: another wrong value, most likely.
+        return before.location is None and before.template != now.template
+    old, new = _place(before), _place(now)
+    return old is None or new is None or old[0] != new[0] or new[1] >= old[1]
+
+
+def _is_later(before: ErrorSignature, now: ErrorSignature) -> bool:
+    """True where *now* comes up at a point that *before* kept the run from reaching."""
+    if _rank(now) != _rank(before):
+        return _rank(now) > _rank(before)
+    old, new = _place(before), _place(now)
+    return old is not None and new is not None and old[0] == new[0] and new[1] >= old[1]
+
+
+def _place(error: ErrorSignature) -> tuple[str, int] | None:
+    file, _, line = (error.location or "").rpartition(":")
+    return (file, int(line)) if file and line.isdecimal() else None
+
+
+def _rank(error: ErrorSignature) -> int:
+    if error.family not in _RUNS:
+        return _NOT_STARTED
+    return _EARLY.get(error.error_type, _LATE)

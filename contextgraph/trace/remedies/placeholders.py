@@ -1,0 +1,115 @@
+"""Placeholders: what names and paths of one project are called in what all projects share."""
+
+import posixpath
+import re
+from dataclasses import dataclass
+
+from contextgraph.text import quoted_names
+
+UNDEFINED_NAME = "<the undefined name>"
+MISSING_MODULE = "<the missing module>"
+PARENT_FOLDER = "<parent folder>"
+REPOSITORY_ROOT = "<repository root>"
+CURRENT_FOLDER = "<current folder>"
+ANOTHER_PATH = "<another path>"
+ELSEWHERE = "<same name elsewhere>"
+ABSOLUTE = "<path from the root>"
+RELATIVE = "<path without the leading slash>"
+WITHOUT_REPOSITORY = "<path without the name of the repository>"
+WITHOUT_DOUBLED = "<path without the doubled folder>"
+WITHOUT_FOLDER = "<path without its leading folder>"
+WITH_FOLDER = "<path with its folder>"
+FILE = "<file>"
+
+_SYSTEM = frozenset({"home", "tmp", "usr", "root", "opt", "var", "etc", "mnt"})
+_ROLES = {
+    "F821": (UNDEFINED_NAME,),
+    "F822": (UNDEFINED_NAME,),
+    "NameError": (UNDEFINED_NAME,),
+    "UnboundLocalError": ("<the variable>",),
+    "ModuleNotFoundError": (MISSING_MODULE,),
+    "ImportError": ("<the name>", "<the package>"),
+    "AttributeError": ("<the class>", "<the attribute>"),
+    "KeyError": ("<the key>",),
+    "TypeError": ("<the argument>",),
+    "FileNotFoundError": ("<the path>",),
+}
+_PATH_ERRORS = re.compile(r"not found$|No such file|can't open")
+GENERIC_ROLES = ("<the name>", "<the other name>", "<the third name>")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that an error message quotes, and the placeholder of each."""
+
+    names: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+
+    def mask(self, text: str) -> str:
+        """*text* with the names replaced by their placeholders, longest names first."""
+        for name, role in sorted(self._pairs(), key=lambda pair: -len(pair[0])):
+            text = re.sub(rf"(?<![\w<]){re.escape(name)}(?![\w>])", role, text)
+        return text
+
+    def fill(self, text: str) -> str:
+        """*text* with the placeholders replaced by the names."""
+        for name, role in self._pairs():
+            text = text.replace(role, name)
+        return text
+
+    def role_of(self, name: str) -> str:
+        """The placeholder of *name*, empty where the message does not quote it."""
+        return next((role for known, role in self._pairs() if known == name), "")
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        return list(zip(self.names, self.roles, strict=True))
+
+
+def names_in(error_type: str, message: str) -> Names:
+    """The names in a *message* of an error of this type."""
+    names = quoted_names(message)[: len(GENERIC_ROLES)]
+    kind = error_type.split(maxsplit=1)[0] if error_type else ""
+    known = _ROLES.get(kind, ())
+    if not known and _PATH_ERRORS.search(error_type):
+        known = ("<the path>",)
+    return Names(names, (*known, *GENERIC_ROLES[len(known) :])[: len(names)])
+
+
+def path_placeholder(wrong: str, right: str, repo_name: str) -> str:
+    """How the path *right* differs from the path *wrong* that it replaced."""
+    old, new = wrong.strip("/"), right.strip("/")
+    if right in (".", "./", "~"):
+        return CURRENT_FOLDER
+    if right in ("/", "..") or (new and old.startswith(f"{new}/")):
+        return PARENT_FOLDER
+    if _without_doubled(old) == new:
+        return WITHOUT_DOUBLED
+    if old == new and wrong.startswith("/"):
+        return RELATIVE
+    if old == new or (right.startswith("/") and new.endswith(f"/{old}")):
+        return ABSOLUTE
+    if new and old.endswith(f"/{new}"):
+        head = old.removesuffix(new).strip("/")
+        return WITHOUT_REPOSITORY if repo_name and head == repo_name else WITHOUT_FOLDER
+    if old and new.endswith(f"/{old}"):
+        return WITH_FOLDER
+    same_name = posixpath.basename(old) == posixpath.basename(new)
+    return ELSEWHERE if same_name else ANOTHER_PATH
+
+
+def folder_placeholder(was: str, now: str) -> str:
+    """Where the folder *now* lies, in which a command ran that had failed in *was*."""
+    if now.count("/") == 1 < len(now) and now[1:] not in _SYSTEM:
+        return REPOSITORY_ROOT
+    if was.startswith(f"{now.rstrip('/')}/") or now == "..":
+        return PARENT_FOLDER
+    return "<subfolder>" if now.startswith(f"{was}/") else "<another folder>"
+
+
+def _without_doubled(path: str) -> str:
+    """*path* without the first folder that is named twice in a row; empty where none is."""
+    parts = path.split("/")
+    for index in range(1, len(parts)):
+        if parts[index] and parts[index] == parts[index - 1]:
+            return "/".join(parts[:index] + parts[index + 1 :])
+    return ""

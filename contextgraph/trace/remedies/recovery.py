@@ -1,0 +1,249 @@
+"""Errors of a run that were cleared later, and what was done about them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from contextgraph.model import EXCEPTIONS, ErrorSignature, Family, RemedyAction
+from contextgraph.trace.actions.kinds import ActionKind
+from contextgraph.trace.edits import (
+    Change,
+    change_of,
+    edited_file,
+    is_edit,
+    is_tool_edit,
+    net_changes,
+    new_lines,
+)
+from contextgraph.trace.remedies.commands import (
+    looked_up,
+    opened,
+    other_command,
+    shell_action,
+)
+from contextgraph.trace.remedies.edits import code_change, refused_edit
+from contextgraph.trace.remedies.open_errors import Cleared, OpenErrors
+from contextgraph.trace.remedies.placeholders import Names, names_in
+from contextgraph.trace.remedies.shell_lines import line_of, run_of
+from contextgraph.trace.remedies.workarounds import is_workaround
+from contextgraph.trace.steps import StepTrace
+
+_CHANGES_KEPT = 3
+_LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
+_RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
+_OF_RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
+_PREPARING = frozenset({"mkdir", "touch", "cp", "mv", "ln", "chmod", "export"})
+_UNDOING = re.compile(r"git\s+(?:checkout|restore|reset|stash)\b")
+_INSTALLS = re.compile(r"\b(?:install|develop|add|sync|upgrade|update)\b")
+_QUOTED = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """An error and how it was cleared.
+
+    *error_step* is where it was first met, *cleared_step* the first later step at which the same
+    goal is reached. *actions* are what was done about it, in order. *verified*: the answer of
+    *cleared_step* shows the error gone. *workaround*: it was avoided rather than solved.
+    """
+
+    error_step: int
+    cleared_step: int
+    error: ErrorSignature
+    actions: tuple[RemedyAction, ...]
+    verified: bool
+    workaround: bool
+
+
+def recoveries_of(steps: Sequence[StepTrace], repo: str = "") -> tuple[Recovery, ...]:
+    """The recoveries of a run in *repo*, in the order of their errors."""
+    errors = OpenErrors()
+    cleared = [end for step in steps for end in errors.push(step)]
+    cleared += errors.finish()
+    cleared.sort(key=lambda end: (end.opened.first.index, end.by.index))
+    repo_name = repo.rpartition("/")[2]
+    return tuple(_recovery(end, steps, repo_name) for end in cleared)
+
+
+def _recovery(end: Cleared, steps: Sequence[StepTrace], repo_name: str) -> Recovery:
+    actions, workaround = _remedy(end, steps, repo_name)
+    return Recovery(
+        error_step=end.opened.first.index,
+        cleared_step=end.by.index,
+        error=end.opened.error,
+        actions=tuple(dict.fromkeys(actions)),
+        verified=end.verified,
+        workaround=workaround,
+    )
+
+
+def _remedy(
+    end: Cleared, steps: Sequence[StepTrace], repo_name: str
+) -> tuple[Sequence[RemedyAction], bool]:
+    """What was done between the last showing of an error and its clearance."""
+    failed, by = end.opened.last, end.by
+    if is_edit(failed) and is_edit(by) and (new_lines(failed) or failed.reading.span):
+        before = [step for step in _between(steps, failed, by) if is_edit(step) and step.succeeded]
+        return refused_edit(failed, by, before), False
+    if failed.reading.kind in _RUNNING and by.reading.kind in _RUNNING:
+        return _rerun(end, steps, repo_name)
+    between = [step for step in _between(steps, failed, by) if step.succeeded]
+    if failed.reading.kind in _LOOKING:
+        actions = _look(failed, by, between, repo_name)
+        return actions, len(actions) == 1 and _is_other_program(failed, by)
+    return _command(failed, by, between, repo_name), _is_other_program(failed, by)
+
+
+def _between(
+    steps: Sequence[StepTrace], failed: StepTrace, until: StepTrace
+) -> Sequence[StepTrace]:
+    first = steps[0].index if steps else 0
+    return steps[failed.index + 1 - first : until.index - first]
+
+
+def _look(
+    failed: StepTrace, found: StepTrace, between: Sequence[StepTrace], repo_name: str
+) -> list[RemedyAction]:
+    """How something was found after all."""
+    view = next((s for s in reversed(between) if s.reading.kind is ActionKind.VIEW), None)
+    moved = failed.reading.verb == found.reading.verb == "goto"
+    same = failed.reading.command == found.reading.command
+    if view is not None and view.reading.targets and (moved or same):
+        return [opened(view.reading.targets[0], found.reading.command)]
+    other = other_command(failed, found, repo_name)
+    if failed.step.action.text.split() == found.step.action.text.split():
+        return other
+    return [*looked_up(found, between), *other]
+
+
+def _command(
+    failed: StepTrace, worked: StepTrace, between: Sequence[StepTrace], repo_name: str
+) -> list[RemedyAction]:
+    """How a command that was refused was put otherwise."""
+    names = _names(failed)
+    prepared = [step for step in between if _prepares(step)][-1:]
+    first = [shell_action(step.step.action.text, names, frozenset()) for step in prepared]
+    other = other_command(failed, worked, repo_name)
+    actions = [action for action in first if action is not None]
+    if actions and run_of(worked).split() == run_of(failed).split():
+        return actions
+    return actions + other
+
+
+def _names(step: StepTrace) -> Names:
+    return names_in(step.error.error_type, step.error.message) if step.error else Names()
+
+
+def _is_other_program(failed: StepTrace, worked: StepTrace) -> bool:
+    """True where a program that the shell does not know was replaced, rather than respelt."""
+    if failed.error is None or not failed.error.error_type.endswith("command not found"):
+        return False
+    # `find.` means `find .`: the same letters.
+    old, new = (re.sub(r"\W", "", run_of(step))[:4] for step in (failed, worked))
+    return old != new
+
+
+def _prepares(step: StepTrace) -> bool:
+    """True for a command that changes what later commands meet."""
+    if step.reading.kind is ActionKind.INSTALL:
+        return _is_installing(step.reading.command)
+    return step.reading.verb in _PREPARING
+
+
+def _is_installing(command: str) -> bool:
+    """True for a package manager's command that installs, rather than lists."""
+    return _INSTALLS.search(command[:200]) is not None
+
+
+def _rerun(
+    end: Cleared, steps: Sequence[StepTrace], repo_name: str
+) -> tuple[list[RemedyAction], bool]:
+    """How a command came to run without the error it had."""
+    failed, error = end.opened.last, end.opened.error
+    # Where another error took its place, what followed bears on that one.
+    until = end.opened.gone or end.by
+    between = _between(steps, failed, until)
+    is_other = run_of(failed).split() != run_of(until).split()
+    edits, parts = _bearing_edits(steps, between, end), _parts(between, failed, until)
+    if is_other and error.family not in _OF_RUNS:
+        # The command itself was wrong: what else was changed by the way did not clear the error.
+        edits, parts = [], {}
+    if edits:
+        parts = {part: change for part, change in parts.items() if not part.startswith("rm ")}
+    actions = [*_shell_actions(parts, between, failed)]
+    actions += [code_change(one, error, failed.reading.targets) for one in net_changes(edits)]
+    if is_other or not actions:
+        actions += other_command(failed, until, repo_name)
+    changes = [*net_changes(edits), *(change for change in parts.values() if change)]
+    return actions, is_workaround(end, changes, list(parts))
+
+
+def _shell_actions(
+    parts: dict[str, Change | None], between: Sequence[StepTrace], failed: StepTrace
+) -> Iterator[RemedyAction]:
+    names = _names(failed)
+    edited = frozenset(edited_file(step) for step in between if is_edit(step) and step.succeeded)
+    for part, change in parts.items():
+        if change is not None and failed.error is not None:
+            yield code_change(change, failed.error, failed.reading.targets)
+        elif (action := shell_action(part, names, edited)) is not None:
+            yield action
+
+
+def _parts(
+    between: Sequence[StepTrace], failed: StepTrace, until: StepTrace
+) -> dict[str, Change | None]:
+    """What shell lines changed, with the text they wrote where that is given."""
+    done = set(line_of(failed).changes)
+    made: dict[str, Change | None] = {}
+    for step in (*between, until):
+        if step.reading.span is not None or not _took_effect(step):
+            continue
+        for part in line_of(step).changes:
+            if _UNDOING.match(part):
+                made.clear()
+            if part not in done and _bears(part):
+                made[part] = _written(step, failed) if "<<" in part else None
+    chosen = [part for part in made if not part.startswith("rm ")] or list(made)
+    return {part: made[part] for part in chosen[-_CHANGES_KEPT:]}
+
+
+def _took_effect(step: StepTrace) -> bool:
+    """True where a line made its changes, whether or not what it ran then failed."""
+    if step.error is None:
+        return step.succeeded
+    return step.reading.kind in _RUNNING and step.error.family in _OF_RUNS
+
+
+def _bears(part: str) -> bool:
+    """False for what only opens a file or looks at what is installed."""
+    if part.startswith("create "):
+        return False
+    return not part.startswith("pip") or _is_installing(part)
+
+
+def _written(step: StepTrace, failed: StepTrace) -> Change:
+    """The lines that a heredoc writes and the last attempt did not."""
+    before = {line.strip() for line in new_lines(failed)}
+    lines = (line for line in new_lines(step) if line.strip() and line.strip() not in before)
+    return Change(edited_file(step), added=tuple(lines))
+
+
+def _bearing_edits(
+    steps: Sequence[StepTrace], between: Sequence[StepTrace], end: Cleared
+) -> list[Change]:
+    """The accepted edits that bear on an error: those that touch what it names, else the last."""
+    first = steps[0].index if steps else 0
+    accepted = [step for step in between if is_tool_edit(step) and step.succeeded]
+    made = [change_of(steps, step.index - first) for step in accepted]
+    made = [change for change in made if change.added or change.removed]
+    bearing = [change for change in made if _touches(change, end.opened.error)]
+    return (bearing or made)[-_CHANGES_KEPT:]
+
+
+def _touches(change: Change, error: ErrorSignature) -> bool:
+    place = (error.location or "").rpartition(":")[0].rpartition("/")[2]
+    if place and place == change.file.rpartition("/")[2]:
+        return True
+    text = "\n".join((*change.added, *change.removed))
+    return any(name in text for name in _QUOTED.findall(error.message[:500]))

@@ -1,0 +1,407 @@
+"""Remedies in words: as they were done, or in general terms for another repository."""
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.trace.edits import Change
+from contextgraph.trace.remedies import placeholders as of
+from contextgraph.trace.remedies.commands import (
+    ANOTHER_LINE,
+    ANY_VERSION,
+    FILE_TO_LOOK_AT,
+    REQUIREMENTS,
+    THE_REPOSITORY,
+)
+from contextgraph.trace.remedies.edits import (
+    ANOTHER_MODULE,
+    ANOTHER_NAME,
+    FILE_TO_EDIT,
+    OTHER_TEXT,
+)
+from contextgraph.trace.wording import ELLIPSIS, code, one_line, shortened
+
+ACTION_CHARS = 200
+_ACTIONS = 6
+_REPEAT = "repeat it once: it passed the next time"
+_EDIT_AGAIN = "another file was open: open {file}, then send the same edit again"
+
+
+def describe_remedy(actions: Sequence[RemedyAction], *, general: bool = False) -> str:
+    """What *actions* come to, as advice.
+
+    *general* leaves out all that is of one project; empty where nothing is left to say then.
+    """
+    if general:
+        return _joined([describe_pattern(one.pattern) for one in actions])
+    return _joined([_described(one) for one in actions])
+
+
+def describe_pattern(pattern: RemedyPattern) -> str:
+    """What the actions of *pattern* do, in general terms; empty where nothing is specific."""
+    return _GENERAL[pattern.kind](pattern)
+
+
+def describe_change(change: Change) -> str:
+    """What *change* does to a file, in a clause."""
+    return _edited(shortened(change.added), shortened(change.removed), change.file, past=True)
+
+
+def command_lines(actions: Sequence[RemedyAction]) -> tuple[str, ...]:
+    """The last six of *actions*, each in one line of at most 200 characters.
+
+    A command stands as it was typed; an edit with its file and the text that it puts in.
+    """
+    lines = (one_line(_command_line(one), ACTION_CHARS) for one in actions)
+    return tuple(dict.fromkeys(line for line in lines if line))[-_ACTIONS:]
+
+
+def is_retry(actions: Sequence[RemedyAction]) -> bool:
+    """True where all that was done was to repeat what had failed."""
+    return all(one.kind is RemedyKind.RETRY for one in actions)
+
+
+def _command_line(action: RemedyAction) -> str:
+    if action == action.general:
+        return describe_pattern(action.pattern)
+    if commands := action.values_of("command"):
+        return commands[0]
+    if action.kind in (RemedyKind.EDIT, RemedyKind.CONFIGURE, RemedyKind.RESEND):
+        file = next(iter(action.values_of("file")), "")
+        lines = next(iter(action.values_of("lines")), "")
+        text = action.target if action.kind is not RemedyKind.RESEND else ""
+        text = text or "\n".join(action.values_of("with")) or "(lines deleted)"
+        return f"edit {' '.join(part for part in (file, lines) if part)}: {text}"
+    return f"open {action.target}" if action.pattern.target == FILE_TO_EDIT else action.target
+
+
+def _described(action: RemedyAction) -> str:
+    return describe_pattern(action.pattern) if action.is_general else _CONCRETE[action.kind](action)
+
+
+def _run(action: RemedyAction) -> str:
+    if action.replaced:
+        return f"run {code(action.target)} instead of {code(action.replaced)}"
+    return f"run {code(action.target)} first"
+
+
+def _used(action: RemedyAction) -> str:
+    return f"use {code(action.target)} instead of {code(action.replaced)}"
+
+
+def _in_folder(action: RemedyAction) -> str:
+    instead = f" instead of {code(action.replaced)}" if action.replaced else ""
+    if action.target.startswith("cd "):
+        return f"use {code(action.target)}{instead}"
+    return f"run it in {code(action.target)}{instead}"
+
+
+def _with_command(verb: str) -> Callable[[RemedyAction], str]:
+    def described(action: RemedyAction) -> str:
+        command = next(iter(action.values_of("command")), "")
+        return f"{verb} {code(action.target)}" + (f" ({code(command)})" if command else "")
+
+    return described
+
+
+def _installed(action: RemedyAction) -> str:
+    command = next(iter(action.values_of("command")), action.target)
+    instead = f" instead of {code(action.replaced)}" if action.replaced else ""
+    return f"run {code(command)}{instead}"
+
+
+def _opened(action: RemedyAction) -> str:
+    if action.pattern.target == FILE_TO_EDIT:
+        return _EDIT_AGAIN.format(file=code(action.target))
+    if action.pattern.target == FILE_TO_LOOK_AT:
+        then = next(iter(action.values_of("command")), "")
+        return f"open {code(action.target)} first, then use {code(then)}"
+    return _used(action)
+
+
+def _searched(action: RemedyAction) -> str:
+    return _used(action) if action.replaced else f"look it up with {code(action.target)}"
+
+
+def _edit(action: RemedyAction) -> str:
+    file = next(iter(action.values_of("file")), "")
+    if placing := action.values_of("placing"):
+        line, name = code(action.target), next(iter(action.values_of("adds")), "")
+        undefined = f"{code(name)} is undefined: "
+        if placing == ("before",):
+            return f"{undefined}add {line} to {_file(file)} first, then send the edit again"
+        return f"{undefined}put {line} into the edit itself"
+    return _edited(action.target.split("\n"), action.replaced.split("\n"), file)
+
+
+def _edited(added: Sequence[str], removed: Sequence[str], file: str, *, past: bool = False) -> str:
+    """An edit in a clause; in the past tense if *past*, else as advice."""
+    new, old = _code_lines(added), _code_lines(removed)
+    where = f" in {_file(file)}" if file else ""
+    if new and old:
+        return f"{'changed' if past else 'change'} {old} to {new}{where}"
+    if new:
+        return f"{'added' if past else 'add'} {new}{where}"
+    return f"{'removed' if past else 'remove'} {old}{where}" if old else ""
+
+
+def _code_lines(lines: Sequence[str]) -> str:
+    named = ", ".join(code(line) for line in lines if line not in ("", ELLIPSIS))
+    return f"{named} {ELLIPSIS}" if ELLIPSIS in lines else named
+
+
+def _file(path: str) -> str:
+    return posixpath.normpath(path) if path else "the file"
+
+
+def _resent(action: RemedyAction) -> str:
+    pattern = action.pattern.target
+    with_lines = ", ".join(map(code, action.values_of("with")))
+    without = ", ".join(map(code, action.values_of("without")))
+    lines = f"for lines {action.target} instead of {action.replaced}"
+    if pattern == "<no file name>":
+        return (
+            f"leave out the file, which has to be open: {code(action.target)} "
+            f"instead of {code(action.replaced)}"
+        )
+    if pattern == "<indentation as around>":
+        return f"indent the same text by {action.target}: {with_lines}"
+    if not with_lines and not without:
+        text = {
+            "<lines deleted>": "delete the lines instead",
+            "<another order or indentation>": "send the text again in another order or indentation",
+        }.get(pattern, f"send the same text {lines}")
+        return text + _PURPOSES.get(pattern, "")
+    if pattern == OTHER_TEXT and with_lines:
+        text = f"write {with_lines} there instead"
+    else:
+        parts = [f"with {with_lines}"] if with_lines else []
+        parts += [f"without {without}"] if without else []
+        undefined = "".join(f"do without {code(name)}: " for name in action.values_of("name"))
+        text = f"{undefined}send the text again {' and '.join(parts)}"
+    return f"{text}, {lines}" if action.replaced else text
+
+
+_PURPOSES = {
+    "<more lines>": ", so that nothing of the old statement is left over",
+    "<fewer lines>": ", so that the lines around it stay",
+}
+
+
+def _repeated(_: RemedyAction | RemedyPattern) -> str:
+    return _REPEAT
+
+
+_CONCRETE: Mapping[RemedyKind, Callable[[RemedyAction], str]] = {
+    RemedyKind.RUN: _run,
+    RemedyKind.USE: _used,
+    RemedyKind.CWD: _in_folder,
+    RemedyKind.SET_ENV: _with_command("set"),
+    RemedyKind.INSTALL: _installed,
+    RemedyKind.CREATE: _with_command("create"),
+    RemedyKind.OPEN: _opened,
+    RemedyKind.SEARCH: _searched,
+    RemedyKind.EDIT: _edit,
+    RemedyKind.RESEND: _resent,
+    RemedyKind.CONFIGURE: _edit,
+    RemedyKind.REVERT: _with_command("undo the changes of"),
+    RemedyKind.DELETE: _with_command("delete"),
+    RemedyKind.RETRY: _repeated,
+    RemedyKind.OTHER: lambda action: f"run {code(action.target)}",
+}
+
+_PATHS = {
+    of.PARENT_FOLDER: "look in the folder above",
+    of.CURRENT_FOLDER: "leave the path out",
+    of.ABSOLUTE: "give the path from the root, with a leading `/`",
+    of.RELATIVE: "leave out the leading `/`: the path starts where you are",
+    ANOTHER_LINE: "give a line that the file has",
+    of.WITHOUT_REPOSITORY: (
+        "leave out the leading name of the repository: paths are taken from its root"
+    ),
+    of.WITHOUT_DOUBLED: "leave out the folder that the path names twice",
+    of.WITHOUT_FOLDER: "leave out the leading folder of the path",
+    of.WITH_FOLDER: "put the folder it is in before the path",
+    of.ELSEWHERE: "the file is in another folder: look it up by its name",
+}
+_WITHOUT_PATH = {
+    "ls": ": list where you are first (`ls`), and go on from what is there",
+    "search_dir": ": `search_dir <text>` searches from where you are",
+    "search_file": ": `search_file <text>` searches the file that is open",
+    "find_file": ": `find_file <name>` looks from where you are",
+}
+_RESENT = {
+    "<more lines>": (
+        "send the same text for a range that ends later, so that nothing of the old statement is "
+        "left over"
+    ),
+    "<more lines before>": (
+        "start the range earlier, so that it replaces the line before it as well"
+    ),
+    "<fewer lines>": "send the edit for fewer lines, so that the lines around it stay",
+    "<other lines>": (
+        "look at the line numbers again (`goto`, `open`) and send the same text for the lines "
+        "where the statement is now"
+    ),
+    "<no file name>": "leave out the file name: the edit goes to the file that is open",
+    "<indentation as around>": "send the same text again, indented like the lines around it",
+    "<another order or indentation>": "check the indentation of the text, then send it again",
+    "<brackets balanced>": "balance the brackets of the text, then send it again",
+    "<quotes balanced>": "balance the quotes of the text, then send it again",
+    "<lines deleted>": "delete the lines instead",
+    "<more lines, repeated in the text>": (
+        "take more lines into the range and repeat in the text those that are to stay: the edit "
+        "cut a statement in two"
+    ),
+    "<the line that opens the block>": (
+        "send the line that opens the block (`if …:`, `def …:`, `try:`) in the same edit as its "
+        "body, with the range starting there"
+    ),
+    "<text without the undefined name>": "write the edit without the undefined name",
+}
+_DEFINING_MODULE = "the module of the package that defines it"
+_FOLDERS = {
+    of.REPOSITORY_ROOT: "run it in the root of the repository",
+    of.PARENT_FOLDER: "run it in the folder above",
+    "<subfolder>": "run it in the subfolder it belongs to",
+}
+
+
+def _run_pattern(pattern: RemedyPattern) -> str:
+    program = pattern.target
+    if program in _PATHS or "<script>" in program:
+        return _PATHS.get(program, "")
+    if pattern.parameters == ("first",):
+        return f"run `{program}` first"
+    flags = [one for one in pattern.parameters if one.startswith("-")]
+    without = [one.removeprefix("without ") for one in pattern.parameters if one.startswith("wi")]
+    parts = [f"add `{' '.join(flags)}` to `{program}`"] if flags else []
+    parts += [f"run `{program}` without `{' '.join(without)}`"] if without else []
+    return " and ".join(parts)
+
+
+def _use_pattern(pattern: RemedyPattern) -> str:
+    if pattern.replaced.endswith("<its argument>"):
+        return f"write `{pattern.target}` and its argument apart: `{pattern.target} …`"
+    if "<script>" in pattern.target or "<script>" in pattern.replaced:
+        return ""
+    return f"use `{pattern.target}` instead of `{pattern.replaced}`"
+
+
+def _folder_pattern(pattern: RemedyPattern) -> str:
+    return _FOLDERS.get(pattern.target, "") or _PATHS.get(pattern.target, "")
+
+
+def _install_pattern(pattern: RemedyPattern) -> str:
+    if pattern.target == THE_REPOSITORY:
+        return "install the repository itself (`pip install -e .`)"
+    if pattern.target == REQUIREMENTS:
+        return "install the requirements that the repository lists"
+    if ANY_VERSION in pattern.parameters:
+        return f"install `{pattern.target}` without asking for that version"
+    version = "".join(one for one in pattern.parameters if not one.startswith("with "))
+    manager = "".join(f" {one}" for one in pattern.parameters if one.startswith("with "))
+    return f"install `{pattern.target}{version}`{manager}"
+
+
+def _create_pattern(pattern: RemedyPattern) -> str:
+    return {
+        of.PARENT_FOLDER: "create the missing folder first (`mkdir -p`)",
+        "<folder>": "create the folder first (`mkdir -p`)",
+        of.FILE: "",
+    }.get(pattern.target, f"create `{pattern.target}`")
+
+
+def _open_pattern(pattern: RemedyPattern) -> str:
+    if pattern.target == FILE_TO_EDIT:
+        return _EDIT_AGAIN.format(file="the file you mean")
+    if pattern.target == FILE_TO_LOOK_AT:
+        return "open the file you mean first: the command goes by the file that is open"
+    return _look_pattern(pattern)
+
+
+def _look_pattern(pattern: RemedyPattern) -> str:
+    if pattern.target == of.CURRENT_FOLDER:
+        return _PATHS[pattern.target] + _WITHOUT_PATH.get("".join(pattern.parameters), "")
+    if pattern.target in _PATHS:
+        return _PATHS[pattern.target]
+    if pattern.target == of.ANOTHER_PATH:
+        missing = "there is no `src`: take the folder of the package itself (`ls` shows it)"
+        return missing if pattern.replaced == "src" else ""
+    if pattern.parameters or pattern.kind is RemedyKind.OPEN:
+        return _run_pattern(pattern)
+    return f"look it up with `{pattern.target}`"
+
+
+def _edit_pattern(pattern: RemedyPattern) -> str:
+    target, replaced = _quoted(pattern.target), _quoted(pattern.replaced)
+    if pattern.parameters:
+        what, _, name = target.partition(" of ")
+        text = f"the line that sets {name}" if what == "assignment" else f"the {what} of {name}"
+        if pattern.parameters == ("before",):
+            return f"add {text} first, then send the edit again"
+        return f"put {text} into the same edit as its first use"
+    if target.startswith(("code in ", "use of ")):
+        return ""
+    return _replacement_pattern(pattern, target, replaced) if replaced else f"add the {target}"
+
+
+def _replacement_pattern(pattern: RemedyPattern, target: str, replaced: str) -> str:
+    """An edit that replaces a name or its import; *target* and *replaced* are quoted."""
+    if not target:
+        return f"remove the {replaced}" if " of " in replaced else f"do without {replaced}"
+    if target == ANOTHER_MODULE:
+        return f"import another module instead of {replaced.removeprefix('import of ')}"
+    if target == ANOTHER_NAME:
+        is_vague = pattern.replaced in of.GENERIC_ROLES
+        return "" if is_vague else f"use another name in the place of {replaced}"
+    return target.replace("import of ", "import ").replace(
+        "<a module of the package>", _DEFINING_MODULE
+    )
+
+
+def _quoted(text: str) -> str:
+    """*text* with the placeholders of names in backquotes."""
+    return re.sub(r"(<the [^>]+>)", r"`\1`", text)
+
+
+def _configure_pattern(pattern: RemedyPattern) -> str:
+    if pattern.target.startswith("environment variable"):
+        return f"set the {pattern.target} before the import"
+    return f"configure `{pattern.target}` before the first use"
+
+
+def _revert_pattern(pattern: RemedyPattern) -> str:
+    return "undo the last edits of the file (`git checkout <file>`)"
+
+
+def _delete_pattern(pattern: RemedyPattern) -> str:
+    return "" if pattern.target == of.FILE else f"delete `{pattern.target}`"
+
+
+def _other_pattern(pattern: RemedyPattern) -> str:
+    return ""
+
+
+_GENERAL: Mapping[RemedyKind, Callable[[RemedyPattern], str]] = {
+    RemedyKind.RUN: _run_pattern,
+    RemedyKind.USE: _use_pattern,
+    RemedyKind.CWD: _folder_pattern,
+    RemedyKind.SET_ENV: lambda pattern: f"set `{pattern.target}`",
+    RemedyKind.INSTALL: _install_pattern,
+    RemedyKind.CREATE: _create_pattern,
+    RemedyKind.OPEN: _open_pattern,
+    RemedyKind.SEARCH: _look_pattern,
+    RemedyKind.EDIT: _edit_pattern,
+    RemedyKind.RESEND: lambda pattern: _RESENT.get(pattern.target, ""),
+    RemedyKind.CONFIGURE: _configure_pattern,
+    RemedyKind.REVERT: _revert_pattern,
+    RemedyKind.DELETE: _delete_pattern,
+    RemedyKind.RETRY: _repeated,
+    RemedyKind.OTHER: _other_pattern,
+}
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "; then ".join(dict.fromkeys(part for part in parts if part))

@@ -1,0 +1,45 @@
+// What a process caches of a memory, and for how long that is valid.
+
+// name: memory_state
+// The revision of a memory, how much it holds, and the active space.
+MATCH (m:Memory {tenant: $tenant})
+OPTIONAL MATCH (s:Space {tenant: $tenant, name: m.active_space})
+RETURN coalesce(m.identity, '') AS identity, m.revision AS revision, m.removals AS removals,
+    coalesce(m.embeddings, 0) AS embeddings, m.trajectories AS trajectories,
+    m.recoveries AS recoveries, s {.name, .runs, .similarity_threshold, .property} AS space
+
+// name: runs_changed_since
+// Runs that were learned or changed after a revision, and the errors that they may describe otherwise.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.revision > $revision
+WITH t LIMIT $limit
+RETURN t.id AS id, COLLECT { MATCH (t)-[:MET]->(e:ErrorPattern) RETURN e.id } AS errors
+
+// name: values_of
+// Runs, fragments, recoveries and errors by key: all that is not cached, in one query.
+UNWIND $trajectories AS id
+MATCH (t:Trajectory {tenant: $tenant, id: id})
+RETURN 'trajectory' AS kind, [id] AS key,
+    t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
+    .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at} AS value
+UNION ALL
+UNWIND $fragments AS id
+MATCH (f:Fragment {tenant: $tenant, id: id})
+RETURN 'fragment' AS kind, [f.trajectory_id, id] AS key,
+    f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome, .description,
+    .action_sequence, .files, .open_file, .repo, .task_type, .loop_kind,
+    .loop_command, .repetitions, .loop_ending} AS value
+UNION ALL
+UNWIND $recoveries AS row
+MATCH (:Fragment {tenant: $tenant, id: row.fragment_id})
+    -[r:RECOVERED {error_step: row.error_step}]->
+    (:ErrorPattern {tenant: $tenant, id: row.error_id})
+RETURN 'recovery' AS kind,
+    [r.trajectory_id, row.fragment_id, row.error_id, row.error_step] AS key,
+    r {.error_step, .cleared_step, .message, .location, .actions, .verified,
+    .workaround} AS value
+UNION ALL
+UNWIND $errors AS id
+MATCH (e:ErrorPattern {tenant: $tenant, id: id})
+RETURN 'error' AS kind, [id] AS key,
+    e {.id, .family, .error_type, .template, .keywords, .context} AS value

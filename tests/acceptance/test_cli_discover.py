@@ -1,0 +1,183 @@
+"""``contextgraph learn --discover``, ``--filter``, ``--limit`` and ``--outcomes``; ``formats``."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from contextgraph.model import Outcome, RawTrajectory
+from tests.acceptance.command_line import contextgraph, write_runs
+from tests.builders import recovering_run
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+def line(kind: str, content: object) -> bytes:
+    """One line of a session of Claude Code."""
+    message = {"role": kind, "content": content}
+    common = {"sessionId": "s", "cwd": "/home/dev/shop", "timestamp": "2026-03-01T12:00:00Z"}
+    return orjson.dumps({"type": kind, "uuid": kind, "message": message, **common}) + b"\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder with one session of Claude Code, and one that is empty."""
+    project = tmp_path / "home" / ".claude" / "projects" / "-work-shop"
+    project.mkdir(parents=True)
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
+    answer = {"type": "tool_result", "tool_use_id": "t1", "content": "tariffs.py"}
+    session = line("user", "List the files") + line("assistant", [call]) + line("user", [answer])
+    (project / "one.jsonl").write_bytes(session)
+    (project / "empty.jsonl").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "home"
+
+
+def test_discovered_histories_are_listed_and_learned(home: Path, store: Path) -> None:
+    result = contextgraph("learn", "--discover", "--yes", "--store", store, "--json")
+
+    summary = result.records[-1]["summary"]
+    assert result.code == 0
+    assert "claude-code" in result.err
+    assert (summary["created"], summary["skipped"], summary["records"]) == (1, 1, 2)
+
+
+def test_discover_asks_before_it_learns(home: Path, store: Path) -> None:
+    declined = contextgraph("learn", "--discover", "--store", store, stdin=b"n\n")
+    silent = contextgraph("learn", "--discover", "--store", store)
+    accepted = contextgraph("learn", "--discover", "--store", store, stdin=b"y\n")
+
+    assert (declined.code, silent.code, accepted.code) == (1, 1, 0)
+    assert f"Learn about 2 runs into {store}?" in declined.err
+    assert "use --yes" in silent.err
+
+
+def test_excluded_files_are_not_discovered(home: Path, store: Path) -> None:
+    command = ("learn", "--discover", "--yes", "--store", store)
+
+    result = contextgraph(*command, "--exclude", "*/projects/*")
+
+    assert result.code == 1
+    assert "no history" in result.err
+
+
+def test_discover_and_paths_exclude_each_other(store: Path) -> None:
+    assert contextgraph("learn", "--store", store).code == 2
+    assert contextgraph("learn", "x", "--discover", "--store", store).code == 2
+    assert contextgraph("learn", "x", "--yes", "--store", store).code == 2
+
+
+@pytest.mark.parametrize("pattern", ["ACME/*", "acme__shop-1"])
+def test_a_filter_selects_by_repository_or_instance(
+    tmp_path: Path, store: Path, pattern: str
+) -> None:
+    runs = [recovering_run(1), recovering_run(2, repo="other/shop", instance_id="other__shop-2")]
+    file = write_runs(tmp_path / "runs.jsonl", runs)
+
+    result = contextgraph("learn", file, "--filter", pattern, "--store", store, "--json")
+
+    first, second, last = result.records
+    assert (first["status"], second["status"]) == ("created", "skipped")
+    assert second["error"].endswith("other__shop-2 does not match --filter")
+    assert last["summary"]["records"] == 2
+
+
+def test_a_limit_ends_reading(tmp_path: Path, store: Path) -> None:
+    file = write_runs(tmp_path / "runs.jsonl", map(recovering_run, range(1, 6)))
+
+    result = contextgraph("learn", file, "--limit", "2", "--store", store, "--json")
+
+    assert result.code == 0
+    assert result.records[-1]["summary"]["records"] == 2
+
+
+def test_only_the_first_failures_of_a_file_are_printed(tmp_path: Path, store: Path) -> None:
+    file = write_runs(tmp_path / "runs.jsonl", [recovering_run()], *[b'{"contextgraph": 1,'] * 25)
+
+    people = contextgraph("learn", file, "--store", store)
+    programs = contextgraph("learn", file, "--store", store, "--json")
+
+    assert people.err.count("invalid json") == 21
+    assert "invalid json: 5 more" in people.err
+    assert sum(one.get("status") == "failed" for one in programs.records) == 25
+    assert programs.records[-1]["summary"]["records"] == 26
+
+
+def judged(tmp_path: Path, store: Path, runs: list[RawTrajectory], report: Path) -> list[str]:
+    file = write_runs(tmp_path / "runs.jsonl", runs)
+    contextgraph("learn", file, "--outcomes", report, "--store", store)
+    found = contextgraph("runs", "--store", store, "--json").records
+    return sorted(f"{run['instance_id']} {run['agent']} {run['outcome']}" for run in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("all.csv", "instance_id,resolved\nacme__shop-1,False\n"),
+        ("preds.json", '{"acme__shop-1": {"instance_id": "acme__shop-1", "model_patch": ""}}'),
+        ("preds.jsonl", '{"instance_id": "acme__shop-1", "model_patch": null}\n'),
+        ("run_instance.log", "INFO - Result for acme__shop-1: resolved: False\n"),
+        ("report.json", '{"acme__shop-1": {"resolved": false}}'),
+    ],
+)
+def test_outcomes_come_from_every_kind_of_file(
+    tmp_path: Path, store: Path, name: str, content: str
+) -> None:
+    report = tmp_path / "given" / name
+    report.parent.mkdir()
+    report.write_text(content)
+
+    assert judged(tmp_path, store, [recovering_run(1, agent="ann")], report.parent) == [
+        "acme__shop-1 ann failed"
+    ]
+
+
+def test_an_outcome_is_joined_by_agent_where_there_are_several(tmp_path: Path, store: Path) -> None:
+    report = tmp_path / "all.csv"
+    report.write_text("instance_id,agent,solved\nacme__shop-1,ann,1\nacme__shop-1,bob,0\n")
+    runs = [recovering_run(1, agent="ann"), recovering_run(1, agent="bob")]
+
+    assert judged(tmp_path, store, runs, report) == [
+        "acme__shop-1 ann solved",
+        "acme__shop-1 bob failed",
+    ]
+
+
+def test_a_report_precedes_the_log_and_the_conflict_is_printed(tmp_path: Path, store: Path) -> None:
+    report = tmp_path / "given.json"
+    report.write_text('{"resolved_ids": [], "unresolved_ids": ["acme__shop-1"]}')
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1, outcome=Outcome.SOLVED)])
+
+    result = contextgraph("learn", runs, "--outcomes", report, "--store", store, "--json")
+
+    assert "conflict: " in result.err
+    assert result.records[-1]["summary"]["conflicts"] == 1
+    (run,) = contextgraph("runs", "--store", store, "--json").records
+    assert run["outcome"] == "failed"
+
+
+def test_reports_that_contradict_each_other_set_nothing(tmp_path: Path, store: Path) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    for name, outcome in (("one", "solved"), ("two", "failed")):
+        (given / f"{name}.csv").write_text(f"instance_id,outcome\nacme__shop-1,{outcome}\n")
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(1)])
+
+    result = contextgraph("learn", runs, "--outcomes", given, "--store", store)
+
+    assert "outcome not set: " in result.err
+
+
+def test_formats_are_listed() -> None:
+    found = contextgraph("formats", "--json").records
+    by_name = {one["name"]: one for one in found}
+
+    assert by_name["cursor"]["experimental"]
+    assert not by_name["claude-code"]["experimental"]
+    assert all(one["recognised_by"] and one["keeps"] for one in found)
+    assert all(name in contextgraph("formats").out for name in by_name)

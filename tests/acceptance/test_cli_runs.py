@@ -1,0 +1,107 @@
+"""``contextgraph runs`` and ``outcome``."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from contextgraph import AgentMemory
+from contextgraph.model import Outcome
+from tests.acceptance.command_line import contextgraph, write_runs
+from tests.builders import NOON, recovering_run
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    runs = [
+        recovering_run(1, agent="ann", outcome=Outcome.SOLVED, started_at=NOON),
+        recovering_run(1, agent="bob", started_at=NOON + timedelta(days=1)),
+        recovering_run(2, agent="ann", started_at=NOON + timedelta(days=2)),
+    ]
+    store = tmp_path / "memory.db"
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", runs), "--store", store)
+    return store
+
+
+def listed(store: Path, *options: str) -> list[tuple[str, str, str]]:
+    found = contextgraph("runs", "--store", store, "--json", *options).records
+    return [(run["instance_id"], run["agent"], run["outcome"]) for run in found]
+
+
+def test_runs_are_listed_newest_first(store: Path) -> None:
+    assert listed(store) == [
+        ("acme__shop-2", "ann", "unknown"),
+        ("acme__shop-1", "bob", "unknown"),
+        ("acme__shop-1", "ann", "solved"),
+    ]
+    assert listed(store, "--limit", "1") == [("acme__shop-2", "ann", "unknown")]
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        (("--repo", "ACME/shop"), 3),
+        (("--repo", "acme/other"), 0),
+        (("--agent", "ann"), 2),
+        (("--outcome", "solved"), 1),
+        (("--since", "2026-03-02"), 2),
+        (("--until", "2026-03-02"), 1),
+        (("--agent", "ann", "--since", "2026-03-02"), 1),
+    ],
+)
+def test_runs_are_filtered(store: Path, options: tuple[str, ...], count: int) -> None:
+    assert len(listed(store, *options)) == count
+
+
+def test_people_get_a_table_of_runs(store: Path) -> None:
+    result = contextgraph("runs", "--store", store)
+
+    assert result.out.startswith("3 runs\n")
+    assert max(map(len, result.out.splitlines())) <= 80
+    assert contextgraph("runs", "--store", store, "--agent", "x").out == "no such run\n"
+
+
+def test_an_outcome_set_by_hand_precedes_what_is_learned_later(store: Path) -> None:
+    done = contextgraph("outcome", "acme__shop-1", "failed", "--agent", "ann", "--store", store)
+    again = contextgraph("learn", store.parent / "runs.jsonl", "--store", store)
+
+    assert (done.code, done.out) == (0, "acme__shop-1: 1 run failed\n")
+    assert listed(store)[1:] == [
+        ("acme__shop-1", "bob", "unknown"),
+        ("acme__shop-1", "ann", "failed"),
+    ]
+    assert "failed as in the memory, not solved" in again.err
+
+
+def test_of_several_runs_one_must_be_named(store: Path) -> None:
+    refused = contextgraph("outcome", "acme__shop-1", "solved", "--store", store)
+    (run,) = (
+        run["trajectory_id"]
+        for run in contextgraph("runs", "--store", store, "--json").records
+        if (run["instance_id"], run["agent"]) == ("acme__shop-1", "bob")
+    )
+    done = contextgraph(
+        "outcome", "acme__shop-1", "solved", "--run", run, "--store", store, "--json"
+    )
+
+    assert refused.code == 1
+    assert "--run ID" in refused.err
+    assert done.records == [
+        {"instance_id": "acme__shop-1", "outcome": "solved", "trajectories": [run]}
+    ]
+    assert ("acme__shop-1", "bob", "solved") in listed(store)
+
+
+def test_an_unknown_instance_is_an_error(store: Path) -> None:
+    result = contextgraph("outcome", "acme__shop-9", "solved", "--store", store)
+
+    assert result.code == 1
+    assert "no run of acme__shop-9" in result.err
+
+
+def test_the_library_sets_outcomes(store: Path) -> None:
+    with AgentMemory.open(str(store)) as memory:
+        changed = memory.set_outcome("acme__shop-2", solved=True, agent="ann")
+
+        assert memory.store.runs.trajectories(changed)[changed[0]].outcome is Outcome.SOLVED
+        assert memory.set_outcome("acme__shop-2", solved=True, agent="bob") == []

@@ -1,0 +1,40 @@
+"""The documents agree with the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scripts.api_reference import reference
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")]
+
+
+def text_of(document: Path) -> str:
+    return document.read_text(encoding="utf-8")
+
+
+def test_the_api_reference_is_current() -> None:
+    assert text_of(ROOT / "docs" / "api.md") == "\n".join(reference()), "run scripts/api-reference"
+
+
+def test_the_api_reference_has_the_methods_of_the_memory() -> None:
+    headings = re.findall(r"^#+ `(.+)`$", text_of(ROOT / "docs" / "api.md"), re.MULTILINE)
+    assert {"AgentMemory.open", "AgentMemory.query", "AgentMemory.learn", "read"} <= set(headings)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_relative_link_leads_to_a_file(document: Path) -> None:
+    links = re.findall(r"\]\((?!\w+:|#)([^)#]+)", text_of(document))
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_every_file_that_a_guide_names_exists(name: str) -> None:
+    """Names in capitals stand for any name; paths may start in the package or in a part of it."""
+    names = re.findall(r"`([\w*-][\w./*-]*(?:/|\.py|\.md|\.cypher|\.txt))`", text_of(ROOT / name))
+    patterns = [re.sub(r"[A-Z]{4,}(?!\.md)|000N__what", "*", name) for name in names]
+    folders = (ROOT, ROOT / "contextgraph")
+    missing = [one for one in patterns if not any([*home.glob(one)] for home in folders)]
+    assert [one for one in missing if "/" in one or not [*ROOT.rglob(one)]] == []

@@ -1,0 +1,149 @@
+"""Values that were read from a server are cached, and read again once they have changed."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from neo4j import GraphDatabase
+
+from contextgraph.model import ErrorQuestion, Outcome, Scope, SignatureLevel
+from contextgraph.store.neo4j import Neo4jStore, cache
+from contextgraph.store.neo4j.connection import NamedQueries
+from tests.made_bundles import SIGNATURE, made_bundle
+from tests.server import Neo4jServer
+
+ASKED = [ErrorQuestion(SIGNATURE, SignatureLevel.TEMPLATE, Scope())]
+
+
+@pytest.fixture
+def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
+    store = Neo4jStore(neo4j.uri, neo4j.auth)
+    store.runs.add([made_bundle(number) for number in range(4)])
+    yield store
+    store.admin.close()
+
+
+@pytest.fixture
+def other(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
+    """As another process has it."""
+    other = Neo4jStore(neo4j.uri, neo4j.auth)
+    yield other
+    other.admin.close()
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the executed queries."""
+    names: list[str] = []
+    run = NamedQueries.rows
+
+    def noted(self: NamedQueries, name: str, /, **parameters: object) -> object:
+        names.append(name)
+        return run(self, name, **parameters)
+
+    monkeypatch.setattr(NamedQueries, "rows", noted)
+    return names
+
+
+def answers(store: Neo4jStore) -> list[tuple[str, Outcome, str]]:
+    """Task, outcome and message of the runs 3 and 0, which cleared the error of SIGNATURE."""
+    return [
+        (one.trajectory.task, one.trajectory.outcome, one.error.context)
+        for one in store.recoveries.for_error(ASKED, 9)
+    ]
+
+
+def test_cached_values_are_not_read_again(store: Neo4jStore, executed: list[str]) -> None:
+    before = answers(store)
+    assert executed.count("values_of") == 1
+    assert answers(store) == before
+    assert executed.count("values_of") == 1
+
+
+def test_an_outcome_that_another_process_learned_is_seen(
+    store: Neo4jStore, other: Neo4jStore
+) -> None:
+    assert [outcome for _, outcome, _ in answers(store)] == [Outcome.UNKNOWN] * 2
+    other.runs.add([made_bundle(number, outcome=Outcome.SOLVED) for number in (0, 3)])
+    assert [outcome for _, outcome, _ in answers(store)] == [Outcome.SOLVED] * 2
+
+
+def test_a_run_that_was_forgotten_and_read_otherwise_is_seen(
+    store: Neo4jStore, other: Neo4jStore
+) -> None:
+    before = answers(store)
+    other.runs.forget(["run0000"])
+    assert len(answers(store)) == 1
+    other.runs.add([made_bundle(0, note="again")])
+    assert answers(store) == answers(other) != before
+
+
+def test_a_memory_recreated_in_its_place_is_seen(
+    store: Neo4jStore, other: Neo4jStore, neo4j: Neo4jServer
+) -> None:
+    before = answers(store)
+    with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
+        driver.execute_query(
+            "MATCH (n {tenant: $tenant}) DETACH DELETE n", tenant=store.admin.tenant
+        )
+    other.runs.add([made_bundle(number, note="again") for number in range(4)])
+    assert answers(store) == answers(other) != before
+
+
+def test_only_runs_that_changed_are_read_again(
+    store: Neo4jStore, other: Neo4jStore, executed: list[str]
+) -> None:
+    answers(store)
+    other.runs.add([made_bundle(number) for number in (4, 5)])
+    answers(store)
+    assert executed.count("values_of") == 1
+
+
+def test_where_many_runs_changed_all_is_read_again(
+    store: Neo4jStore, other: Neo4jStore, executed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "MAX_CHANGED_RUNS", 1)
+    answers(store)
+    other.runs.add([made_bundle(number) for number in (4, 5)])
+    answers(store)
+    assert executed.count("values_of") == 2
+
+
+def test_threads_that_see_a_change_at_once_agree(
+    store: Neo4jStore, other: Neo4jStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(store)
+    other.runs.add([made_bundle(0, outcome=Outcome.SOLVED)])
+    updated, both = cache.CandidateCache._updated, Barrier(2, timeout=20)
+
+    def at_once(*given: Any) -> object:
+        both.wait()
+        return updated(*given)
+
+    monkeypatch.setattr(cache.CandidateCache, "_updated", at_once)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: answers(store), range(2)))
+    assert found[0] == found[1]
+    assert Outcome.SOLVED in {outcome for _, outcome, _ in found[0]}
+
+
+def test_prefetching_shares_a_snapshot_and_may_be_nested(
+    store: Neo4jStore, executed: list[str]
+) -> None:
+    def count(depth: int) -> int:
+        below = [store.admin.prefetch(lambda: count(depth - 1)) for _ in range(3 if depth else 0)]
+        return store.runs.word_counts(()).total + sum(one() for one in below)
+
+    with store.admin.snapshot():
+        store.runs.word_counts(())
+        # More questions wait for others than there are threads.
+        assert count(3) == 4 * (1 + 3 + 9 + 27)
+    assert executed.count("memory_state") == 1
+
+
+def test_a_prefetched_error_is_raised_where_the_answer_is_requested(store: Neo4jStore) -> None:
+    answer = store.admin.prefetch(lambda: store.recoveries.for_error([], -1) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        answer()

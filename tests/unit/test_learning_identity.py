@@ -1,0 +1,187 @@
+"""Which runs are the same run, and how a memory knows them again."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from contextgraph.learning import MemoryWriter, bundle_of, trajectory_id
+from contextgraph.learning.identity import former_trajectory_id, run_ids
+from contextgraph.model import LearnStatus, Outcome, RawTrajectory
+from contextgraph.store import SqliteStore
+from contextgraph.store.archive import export_memory, import_memory
+from tests.builders import NOON, recovering_run, run
+
+KEY = "AKIA" + "Q7RZ5T2MW4XLN8PV"
+COMMANDS = [("ls", "README.md", 0), ("python run.py", "3", 0)]
+
+
+@pytest.fixture
+def store() -> Iterator[SqliteStore]:
+    opened = SqliteStore(":memory:")
+    yield opened
+    opened.admin.close()
+
+
+@pytest.fixture
+def writer(store: SqliteStore) -> MemoryWriter:
+    return MemoryWriter(store, lambda: NOON)
+
+
+def of_version_0_1(store: SqliteStore, raw: RawTrajectory) -> str:
+    """Store *raw* as version 0.1 did, under the id that it gave it."""
+    former = former_trajectory_id(raw)
+    store.runs.add([bundle_of(raw, NOON, former)])
+    return former
+
+
+def test_formatting_model_outcome_and_submission_do_not_make_another_run() -> None:
+    live = run(COMMANDS, agent="mini")
+    log = run(
+        [("ls", "README.md\n(exit 0)", 0), ("python  run.py ", "3\n", 0), ("submit", "", 0)],
+        agent="mini",
+        model="other",
+        outcome=Outcome.SOLVED,
+    )
+    assert trajectory_id(live) == trajectory_id(log)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        run([*COMMANDS, ("rm run.py", "", 0)]),
+        run(COMMANDS, agent="another"),
+        run(COMMANDS, instance_id="acme__shop-2"),
+        run(COMMANDS[::-1]),
+    ],
+)
+def test_commands_agent_and_instance_make_another_run(other: RawTrajectory) -> None:
+    assert trajectory_id(other) != trajectory_id(run(COMMANDS))
+
+
+def test_the_id_of_what_is_stored_is_the_id_of_what_was_read() -> None:
+    raw = run([(f"export AWS_ACCESS_KEY_ID={KEY}", f"set {KEY}", 0)])
+    stored = bundle_of(raw, NOON).raw
+    assert KEY not in repr(stored)
+    assert trajectory_id(stored) == trajectory_id(raw)
+
+
+def test_a_run_knows_the_ids_of_its_beginnings() -> None:
+    whole = run([*COMMANDS, ("pytest", "1 passed", 0)])
+    assert run_ids(whole).beginnings == (
+        trajectory_id(run(COMMANDS)),
+        trajectory_id(run(COMMANDS[:1])),
+    )
+
+
+def test_a_longer_log_takes_the_place_of_the_run_observed_live(
+    store: SqliteStore, writer: MemoryWriter
+) -> None:
+    raw = recovering_run()
+    live = writer.write(replace(raw, steps=raw.steps[:2]))
+    store.exposures.add("ctx_1", [_last_fragment(store, live.trajectory_id)], NOON)
+    store.exposures.report("ctx_1", True)
+    whole = writer.write(raw)
+    assert (live.status, whole.status) == (LearnStatus.CREATED, LearnStatus.UPDATED)
+    assert store.runs.ids() == [whole.trajectory_id]
+    assert store.runs.learned([live.trajectory_id])[live.trajectory_id].trajectory_id == (
+        whole.trajectory_id
+    )
+    shown = _last_fragment(store, whole.trajectory_id)
+    assert store.exposures.credit([shown]) == {shown: (1.0, 0.0)}
+
+
+def test_a_longer_log_replaces_its_beginning_in_one_batch(
+    store: SqliteStore, writer: MemoryWriter
+) -> None:
+    raw = recovering_run()
+    given = [replace(raw, steps=raw.steps[:length]) for length in (1, 2, len(raw.steps))]
+    statuses = [one.status for one in writer.write_all(given)]
+    assert statuses == [LearnStatus.CREATED, LearnStatus.UPDATED, LearnStatus.UPDATED]
+    assert store.runs.ids() == [trajectory_id(raw)]
+
+
+def test_advice_is_credited_where_the_longer_log_clears_the_error(
+    store: SqliteStore, writer: MemoryWriter
+) -> None:
+    raw = recovering_run()
+    whole = bundle_of(raw, NOON)
+    context = f"ctx_{'0' * 16}"
+    store.exposures.add(context, ["frg_shown"], NOON, whole.recovered[0].error_id)
+    writer.write(replace(raw, steps=raw.steps[:1]))
+    store.runs.replace(
+        replace(whole, exposures=(context,)), trajectory_id(replace(raw, steps=raw.steps[:1]))
+    )
+    assert [one.helped for one in store.exposures.contexts("", 1)] == [True]
+
+
+def test_a_run_of_another_task_is_not_replaced(store: SqliteStore, writer: MemoryWriter) -> None:
+    writer.write(run(COMMANDS, task="Repair the login page"))
+    writer.write(run([*COMMANDS, ("pytest", "1 passed", 0)], task="Document the prices"))
+    assert len(store.runs.ids()) == 2
+
+
+def test_a_finished_run_is_not_replaced_by_one_that_begins_like_it(
+    store: SqliteStore, writer: MemoryWriter
+) -> None:
+    writer.write(run(COMMANDS, outcome=Outcome.FAILED))
+    writer.write(run([*COMMANDS, ("pytest", "1 passed", 0)]))
+    assert len(store.runs.ids()) == 2
+
+
+def test_a_run_of_version_0_1_is_known_before_and_after_the_rebuild(
+    store: SqliteStore, writer: MemoryWriter
+) -> None:
+    raw = recovering_run()
+    former = of_version_0_1(store, raw)
+    assert writer.write(raw).trajectory_id == former
+    shown = _last_fragment(store, former)
+    store.exposures.add("ctx_1", [shown], NOON)
+    store.exposures.report("ctx_1", False)
+
+    assert [one.status for one in writer.rewrite_all()] == [LearnStatus.UPDATED]
+    assert store.runs.ids() == [trajectory_id(raw)]
+    assert writer.write(raw).status is LearnStatus.UNCHANGED
+    assert former in store.runs.learned([former])
+    now = _last_fragment(store, trajectory_id(raw))
+    assert store.exposures.credit([shown, now]) == {shown: (0, 0), now: (0.0, 1.0)}
+
+
+def test_a_run_of_an_archive_of_version_0_1_is_known(
+    store: SqliteStore, writer: MemoryWriter, tmp_path: Path
+) -> None:
+    raw = recovering_run()
+    former = of_version_0_1(store, raw)
+    export_memory(store, tmp_path / "a.jsonl", "default")
+    store.runs.forget([former])
+    import_memory(store, tmp_path / "a.jsonl")
+    assert writer.write(raw).status is LearnStatus.UNCHANGED
+
+
+def test_an_archive_made_before_the_rebuild_brings_no_run_back(
+    store: SqliteStore, writer: MemoryWriter, tmp_path: Path
+) -> None:
+    raw = recovering_run()
+    of_version_0_1(store, raw)
+    export_memory(store, tmp_path / "a.jsonl", "default")
+    for _ in writer.rewrite_all():
+        pass
+    assert import_memory(store, tmp_path / "a.jsonl").unchanged == 1
+    assert store.runs.ids() == [trajectory_id(raw)]
+
+
+def test_two_readings_of_one_run_become_one(store: SqliteStore, writer: MemoryWriter) -> None:
+    other = replace(recovering_run(outcome=Outcome.SOLVED), model="other")
+    for raw in (recovering_run(), other):
+        store.runs.add([bundle_of(raw, NOON, former_trajectory_id(raw))])
+    assert len(store.runs.ids()) == 2
+    for _ in writer.rewrite_all():
+        pass
+    (run_id,) = store.runs.ids()
+    kept = store.runs.trajectories([run_id])[run_id]
+    assert kept.outcome is Outcome.SOLVED
+
+
+def _last_fragment(store: SqliteStore, run_id: str) -> str:
+    return store.runs.fragments([run_id])[run_id][-1].id

@@ -1,0 +1,280 @@
+"""Runs in progress: what they show and when, and what is learned of them."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from contextgraph import AgentMemory, AsyncLiveRun, LiveRun, RawTrajectory
+from contextgraph.errors import StoreError, StoreUnavailableError
+from contextgraph.model import LearnReceipt, LearnStatus, Outcome
+from contextgraph.readers import read
+from contextgraph.trace import SubmissionSign
+from tests.builders import NO_MODULE, recovering_run, run
+
+LOGS = Path(__file__).parents[1] / "data" / "readers" / "mini-swe-agent"
+LINE = {"repo": "acme/shop", "task": "Totals are wrong when a tariff is missing"}
+
+
+@pytest.fixture
+def memory() -> Iterator[AgentMemory]:
+    with AgentMemory.open(":memory:") as memory:
+        yield memory
+
+
+def begun(memory: AgentMemory, number: int = 9) -> LiveRun:
+    return memory.live(instance_id=f"acme__shop-{number}", **LINE)
+
+
+def failing(live: LiveRun, times: int = 1) -> list[str | None]:
+    """What is shown while the same command fails again and again."""
+    return [live.observe("python reproduce.py", NO_MODULE, exit_code=1) for _ in range(times)]
+
+
+def replayed(memory: AgentMemory, raw: RawTrajectory) -> LiveRun:
+    """*raw* observed step by step."""
+    live = memory.live(
+        repo=raw.repo, instance_id=raw.instance_id, task=raw.task, agent=raw.agent, model=raw.model
+    )
+    for step in raw.steps:
+        live.observe(step.action, step.observation or "", exit_code=step.exit_code)
+    return live
+
+
+def broken_off(memory: AgentMemory, error: BaseException) -> None:
+    with begun(memory) as live:
+        failing(live)
+        raise error
+
+
+def only(receipt: LearnReceipt | None) -> str:
+    assert receipt is not None
+    return receipt.trajectory_id
+
+
+def test_an_empty_memory_shows_nothing(memory: AgentMemory) -> None:
+    live = begun(memory)
+    assert live.start() == ""
+    assert failing(live) == [None]
+    assert live.check_submit() is None
+
+
+def test_a_task_like_an_earlier_one_gets_advice_at_the_start(memory: AgentMemory) -> None:
+    memory.learn(recovering_run())
+    live = begun(memory)
+    assert "acme__shop-1" in live.start()
+    assert live.start() == ""
+
+
+def test_runs_of_excluded_instances_are_not_shown(memory: AgentMemory) -> None:
+    memory.learn(recovering_run())
+    live = memory.live(instance_id="acme__shop-9", exclude_instances=["acme__shop-1"], **LINE)
+    assert live.start() == ""
+    assert failing(live, 6)[0] is None
+
+
+def test_an_error_gets_advice_once_however_often_it_comes_back(memory: AgentMemory) -> None:
+    memory.learn(recovering_run())
+    live = begun(memory)
+    first, *later = failing(live, 3)
+    assert first is not None
+    assert "PYTHONPATH=lib" in first
+    live.observe("ls", "lib", exit_code=0)
+    other = NO_MODULE.replace("line 1", "line 7")
+    assert {*later, live.observe("python other.py", other, exit_code=1)} == {None}
+
+
+def test_a_loop_is_named_once_when_it_is_stuck(memory: AgentMemory) -> None:
+    shown = failing(begun(memory), 40)
+    assert [step for step, advice in enumerate(shown) if advice] == [5]
+    assert "last 6 attempts had the same outcome: python reproduce.py" in (shown[5] or "")
+
+
+def test_advice_that_cleared_the_error_is_credited(memory: AgentMemory) -> None:
+    memory.learn(recovering_run())
+    with begun(memory) as live:
+        failing(live)
+        live.observe("PYTHONPATH=lib python reproduce.py", "total: 12\n", exit_code=0)
+    (shown,) = memory.store.exposures.contexts("", 9)
+    assert shown.helped
+    (item, _) = shown.items[0]
+    assert memory.store.exposures.credit([item]) == {item: (1.0, 0.0)}
+
+
+def test_what_was_shown_is_not_learned(memory: AgentMemory) -> None:
+    memory.learn(recovering_run())
+    with begun(memory) as live:
+        assert live.start()
+        assert all(failing(live))
+        receipt = live.finish()
+    stored = memory.store.runs.raw(only(receipt))
+    assert stored is not None
+    assert stored.system_prompt == ""
+    assert stored.steps[0].observation == NO_MODULE
+
+
+def test_a_run_is_learned_at_the_end_with_its_outcome(memory: AgentMemory) -> None:
+    with begun(memory) as live:
+        failing(live)
+        receipt = live.finish(outcome=Outcome.SOLVED)
+    learned = memory.store.runs.learned(memory.store.runs.ids())
+    assert {key: run.outcome for key, run in learned.items()} == {only(receipt): Outcome.SOLVED}
+    with pytest.raises(ValueError, match="the run is finished"):
+        failing(live)
+
+
+def test_thought_exit_status_and_patch_are_kept(memory: AgentMemory) -> None:
+    with begun(memory) as live:
+        live.observe("ls", "shop.py", thought="look around")
+        receipt = live.finish(exit_status="submitted", patch="+ one line")
+    raw = memory.store.runs.raw(only(receipt))
+    assert raw is not None
+    assert (raw.steps[0].thought, raw.exit_status) == ("look around", "submitted")
+    assert raw.patch == "+ one line"
+
+
+def test_a_run_without_steps_teaches_nothing(memory: AgentMemory) -> None:
+    with begun(memory) as live:
+        assert live.finish() is None
+    assert memory.store.runs.ids() == []
+
+
+def test_a_run_that_an_exception_ends_is_learned_without_an_outcome(memory: AgentMemory) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        broken_off(memory, KeyboardInterrupt())
+    (known,) = memory.store.runs.learned(memory.store.runs.ids()).values()
+    assert known.outcome is Outcome.UNKNOWN
+
+
+def test_a_run_that_cannot_be_learned_says_so(memory: AgentMemory) -> None:
+    live = begun(memory)
+    failing(live)
+    memory.close()
+    with pytest.raises(StoreError, match="closed"), live:
+        pass
+
+
+def test_an_exception_is_not_hidden_by_a_run_that_cannot_be_learned(memory: AgentMemory) -> None:
+    memory.close()
+    with pytest.raises(ZeroDivisionError) as caught:
+        broken_off(memory, ZeroDivisionError())
+    assert "the run was not learned" in caught.value.__notes__[0]
+
+
+def test_an_agent_goes_on_while_the_store_is_away(
+    memory: AgentMemory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory.learn(recovering_run())
+
+    def away(*_: object, **__: object) -> None:
+        raise StoreUnavailableError("no answer")
+
+    live = begun(memory)
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "query", away)
+        assert failing(live) == [None]
+    assert "goes on without advice: no answer" in caplog.text
+    assert failing(live) != [None]
+
+
+@pytest.mark.parametrize("name", ["cord", "tank", "teapot__dial-3"])
+def test_a_log_of_a_run_observed_live_is_known(memory: AgentMemory, name: str) -> None:
+    for raw in read(LOGS / f"{name}.traj.json"):
+        with replayed(memory, raw) as live:
+            live.finish(outcome=raw.outcome)
+        assert memory.learn(raw).status is LearnStatus.UNCHANGED
+        assert len(memory.store.runs.ids(instance=raw.instance_id)) == 1
+
+
+def test_a_longer_log_takes_the_place_of_a_run_that_was_broken_off(memory: AgentMemory) -> None:
+    (raw,) = read(LOGS / "teapot__dial-3.traj.json")
+    with replayed(memory, replace(raw, steps=raw.steps[:2])):
+        pass
+    assert memory.learn(raw).status is LearnStatus.UPDATED
+    assert len(memory.store.runs.ids()) == 1
+
+
+EDIT = ("sed -i 's/1/2/' shop/totals.py", "", 0)
+TEST = ("python -m pytest -q", "3 passed\n", 0)
+
+
+def test_what_is_missing_before_submission_is_said_where_it_went_with_failure(
+    memory: AgentMemory,
+) -> None:
+    for number in range(16):
+        tested = number % 2 == 0
+        outcome = Outcome.SOLVED if tested else Outcome.FAILED
+        steps = [("ls", "", 0), EDIT, TEST] if tested else [("ls", "", 0), EDIT]
+        memory.learn(run(steps, instance_id=f"acme__shop-{number}", outcome=outcome))
+    live = begun(memory, 99)
+    live.observe(EDIT[0], EDIT[1], exit_code=0)
+    said = live.check_submit()
+    assert said is not None
+    assert "Nothing was run since the last edit: 0 of 8 earlier runs that ended so" in said
+    assert "8 of 8 others" in said
+    assert live.check_submit() is None
+    live = begun(memory, 99)
+    live.observe(EDIT[0], EDIT[1], exit_code=0)
+    live.observe(TEST[0], TEST[1], exit_code=0)
+    assert live.check_submit() is None
+
+
+def test_a_sign_that_may_be_chance_is_not_mentioned(memory: AgentMemory) -> None:
+    for number, outcome in enumerate((Outcome.FAILED, Outcome.FAILED, Outcome.SOLVED)):
+        memory.learn(run([EDIT], instance_id=f"acme__shop-{number}", outcome=outcome))
+    live = begun(memory)
+    live.observe(EDIT[0], EDIT[1], exit_code=0)
+    assert live.check_submit() is None
+    rates = memory.stats.get_solve_rates()[SubmissionSign.NOT_RUN]
+    assert (rates.solved_shown, rates.shown, rates.others) == (1, 3, 0)
+
+
+def test_consolidation_does_not_keep_the_run_waiting(
+    memory: AgentMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, may_go_on = threading.Event(), threading.Event()
+    consolidate = memory.consolidator.consolidate
+
+    def slow(*arguments, **options):
+        asked.set()
+        assert may_go_on.wait(20)
+        return consolidate(*arguments, **options)
+
+    monkeypatch.setattr(memory.consolidator, "consolidate", slow)
+    for number in range(17):
+        with replayed(memory, recovering_run(number)):
+            pass
+    assert asked.wait(20)
+    assert begun(memory).start()
+    may_go_on.set()
+    memory._trigger.wait()
+    assert memory.store.methodologies.ids()
+
+
+def test_closing_waits_for_consolidation(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+    with AgentMemory.open(path) as memory:
+        for number in range(16):
+            with replayed(memory, recovering_run(number)):
+                pass
+    with AgentMemory.open(path, read_only=True) as memory:
+        assert memory.store.methodologies.ids()
+
+
+def test_the_asynchronous_run_shows_and_learns_the_same(memory: AgentMemory) -> None:
+    memory.learn(recovering_run())
+
+    async def observed() -> tuple[str, str | None, LearnReceipt | None]:
+        async with AsyncLiveRun(begun(memory)) as live:
+            start = await live.start()
+            advice = await live.observe("python reproduce.py", NO_MODULE, exit_code=1)
+            assert await live.check_submit() is None
+            return start, advice, await live.finish()
+
+    start, advice, receipt = asyncio.run(observed())
+    assert start
+    assert advice
+    assert only(receipt) in memory.store.runs.ids()

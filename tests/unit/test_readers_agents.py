@@ -1,0 +1,409 @@
+"""The logs of agents other than SWE-agent: what each reader keeps, and that no record is lost."""
+
+import json
+import re
+import sqlite3
+import subprocess
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import orjson
+import pytest
+
+from contextgraph.errors import ReadError
+from contextgraph.model import Action, Outcome, RawTrajectory, Step
+from contextgraph.readers import (
+    FORMATS,
+    ReadCounts,
+    SkippedError,
+    all_formats,
+    discover,
+    read,
+    read_many,
+    repository_name,
+    to_atif,
+)
+from contextgraph.trace import change_of, read_steps
+
+DATA = Path(__file__).parents[1] / "data"
+SAMPLES = DATA / "readers"
+DOCS = Path(__file__).parents[2] / "docs"
+AGENTS = sorted(
+    FORMATS.keys() - {"contextgraph", "nebius", "sweagent", "mini-swe-agent"}
+)  # those four have tests of their own
+# Runs that were read off the samples and checked by eye against them.
+EXPECTED = {
+    name: [run for run in read(DATA / "readers_expected.jsonl") if run.source_format == name]
+    for name in AGENTS
+}
+
+
+def read_all(path: Path) -> tuple[list[RawTrajectory], list[ReadError], list[SkippedError]]:
+    failed: list[ReadError] = []
+    skipped: list[SkippedError] = []
+    runs = list(read(path, on_error=failed.append, on_skip=skipped.append))
+    return runs, failed, skipped
+
+
+def as_jsonl(path: Path, *records: object) -> Path:
+    path.write_bytes(b"\n".join(map(orjson.dumps, records)))
+    return path
+
+
+def edits_in(run: RawTrajectory) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    steps = list(read_steps(run))
+    changes = [change_of(steps, at) for at in range(len(steps)) if steps[at].reading.changed]
+    return [(change.file.removeprefix("/w/"), change.removed, change.added) for change in changes]
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_samples_are_read_as_expected(name, monkeypatch):
+    monkeypatch.chdir(SAMPLES)
+    runs, _, _ = read_all(Path(name))
+    assert runs == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_nothing_that_the_agent_could_not_see_is_read(name):
+    assert "HIDDEN" not in repr(read_all(SAMPLES / name)[0])
+
+
+@pytest.mark.parametrize(
+    "sample",
+    "claude-code/session.jsonl codex-cli/rollout.jsonl openhands/list.json moatless/nodes.json "
+    "autocoderover gemini-cli/session.json copilot-cli opencode cline aider".split(),
+)
+def test_the_edits_of_every_agent_are_the_same_change(sample):
+    run = read_all(SAMPLES / sample)[0][0]
+    ((file, removed, added),) = edits_in(run)
+    assert Path(file).name == "boil.py"
+    assert (removed, added) == (("off = False",), ("off = auto_off",))
+
+
+def test_records_are_runs_failures_or_skipped_and_all_are_counted(tmp_path):
+    counts = ReadCounts()
+    as_jsonl(
+        tmp_path / "rows.jsonl",
+        {"instance_id": "a__b-1", "resolved": True, "trajectory": [{"what": "ever"}]},
+        {"instance_id": "a__b-2", "resolved": True},
+        {"instance_id": "a__b-3", "model_patch": ""},
+        *({"unknown": number} for number in range(3)),
+    )
+    (tmp_path / "README.md").write_text("Kettles")
+    paths = [SAMPLES, tmp_path]
+    counts.runs = len(list(read_many(paths, on_error=counts.fail, on_skip=counts.skip)))
+    expected = sum(map(len, EXPECTED.values())) + 8  # of the formats with tests of their own
+    assert counts == ReadCounts(runs=expected, failed=5, skipped=5)
+    assert counts.records == expected + 10
+
+
+def test_a_damaged_line_of_a_session_is_reported_and_the_others_are_read():
+    runs, (failed,), _ = read_all(SAMPLES / "claude-code" / "session.jsonl")
+    assert (failed.position, len(runs)) == ("line 10", 2)
+    assert failed.source.endswith("session.jsonl")
+
+
+def test_predictions_are_reported_once_and_all_counted(tmp_path):
+    as_jsonl(tmp_path / "preds.jsonl", *({"instance_id": str(n), "model_patch": ""} for n in "abc"))
+    counts, (error,) = ReadCounts(), read_all(tmp_path)[2]
+    counts.skip(error)
+    assert error.reason.endswith("(2 more records like it)")
+    assert counts.skipped == 3
+
+
+def test_sub_agents_without_a_name_are_separated_by_the_chain_of_their_lines(tmp_path):
+    def line(id_: str, parent: str | None, kind: str, content: object, *, side: bool = True):
+        message = {"role": kind, "content": content}
+        common = {"sessionId": "s", "uuid": id_, "parentUuid": parent, "isSidechain": side}
+        return {"type": kind, "message": message, **common}
+
+    def call(id_: str) -> list[dict[str, object]]:
+        return [{"type": "tool_use", "id": id_, "name": "Bash", "input": {"command": id_}}]
+
+    path = as_jsonl(
+        tmp_path / "session.jsonl",
+        line("m1", None, "user", "Boil.", side=False),
+        line("m2", "m1", "assistant", call("main"), side=False),
+        line("a1", None, "user", "First."),
+        line("b1", None, "user", "Second."),
+        line("a2", "a1", "assistant", call("one")),
+        line("b2", "b1", "assistant", call("two")),
+        line("a3", "a2", "assistant", call("three")),
+    )
+    runs, _, _ = read_all(path)
+    assert [[step.action.text for step in run.steps] for run in runs] == [
+        ["main"],
+        ["one", "three"],
+        ["two"],
+    ]
+    assert [run.task for run in runs] == ["Boil.", "First.", "Second."]
+
+
+def test_a_line_of_the_wrong_shape_costs_only_itself(tmp_path):
+    lines = (SAMPLES / "codex-cli/rollout.jsonl").read_bytes().splitlines()
+    damaged = orjson.loads(lines[6])
+    damaged["payload"]["output"] = 7
+    lines[6] = orjson.dumps(damaged)
+    path = tmp_path / "rollout.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    (run,), (failed,), _ = read_all(path)
+    assert (failed.position, len(run.steps)) == ("line 7", 3)
+    assert run.steps[0].observation is None
+
+
+MESSAGES = [
+    {"role": "user", "content": "Boil."},
+    {"role": "assistant", "content": "<function=bash><parameter=command>ls</parameter>"},
+    {"role": "user", "content": "OBSERVATION:\nboil.py"},
+]
+
+
+FROM = {"user": "human", "assistant": "gpt"}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"messages": MESSAGES},
+        {"messages": json.dumps(MESSAGES)},
+        {"trajectory": json.dumps({"history": json.dumps(MESSAGES)})},
+        {"run": {"log": {"messages": MESSAGES}}},
+        {"extra": {"any": "thing"}, "raw": MESSAGES},
+        {"conversations": [{"from": FROM[m["role"]], "value": m["content"]} for m in MESSAGES]},
+    ],
+    ids=["list", "text", "text in text", "nested", "beside others", "from and value"],
+)
+@pytest.mark.parametrize(
+    ("resolved", "outcome"),
+    [(True, Outcome.SOLVED), (0, Outcome.FAILED), (None, Outcome.UNKNOWN)],
+)
+def test_a_run_in_a_row_is_read_with_what_the_row_says(tmp_path, row, resolved, outcome):
+    row = {"instance_id": "teapot__kettle-12", "resolved": resolved, "model": "tea", **row}
+    (run,), failed, skipped = read_all(as_jsonl(tmp_path / "rows.jsonl", row))
+    assert (failed, skipped) == ([], [])
+    assert (run.instance_id, run.repo) == ("teapot__kettle-12", "teapot/kettle")
+    assert (run.outcome, run.model) == (outcome, "tea")
+    assert run.steps == (Step(0, "", Action("bash", "ls", {"command": "ls"}), "boil.py"),)
+
+
+def test_an_object_of_runs_by_instance_is_as_many_runs(tmp_path):
+    path = as_jsonl(tmp_path / "runs.json", {f"a__b-{n}": {"messages": MESSAGES} for n in (1, 2)})
+    assert [run.instance_id for run in read(path)] == ["a__b-1", "a__b-2"]
+
+
+def test_a_row_whose_run_is_broken_json_fails_with_the_field(tmp_path):
+    row = {"instance_id": "a__b-1", "resolved": True, "trajectory": '[{"role": "user"'}
+    runs, (failed,), _ = read_all(as_jsonl(tmp_path / "rows.jsonl", row))
+    assert runs == []
+    assert "trajectory: invalid json" in failed.reason
+
+
+def test_two_attempts_at_one_task_are_two_runs_though_one_begins_as_the_other(tmp_path):
+    longer = [*MESSAGES, *MESSAGES[1:]]
+    path = as_jsonl(tmp_path / "rows.jsonl", {"messages": MESSAGES}, {"messages": longer})
+    assert [len(run.steps) for run in read(path)] == [1, 2]
+
+
+def test_of_the_logged_calls_of_one_run_the_last_is_read():
+    runs, _, skipped = read_all(SAMPLES / "chat-calls" / "calls")
+    assert [len(run.steps) for run in runs] == [2]
+    assert [error.reason.split()[:3] for error in skipped] == [["an", "earlier", "call"]]
+
+
+def test_the_files_of_a_session_are_read_in_the_order_of_their_numbers():
+    (run,), _, _ = read_all(SAMPLES / "openhands" / "session")
+    assert [step.action.tool for step in run.steps][-1] == "finish"
+
+
+def test_a_folder_given_by_a_glob_is_one_run_too():
+    path = SAMPLES / "openhands" / "session*" / "**"
+    assert len(read_all(path)[0]) == 1
+
+
+def database(path: Path, script: str, **rows: Sequence[tuple[object, ...]]) -> Path:
+    with sqlite3.connect(path) as connection:
+        connection.executescript(script)
+        for table, values in rows.items():
+            marks = ", ".join("?" * len(values[0]))
+            connection.executemany(f"INSERT INTO {table} VALUES ({marks})", values)
+    connection.close()
+    return path
+
+
+def test_the_database_of_opencode_holds_what_it_exports(tmp_path):
+    export = orjson.loads((SAMPLES / "opencode/export.json").read_bytes())
+    messages = [
+        (f"m{n}", "ses_1", n, json.dumps(m["info"])) for n, m in enumerate(export["messages"])
+    ]
+    parts = [
+        (f"p{n}{k}", f"m{n}", json.dumps(part))
+        for n, message in enumerate(export["messages"])
+        for k, part in enumerate(message["parts"])
+    ]
+    path = database(
+        tmp_path / "opencode.db",
+        "CREATE TABLE session (id, directory, time_created);"
+        "CREATE TABLE message (id, session_id, time_created, data);"
+        "CREATE TABLE part (id, message_id, data);",
+        session=[("ses_1", "/home/kim/kettle", 1)],
+        message=messages,
+        part=parts,
+    )
+    (run,), _, _ = read_all(path)
+    assert run.steps == EXPECTED["opencode"][0].steps
+    assert run.source == f"{path}:1"
+
+
+def test_the_database_of_goose_holds_what_its_files_held(tmp_path):
+    meta, *lines = map(orjson.loads, (SAMPLES / "goose/session.jsonl").read_bytes().splitlines())
+    path = database(
+        tmp_path / "sessions.db",
+        "CREATE TABLE sessions (id, description, working_dir, created_at);"
+        "CREATE TABLE messages (id, session_id, role, content_json, created_timestamp);",
+        sessions=[(meta["id"], meta["description"], meta["working_dir"], meta["created_at"])],
+        messages=[
+            (n, meta["id"], line["role"], json.dumps(line["content"]), line["created"])
+            for n, line in enumerate(lines)
+        ],
+    )
+    assert read_all(path)[0][0].steps == EXPECTED["goose"][0].steps
+
+
+def test_the_database_of_cursor_holds_chats(tmp_path):
+    tool = {"name": "edit_file", "rawArgs": '{"target_file": "boil.py"}', "result": "ok"}
+    bubbles = [
+        {"type": 1, "text": "Boil.", "workspaceProjectDir": "/home/kim/kettle"},
+        {"type": 2, "text": "I edit.", "toolFormerData": {**tool, "status": "rejected"}},
+    ]
+    rows = [("composerData:c1", "{}"), ("composerData:c2", None)]
+    rows += [(f"bubbleId:c1:b{n}", json.dumps(bubble)) for n, bubble in enumerate(bubbles)]
+    path = database(
+        tmp_path / "state.vscdb",
+        "CREATE TABLE cursorDiskKV (key, value); CREATE TABLE ItemTable (key, value);",
+        cursorDiskKV=rows,
+    )
+    (run,), failed, _ = read_all(path)
+    assert (run.task, run.repo, run.steps[0].denied) == ("Boil.", "local/kettle", True)
+    assert failed == []
+
+
+def test_a_database_of_something_else_is_an_error(tmp_path):
+    path = database(tmp_path / "other.db", "CREATE TABLE lids (id);")
+    _, (failed,), _ = read_all(path)
+    assert "tables: lids" in failed.reason
+
+
+@pytest.mark.parametrize("name", [*AGENTS, "nebius", "sweagent", "mini-swe-agent"])
+def test_every_run_can_be_written_as_atif_and_read_again(tmp_path, name):
+    runs = read_all(SAMPLES / name)[0]
+    (tmp_path / "runs.json").write_bytes(orjson.dumps(list(map(to_atif, runs))))
+    again = read_all(tmp_path / "runs.json")[0]
+    for run, copy in zip(runs, again, strict=True):
+        assert (copy.outcome, copy.repo, copy.patch) == (run.outcome, run.repo, run.patch)
+        for step, other in zip(run.steps, copy.steps, strict=True):
+            assert other.action.arguments or not step.action.text
+            assert (other.exit_code, other.denied) == (step.exit_code, step.denied)
+            assert (other.observation, other.user_message) == (step.observation, step.user_message)
+
+
+def test_what_is_written_as_atif_is_valid():
+    trajectory = pytest.importorskip("atif").Trajectory
+    for path in SAMPLES.iterdir():
+        for run in read_all(path)[0]:
+            assert trajectory.model_validate(to_atif(run)).steps
+
+
+def git(folder: Path, *command: str) -> None:
+    subprocess.run(["git", "-C", str(folder), *command], check=True, capture_output=True)
+
+
+def test_the_working_trees_of_a_repository_have_its_name(tmp_path):
+    main, other = tmp_path / "kettle", tmp_path / "elsewhere"
+    main.mkdir()
+    git(main, "init", "-q")
+    git(
+        main,
+        "-c",
+        "user.name=k",
+        "-c",
+        "user.email=k@k",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "x",
+    )
+    git(main, "worktree", "add", "-q", str(other))
+    (other / "deep").mkdir()
+    assert repository_name(str(main)) == repository_name(str(other / "deep")) == "local/kettle"
+
+
+def test_the_remote_names_a_repository_before_the_task_and_the_folder(tmp_path):
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "remote", "add", "fork", "https://git.example.org/kim/kettle")
+    git(tmp_path, "remote", "add", "origin", "ssh://git@git.example.org:22/teapot/kettle.git")
+    assert repository_name(str(tmp_path), task="repo: a/b") == "teapot/kettle"
+    assert repository_name("/gone/kettle", task="repo: a/b") == "a/b"
+    assert repository_name("/gone/kettle", task="in /workspace/a__b__1.0") == "a/b"
+    assert repository_name("/gone/kettle", task="see src/a__b.py") == "local/kettle"
+    assert repository_name("C:\\gone\\kettle") == "local/kettle"
+    assert repository_name(None) == ""
+
+
+def test_histories_on_the_machine_are_listed_but_for_those_excluded(tmp_path):
+    for name in ("a/1.jsonl", "a/1/subagents/agent-2.jsonl", "secret/3.jsonl"):
+        path = tmp_path / ".claude/projects" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x" * 10)
+    events = tmp_path / "oh/sessions/s1/events"
+    events.mkdir(parents=True)
+    (events / "0.json").write_text("{}")
+    (tmp_path / ".openhands").symlink_to(tmp_path / "oh")
+    database(
+        tmp_path / "data.db",
+        "CREATE TABLE session (id); CREATE TABLE message (id); CREATE TABLE part (id);",
+        session=[("1",), ("2",)],
+    )
+    (tmp_path / "share/opencode").mkdir(parents=True)
+    (tmp_path / "data.db").rename(tmp_path / "share/opencode/opencode.db")
+    found = discover(tmp_path, {"XDG_DATA_HOME": str(tmp_path / "share")}, exclude=["*/secret/*"])
+    assert [(one.agent, one.runs) for one in found] == [
+        ("claude-code", 2),
+        ("opencode", 2),
+        ("openhands", 1),
+    ]
+    assert (found[0].bytes, found[1].experimental) == (20, True)
+
+
+def test_the_format_that_the_documentation_adds_is_read(tmp_path, monkeypatch):
+    *_, example = re.findall(r"```python\n(.*?)```", (DOCS / "formats.md").read_text(), re.DOTALL)
+    (tmp_path / "kettle_log.py").write_text(example)
+    info = tmp_path / "kettle_log-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: kettle-log\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[contextgraph.formats]\nkettle = kettle_log:FORMAT\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    all_formats.cache_clear()
+    try:
+        log = {"kettle": 1, "issue": "Boil.", "turns": [{"why": "", "run": "ls", "code": 2}]}
+        logs = [log, log | {"turns": [{}]}, log | {"turns": []}]
+        (run,), (failed,), (skipped,) = read_all(as_jsonl(tmp_path / "a__b-1.jsonl", *logs))
+        assert (run.instance_id, run.steps[0].exit_code) == ("a__b-1", 2)
+        assert (failed.position, skipped.position) == ("line 2", "line 3")
+        assert "malformed kettle record: KeyError: 'why'" in failed.reason
+        assert list(all_formats()) == [*FORMATS, "kettle"]
+    finally:
+        all_formats.cache_clear()
+
+
+def test_the_schema_names_the_fields_of_a_run():
+    schema = json.loads((DOCS / "trajectory.schema.json").read_text())
+    definitions = schema["$defs"]
+    for of, described in (
+        (RawTrajectory, schema),
+        (Step, definitions["step"]),
+        (Action, definitions["action"]),
+    ):
+        named = described["properties"].keys() - {"contextgraph"}
+        assert named == {field.name for field in fields(of)}
