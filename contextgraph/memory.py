@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 from contextgraph.config import OPENAI_EMBEDDER, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
@@ -17,6 +17,7 @@ from contextgraph.learning import Inspection, error_id, inspect_run
 from contextgraph.model import (
     ConsolidationReport,
     Explanation,
+    Exposure,
     HealthCheck,
     LearnReceipt,
     LoopInfo,
@@ -44,8 +45,6 @@ RUNS_AT_ONCE = 16
 
 # Where nothing is ever written, so many contexts wait to be noted; the oldest are let go.
 MOST_SHOWN = 4096
-
-_Shown: TypeAlias = tuple[str, Sequence[str], datetime, str | None]
 
 
 class AgentMemory:
@@ -123,7 +122,7 @@ class AgentMemory:
         self._trigger = ConsolidationTrigger(parts.consolidator)
         self._now = parts.now
         # A memory that is only read keeps no note of what it showed.
-        self._shown: deque[_Shown] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
+        self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
 
     def learn(self, raw: RawTrajectory, *, background: bool = False) -> LearnReceipt:
         """Learn one finished run; on return it is stored durably.
@@ -297,7 +296,7 @@ class AgentMemory:
     def _note_exposures(self) -> None:
         """Store what was shown; put off until something is written, so that no query waits."""
         for shown in self._shown.copy():
-            self.store.exposures.add(*shown)
+            self.store.exposures.add([shown])
             # Only now: what cannot be stored waits, and a thread that finds none can rely on it.
             with suppress(ValueError):  # another thread stored it as well
                 self._shown.remove(shown)
@@ -411,7 +410,7 @@ class AgentMemory:
         With *dry_run* none is taken. A server is brought up to date by nothing else: opening a
         memory whose schema is older raises `SchemaError`.
         """
-        return self.store.admin.pending_migrations() if dry_run else self.store.admin.migrate()
+        return self.store.admin.migrate(dry_run=dry_run)
 
     def close(self) -> None:
         """Release files and connections, also where what was shown cannot be noted any more.
@@ -432,9 +431,10 @@ class AgentMemory:
         self.close()
 
 
-def _shown(context: MemoryContext, at: datetime) -> _Shown:
-    """What is noted of *context*, as `Store.add_exposure` takes it."""
+def _shown(context: MemoryContext, at: datetime) -> Exposure:
+    """What is noted of *context*, so that its effect can be reported."""
     items = [solution.fragment_id for solution in context.error_solutions]
     items += [suggestion.id for suggestion in context.suggestions]
     items += [escape.id for escape in context.loop.escape_suggestions] if context.loop else []
-    return context.id, items, at, error_id(context.error) if context.error else None
+    error = error_id(context.error) if context.error else None
+    return Exposure.of(context.id, items, at, error)

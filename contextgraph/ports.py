@@ -205,9 +205,6 @@ class RecoveryStore(Protocol):
         Only those of *runs* (by id; unknown ones count for nothing) where these are given.
         """
 
-    def tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
-        """How the error of this template went within *scope*; None where it was never met."""
-
     def frequency(self) -> Mapping[str, int]:
         """Error type -> in how many fragments it occurred, most frequent first, then by name."""
 
@@ -356,18 +353,11 @@ class MethodologyStore(Protocol):
 class ExposureStore(Protocol):
     """Records what was shown and whether it helped."""
 
-    def add(
-        self,
-        context_id: str,
-        items: Sequence[str],
-        shown_at: datetime,
-        error_id: str | None = None,
-    ) -> None:
-        """Record that *items* (ids of fragments and methodologies) were shown as *context_id*.
+    def add(self, exposures: Sequence[Exposure]) -> None:
+        """Record contexts that were shown; those that are recorded already stay as they are.
 
-        A context that is recorded already stays as it is. *error_id* is the error that the items
-        were to clear: when a run is learned that was shown this context and met this error,
-        whether it cleared the error is reported.
+        When a run is learned that was shown a context and met its error, whether the run cleared
+        the error is reported.
         """
 
     def report(self, context_id: str, helped: bool) -> bool:
@@ -381,12 +371,6 @@ class ExposureStore(Protocol):
 
     def contexts(self, after: str, limit: int) -> Sequence[Exposure]:
         """Contexts that were shown, by id: the first ones that are greater than *after*."""
-
-    def restore(self, exposures: Sequence[Exposure]) -> None:
-        """Store archived contexts; those that are recorded already stay as they are."""
-
-    def reported_methodologies(self) -> Sequence[str]:
-        """Ids of methodologies with at least one report, ascending."""
 
 
 class AdminStore(Protocol):
@@ -428,13 +412,10 @@ class AdminStore(Protocol):
         Never raises for an unhealthy store: that is a failed check with its remedy.
         """
 
-    def pending_migrations(self) -> Sequence[str]:
-        """The names of the migrations not applied yet, in order; all for a memory not made yet."""
+    def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
+        """Apply pending migrations, creating the memory where there is none; their names, in order.
 
-    def migrate(self) -> Sequence[str]:
-        """Apply them, creating the memory where there is none; their names.
-
-        Several processes may do so at once.
+        Several processes may do so at once. With *dry_run* nothing is applied.
         """
 
     def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:

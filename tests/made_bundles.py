@@ -128,7 +128,7 @@ def store_content(store: Store) -> list[object]:
         [store.runs.trajectories([run]).get(run) for run in runs],
         [store.runs.raw(run) for run in runs],
         store.runs.fragments(runs),
-        store.recoveries.tally(SIGNATURE, Scope()),
+        store.recoveries.errors(Scope(), 1),
         store.recoveries.transitions(),
         store.runs.for_text(["cache"], Scope(), 1000),
         store.recoveries.for_text(["boom"], Scope(), 1000),

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from contextgraph.model import (
     Bundle,
     ErrorQuestion,
+    Exposure,
     FragmentCandidate,
     Methodology,
     Phase,
@@ -83,7 +84,7 @@ class Memories(RuleBasedStateMachine):
         error=st.none() | st.sampled_from(ERROR_IDS),
     )
     def expose(self, context: str, items: list[str], error: str | None) -> None:
-        self.twins.write("exposures.add", context, items, SHOWN_AT, error)
+        self.twins.write("exposures.add", [Exposure.of(context, items, SHOWN_AT, error)])
 
     @rule(context=st.sampled_from((*CONTEXT_IDS, "never shown")), helped=st.booleans())
     def report(self, context: str, helped: bool) -> None:
@@ -165,7 +166,6 @@ class Memories(RuleBasedStateMachine):
     @rule(scope=scopes(), limit=limits)
     def ask_for_errors(self, scope: Scope, limit: int) -> None:
         for signature in SIGNATURES:
-            self.twins.ask("recoveries.tally", signature, scope)
             self.twins.ask("methodologies.for_error", signature.variants(), scope, limit)
             asked = [ErrorQuestion(signature, level, scope) for level in LEVELS]
             for enough in (None, 1, 3):
@@ -217,7 +217,6 @@ class Memories(RuleBasedStateMachine):
             "vectors.active_space",
             "admin.unconsolidated",
             "methodologies.ids",
-            "exposures.reported_methodologies",
         ):
             self.twins.ask(operation)
         self.twins.ask("exposures.credit", ITEM_IDS)

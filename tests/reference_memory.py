@@ -347,19 +347,10 @@ class ReferenceMemory(ReferenceStore):
         self._remove(one.id for one in found)
         return len(found)
 
-    def exposures_reported_methodologies(self) -> Sequence[str]:
-        reported = [items for items, helped in self.shown.values() if helped is not None]
-        return sorted({item for items in reported for item in items if item in self.methodologies})
-
-    def exposures_add(
-        self,
-        context_id: str,
-        items: Sequence[str],
-        shown_at: datetime,
-        error_id: str | None = None,
-    ) -> None:
-        super().exposures_add(context_id, items, shown_at, error_id)
-        self.shown_at.setdefault(context_id, shown_at)
+    def exposures_add(self, exposures: Sequence[Exposure]) -> None:
+        super().exposures_add(exposures)
+        for one in exposures:
+            self.shown_at.setdefault(one.context_id, one.shown_at)
 
     def admin_counts(self) -> MemoryCounts:
         counts, advice = super().admin_counts(), list(self.methodologies.values())
@@ -450,12 +441,6 @@ class ReferenceMemory(ReferenceStore):
         items, helped = self.shown[context]
         shares = tuple(sorted(items.items()))
         return Exposure(context, self.shown_at[context], self.asked[context], helped, shares)
-
-    def exposures_restore(self, exposures: Sequence[Exposure]) -> None:
-        for one in exposures:
-            self.shown.setdefault(one.context_id, (dict(one.items), one.helped))
-            self.asked.setdefault(one.context_id, one.error_id)
-            self.shown_at.setdefault(one.context_id, one.shown_at)
 
     def _explain_context(self, context: str) -> Explanation:
         items, helped = self.shown[context]

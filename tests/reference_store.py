@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +14,7 @@ from contextgraph.model import (
     ErrorQuestion,
     ErrorSignature,
     ErrorTally,
+    Exposure,
     Fragment,
     FragmentCandidate,
     Learned,
@@ -251,13 +251,6 @@ class ReferenceStore:
         found = [tally for tally in tallies if tally is not None]
         return sorted(found, key=lambda tally: (-tally.runs, tally.error.id))[:limit]
 
-    def recoveries_tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
-        for bundle in self.bundles.values():
-            for error in bundle.errors:
-                if agrees(error, signature, SignatureLevel.TEMPLATE):
-                    return self._tally(error.id, None, self._within(scope))
-        return None
-
     def vectors_active_space(self) -> Space | None:
         return None if self.active is None else self.spaces[self.active][0]
 
@@ -376,16 +369,10 @@ class ReferenceStore:
             for before in _by_count(totals)
         }
 
-    def exposures_add(
-        self,
-        context_id: str,
-        items: Sequence[str],
-        shown_at: datetime,
-        error_id: str | None = None,
-    ) -> None:
-        shares = {item: 1 / len(set(items)) for item in items}
-        self.shown.setdefault(context_id, (shares, None))
-        self.asked.setdefault(context_id, error_id)
+    def exposures_add(self, exposures: Sequence[Exposure]) -> None:
+        for one in exposures:
+            self.shown.setdefault(one.context_id, (dict(one.items), one.helped))
+            self.asked.setdefault(one.context_id, one.error_id)
 
     def _move(self, moved: Mapping[str, str]) -> None:
         for context, (items, helped) in self.shown.items():

@@ -221,11 +221,11 @@ class MemoryConsolidator:
 
     def _with_newly_credited(self, todo: Unconsolidated) -> Unconsolidated:
         """*todo*, and the methodologies whose credit is not the one that is stored with them."""
-        shown = self._store.exposures.reported_methodologies()
-        credit = self._store.exposures.credit(shown)
+        credit = self._store.exposures.credit(self._store.methodologies.ids())
+        reported = [one for one, counts in credit.items() if any(counts)]
         other = [
             one
-            for one in self._store.methodologies.get(shown)
+            for one in self._store.methodologies.get(reported)
             if (one.success_count, one.failure_count) != credit[one.id]
         ]
         errors = {*todo.error_ids, *(one.error_id for one in other if one.error_id)}

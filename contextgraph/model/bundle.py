@@ -1,9 +1,10 @@
 """What one run teaches, receipts, and what a memory reports about itself."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Self
 
 from contextgraph.model.embedding import RunTexts, RunVectors, run_texts
 from contextgraph.model.error import ErrorPattern
@@ -63,9 +64,10 @@ class ArchivedRun:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """A context that was shown; *items* are ids with their share of the credit.
+    """A context that was shown.
 
-    *helped* is None where it was not reported.
+    *error_id* is the error that its items were to clear; *items* are ids of fragments and
+    methodologies with their share of the credit; *helped* is None where it was not reported.
     """
 
     context_id: str
@@ -73,6 +75,15 @@ class Exposure:
     error_id: str | None
     helped: bool | None
     items: tuple[tuple[str, float], ...]
+
+    @classmethod
+    def of(
+        cls, context_id: str, items: Iterable[str], shown_at: datetime, error_id: str | None = None
+    ) -> Self:
+        """A context that showed *items*, each once and with an equal share of the credit."""
+        shown = sorted(set(items))
+        shares = tuple((item, 1 / len(shown)) for item in shown)
+        return cls(context_id, shown_at, error_id, None, shares)
 
 
 class LearnStatus(StrEnum):

@@ -241,7 +241,7 @@ class _Importer:
             self._store.methodologies.put((), similar=similar)
         exposures = [line for line in batch if isinstance(line, Exposure)]
         if exposures:
-            self._store.exposures.restore(exposures)
+            self._store.exposures.add(exposures)
             self._done.exposures += len(exposures)
         if any(isinstance(line, ConsolidatedLine) for line in batch) and self._was_consolidated:
             self._store.admin.mark_consolidated(self._store.admin.unconsolidated().revision)

@@ -4,7 +4,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,7 +16,6 @@ from contextgraph.model import (
     Bundle,
     ErrorPattern,
     Explanation,
-    Exposure,
     Fragment,
     Json,
     LearnStatus,
@@ -132,15 +130,6 @@ def reports_in(
             if error in met:
                 reports.setdefault(context, error in cleared)
     return reports
-
-
-def exposure(
-    context_id: str, items: Iterable[str], shown_at: datetime, error_id: str | None
-) -> Exposure:
-    """A context that showed *items*, each once and with an equal share of the credit."""
-    shown = sorted(set(items))
-    shares = tuple((item, 1 / len(shown)) for item in shown)
-    return Exposure(context_id, shown_at, error_id, None, shares)
 
 
 def credits_of(

@@ -51,15 +51,6 @@ RETURN c.id AS context_id, c.shown_at AS shown_at, c.error_id AS error_id, c.hel
     COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN [i.id, s.share] } AS items
 ORDER BY context_id
 
-// name: reported_methodologies
-// Methodologies with at least one report.
-MATCH (m:Methodology {tenant: $tenant})
-WHERE m.id IS NOT NULL
-MATCH (i:ShownItem {tenant: $tenant, id: m.id})
-WHERE EXISTS { (i)<-[:SHOWED]-(c:Context) WHERE c.helped IS NOT NULL }
-WITH m.id AS id ORDER BY id
-RETURN collect(id) AS found
-
 // name: remove_shown_items
 // Delete what was recorded of items that are gone.
 MATCH (i:ShownItem)

@@ -205,36 +205,6 @@ RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error,
     runs, steps, cleared, trajectories
 ORDER BY runs DESC, e.id
 
-// name: error_tally_in_repo
-// How often runs of a repository met an error, and cleared it.
-MATCH (:Trajectory)-[m:MET]->(e:ErrorPattern)
-WHERE m.tenant = $tenant AND m.repo = $repo AND m.fingerprint = $fingerprint
-    AND m.seen_at IS NOT NULL
-    AND ($as_of IS NULL OR m.seen_at <= $as_of)
-    AND NOT m.instance_id IN $excluded
-WITH e, m ORDER BY m.seen_at DESC, m.trajectory_id
-WITH e, count(*) AS runs, sum(m.steps) AS steps,
-    sum(CASE WHEN m.cleared THEN 1 ELSE 0 END) AS cleared,
-    collect(m.trajectory_id)[..$most] AS trajectories
-RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error,
-    runs, steps, cleared, trajectories
-ORDER BY runs DESC, e.id
-
-// name: error_tally_everywhere
-// How often runs met an error, and cleared it.
-MATCH (:Trajectory)-[m:MET]->(e:ErrorPattern)
-WHERE m.tenant = $tenant AND m.fingerprint = $fingerprint
-    AND m.seen_at IS NOT NULL
-    AND ($as_of IS NULL OR m.seen_at <= $as_of)
-    AND NOT m.instance_id IN $excluded
-WITH e, m ORDER BY m.seen_at DESC, m.trajectory_id
-WITH e, count(*) AS runs, sum(m.steps) AS steps,
-    sum(CASE WHEN m.cleared THEN 1 ELSE 0 END) AS cleared,
-    collect(m.trajectory_id)[..$most] AS trajectories
-RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error,
-    runs, steps, cleared, trajectories
-ORDER BY runs DESC, e.id
-
 // name: errors_of_runs
 // Errors that some runs met, those of most of them first.
 UNWIND $ids AS id

@@ -40,7 +40,9 @@ def test_runs_restore(twins: Twins, memory: list[Bundle]) -> None:
         ArchivedRun(bundle, {error.id: number for number, error in enumerate(bundle.errors)})
         for bundle in {bundle.trajectory.id: bundle for bundle in memory}.values()
     ]
-    twins.write("exposures.add", CONTEXT_IDS[0], ITEM_IDS[:2], SHOWN_AT, ERROR_IDS[0])
+    twins.write(
+        "exposures.add", [Exposure.of(CONTEXT_IDS[0], ITEM_IDS[:2], SHOWN_AT, ERROR_IDS[0])]
+    )
     twins.write("runs.restore", runs[:2])
     twins.write("runs.restore", runs)
     for run in RUNS:
@@ -71,7 +73,7 @@ def test_vectors_of_methodologies(
 
 def expose(twins: Twins, items: list[list[str]]) -> None:
     for context, some in zip(CONTEXT_IDS, items, strict=False):
-        twins.write("exposures.add", context, some, SHOWN_AT, ERROR_IDS[0])
+        twins.write("exposures.add", [Exposure.of(context, some, SHOWN_AT, ERROR_IDS[0])])
     twins.write("exposures.report", CONTEXT_IDS[0], True)
 
 
@@ -88,12 +90,12 @@ def test_exposures_contexts(twins: Twins, memory: list[Bundle], items: list[list
 
 
 @congruent(items=shown)
-def test_exposures_restore(twins: Twins, items: list[list[str]]) -> None:
+def test_archived_exposures_are_added(twins: Twins, items: list[list[str]]) -> None:
     expose(twins, items)
     archived = [
         Exposure(context, SHOWN_AT, None, False, ((ITEM_IDS[0], 0.25), (ITEM_IDS[1], 0.5)))
         for context in CONTEXT_IDS
     ]
-    twins.write("exposures.restore", archived)
+    twins.write("exposures.add", archived)
     twins.ask("exposures.contexts", "", 50)
     twins.ask("exposures.credit", ITEM_IDS)

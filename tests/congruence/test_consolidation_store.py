@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from contextgraph.model import Bundle
 from tests.congruence.pairs import RUNS, congruent, memories
 from tests.strategies import (
-    CONTEXT_IDS,
     ERROR_IDS,
     METHODOLOGY_IDS,
     REPOSITORIES,
@@ -125,22 +124,6 @@ def test_methodologies_remove_orphans(
     put(twins, given)
     twins.write("methodologies.remove_orphans")
     compare_all(twins)
-
-
-@congruent(
-    given=given_ones,
-    items=st.lists(st.lists(st.sampled_from(METHODOLOGY_IDS), max_size=3), max_size=3),
-)
-def test_exposures_reported_methodologies(
-    twins: Twins, given: Abstracted, items: list[list[str]]
-) -> None:
-    put(twins, given)
-    for context, some in zip(CONTEXT_IDS, items, strict=False):
-        twins.write("exposures.add", context, some, NOW)
-    twins.ask("exposures.reported_methodologies")
-    twins.write("exposures.report", CONTEXT_IDS[0], True)
-    twins.write("exposures.report", CONTEXT_IDS[1], False)
-    twins.ask("exposures.reported_methodologies")
 
 
 @congruent(memory=memories)

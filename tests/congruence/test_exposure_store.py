@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from contextgraph.model import Bundle
+from contextgraph.model import Bundle, Exposure
 from tests.congruence.pairs import congruent, memories
 from tests.strategies import CONTEXT_IDS, ERROR_IDS, ITEM_IDS
 from tests.twins import Twins
@@ -17,15 +17,15 @@ reports = st.lists(st.tuples(st.sampled_from((*CONTEXT_IDS, "never shown")), st.
 
 def expose(twins: Twins, items: list[list[str]]) -> None:
     for context_id, some in zip(CONTEXT_IDS, items, strict=False):
-        twins.write("exposures.add", context_id, some, SHOWN_AT)
+        twins.write("exposures.add", [Exposure.of(context_id, some, SHOWN_AT)])
 
 
 @congruent(memory=memories, items=st.lists(shown, min_size=2, max_size=3))
 def test_exposures_add(twins: Twins, memory: list[Bundle], items: list[list[str]]) -> None:
     """Contexts found in the runs learned afterwards are reported of."""
     for context_id, some, error in zip(CONTEXT_IDS, items, ERROR_IDS, strict=False):
-        twins.write("exposures.add", context_id, some, SHOWN_AT, error)
-        twins.write("exposures.add", context_id, ["another"], SHOWN_AT)
+        twins.write("exposures.add", [Exposure.of(context_id, some, SHOWN_AT, error)])
+        twins.write("exposures.add", [Exposure.of(context_id, ["another"], SHOWN_AT)])
     for bundle in memory:
         twins.write("runs.add", [bundle])
     twins.ask("exposures.credit", ITEM_IDS)

@@ -13,10 +13,7 @@ from tests.reference_memory import ReferenceMemory
 
 # A file and a server differ in what can be wrong with them and in their schemas; the others have no
 # answer.
-INCOMPARABLE = {
-    f"admin_{name}"
-    for name in ("health", "close", "snapshot", "prefetch", "migrate", "pending_migrations")
-}
+INCOMPARABLE = {f"admin_{name}" for name in ("health", "close", "snapshot", "prefetch", "migrate")}
 
 
 def objects() -> dict[str, type]:

@@ -180,10 +180,3 @@ def test_recoveries_errors(twins: Twins, memory: list[Bundle], scope: Scope, lim
     for phase in PHASES:
         twins.ask("recoveries.errors", scope, limit, phase=phase)
         twins.ask("recoveries.errors", scope, limit, phase=phase, runs=RUNS[:3])
-
-
-@congruent(memory=memories, scope=scopes())
-def test_recoveries_tally(twins: Twins, memory: list[Bundle], scope: Scope) -> None:
-    twins.learn(memory)
-    for asked in SIGNATURES:
-        twins.ask("recoveries.tally", asked, scope)

@@ -57,7 +57,7 @@ def add_later(folder: Path) -> None:
 def test_an_empty_database_becomes_a_memory_when_it_is_first_used(
     store: Neo4jStore, driver: Driver
 ) -> None:
-    pending = store.admin.pending_migrations()
+    pending = store.admin.migrate(dry_run=True)
     assert pending == [step.name for step in migrations.migrations()]
     assert names(driver, "INDEXES") == set()
 
@@ -66,7 +66,7 @@ def test_an_empty_database_becomes_a_memory_when_it_is_first_used(
     assert "trajectory_id" in names(driver, "CONSTRAINTS")
     states = driver.execute_query("SHOW INDEXES YIELD state RETURN collect(DISTINCT state) AS all")
     assert states.records[0]["all"] == ["ONLINE"]
-    assert store.admin.pending_migrations() == []
+    assert store.admin.migrate(dry_run=True) == []
 
 
 def test_what_is_only_read_is_not_made(neo4j: Neo4jServer, driver: Driver) -> None:
@@ -106,7 +106,7 @@ def test_a_memory_is_refused_until_a_later_step_is_applied(
         SchemaError, match=f"lacks {LATER}; run contextgraph migrate --store {neo4j.uri}$"
     ):
         later.runs.ids()
-    assert later.admin.pending_migrations() == [LATER]
+    assert later.admin.migrate(dry_run=True) == [LATER]
     assert "probe_name" not in names(driver, "INDEXES")
 
     assert later.admin.migrate() == [LATER]
@@ -124,7 +124,7 @@ def test_a_memory_of_a_later_version_and_an_edited_step_are_refused(
 
     with (folder / f"{LATER}.cypher").open("a") as file:
         file.write("// A comment may be added,\n")
-    assert store.admin.pending_migrations() == []
+    assert store.admin.migrate(dry_run=True) == []
     with (folder / f"{LATER}.cypher").open("a") as file:
         file.write("DROP INDEX other IF EXISTS;\n")
     with pytest.raises(SchemaError, match="not what was applied"):
@@ -194,7 +194,7 @@ def test_vector_indexes_that_do_not_fit_are_refused_and_made_anew(
     assert not {check.name: check.ok for check in later.admin.health()}["schema version"]
     assert later.admin.migrate() == [wanted]
 
-    assert later.admin.pending_migrations() == []
+    assert later.admin.migrate(dry_run=True) == []
     assert later.runs.ids() == []
     later.admin.close()
 

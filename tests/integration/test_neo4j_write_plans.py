@@ -16,6 +16,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.model import (
     Bundle,
+    Exposure,
     MethodologyStatus,
     Outcome,
     ResolvedBy,
@@ -102,9 +103,9 @@ def write_everything(memory: AgentMemory) -> None:
     edge = ResolvedBy(made[0].errors[0].id, first.id, 0.5, 2.0, 3)
     store.methodologies.put([replace(first, situation="another"), goes], resolved=[edge])
     store.methodologies.put((), [first.id])
-    store.exposures.add("context", [one.id for one in known[2:]], NOW)
+    store.exposures.add([Exposure.of("context", [one.id for one in known[2:]], NOW)])
     store.exposures.report("context", True)
-    store.exposures.restore(
+    store.exposures.add(
         [replace(one, context_id="again") for one in store.exposures.contexts("", 9)]
     )
     archived = store.runs.archived(made[-1].trajectory.id)

@@ -9,7 +9,15 @@ import orjson
 import pytest
 
 from contextgraph.errors import ReadError, StoreError
-from contextgraph.model import Methodology, MethodologyStatus, ResolvedBy, RunVectors, Source, Space
+from contextgraph.model import (
+    Exposure,
+    Methodology,
+    MethodologyStatus,
+    ResolvedBy,
+    RunVectors,
+    Source,
+    Space,
+)
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
 from contextgraph.vectors import Vector
@@ -53,7 +61,7 @@ def fill(store: SqliteStore) -> None:
     gone = advice("mth_0", MethodologyStatus.RETIRED, "mth_1")
     store.methodologies.put([gone, stays], (), [ResolvedBy("error1", "mth_1", 1.0, 2.0, 2)], ())
     store.vectors.add(SPACE.name, {}, {"mth_1": vector})
-    store.exposures.add("ctx_1", ["mth_1", "run0001/1"], NOW, "error1")
+    store.exposures.add([Exposure.of("ctx_1", ["mth_1", "run0001/1"], NOW, "error1")])
     store.exposures.report("ctx_1", True)
     store.admin.mark_consolidated(store.admin.unconsolidated().revision)
 

@@ -8,7 +8,7 @@ import pytest
 
 from contextgraph.learning import MemoryWriter, bundle_of, trajectory_id
 from contextgraph.learning.identity import former_trajectory_id, run_ids
-from contextgraph.model import LearnStatus, Outcome, RawTrajectory
+from contextgraph.model import Exposure, LearnStatus, Outcome, RawTrajectory
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
 from tests.builders import NOON, recovering_run, run
@@ -80,7 +80,7 @@ def test_a_longer_log_takes_the_place_of_the_run_observed_live(
 ) -> None:
     raw = recovering_run()
     live = writer.write(replace(raw, steps=raw.steps[:2]))
-    store.exposures.add("ctx_1", [_last_fragment(store, live.trajectory_id)], NOON)
+    store.exposures.add([Exposure.of("ctx_1", [_last_fragment(store, live.trajectory_id)], NOON)])
     store.exposures.report("ctx_1", True)
     whole = writer.write(raw)
     assert (live.status, whole.status) == (LearnStatus.CREATED, LearnStatus.UPDATED)
@@ -108,7 +108,7 @@ def test_advice_is_credited_where_the_longer_log_clears_the_error(
     raw = recovering_run()
     whole = bundle_of(raw, NOON)
     context = f"ctx_{'0' * 16}"
-    store.exposures.add(context, ["frg_shown"], NOON, whole.recovered[0].error_id)
+    store.exposures.add([Exposure.of(context, ["frg_shown"], NOON, whole.recovered[0].error_id)])
     writer.write(replace(raw, steps=raw.steps[:1]))
     store.runs.replace(
         replace(whole, exposures=(context,)), trajectory_id(replace(raw, steps=raw.steps[:1]))
@@ -137,7 +137,7 @@ def test_a_run_of_version_0_1_is_known_before_and_after_the_rebuild(
     former = of_version_0_1(store, raw)
     assert writer.write(raw).trajectory_id == former
     shown = _last_fragment(store, former)
-    store.exposures.add("ctx_1", [shown], NOON)
+    store.exposures.add([Exposure.of("ctx_1", [shown], NOON)])
     store.exposures.report("ctx_1", False)
 
     assert [one.status for one in writer.rewrite_all()] == [LearnStatus.UPDATED]

@@ -14,8 +14,7 @@ from contextgraph.errors import StoreError
 from contextgraph.model import (
     Action,
     ErrorQuestion,
-    ErrorSignature,
-    Family,
+    Exposure,
     LearnStatus,
     Outcome,
     Scope,
@@ -68,16 +67,14 @@ def test_runs_share_the_pattern_of_an_error(store: SqliteStore) -> None:
     for number in (0, 3):
         store.runs.add([made_bundle(number)])
     assert store.admin.counts().nodes["ErrorPattern"] == 1
-    tally = store.recoveries.tally(SIGNATURE, Scope())
-    assert tally is not None
+    [tally] = store.recoveries.errors(Scope(), 2)
     assert (tally.runs, tally.trajectories) == (2, ("run0003", "run0000"))
 
 
 def test_at_most_ten_runs_are_named(store: SqliteStore) -> None:
     for number in range(0, 36, 3):
         store.runs.add([made_bundle(number)])
-    tally = store.recoveries.tally(SIGNATURE, Scope())
-    assert tally is not None
+    [tally] = store.recoveries.errors(Scope(), 2)
     assert tally.runs == 12
     assert tally.trajectories == tuple(f"run{number:04}" for number in range(33, 3, -3))
 
@@ -94,11 +91,9 @@ def test_forgetting_a_run_takes_what_only_it_supports(store: SqliteStore) -> Non
 def test_the_words_of_a_shared_error_outlive_the_run_they_came_from(store: SqliteStore) -> None:
     for number in (0, 3):
         store.runs.add([made_bundle(number, note=f"note{number}")])
-    before, after = store.recoveries.tally(SIGNATURE, Scope()), None
+    [before] = store.recoveries.errors(Scope(), 2)
     store.runs.forget(["run0000"])
-    after = store.recoveries.tally(SIGNATURE, Scope())
-    assert before is not None
-    assert after is not None
+    [after] = store.recoveries.errors(Scope(), 2)
     assert (before.error.context, after.error.context) == ("boom 0 note0", "boom 3 note3")
 
 
@@ -119,7 +114,7 @@ def test_a_forgotten_text_is_nowhere_in_the_file(tmp_path: Path) -> None:
 def test_forgetting_takes_the_credit_of_what_is_gone(store: SqliteStore) -> None:
     for number in (0, 1):
         store.runs.add([made_bundle(number)])
-    store.exposures.add("seen", ["run0000/0", "run0001/0"], NOON)
+    store.exposures.add([Exposure.of("seen", ["run0000/0", "run0001/0"], NOON)])
     store.exposures.report("seen", True)
     store.runs.forget(["run0000"])
     assert store.exposures.credit(["run0000/0", "run0001/0"]) == {
@@ -129,8 +124,8 @@ def test_forgetting_takes_the_credit_of_what_is_gone(store: SqliteStore) -> None
 
 
 def test_a_context_is_reported_once(store: SqliteStore) -> None:
-    store.exposures.add("seen", ["a", "b", "a"], NOON)
-    store.exposures.add("seen again", ["b"], NOON)
+    store.exposures.add([Exposure.of("seen", ["a", "b", "a"], NOON)])
+    store.exposures.add([Exposure.of("seen again", ["b"], NOON)])
     assert store.exposures.report("seen", True)
     assert not store.exposures.report("seen", False)
     assert not store.exposures.report("never seen", True)
@@ -139,15 +134,15 @@ def test_a_context_is_reported_once(store: SqliteStore) -> None:
 
 
 def test_a_context_that_is_noted_stays_as_it_is(store: SqliteStore) -> None:
-    store.exposures.add("seen", ["a"], NOON)
+    store.exposures.add([Exposure.of("seen", ["a"], NOON)])
     store.exposures.report("seen", True)
-    store.exposures.add("seen", ["b"], NOON)
+    store.exposures.add([Exposure.of("seen", ["b"], NOON)])
     assert store.exposures.credit(["a", "b"]) == {"a": (1, 0), "b": (0, 0)}
 
 
 def test_replacing_keeps_what_does_not_depend_on_reading(store: SqliteStore) -> None:
     store.runs.add([made_bundle(0, outcome=Outcome.SOLVED)])
-    store.exposures.add("seen", ["run0000/0"], NOON)
+    store.exposures.add([Exposure.of("seen", ["run0000/0"], NOON)])
     store.exposures.report("seen", True)
     before = store.runs.trajectories(["run0000"])["run0000"]
     again = made_bundle(0, note="worded")
@@ -332,9 +327,4 @@ def test_an_unknown_repository_has_nothing(store: SqliteStore) -> None:
     asked = ErrorQuestion(SIGNATURE, SignatureLevel.FAMILY, nowhere)
     assert store.recoveries.for_error([asked], 5) == []
     assert store.recoveries.for_text(["boom"], nowhere, 5) == []
-    assert store.recoveries.tally(SIGNATURE, nowhere) is None
-
-
-def test_an_unknown_error_has_no_tally(store: SqliteStore) -> None:
-    store.runs.add([made_bundle(0)])
-    assert store.recoveries.tally(ErrorSignature(Family.SHELL, "X", "", ""), Scope()) is None
+    assert store.recoveries.errors(nowhere, 5) == []

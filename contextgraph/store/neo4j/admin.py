@@ -104,11 +104,8 @@ class Neo4jAdmin:
     def health(self) -> Sequence[HealthCheck]:
         return tuple(_health_checks(self._connection))
 
-    def pending_migrations(self) -> Sequence[str]:
-        return [step.name for step in self._connection.pending_migrations()]
-
-    def migrate(self) -> Sequence[str]:
-        return [step.name for step in self._connection.migrate()]
+    def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
+        return [step.name for step in self._connection.migrate(dry_run=dry_run)]
 
     def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
         def work(transaction: Transaction) -> datetime | None:

@@ -231,19 +231,17 @@ class Connection(NamedQueries):
             parameters = {"seconds": REPLAN_SECONDS}
             session.run(_timed(query("prepare_for_replanning"), WRITE_SECONDS), parameters)
 
-    def pending_migrations(self) -> tuple[Migration, ...]:
-        """The steps that the schema lacks; that they are missing raises no `SchemaError`."""
-        with store_errors(self.address), self._new_driver() as driver:
-            schema.check_version(driver, self.database)
-            return schema.pending(driver, self.database)
+    def migrate(self, *, dry_run: bool) -> tuple[Migration, ...]:
+        """Apply the steps that the schema lacks, one by one, unless *dry_run*; these steps.
 
-    def migrate(self) -> tuple[Migration, ...]:
-        """Apply those steps one by one; what was applied stays so if a later one fails."""
-        missing = self.pending_migrations()
-        if self.read_only:
+        What was applied stays so if a later one fails.
+        """
+        if self.read_only and not dry_run:
             raise StoreError(f"{self.address} was opened for reading only")
         with store_errors(self.address), self._new_driver() as driver:
-            for step in missing:
+            schema.check_version(driver, self.database)
+            missing = schema.pending(driver, self.database)
+            for step in () if dry_run else missing:
                 apply(driver, self.database, step)
         return missing
 

@@ -1,7 +1,6 @@
 """The exposure store: what was shown to agents, and whether it helped."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
 from contextgraph.model import Bundle, Exposure
 from contextgraph.store import rules
@@ -15,15 +14,6 @@ class Neo4jExposures:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-
-    def add(
-        self,
-        context_id: str,
-        items: Sequence[str],
-        shown_at: datetime,
-        error_id: str | None = None,
-    ) -> None:
-        self.restore([rules.exposure(context_id, items, shown_at, error_id)])
 
     def report(self, context_id: str, helped: bool) -> bool:
         def work(transaction: Transaction) -> bool:
@@ -49,7 +39,7 @@ class Neo4jExposures:
             for row in self._connection.rows("exposures", after=after, limit=max(0, limit))
         ]
 
-    def restore(self, exposures: Sequence[Exposure]) -> None:
+    def add(self, exposures: Sequence[Exposure]) -> None:
         contexts = [
             {
                 "context_id": one.context_id,
@@ -61,9 +51,6 @@ class Neo4jExposures:
             for one in sorted(exposures, key=lambda one: one.context_id)
         ]
         self._connection.write(Transaction.write, "add_exposures", contexts)
-
-    def reported_methodologies(self) -> Sequence[str]:
-        return self._connection.found("reported_methodologies")
 
 
 def report_of_runs(transaction: Transaction, bundles: Sequence[Bundle]) -> None:

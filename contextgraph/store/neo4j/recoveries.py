@@ -8,7 +8,6 @@ from contextgraph.model import (
     ErrorHistory,
     ErrorOccurrence,
     ErrorQuestion,
-    ErrorSignature,
     ErrorTally,
     Outcome,
     Phase,
@@ -97,15 +96,6 @@ class Neo4jRecoveries:
             **rows.scope_parameters(scope),
         )
         return list(map(rows.tally_of, found))
-
-    def tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
-        row = self._connection.row(
-            where("error_tally", scope),
-            fingerprint=rows.fingerprint(signature),
-            most=rules.TALLY_RUNS,
-            **rows.scope_parameters(scope),
-        )
-        return None if row is None else rows.tally_of(row)
 
     def frequency(self) -> Mapping[str, int]:
         found = self._connection.rows("error_frequency")

@@ -110,14 +110,13 @@ class SqliteAdmin:
     def health(self) -> Sequence[HealthCheck]:
         return tuple(health.checks(self._database.connections))
 
-    def pending_migrations(self) -> Sequence[str]:
-        return self._database.connections.pending_migrations()
-
-    def migrate(self) -> Sequence[str]:
-        missing = self.pending_migrations()
-        # Opening a file for writing brings it up to date.
-        with self._database.connections.writing():
-            return missing
+    def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
+        missing = self._database.connections.pending_migrations()
+        if not dry_run:
+            # Opening a file for writing brings it up to date.
+            with self._database.connections.writing():
+                pass
+        return missing
 
     def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
         with self._database.writing() as transaction:

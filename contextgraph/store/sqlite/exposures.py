@@ -1,7 +1,6 @@
 """What was shown, and whether it helped: `ExposureStore` in SQLite."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
 from contextgraph.model import Bundle, Exposure
 from contextgraph.store import rules
@@ -18,11 +17,6 @@ _CONTEXTS = """
 SELECT key, context_id, shown_at, error_id, helped FROM exposure
 WHERE tenant = ? AND context_id > ? ORDER BY context_id LIMIT ?"""
 _ITEMS = "SELECT item, share FROM exposed_item WHERE exposure = ? ORDER BY item"
-_REPORTED_METHODOLOGIES = """
-SELECT DISTINCT m.id FROM methodology m
-JOIN exposed_item i ON i.tenant = m.tenant AND i.item = m.id
-JOIN exposure e ON e.key = i.exposure AND e.helped IS NOT NULL
-WHERE m.tenant = ? ORDER BY m.id"""
 
 
 class SqliteExposures:
@@ -31,15 +25,10 @@ class SqliteExposures:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(
-        self,
-        context_id: str,
-        items: Sequence[str],
-        shown_at: datetime,
-        error_id: str | None = None,
-    ) -> None:
+    def add(self, exposures: Sequence[Exposure]) -> None:
         with self._database.writing() as transaction:
-            _insert(transaction, rules.exposure(context_id, items, shown_at, error_id))
+            for exposure in exposures:
+                _insert(transaction, exposure)
 
     def report(self, context_id: str, helped: bool) -> bool:
         with self._database.writing() as transaction:
@@ -64,15 +53,6 @@ class SqliteExposures:
                     _CONTEXTS, (transaction.tenant, after, max(0, limit))
                 )
             ]
-
-    def restore(self, exposures: Sequence[Exposure]) -> None:
-        with self._database.writing() as transaction:
-            for exposure in exposures:
-                _insert(transaction, exposure)
-
-    def reported_methodologies(self) -> Sequence[str]:
-        with self._database.reading() as transaction:
-            return transaction.column(_REPORTED_METHODOLOGIES, (transaction.tenant,))
 
 
 def report_shown(transaction: Transaction, bundle: Bundle) -> None:

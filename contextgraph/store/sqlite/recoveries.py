@@ -167,15 +167,6 @@ class SqliteRecoveries:
                 parameters["runs"] = _keys_of_runs(transaction, runs)
             return _tallies(transaction, within, phase, parameters)
 
-    def tally(self, signature: ErrorSignature, scope: Scope) -> ErrorTally | None:
-        with self._database.reading() as transaction:
-            error = transaction.number(
-                _ERROR_OF_TEMPLATE, {"tenant": transaction.tenant, **_signature(signature)}
-            )
-            parameters = {"limit": 1, "error": error}
-            found = _tallies(transaction, transaction.scoped(scope), None, parameters)
-            return next(iter(found), None)
-
     def frequency(self) -> Mapping[str, int]:
         with self._database.reading() as transaction:
             return dict(transaction.rows(_FREQUENCY, (transaction.tenant,)))
@@ -232,14 +223,15 @@ def _tallies(
     phase: Phase | None,
     parameters: Mapping[str, str | int],
 ) -> list[ErrorTally]:
-    """Tallies within *scope*, of the error, the phase and the runs that *parameters* name."""
+    """Tallies within *scope*, of the phase and the runs that *parameters* name."""
     named = {**scope.parameters, **parameters}
     if phase is None:
-        also = "AND m.error = :error" if "error" in named else _also_of_runs(named, "m")
         # By the runs, where these are named: the tables are ordered by them.
         by_index = f"INDEXED BY {scope.index('met_by_error')}"
         counted = _MET.format(
-            index=by_index if "runs" not in named else "", scope=scope.where("m"), also=also
+            index=by_index if "runs" not in named else "",
+            scope=scope.where("m"),
+            also=_also_of_runs(named, "m"),
         )
     else:
         counted = _MET_IN_PHASE.format(
