@@ -17,7 +17,7 @@ from contextgraph.cli.options import (
     open_memory,
 )
 from contextgraph.cli.output import Progress, console, emit, print_table, styled, warn
-from contextgraph.cli.records import usage_record
+from contextgraph.cli.records import record_of, usage_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -107,21 +107,15 @@ def _show_report(report: "ConsolidationReport", *, as_json: bool) -> None:
 
 def consolidation_record(report: "ConsolidationReport") -> "dict[str, Json]":
     """The JSON object of `contextgraph consolidate`."""
-    from contextgraph.codec import encoded
-
-    return {
-        "started": report.started,
-        "reason": report.reason,
-        "trajectories": report.trajectories,
-        "changed": report.changed,
-        "steps": [encoded(step, complete=True) for step in report.steps],
-        "seconds": round(report.seconds, 3),
+    return record_of(
+        report,
+        "usage",
+        changed=report.changed,
+        seconds=round(report.seconds, 3),
+        not_worded=report.not_worded or None,
+        fault=report.fault or None,
         **usage_record(report.usage),
-        "waiting": report.waiting,
-        "not_worded": report.not_worded or None,
-        "unusable": report.unusable,
-        "fault": report.fault or None,
-    }
+    )
 
 
 def _show_wording_plan(plan: "WordingPlan", *, as_json: bool) -> None:

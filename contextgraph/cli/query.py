@@ -17,7 +17,7 @@ from contextgraph.cli.options import (
     option,
 )
 from contextgraph.cli.output import console, emit, one_line, print_panel, styled, warn
-from contextgraph.cli.records import fragment_record, why_record
+from contextgraph.cli.records import fragment_record, record_of
 from contextgraph.errors import StoreError
 from contextgraph.text import number_of
 
@@ -306,65 +306,19 @@ def _why(why: "Why", score: float | None = None) -> "Text":
 
 def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "dict[str, Json]":
     """The JSON object of an answer; *text* is what an agent would be shown."""
-    return {
-        "key": key,
-        "id": context.id,
-        "suggestions": [_suggestion_record(item) for item in context.suggestions],
-        "error_solutions": [_solution_record(item) for item in context.error_solutions],
-        "similar_cases": [_case_record(item) for item in context.similar_cases],
-        "warnings": [
-            {"text": item.text, "count": item.count, "why": why_record(item.why)}
-            for item in context.warnings
-        ],
-        "degraded": list(context.degraded),
-        "text": text,
-    }
-
-
-def _suggestion_record(item: "Suggestion") -> "dict[str, Json]":
-    return {
-        "id": item.id,
-        "situation": item.situation,
-        "strategy": item.strategy,
-        "confidence": item.confidence,
-        "status": item.status,
-        "scope": str(item.scope),
-        "rank": item.rank,
-        "probability": item.probability,
-        "score": item.score,
-        "why": why_record(item.why),
-    }
-
-
-def _solution_record(item: "ErrorSolution") -> "dict[str, Json]":
     from contextgraph.trace import command_lines
 
+    solutions: list[Json] = [
+        record_of(item, actions=[*command_lines(item.actions)]) for item in context.error_solutions
+    ]
+    cases: list[Json] = [
+        record_of(
+            item, fragments=[{"id": one.id, **fragment_record(one)} for one in item.fragments]
+        )
+        for item in context.similar_cases
+    ]
     return {
-        "fragment_id": item.fragment_id,
-        "trajectory_id": item.trajectory_id,
-        "instance_id": item.instance_id,
-        "repo": item.repo,
-        "error_type": item.error_type,
-        "signature_level": str(item.signature_level),
-        "actions": list(command_lines(item.actions)),
-        "description": item.description,
-        "workaround": item.workaround,
-        "rank": item.rank,
-        "probability": item.probability,
-        "score": item.score,
-        "why": why_record(item.why),
-    }
-
-
-def _case_record(item: "SimilarCase") -> "dict[str, Json]":
-    return {
-        "trajectory_id": item.trajectory_id,
-        "instance_id": item.instance_id,
-        "repo": item.repo,
-        "outcome": str(item.outcome),
-        "summary": item.summary,
-        "files": list(item.files),
-        "fragments": [{"id": one.id, **fragment_record(one)} for one in item.fragments],
-        "score": item.score,
-        "why": why_record(item.why),
+        "key": key,
+        **record_of(context, error_solutions=solutions, similar_cases=cases),
+        "text": text,
     }

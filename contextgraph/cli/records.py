@@ -1,77 +1,54 @@
 """JSON records that several commands share; each other record stands with its command."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from contextgraph.model import Fragment, Json, LearnReceipt, LoopInfo, Usage, Why
+    from contextgraph.model import Fragment, Json, LearnReceipt, LoopInfo, Usage
+
+
+def record_of(value: object, /, *omitted: str, **changed: "Json") -> "dict[str, Json]":
+    """The fields of a dataclass but for those *omitted*; keys that are *changed* or more."""
+    from contextgraph.codec import encoded
+
+    record = cast("dict[str, Json]", encoded(value, complete=True))
+    return {**{key: record[key] for key in record if key not in omitted}, **changed}
 
 
 def fragment_record(fragment: "Fragment") -> "dict[str, Json]":
     return {
         "start": fragment.start,
         "end": fragment.end,
-        "type": str(fragment.fragment_type),
-        "phase": str(fragment.phase),
-        "outcome": str(fragment.outcome),
+        "type": fragment.fragment_type.value,
+        "phase": fragment.phase.value,
+        "outcome": fragment.outcome.value,
         "description": fragment.description,
     }
 
 
 def loop_records(loops: "Iterable[LoopInfo]") -> "list[Json]":
     return [
-        {
-            "start": loop.start,
-            "end": loop.end,
-            "kind": str(loop.kind),
-            "length": loop.length,
-            "repetitions": loop.repetitions,
-            "severity": str(loop.severity),
-            "signatures": list(loop.signatures),
-            "escape_suggestions": [one.text for one in loop.escape_suggestions],
-        }
+        record_of(
+            loop,
+            length=loop.length,
+            escape_suggestions=[one.text for one in loop.escape_suggestions],
+        )
         for loop in loops
     ]
 
 
 def receipt_record(receipt: "LearnReceipt") -> "dict[str, Json]":
-    return {
-        "trajectory_id": receipt.trajectory_id,
-        "status": str(receipt.status),
-        "fragments": receipt.fragments,
-        "error_patterns": receipt.error_patterns,
-        "to_embed": receipt.to_embed,
-        "not_embedded": receipt.not_embedded or None,
-        "tokens": receipt.usage.tokens,
-        "cost": round(receipt.usage.cost, 6),
-        "error": None,
-    }
+    return record_of(
+        receipt,
+        "outcome",
+        "usage",
+        not_embedded=receipt.not_embedded or None,
+        tokens=receipt.usage.tokens,
+        cost=round(receipt.usage.cost, 6),
+        error=None,
+    )
 
 
 def usage_record(usage: "Usage") -> "dict[str, Json]":
     return {"tokens": usage.tokens, "cost": round(usage.cost, 6), "requests": usage.requests}
-
-
-def why_record(why: "Why") -> "dict[str, Json]":
-    channels: list[Json] = [
-        {"channel": found.channel, "rank": found.rank, "score": found.score}
-        for found in why.channels
-    ]
-    return {
-        "channels": channels,
-        "scope": str(why.scope),
-        "signature_level": str(why.signature_level) if why.signature_level else None,
-        "support": why.support,
-        "trajectories": list(why.trajectories),
-        "agreement": (
-            {
-                "did": agreement.did,
-                "of": agreement.cleared,
-                "scope": str(agreement.scope),
-                "level": str(agreement.level),
-            }
-            if (agreement := why.agreement)
-            else None
-        ),
-    }

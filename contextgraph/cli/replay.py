@@ -148,11 +148,9 @@ def _items_record(moment: "ReplayMoment") -> "dict[str, Json]":
         return {"loop": loop, "escapes": [one.text for one in moment.escapes]}
     if moment.context is None:
         return {}
+    shown = ("suggestions", "error_solutions", "similar_cases", "warnings", "degraded")
     record = context_record(moment.context, "")
-    return {
-        name: record[name]
-        for name in ("suggestions", "error_solutions", "similar_cases", "warnings", "degraded")
-    }
+    return {name: record[name] for name in shown}
 
 
 def _counts_record(counts: "ReplayCounts") -> "dict[str, Json]":

@@ -9,7 +9,7 @@ import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, store_address
 from contextgraph.cli.output import console, emit, one_line, print_table, styled, warn
-from contextgraph.cli.records import usage_record
+from contextgraph.cli.records import record_of, usage_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -172,15 +172,12 @@ def stats_record(
     stats: "MemoryStats", mistakes: "Iterable[MistakePattern]", plots: "Iterable[Path]"
 ) -> "dict[str, Json]":
     """The JSON object of `contextgraph stats`."""
-    from contextgraph.codec import encoded
-
-    counts: Json = encoded(stats.counts, complete=True)
     return {
-        "counts": counts,
+        "counts": record_of(stats.counts),
         "error_frequency": dict(stats.error_frequency),
         "transitions": {error: dict(nexts) for error, nexts in stats.transitions.items()},
-        "common_mistakes": [encoded(mistake, complete=True) for mistake in mistakes],
-        "failure_patterns": [encoded(pattern, complete=True) for pattern in stats.failure_patterns],
+        "common_mistakes": [record_of(mistake) for mistake in mistakes],
+        "failure_patterns": [record_of(pattern) for pattern in stats.failure_patterns],
         "usage": {model: usage_record(used) for model, used in stats.usage.items()},
         "plots": [str(file) for file in plots],
     }
@@ -253,20 +250,13 @@ def _show_relations(title: str, edges: "list[Relation]") -> None:
 def explanation_record(found: "Explanation") -> "dict[str, Json]":
     """The JSON object of `contextgraph explain`."""
     relations: list[Json] = [
-        {
-            "type": edge.type,
-            "direction": "out" if edge.outgoing else "in",
-            "id": edge.id,
-            "label": edge.label,
-            "name": edge.name,
+        record_of(
+            edge,
+            "outgoing",
+            "properties",
+            direction="out" if edge.outgoing else "in",
             **edge.properties,
-        }
+        )
         for edge in found.relations
     ]
-    return {
-        "id": found.id,
-        "label": found.label,
-        "name": found.name,
-        "facts": dict(found.facts),
-        "relations": relations,
-    }
+    return record_of(found, relations=relations)

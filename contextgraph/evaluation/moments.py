@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from contextgraph.model import LearnReceipt, MemoryContext, RawTrajectory, State
-from contextgraph.retrieval import Gate
+from contextgraph.retrieval import MemoryRetriever
 
 OURS = "contextgraph"
 BASELINES = ("nothing", "random in scope", "most frequent", "bm25 in scope", "bm25")
@@ -27,30 +27,11 @@ class MomentKind(StrEnum):
     RELATED = "related"
 
 
-class Retriever(Protocol):
-    """Finds advice, under several gates at once."""
-
-    @property
-    def gate(self) -> Gate:
-        """What holds back uncertain items."""
-
-    def retrieve_under(
-        self,
-        gates: Sequence[Gate],
-        state: State,
-        limit: int = 5,
-        *,
-        exclude_instances: frozenset[str] = frozenset(),
-        as_of: datetime | None = None,
-    ) -> tuple[MemoryContext, ...]:
-        """What is found for *state* under each of *gates*."""
-
-
 class Memory(Protocol):
     """The part of a memory that is judged."""
 
     @property
-    def retriever(self) -> Retriever:
+    def retriever(self) -> MemoryRetriever:
         """What finds advice."""
 
     def learn(self, raw: RawTrajectory) -> LearnReceipt:

@@ -1,12 +1,13 @@
 """A report: a verdict in one sentence, configuration, figures, moments to compare it by, plots."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
+from contextgraph.codec import decoded, encoded
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.evaluation.evaluation import Evaluation
 from contextgraph.evaluation.measures import (
@@ -18,7 +19,7 @@ from contextgraph.evaluation.measures import (
     curve,
     measures_of,
 )
-from contextgraph.evaluation.moments import BASELINES, OURS, Moment, MomentKind, Verdict
+from contextgraph.evaluation.moments import BASELINES, OURS, Moment, MomentKind
 from contextgraph.model import Json
 
 if TYPE_CHECKING:
@@ -81,26 +82,16 @@ def report_of(
 
 def report_record(report: Report, *, with_moments: bool) -> dict[str, Json]:
     """*report* as JSON; its moments are needed to compare it."""
-    curves: list[Json] = [
-        {"method": one.method, "points": [asdict(point) for point in one.points]}
-        for one in report.curves
-    ]
     record: dict[str, Json] = {
         "verdict": report.verdict,
         "config": dict(report.config),
-        "measures": _figures(report.measures),
-        f"clearance@{FAMILIES_AT} by error family": _figures(report.families),
-        "curves": curves,
-        "against": {
-            name: [asdict(contrast) for contrast in contrasts]
-            for name, contrasts in report.contrasts.items()
-        },
+        "measures": encoded(report.measures, complete=True),
+        f"clearance@{FAMILIES_AT} by error family": encoded(report.families, complete=True),
+        "curves": encoded(report.curves, complete=True),
+        "against": encoded(report.contrasts, complete=True),
     }
     if with_moments:
-        record["moments"] = [
-            {**asdict(one), "kind": str(one.kind), "topic": str(one.topic)}
-            for one in report.moments
-        ]
+        record["moments"] = encoded(report.moments, complete=True)
     return record
 
 
@@ -109,10 +100,10 @@ def moments_in(path: Path) -> tuple[Moment, ...]:
     try:
         record = orjson.loads(path.read_bytes())
         rows = record["moments"]
-        return tuple(_moment(row) for row in rows)
+        return tuple(decoded(Moment, row) for row in rows)
     except OSError as error:
         raise ReadError(str(path), "", f"cannot be read: {error.strerror or error}") from error
-    except (orjson.JSONDecodeError, TypeError, KeyError, ValueError) as error:
+    except (ReadError, orjson.JSONDecodeError, TypeError, KeyError) as error:
         reason = "is no report with moments; write one with evaluate --details FILE"
         raise ReadError(str(path), "", reason) from error
 
@@ -201,18 +192,6 @@ def _described(evaluation: Evaluation) -> dict[str, Json]:
             "judging": round(evaluation.judging_seconds, 1),
         },
     }
-
-
-def _figures(measures: Measures) -> dict[str, Json]:
-    return {
-        str(name): {method: asdict(figure) for method, figure in by_method.items()}
-        for name, by_method in measures.items()
-    }
-
-
-def _moment(row: dict[str, Any]) -> Moment:
-    verdicts = {name: Verdict(**verdict) for name, verdict in row["verdicts"].items()}
-    return Moment(**{**row, "kind": MomentKind(row["kind"]), "verdicts": verdicts})
 
 
 def _draw_bars(axes: "Axes", measures: Measures) -> None:

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import cast
 
 import orjson
 import pytest
@@ -30,7 +31,7 @@ from contextgraph.evaluation import (
 )
 from contextgraph.evaluation.moments import METHODS, OURS
 from contextgraph.model import LearnReceipt, MemoryContext, Outcome, RawTrajectory
-from contextgraph.retrieval import Gate
+from contextgraph.retrieval import Gate, MemoryRetriever
 from contextgraph.trace import trace
 from tests.builders import NOON, recovering_run, run
 from tests.sessions import Session
@@ -55,7 +56,7 @@ class RecordingMemory:
 
     def __init__(self) -> None:
         self.memory = AgentMemory.open(":memory:")
-        self.retriever = self
+        self.retriever = cast(MemoryRetriever, self)
         self.gate = self.memory.retriever.gate
         self.questions: list[tuple[State, frozenset[str]]] = []
         self.events: list[tuple[str, str | None]] = []
