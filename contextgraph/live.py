@@ -252,7 +252,9 @@ class LiveRun:
             error_solutions=tuple(
                 one for one in context.error_solutions if is_new(one.fragment_id)
             ),
-            similar_cases=tuple(one for one in context.similar_cases if is_new(one.trajectory_id)),
+            similar_cases=tuple(
+                one for one in context.similar_cases if one.is_shown and is_new(one.trajectory_id)
+            ),
             warnings=tuple(one for one in context.warnings if is_new(one.error_id or one.text)),
             loop=loop,
         )

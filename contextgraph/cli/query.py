@@ -268,6 +268,7 @@ def _suggestion(item: "Suggestion") -> "list[Text]":
 def _case(item: "SimilarCase") -> "list[Text]":
     outcome = "not solved" if item.outcome == "failed" else str(item.outcome)
     head = styled((_run(item.repo, item.instance_id), "bold"), f", outcome {outcome}")
+    shown = "" if item.is_shown else ", not shown to agents"
     fragments = []
     for one in item.fragments:
         kind, what = one.fragment_type.replace("_", " "), one_line(one.description, _ACTION_WIDTH)
@@ -276,6 +277,7 @@ def _case(item: "SimilarCase") -> "list[Text]":
         head,
         styled(one_line(item.summary, _TEXT_WIDTH)),
         *fragments,
+        styled((f"probability {item.probability:.2f}{shown}", "dim")),
         _why(item.why, item.score),
     ]
 

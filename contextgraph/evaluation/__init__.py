@@ -25,7 +25,7 @@ from contextgraph.evaluation.moments import (
     Verdict,
     in_order,
 )
-from contextgraph.evaluation.related import judge_related
+from contextgraph.evaluation.related import judge_related, read_related
 from contextgraph.evaluation.replay import EscapeSource, Replay, ReplayCounts, ReplayMoment
 from contextgraph.evaluation.reports import (
     Curve,
@@ -63,6 +63,7 @@ __all__ = [
     "in_order",
     "judge_related",
     "moments_in",
+    "read_related",
     "report_of",
     "report_record",
     "sampled",

@@ -263,7 +263,7 @@ def _files_of(context: MemoryContext) -> tuple[str, ...]:
     """The files of *context* in the order in which it names them."""
     opened = [one for s in context.suggestions for one in s.remedies if one.kind is RemedyKind.OPEN]
     files = [one.target for one in opened]
-    files += [file for case in context.similar_cases for file in case.files]
+    files += [file for case in context.similar_cases if case.is_shown for file in case.files]
     return tuple(dict.fromkeys(files))
 
 

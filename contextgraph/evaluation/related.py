@@ -21,22 +21,33 @@ _QUERIES, _LINKS, _PAST = "queries.jsonl", "qrels.json", "experiences.jsonl"
 def judge_related(memory: Memory, folder: Path, seed: int = 0) -> tuple[Moment, ...]:
     """How *memory*, which should be empty, finds the past tasks linked to each query of *folder*.
 
+    Raises `ReadError`.
+    """
+    tasks = TaskBaselines()
+    past, queries = read_related(folder)
+    for raw in past:
+        memory.learn(raw)
+        tasks.add(raw)
+    return tuple(_judged(memory, tasks, query, linked, seed) for query, linked in queries)
+
+
+def read_related(
+    folder: Path,
+) -> tuple[Iterator[RawTrajectory], list[tuple[RawTrajectory, frozenset[str]]]]:
+    """The past tasks of *folder*, and the new ones with the instances that are linked to each.
+
     It holds ``experiences.jsonl`` (past tasks: ``instance_id``, ``repo``, ``problem_statement``,
     ``patch``), ``queries.jsonl`` (new ones, the same keys) and ``qrels.json`` (query id -> ids of
     linked past tasks); the first two may be compressed (``.gz``). Raises `ReadError`.
     """
-    tasks = TaskBaselines()
-    for row in _rows(folder, _PAST):
-        raw = _fix(row)
-        memory.learn(raw)
-        tasks.add(raw)
     links = _links(folder / _LINKS)
-    queries = [_fix(row) for row in _rows(folder, _QUERIES)]
-    return tuple(
-        _judged(memory, tasks, query, frozenset(links[query.instance_id]), seed)
+    queries = map(_fix, _rows(folder, _QUERIES))
+    linked = [
+        (query, frozenset(links[query.instance_id]))
         for query in queries
         if query.instance_id in links
-    )
+    ]
+    return map(_fix, _rows(folder, _PAST)), linked
 
 
 def _judged(
@@ -45,12 +56,11 @@ def _judged(
     hidden = frozenset({query.instance_id})
     state = State(task_description=query.task, repo=query.repo)
     retriever = memory.retriever
-    shown, ranking = (
-        context.similar_cases
-        for context in retriever.retrieve_under(
-            (retriever.gate, UNGATED), state, LIMIT, exclude_instances=hidden
-        )
+    gated, ungated = retriever.retrieve_under(
+        (retriever.gate, UNGATED), state, LIMIT, exclude_instances=hidden
     )
+    shown = [case for case in gated.similar_cases if case.is_shown]
+    ranking = ungated.similar_cases
     ours = Verdict(
         bool(shown),
         _rank([case.instance_id for case in ranking], linked),

@@ -190,7 +190,12 @@ class ErrorSolution:
 
 @dataclass(frozen=True, slots=True)
 class SimilarCase:
-    """A past run like this one, with its best *fragments*; *score* is between 0 and 1."""
+    """A past run like this one, with its best *fragments*; *score* is between 0 and 1.
+
+    *title* is the first line of its task, *files* are those that it changed. *probability* is that
+    people would link its task to the one asked about; *is_shown*: it is probable enough for the
+    text of the answer.
+    """
 
     trajectory_id: str
     instance_id: str
@@ -201,6 +206,9 @@ class SimilarCase:
     fragments: tuple[Fragment, ...]
     score: float
     why: Why
+    title: str = ""
+    probability: float = 0.0
+    is_shown: bool = True
 
 
 @dataclass(frozen=True, slots=True)

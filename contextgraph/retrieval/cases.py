@@ -3,15 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import NamedTuple
 
-from contextgraph.model import ChannelRank, SimilarCase, Why, most_telling
+from contextgraph.model import ChannelRank, ScopeLevel, SimilarCase, Why, most_telling
 from contextgraph.ports import Store
 from contextgraph.retrieval.fuse import blend, final_score, ranks_in
-from contextgraph.retrieval.gate import Gate
+from contextgraph.retrieval.gate import CaseFeatures, Gate, case_probability
 from contextgraph.retrieval.query import CaseHit, Query
-from contextgraph.retrieval.score import scope_level
+from contextgraph.retrieval.score import scope_level, word_counts
+from contextgraph.text import clip
 
 FRAGMENTS_SHOWN = 3
+_TITLE_CHARS = 120
 
 
 Rankings = Mapping[str, Sequence[CaseHit]]
@@ -25,24 +28,45 @@ def cases_of(
     limit: int,
     weights: Mapping[str, float],
 ) -> tuple[SimilarCase, ...]:
-    """What the gate admits of *found* (by channel), best first, at most *limit*; one per run."""
-    admitted = {
-        name: [hit for hit in hits if _admits(gate, query, hit)] for name, hits in found.items()
-    }
+    """*found* (by channel) as one ranking, at most *limit*; none where the gate admits none."""
+    ranks = ranks_in(
+        {name: [(hit.trajectory.id, hit.evidence) for hit in hits] for name, hits in found.items()}
+    )
+    cases = [
+        _case(query, one, ranks[one.run], gate) for one in ranking_of(query, found, weights)[:limit]
+    ]
+    return _with_fragments(cases, store) if any(case.is_shown for case in cases) else ()
+
+
+class RankedRun(NamedTuple):
+    """A past run with what all channels found of it."""
+
+    run: str
+    hits: Sequence[CaseHit]
+    score: float
+    features: CaseFeatures
+
+
+def ranking_of(query: Query, found: Rankings, weights: Mapping[str, float]) -> list[RankedRun]:
+    """The runs that were *found* (by channel), best first, ties by id."""
     by_run: dict[str, list[CaseHit]] = {}
-    for hit in chain.from_iterable(admitted.values()):
+    for hit in chain.from_iterable(found.values()):
         by_run.setdefault(hit.trajectory.id, []).append(hit)
     asked = {name: weights[name] for name in found if found[name]}
     scores = _scored(by_run, blend(_said(by_run, found), asked))
-    ranks = ranks_in(
-        {
-            name: [(hit.trajectory.id, hit.evidence) for hit in hits]
-            for name, hits in admitted.items()
-        }
-    )
-    cases = [_case(query, hits, scores[run], ranks[run]) for run, hits in by_run.items()]
-    best = sorted(cases, key=lambda case: (-case.score, case.trajectory_id))[:limit]
-    return _with_fragments(best, store)
+    ranking = sorted(by_run, key=lambda run: (-scores[run], run))
+    return [
+        RankedRun(run, by_run[run], scores[run], _features(query, by_run[run], closeness))
+        for run in ranking
+        for closeness in [scores[run] / scores[ranking[0]]]
+    ]
+
+
+def _features(query: Query, hits: Sequence[CaseHit], closeness: float) -> CaseFeatures:
+    # Where no vectors were compared, words are.
+    similarity = max(hit.similarity for hit in hits) or hits[0].task_overlap
+    shared = query.weights.keys() & word_counts(hits[0].trajectory.task).keys()
+    return CaseFeatures(similarity, len(shared), closeness)
 
 
 def _said(runs: Mapping[str, Sequence[CaseHit]], found: Rankings) -> dict[str, dict[str, float]]:
@@ -73,17 +97,14 @@ def _scored(
     }
 
 
-def _admits(gate: Gate, query: Query, hit: CaseHit) -> bool:
-    scope = scope_level(hit.trajectory.repo, query.state.repo)
-    return gate.admits_case(
-        hit.task_overlap, scope, same_file=bool(hit.fragments), similarity=hit.similarity
-    )
-
-
 def _case(
-    query: Query, hits: Sequence[CaseHit], score: float, ranks: tuple[ChannelRank, ...]
+    query: Query, ranked: RankedRun, ranks: tuple[ChannelRank, ...], gate: Gate
 ) -> SimilarCase:
-    trajectory = hits[0].trajectory
+    trajectory = ranked.hits[0].trajectory
+    scope = scope_level(trajectory.repo, query.state.repo)
+    fragments = tuple(dict.fromkeys(fragment for hit in ranked.hits for fragment in hit.fragments))
+    probability = case_probability(ranked.features)
+    at_same_file = bool(fragments) and scope is ScopeLevel.REPO
     return SimilarCase(
         trajectory_id=trajectory.id,
         instance_id=trajectory.instance_id,
@@ -91,14 +112,12 @@ def _case(
         outcome=trajectory.outcome,
         summary=trajectory.summary,
         files=trajectory.files,
-        fragments=tuple(dict.fromkeys(fragment for hit in hits for fragment in hit.fragments)),
-        score=score,
-        why=Why(
-            channels=ranks,
-            scope=scope_level(trajectory.repo, query.state.repo),
-            support=1,
-            trajectories=(trajectory.id,),
-        ),
+        fragments=fragments,
+        score=ranked.score,
+        why=Why(channels=ranks, scope=scope, support=1, trajectories=(trajectory.id,)),
+        title=clip(trajectory.task.strip().partition("\n")[0], _TITLE_CHARS),
+        probability=probability,
+        is_shown=at_same_file or probability >= gate.min_case_precision,
     )
 
 

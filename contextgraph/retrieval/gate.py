@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp
+from math import exp, log1p
+from typing import NamedTuple
 
-from contextgraph.model import Methodology, MethodologyStatus, ScopeLevel
+from contextgraph.model import Methodology, MethodologyStatus
 
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
@@ -63,6 +64,39 @@ def probability(features: RemedyFeatures) -> float:
     return _calibrated(1 / (1 + exp(-total)))
 
 
+# Fitted by `python -m benchmarks.case_gate`, on tasks that people linked to later ones.
+CASE_COEFFICIENTS = (4.19, 1.05, 6.27)
+CASE_INTERCEPT = -11.53
+# Long tasks share many words; that they share more than this says nothing. Any two texts share a
+# word.
+_MOST_SHARED, _LEAST_SHARED = 10, 2
+
+
+class CaseFeatures(NamedTuple):
+    """What the probability of a past run is computed from.
+
+    *similarity* of the tasks is from 0 to 1, *shared* the number of words that both have,
+    *closeness* the score of the run over that of the best one.
+    """
+
+    similarity: float
+    shared: int
+    closeness: float
+
+    @property
+    def columns(self) -> tuple[float, float, float]:
+        """The features as the regression takes them."""
+        return self.similarity, log1p(min(self.shared, _MOST_SHARED)), self.closeness
+
+
+def case_probability(features: CaseFeatures) -> float:
+    """How probable it is that people would link the task of a past run to the task asked about."""
+    if features.shared < _LEAST_SHARED:
+        return 0.0
+    weighted = zip(CASE_COEFFICIENTS, features.columns, strict=True)
+    return 1 / (1 + exp(-CASE_INTERCEPT - sum(weight * value for weight, value in weighted)))
+
+
 def _calibrated(raw: float) -> float:
     above = next(at for at, (known, _) in enumerate(CALIBRATION) if raw <= known)
     (low, least), (high, most) = CALIBRATION[max(above, 1) - 1 : max(above, 1) + 1]
@@ -73,15 +107,12 @@ def _calibrated(raw: float) -> float:
 class Gate:
     """What may be shown: bad advice costs more than none.
 
-    *min_precision* is the least probability of the best remedy of an error. For cases the bounds
-    are the overlap from which, on linked issues of 53 repositories, the first case shown was a
-    related one about every second time (docs/retrieval.md).
+    *min_precision* is the least probability of the best remedy of an error, *min_case_precision*
+    that of a past run (docs/retrieval.md).
     """
 
     min_precision: float = 0.18
-    case_in_repo: float = 0.06
-    case_elsewhere: float = 0.20
-    similar_in_repo: float = 0.30
+    min_case_precision: float = 0.25
     runs_for_warning: int = 3
 
     def admits(self, probabilities: Sequence[float]) -> list[bool]:
@@ -94,18 +125,6 @@ class Gate:
             return [False] * len(probabilities)
         return [one >= _FURTHER * self.min_precision for one in probabilities]
 
-    def admits_case(
-        self, task_overlap: float, scope: ScopeLevel, *, same_file: bool, similarity: float = 0.0
-    ) -> bool:
-        """Whether a past run may be shown whose task is so similar, or that was at this file.
-
-        *similarity* is the cosine of the vectors, where they were compared.
-        """
-        if scope is ScopeLevel.REPO and (same_file or similarity >= self.similar_in_repo):
-            return True
-        least = self.case_in_repo if scope is ScopeLevel.REPO else self.case_elsewhere
-        return task_overlap >= least
-
 
 def may_be_shown(methodology: Methodology) -> bool:
     """False for a methodology that harmed, or that another one replaced."""
@@ -114,4 +133,4 @@ def may_be_shown(methodology: Methodology) -> bool:
 
 CONSERVATIVE = Gate()
 # What a ranking is before any item is held back.
-UNGATED = Gate(min_precision=0.0, case_in_repo=0.0, case_elsewhere=0.0)
+UNGATED = Gate(min_precision=0.0, min_case_precision=0.0)

@@ -52,7 +52,8 @@ def _entries(context: MemoryContext) -> Iterator[str]:
         return
     yield from _titled("What has worked:", map(_practice, context.suggestions))
     yield from _titled("What often goes wrong:", map(_warning, context.warnings))
-    yield from _titled("Similar tasks:", map(_case, context.similar_cases))
+    shown_cases = (_case(case) for case in context.similar_cases if case.is_shown)
+    yield from _titled("Similar tasks:", shown_cases)
 
 
 def _titled(title: str, entries: Iterator[str]) -> Iterator[str]:
@@ -100,5 +101,5 @@ def _warning(warning: FailureWarning) -> str:
 def _case(case: SimilarCase) -> str:
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
-    files = f"; files: {', '.join(case.files[:_FILES])}" if case.files else ""
-    return clip(f"{head}: {case.summary}", _SENTENCE_CHARS) + files
+    files = f"; changed {', '.join(case.files[:_FILES])}" if case.files else ""
+    return f"{head}: {case.title}{files}"

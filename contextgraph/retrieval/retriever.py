@@ -37,7 +37,7 @@ class MemoryRetriever:
         self.channels = channels
         self.gate = gate
         self.weights = weights
-        self._embedder = embedder
+        self.embedder = embedder
 
     def retrieve(
         self,
@@ -67,7 +67,7 @@ class MemoryRetriever:
     ) -> tuple[MemoryContext, ...]:
         """What `retrieve` answers under each of *gates*, from one search of the memory."""
         with self._store.admin.snapshot():
-            query = query_of(state, self._store, exclude_instances, as_of, self._embedder)
+            query = query_of(state, self._store, exclude_instances, as_of, self.embedder)
             warnings = [
                 self._store.admin.prefetch(partial(warnings_for, query, self._store, gate, limit))
                 for gate in gates
@@ -128,7 +128,7 @@ class MemoryRetriever:
 
     def _by(self, channel: str, state: State, limit: int) -> MemoryContext:
         alone = {channel: self.channels.get(channel, CHANNELS[channel])}
-        retriever = MemoryRetriever(self._store, alone, self.gate, self._embedder, self.weights)
+        retriever = MemoryRetriever(self._store, alone, self.gate, self.embedder, self.weights)
         return retriever.retrieve(state, limit)
 
     def _ask(self, query: Query) -> tuple[dict[str, Findings], tuple[str, ...]]:

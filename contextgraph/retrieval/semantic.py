@@ -10,7 +10,6 @@ from contextgraph.errors import EmbeddingError, SpaceMismatchError
 from contextgraph.model import Methodology, Near, Trajectory
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import Store
-from contextgraph.retrieval.gate import CONSERVATIVE
 from contextgraph.retrieval.query import (
     OVERFETCH,
     CaseHit,
@@ -107,17 +106,19 @@ def _found(query: Query, store: Store) -> Findings:
     return Findings((), cases, methodologies())
 
 
+AT_THRESHOLD = 0.3
+
+
 def rescaled(cosine: float, threshold: float | None) -> float:
-    """*cosine*, rescaled so that *threshold*, the one of its space, maps to that of the gate.
+    """*cosine*, rescaled so that *threshold*, the one of its space, becomes 0.3 in each space.
 
     0 in a space whose threshold is not known: similarity alone then admits nothing.
     """
     if threshold is None:
         return 0.0
-    bound = CONSERVATIVE.similar_in_repo
     if cosine <= threshold:
-        return bound * max(cosine, 0.0) / threshold
-    return bound + (1 - bound) * (cosine - threshold) / (1 - threshold)
+        return AT_THRESHOLD * max(cosine, 0.0) / threshold
+    return AT_THRESHOLD + (1 - AT_THRESHOLD) * (cosine - threshold) / (1 - threshold)
 
 
 def _by_cosine(asked: Vector, near: Sequence[Near[Item]]) -> list[tuple[Item, float]]:

@@ -370,7 +370,8 @@ def test_related_tasks_are_judged_where_people_linked_them(tmp_path: Path) -> No
 
 
 def test_a_folder_without_related_tasks_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="neither experiences"):
+    (tmp_path / "qrels.json").write_text("{}")
+    with pytest.raises(ReadError, match="neither queries"):
         judge_related(AgentMemory.open(":memory:"), tmp_path)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from contextgraph import State
 from contextgraph.model import Fragment, FragmentOutcome, FragmentType, Phase, SimilarCase, TaskType
-from contextgraph.retrieval import CONSERVATIVE, WEIGHTS, CaseHit
+from contextgraph.retrieval import UNGATED, WEIGHTS, CaseHit
 from contextgraph.retrieval.cases import cases_of
 from contextgraph.retrieval.query import query_of
 from contextgraph.store.sqlite import SqliteStore
@@ -27,7 +27,7 @@ def hit(number: int, overlap: float, similarity: float = 0.0, **fields: object) 
 
 def cases(store: SqliteStore, **found: list[CaseHit]) -> tuple[SimilarCase, ...]:
     query = query_of(State(task_description="totals are wrong", repo="acme/shop"), store)
-    return cases_of(query, found, CONSERVATIVE, store, 10, WEIGHTS)
+    return cases_of(query, found, UNGATED, store, 10, WEIGHTS)
 
 
 def order(store: SqliteStore, **found: list[CaseHit]) -> list[int]:

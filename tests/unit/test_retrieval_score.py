@@ -7,6 +7,7 @@ import pytest
 
 from contextgraph.model import ErrorSignature, Family, ScopeLevel, SignatureLevel
 from contextgraph.retrieval import CONSERVATIVE
+from contextgraph.retrieval.gate import CaseFeatures, case_probability
 from contextgraph.retrieval.score import (
     about_another,
     bm25,
@@ -79,18 +80,11 @@ def test_the_name_of_a_repository_is_the_same_in_any_case(known):
     assert scope_level("", "") is ScopeLevel.GENERAL
 
 
-@pytest.mark.parametrize(("scope", "least"), [(ScopeLevel.REPO, 0.06), (ScopeLevel.GENERAL, 0.20)])
-def test_a_case_of_another_repository_must_be_more_similar(scope, least):
-    assert CONSERVATIVE.admits_case(least, scope, same_file=False)
-    assert not CONSERVATIVE.admits_case(least - 0.01, scope, same_file=False)
-
-
-def test_a_case_at_the_same_file_is_admitted_in_its_repository_only():
-    assert CONSERVATIVE.admits_case(0, ScopeLevel.REPO, same_file=True)
-    assert not CONSERVATIVE.admits_case(0, ScopeLevel.GENERAL, same_file=True)
-
-
-def test_a_case_similar_in_meaning_is_admitted_in_its_repository_only():
-    assert CONSERVATIVE.admits_case(0, ScopeLevel.REPO, same_file=False, similarity=0.3)
-    assert not CONSERVATIVE.admits_case(0, ScopeLevel.REPO, same_file=False, similarity=0.29)
-    assert not CONSERVATIVE.admits_case(0, ScopeLevel.GENERAL, same_file=False, similarity=0.9)
+def test_a_case_is_more_probable_the_more_speaks_for_it():
+    least = CaseFeatures(0.2, 5, 0.7)
+    assert case_probability(least) < min(
+        case_probability(least._replace(similarity=0.3)),
+        case_probability(least._replace(shared=6)),
+        case_probability(least._replace(closeness=0.8)),
+    )
+    assert case_probability(CaseFeatures(1.0, 1, 1.0)) < CONSERVATIVE.min_case_precision

@@ -1,0 +1,92 @@
+"""Fit the gate of similar tasks: ``python -m benchmarks.case_gate FOLDER QUESTIONS``.
+
+FOLDER is that of ``contextgraph evaluate --related``: its past tasks are learned, its new ones are
+asked about, with their repository and without, and a past task is right where people linked it.
+QUESTIONS are JSON lines with a ``task`` that nothing answers; they are asked without a repository
+and in the most frequent ones. Fits on half of both, by hash; prints
+the constants of ``contextgraph/retrieval/gate.py``, and what each bound admits of the other half.
+"""
+
+import argparse
+from collections import Counter
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from contextgraph.evaluation import read_related
+from contextgraph.memory import AgentMemory
+from contextgraph.model import State
+from contextgraph.retrieval import WEIGHTS, query_of
+from contextgraph.retrieval.cases import ranking_of
+
+LIMIT = 10
+REPOSITORIES = 3
+BOUNDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+
+
+def main() -> None:
+    """Fit and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.case_gate", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("questions", type=Path)
+    arguments = parser.parse_args()
+    past, queries = read_related(arguments.folder)
+    rows = map(orjson.loads, arguments.questions.read_bytes().splitlines())
+    asked = [(query.task, repo, linked) for query, linked in queries for repo in (query.repo, "")]
+    repos = Counter(query.repo for query, _ in queries).most_common(REPOSITORIES)
+    unlinked = [row["task"] for row in rows if "task" in row]
+    asked += [(task, repo, frozenset()) for task in unlinked for repo, _ in (("", 0), *repos)]
+    with AgentMemory.open(":memory:") as memory:
+        for _ in memory.learn_many(past):
+            pass
+        answers = [_answer(memory, *one) for one in asked]
+    halves: tuple[list[NDArray[np.float64]], ...] = ([], [])
+    for (task, _, _), answer in zip(asked, answers, strict=True):
+        halves[sha256(task.encode()).digest()[0] % 2].append(answer)
+    fitted = np.concatenate(halves[0])
+    model = LogisticRegression(C=10, max_iter=1_000).fit(fitted[:, :-1], fitted[:, -1])
+    print("CASE_COEFFICIENTS =", tuple(model.coef_[0].round(2).tolist()))
+    print("CASE_INTERCEPT =", round(float(model.intercept_[0]), 2))
+    _print_bounds(model, halves[1])
+
+
+def _answer(
+    memory: AgentMemory, task: str, repo: str, linked: frozenset[str]
+) -> NDArray[np.float64]:
+    """A row for each of the first past tasks found: the features, and whether it is right."""
+    retriever = memory.retriever
+    query = query_of(
+        State(task_description=task, repo=repo), memory.store, embedder=retriever.embedder
+    )
+    found = {name: retriever.channels[name](query, memory.store).cases for name in WEIGHTS}
+    rows = [
+        (*one.features.columns, one.hits[0].trajectory.instance_id in linked)
+        for one in ranking_of(query, found, WEIGHTS)[:LIMIT]
+    ]
+    return np.array(rows, dtype=float).reshape(-1, 4)
+
+
+def _print_bounds(model: LogisticRegression, answers: list[NDArray[np.float64]]) -> None:
+    print(f"{'bound':>6}{'answered':>10}{'first right':>13}{'items':>7}{'right':>7}")
+    judged = [one for one in answers if len(one)]
+    probabilities = [model.predict_proba(one[:, :-1])[:, 1] for one in judged]
+    for bound in BOUNDS:
+        shown = [
+            one[by >= bound, -1]
+            for one, by in zip(judged, probabilities, strict=True)
+            if by.max() >= bound
+        ]
+        first = np.mean([one[0] for one in shown])
+        items = np.concatenate(shown)
+        print(
+            f"{bound:6.2f}{len(shown) / len(answers):10.2f}{first:13.2f}"
+            f"{len(items) / len(shown):7.2f}{items.mean():7.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
