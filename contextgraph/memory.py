@@ -23,6 +23,7 @@ from contextgraph.model import (
     MemoryContext,
     Outcome,
     RawTrajectory,
+    RepositoryPlaybook,
     State,
     WordingPlan,
 )
@@ -278,6 +279,21 @@ class AgentMemory:
         if context.degraded and not context and not degrade:
             raise DegradedError("; ".join(context.degraded))
         return context
+
+    def playbook(
+        self,
+        repo: str,
+        task: str = "",
+        *,
+        exclude_instances: Iterable[str] = (),
+        as_of: datetime | None = None,
+    ) -> RepositoryPlaybook:
+        """What the runs of *repo* agree on, its files ranked for *task*; false where unknown.
+
+        At most 64 runs are looked at, solved ones first, then the newest. *exclude_instances* and
+        *as_of* are as for `query`. `contextgraph.retrieval.render_playbook` gives its prompt text.
+        """
+        return self.retriever.playbooks.of(repo, task, frozenset(exclude_instances), as_of)
 
     def check_loop(self, states: Sequence[State]) -> LoopInfo | None:
         """The loop that the last of *states* is in, with escape suggestions."""

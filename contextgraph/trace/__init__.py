@@ -8,6 +8,13 @@ from contextgraph.trace.files import files_changed
 from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
 from contextgraph.trace.phase import PhaseTracker
 from contextgraph.trace.predicament import is_same_predicament
+from contextgraph.trace.project import (
+    TESTS,
+    CommandUse,
+    ProjectFacts,
+    command_forms,
+    project_facts,
+)
 from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
 from contextgraph.trace.remedies.placeholders import Names, names_in
 from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
@@ -27,12 +34,15 @@ from contextgraph.trace.task import task_type_of
 __all__ = [
     "ANOTHER_MODULE",
     "ANOTHER_NAME",
+    "TESTS",
     "ActionKind",
     "ActionReading",
     "Change",
+    "CommandUse",
     "LoopTracker",
     "Names",
     "PhaseTracker",
+    "ProjectFacts",
     "Recovery",
     "StateTracker",
     "StepReader",
@@ -42,6 +52,7 @@ __all__ = [
     "Trace",
     "canonical",
     "change_of",
+    "command_forms",
     "command_lines",
     "describe_change",
     "describe_pattern",
@@ -54,6 +65,7 @@ __all__ = [
     "loops_of",
     "names_in",
     "net_changes",
+    "project_facts",
     "read_action",
     "read_steps",
     "recognise",
