@@ -39,6 +39,11 @@ class CommandRecord:
         """The command line, from the root of the repository."""
         return f"cd {self.folder} && {self.command}" if self.folder else self.command
 
+    @property
+    def is_agreed(self) -> bool:
+        """True where it worked in at least two tasks, and in most of those that tried it."""
+        return self.worked >= max(2, 0.6 * self.tried)
+
 
 @dataclass(frozen=True, slots=True)
 class FailingTest:
@@ -75,20 +80,21 @@ class RepositoryPlaybook:
 
 @dataclass(frozen=True, slots=True)
 class CommandHistory:
-    """How a *command* is really run in a repository.
+    """How a *command* is really run in a repository, of which *runs* are known.
 
-    *form* is the command with placeholders; *same* are the ways in which this command was given,
-    *others* commands of the same purpose that worked. *exact* is the record of the very command,
-    None where no run gave it.
+    *form* is how all commands of its form went, in any folder; *exact* is the record of this very
+    command, None where no run gave it. *ways* are the commands of this form as they were typed, the
+    most frequent first; *others* are other commands for the same purpose that mostly worked.
     """
 
     repo: str
     command: str
-    form: str
+    runs: int = 0
+    form: CommandRecord | None = None
     exact: CommandRecord | None = None
-    same: tuple[CommandRecord, ...] = ()
+    ways: tuple[CommandRecord, ...] = ()
     others: tuple[CommandRecord, ...] = ()
 
     def __bool__(self) -> bool:
-        """True where any run gave such a command."""
-        return bool(self.same or self.others)
+        """True where any run gave a command of this form."""
+        return self.form is not None

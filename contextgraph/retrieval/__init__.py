@@ -11,7 +11,13 @@ from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
 from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, query_of
-from contextgraph.retrieval.render import MAX_TOKENS, PLAYBOOK_TOKENS, render, render_playbook
+from contextgraph.retrieval.render import (
+    MAX_TOKENS,
+    PLAYBOOK_TOKENS,
+    render,
+    render_playbook,
+    render_warning,
+)
 from contextgraph.retrieval.retriever import MemoryRetriever
 from contextgraph.retrieval.semantic import by_semantic
 
@@ -37,4 +43,5 @@ __all__ = [
     "query_of",
     "render",
     "render_playbook",
+    "render_warning",
 ]

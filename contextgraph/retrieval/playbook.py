@@ -3,12 +3,14 @@
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from math import exp, log
+from typing import TypeAlias
 
 from contextgraph.model import (
+    CommandHistory,
     CommandRecord,
     FailingTest,
     PlaybookFile,
@@ -19,7 +21,15 @@ from contextgraph.model import (
 from contextgraph.ports import Store
 from contextgraph.retrieval.score import TASK_CHARS, bm25, word_counts
 from contextgraph.text import masked_name, words
-from contextgraph.trace import ActionKind, CommandUse, ProjectFacts, project_facts
+from contextgraph.trace import (
+    SCRIPT,
+    TESTS,
+    ActionKind,
+    CommandUse,
+    ProjectFacts,
+    command_use,
+    project_facts,
+)
 
 # So many runs are looked at: solved ones first, then the newest.
 RUNS = 64
@@ -63,6 +73,33 @@ class Playbooks:
             package_tasks=package[1],
         )
 
+    def history(
+        self,
+        repo: str,
+        command: str,
+        exclude_instances: frozenset[str] = frozenset(),
+        as_of: datetime | None = None,
+    ) -> CommandHistory:
+        """How *command*, a shell line, went in *repo*; of several commands the last counts."""
+        runs = self._runs(repo, exclude_instances, as_of)
+        uses = [(run, use) for run in runs for use in run.facts.commands]
+        # A script that is not known is one that the run has just made.
+        for created in ((), command.split()):
+            asked = command_use(command, created)
+            same = [(run, use) for run, use in uses if asked and _runner(use) == _runner(asked)]
+            if asked and same:
+                exact = [one for one in same if one[1].text == asked.text]
+                return CommandHistory(
+                    repo,
+                    command,
+                    len(runs),
+                    next(iter(_recorded(same, lambda use: (_runner(use), ""))), None),
+                    next(iter(_recorded(exact, lambda use: (use.text, ""))), None),
+                    _recorded(same, lambda use: (use.text, use.folder)),
+                    tuple(_instead_of(asked, runs)),
+                )
+        return CommandHistory(repo, command, len(runs))
+
     def _runs(
         self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
     ) -> list["KnownRun"]:
@@ -105,6 +142,9 @@ class KnownRun:
             for file in files
             if file not in made and not file.startswith(_OUTSIDE) and not _TEST_FILE.search(file)
         )
+
+
+_Use: TypeAlias = tuple[KnownRun, CommandUse]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +219,7 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
             symbols.setdefault(file, set()).update(names)
     asked = frozenset(words(task[:TASK_CHARS]))
     count = len({run.trajectory.instance_id for run in runs}) + 1
+    kinds = {posixpath.splitext(file)[1] for file in changed}
     rarity = _rarity(frozenset((*changed, *opened)))
     return {
         file: FileEvidence(
@@ -196,6 +237,7 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
             ),
         )
         for file in sorted({*changed, *opened})
+        if posixpath.splitext(file)[1] in kinds
         for did in [changed.get(file, set())]
     }
 
@@ -243,33 +285,55 @@ def _package(runs: Sequence[KnownRun]) -> tuple[str, int]:
 
 def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord, ...]:
     """How the commands of this *kind* went, by form: those that worked in most tasks first."""
-    uses = ((run, use) for run in runs for use in run.facts.commands if use.kind is kind)
-    return records_of(uses)
+    uses = (
+        (run, use)
+        for run in runs
+        for use in run.facts.commands
+        if use.kind is kind and not use.folder.startswith(_OUTSIDE)
+    )
+    return _recorded(uses, lambda use: (use.form, use.folder))
 
 
-def records_of(uses: Iterable[tuple[KnownRun, CommandUse]]) -> tuple[CommandRecord, ...]:
-    """One record for each form and folder of *uses*."""
+def _runner(use: CommandUse) -> str:
+    """The form of *use* whether or not tests were chosen: that does not decide whether it runs."""
+    return use.form.removesuffix(f" {TESTS}")
+
+
+def _instead_of(asked: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
+    """Other ways to run tests, or a script, that mostly worked."""
+    if asked.kind is ActionKind.TEST or asked.form.endswith(SCRIPT):
+        for one in _records(runs, asked.kind):
+            is_script = one.command.endswith(SCRIPT)
+            is_same = one.command.removesuffix(f" {TESTS}") == _runner(asked)
+            if one.is_agreed and not is_same and is_script == asked.form.endswith(SCRIPT):
+                yield one
+
+
+def _recorded(
+    uses: Iterable[_Use], key: Callable[[CommandUse], tuple[str, str]]
+) -> tuple[CommandRecord, ...]:
+    """One record for each *key*, a command and a folder, of *uses*."""
     worked: dict[tuple[str, str], set[str]] = {}
     tried: dict[tuple[str, str], set[str]] = {}
     reasons: dict[tuple[str, str], Counter[str]] = {}
     for run, use in uses:
-        key = use.form, use.folder
-        tried.setdefault(key, set()).add(run.trajectory.instance_id)
+        found, instance = key(use), run.trajectory.instance_id
+        tried.setdefault(found, set()).add(instance)
         if use.ran:
-            worked.setdefault(key, set()).add(run.trajectory.instance_id)
+            worked.setdefault(found, set()).add(instance)
         else:
-            reasons.setdefault(key, Counter())[use.error_type] += 1
+            reasons.setdefault(found, Counter())[use.error_type] += 1
     records = (
-        CommandRecord(
-            form, folder, len(worked.get(key, ())), len(did), _most(reasons.get(key, Counter()))
-        )
-        for key, did in tried.items()
-        for form, folder in [key]
+        CommandRecord(*found, len(worked.get(found, ())), len(did), _most(reasons.get(found)))
+        for found, did in tried.items()
     )
-    return tuple(sorted(records, key=lambda one: (-one.worked, one.tried, one.folder, one.command)))
+    return tuple(
+        sorted(records, key=lambda one: (-one.worked, -one.tried, one.folder, one.command))
+    )
 
 
-def _most(counted: Counter[str]) -> str:
+def _most(counted: Counter[str] | None) -> str:
+    counted = counted or Counter()
     return min(counted, key=lambda one: (-counted[one], one), default="")
 
 

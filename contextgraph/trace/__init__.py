@@ -12,9 +12,10 @@ from contextgraph.trace.project import (
     TESTS,
     CommandUse,
     ProjectFacts,
-    command_forms,
+    command_use,
     project_facts,
 )
+from contextgraph.trace.remedies.command_lines import SCRIPT
 from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
 from contextgraph.trace.remedies.placeholders import Names, names_in
 from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
@@ -34,6 +35,7 @@ from contextgraph.trace.task import task_type_of
 __all__ = [
     "ANOTHER_MODULE",
     "ANOTHER_NAME",
+    "SCRIPT",
     "TESTS",
     "ActionKind",
     "ActionReading",
@@ -52,8 +54,8 @@ __all__ = [
     "Trace",
     "canonical",
     "change_of",
-    "command_forms",
     "command_lines",
+    "command_use",
     "describe_change",
     "describe_pattern",
     "describe_remedy",

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, Family, RawTrajectory, Step
@@ -22,12 +22,17 @@ from contextgraph.trace.remedies.command_lines import (
 TESTS = "<tests>"
 
 _RUNNABLE = frozenset({ActionKind.TEST, ActionKind.RUN, ActionKind.INSTALL, ActionKind.OTHER})
+# What other actions write, such as `git diff > patch.txt`, the run made itself.
+_CHANGING = frozenset({ActionKind.EDIT, ActionKind.DELETE})
 _IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
 _OF_CODE = EXCEPTIONS | {Family.SYNTAX_ERROR, Family.RUNTIME_EXCEPTION}
 # What only asks, or only shapes the output, says nothing of how a project is used.
 _ASKING = frozenset({"--version", "-V", "--help", "-h", "--collect-only", "--co", "--fixtures"})
-_SHOWING = re.compile(r"-(?:[vqsxly]+|r\w|-quiet|-verbose|-tb=\S+|-no-header|-yes|-color=\S+)")
-_CHOOSING = frozenset({"-k", "-m", "-n", "-v", "--verbosity", "--maxfail", "--tb", "--timeout"})
+_SHOWING = re.compile(
+    r"-(?:[vqsxly]+\d?|r\w|-quiet|-verbose|-(?:verbosity|parallel|tb|color)(?:=\S+)?|-no-header|-yes)"
+)
+_CHOOSING = frozenset({"-k", "-m", "-n", "--maxfail", "--timeout"})
+_PACKAGE = re.compile(r"['\"]?[A-Za-z][\w.\[\],-]*(?:[=<>!~]=?[^'\"]+)?['\"]?")
 _LONGEST = 400
 
 
@@ -74,9 +79,9 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
     for step in raw.steps:
         before = cwd or step.cwd
         reading = read_action(step.action, before, open_file)
-        if reading.kind is ActionKind.CREATE:
+        if reading.kind not in _CHANGING:
             created.update(reading.changed)
-        elif reading.kind is ActionKind.VIEW and _error(step, reading) is None:
+        if reading.kind is ActionKind.VIEW and _error(step, reading) is None:
             opened.update(path for path in reading.targets if is_path(path))
         elif reading.kind in _RUNNABLE and step.observation is not None:
             for use in _uses(step, reading, before, created):
@@ -94,14 +99,14 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
     )
 
 
-def command_forms(line: str) -> tuple[CommandUse, ...]:
-    """The commands of *line*, as if they had run."""
+def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:
+    """What *line* is for, as if it had run; None where it runs nothing."""
     step = Step(0, "", Action("bash", line), "")
-    return tuple(_uses(step, read_action(step.action, None, None), None, ()))
+    return next(reversed([*_uses(step, read_action(step.action, None, None), None, created)]), None)
 
 
 def _uses(
-    step: Step, reading: ActionReading, cwd: str | None, created: Sequence[str] | set[str]
+    step: Step, reading: ActionReading, cwd: str | None, created: Collection[str]
 ) -> Iterator[CommandUse]:
     """The commands of a shell line.
 
@@ -120,14 +125,10 @@ def _uses(
         own = read_action(Action("bash", command.text), None, None)
         if own.kind in _RUNNABLE and _ASKING.isdisjoint(command.flags):
             kind = _kind(own.kind, command)
-            yield CommandUse(
-                kind,
-                command.text,
-                _form(command, kind, own.verb, created),
-                folder,
-                error is None or _ran(kind, error),
-                error.error_type if error else "",
-            )
+            ran = error is None or _ran(kind, error)
+            for form in _forms(command, kind, own.verb, created):
+                reason = error.error_type if error else ""
+                yield CommandUse(kind, command.text, form, folder, ran, reason)
 
 
 def _error(step: Step, reading: ActionReading) -> ErrorSignature | None:
@@ -153,13 +154,19 @@ def _folder(line: str, cwd: str | None) -> str:
     return posixpath.normpath(target) if target.strip("./") else ""
 
 
-def _form(command: Command, kind: ActionKind, verb: str, created: Sequence[str] | set[str]) -> str:
+def _forms(
+    command: Command, kind: ActionKind, verb: str, created: Collection[str]
+) -> tuple[str, ...]:
+    """The command with placeholders; of several packages an installation of each."""
     tokens = [token for token in command.text.split() if not _SHOWING.fullmatch(token)]
     if kind is ActionKind.TEST:
-        return " ".join(_test_form(tokens, verb))
+        return (" ".join(_test_form(tokens, verb)),)
     if kind is ActionKind.RUN and verb == "python":
-        return " ".join(_script_form(tokens, created))
-    return " ".join(tokens)
+        return (" ".join(_script_form(tokens, created)),)
+    packages = command.packages if kind is ActionKind.INSTALL else {}
+    if not command.settings and all(_PACKAGE.fullmatch(one) for one in tokens[2:]) and packages:
+        return tuple(f"{command.program} {name}{version}" for name, version in packages.items())
+    return (" ".join(tokens),)
 
 
 def _test_form(tokens: Sequence[str], verb: str) -> Iterator[str]:
@@ -194,7 +201,7 @@ def _runner_end(tokens: Sequence[str], verb: str) -> int:
     return at + 1
 
 
-def _script_form(tokens: Sequence[str], created: Sequence[str] | set[str]) -> Iterator[str]:
+def _script_form(tokens: Sequence[str], created: Collection[str]) -> Iterator[str]:
     """A run of Python: scripts of the run itself by a placeholder, code on the line as well."""
     for n, token in enumerate(tokens):
         if token == "-c":
