@@ -14,6 +14,7 @@ from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, quer
 from contextgraph.retrieval.render import (
     MAX_TOKENS,
     PLAYBOOK_TOKENS,
+    playbook_lines,
     render,
     render_playbook,
     render_warning,
@@ -40,6 +41,7 @@ __all__ = [
     "by_semantic",
     "by_state",
     "by_task",
+    "playbook_lines",
     "query_of",
     "render",
     "render_playbook",
