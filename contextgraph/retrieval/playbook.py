@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from math import exp, log
 from typing import TypeAlias
@@ -34,6 +34,7 @@ from contextgraph.trace import (
 # So many runs are looked at: solved ones first, then the newest.
 RUNS = 64
 FILES = 20
+_FILES_SHOWN, _MIN_PROBABILITY = 3, 0.08
 _REMEMBERED_RUNS = 4_096
 _TEST_FILE = re.compile(
     r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.\w+$|(?:^|/)(?:tests?|testing)/"
@@ -56,7 +57,7 @@ class Playbooks:
         as_of: datetime | None = None,
     ) -> RepositoryPlaybook:
         """The playbook of *repo*, its files ranked for *task*."""
-        runs = self._runs(repo, exclude_instances, as_of)
+        runs = self.runs(repo, exclude_instances, as_of)
         if not runs:
             return RepositoryPlaybook(repo)
         package = _package(runs)
@@ -81,10 +82,11 @@ class Playbooks:
         as_of: datetime | None = None,
     ) -> CommandHistory:
         """How *command*, a shell line, went in *repo*; of several commands the last counts."""
-        runs = self._runs(repo, exclude_instances, as_of)
+        runs = self.runs(repo, exclude_instances, as_of)
         uses = [(run, use) for run in runs for use in run.facts.commands]
+        made = {path for run in runs for path in run.facts.created}
         # A script that is not known is one that the run has just made.
-        for created in ((), command.split()):
+        for created in (made, command.split()):
             asked = command_use(command, created)
             same = [(run, use) for run, use in uses if asked and _runner(use) == _runner(asked)]
             if asked and same:
@@ -100,12 +102,20 @@ class Playbooks:
                 )
         return CommandHistory(repo, command, len(runs))
 
-    def _runs(
-        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
+    def runs(
+        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None = None
     ) -> list["KnownRun"]:
-        scope = Scope(repo, frozenset(map(masked_name, exclude_instances)), as_of)
-        found = self._store.runs.for_task(None, scope, RUNS) if repo else ()
-        return [KnownRun(one, self._facts_of(one.id)) for one in found]
+        """The runs of *repo* that are looked at."""
+        hidden = frozenset(map(masked_name, exclude_instances))
+        found = self._of_task(Scope(repo, hidden, as_of)) if repo else ()
+        if repo and not found:
+            spelled = self._store.runs.trajectories(self._store.runs.ids(repo=repo)).values()
+            names = sorted({one.repo for one in spelled})
+            found = [one for name in names for one in self._of_task(Scope(name, hidden, as_of))]
+        return [KnownRun(one, self._facts_of(one.id)) for one in found[:RUNS]]
+
+    def _of_task(self, scope: Scope) -> Sequence[Trajectory]:
+        return self._store.runs.for_task(None, scope, RUNS)
 
     def _facts_of(self, run: str) -> ProjectFacts:
         known = self._facts.get(run)
@@ -166,8 +176,15 @@ class FileFeatures:
 
 
 # Fitted by `python -m benchmarks.playbook` (see benchmarks/README.md): a logistic regression.
-COEFFICIENTS = FileFeatures(0.4, 1.69, 1.09, 4.81, 0.61, 0.61)
-INTERCEPT = -5.1
+COEFFICIENTS = {
+    "folders": 0.84,
+    "name": 1.58,
+    "changed": 2.07,
+    "opened": 3.85,
+    "nearest": 0.82,
+    "symbol": 1.61,
+}
+INTERCEPT = -5.55
 
 
 def ranked_files(runs: Sequence[KnownRun], task: str) -> list[PlaybookFile]:
@@ -189,9 +206,18 @@ def ranked_files(runs: Sequence[KnownRun], task: str) -> list[PlaybookFile]:
     return sorted(found, key=lambda one: (-one.probability, one.path))
 
 
+def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
+    """The first files of *playbook* that are probable enough, and that two tasks agree on."""
+    return [
+        one
+        for one in playbook.files[:_FILES_SHOWN]
+        if one.probability >= _MIN_PROBABILITY and max(one.changed, one.opened) > 1
+    ]
+
+
 def _probability(features: FileFeatures) -> float:
-    weights = zip(astuple(COEFFICIENTS), astuple(features), strict=True)
-    return 1 / (1 + exp(-INTERCEPT - sum(weight * value for weight, value in weights)))
+    total = sum(weight * getattr(features, name) for name, weight in COEFFICIENTS.items())
+    return 1 / (1 + exp(-INTERCEPT - total))
 
 
 @dataclass(frozen=True, slots=True)
