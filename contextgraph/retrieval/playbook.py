@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import exp, log
@@ -34,6 +34,7 @@ from contextgraph.trace import (
 # So many runs are looked at: solved ones first, then the newest.
 RUNS = 64
 FILES = 20
+_SHORTEST_NAME = 4
 _FILES_SHOWN, _MIN_PROBABILITY = 3, 0.08
 _REMEMBERED_RUNS = 4_096
 _TEST_FILE = re.compile(
@@ -189,21 +190,26 @@ INTERCEPT = -5.55
 
 def ranked_files(runs: Sequence[KnownRun], task: str) -> list[PlaybookFile]:
     """The files that runs changed, the most probable for *task* first; ties by path."""
-    symbols: dict[str, Counter[str]] = {}
-    for run in runs:
-        for file, names in run.facts.symbols.items():
-            symbols.setdefault(file, Counter()).update(names)
+    asked = frozenset(words(task[:TASK_CHARS]))
     found = [
         PlaybookFile(
             path,
             len(evidence.changed),
             len(evidence.opened),
             _probability(evidence.features),
-            tuple(name for name, _ in symbols.get(path, Counter()).most_common()),
+            tuple(_symbols_to_name(evidence.symbols, asked)),
         )
         for path, evidence in file_evidence(runs, task).items()
     ]
     return sorted(found, key=lambda one: (-one.probability, one.path))
+
+
+def _symbols_to_name(
+    changed: Mapping[str, Collection[str]], asked: frozenset[str]
+) -> Iterator[str]:
+    for name, tasks in sorted(changed.items(), key=lambda one: (-len(one[1]), one[0])):
+        if len(tasks) > 1 or _is_named(name, asked):
+            yield name
 
 
 def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
@@ -222,10 +228,11 @@ def _probability(features: FileFeatures) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FileEvidence:
-    """The instances that changed and opened a file, and its features for a task."""
+    """The instances that changed and opened a file, or changed *symbols* in it; its features."""
 
     changed: frozenset[str]
     opened: frozenset[str]
+    symbols: Mapping[str, Collection[str]]
     features: FileFeatures
 
 
@@ -233,7 +240,7 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
     """Path -> what speaks for it, of all files that any of *runs* changed or opened."""
     changed: dict[str, set[str]] = {}
     opened: dict[str, set[str]] = {}
-    symbols: dict[str, set[str]] = {}
+    symbols: dict[str, dict[str, set[str]]] = {}
     likeness = _likeness(runs, task)
     for run in runs:
         instance = run.trajectory.instance_id
@@ -242,7 +249,9 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
         for file in run.opened:
             opened.setdefault(file, set()).add(instance)
         for file, names in run.facts.symbols.items():
-            symbols.setdefault(file, set()).update(names)
+            of_file = symbols.setdefault(file, {})
+            for name in names:
+                of_file.setdefault(name, set()).add(instance)
     asked = frozenset(words(task[:TASK_CHARS]))
     count = len({run.trajectory.instance_id for run in runs}) + 1
     kinds = {posixpath.splitext(file)[1] for file in changed}
@@ -251,15 +260,14 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
         file: FileEvidence(
             frozenset(did),
             frozenset(opened.get(file, ())),
+            symbols.get(file, {}),
             FileFeatures(
                 folders=_share(words(posixpath.dirname(file)), asked, rarity),
                 name=_share(words(_stem(file)), asked, rarity),
                 changed=len(did) / count,
                 opened=len(opened.get(file, ())) / count,
                 nearest=max((likeness[one] for one in did), default=0.0),
-                symbol=float(
-                    any(name.lower() in asked for name in symbols.get(file, ()) if len(name) > 3)
-                ),
+                symbol=float(any(_is_named(name, asked) for name in symbols.get(file, ()))),
             ),
         )
         for file in sorted({*changed, *opened})
@@ -289,6 +297,10 @@ def _share(named: Sequence[str], asked: frozenset[str], rarity: Mapping[str, flo
     )
 
 
+def _is_named(symbol: str, asked: frozenset[str]) -> bool:
+    return len(symbol) >= _SHORTEST_NAME and symbol.lower() in asked
+
+
 def _stem(file: str) -> str:
     name = posixpath.splitext(posixpath.basename(file))[0]
     return name if name != "__init__" else posixpath.basename(posixpath.dirname(file))
@@ -311,13 +323,19 @@ def _package(runs: Sequence[KnownRun]) -> tuple[str, int]:
 
 def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord, ...]:
     """How the commands of this *kind* went, by form: those that worked in most tasks first."""
-    uses = (
+    uses = [
         (run, use)
         for run in runs
         for use in run.facts.commands
         if use.kind is kind and not use.folder.startswith(_OUTSIDE)
-    )
-    return _recorded(uses, lambda use: (use.form, use.folder))
+    ]
+    forms = {use.form for _, use in uses}
+
+    def key(use: CommandUse) -> tuple[str, str]:
+        chosen = f"{_runner(use)} {TESTS}"
+        return chosen if chosen in forms else use.form, use.folder
+
+    return _recorded(uses, key)
 
 
 def _runner(use: CommandUse) -> str:

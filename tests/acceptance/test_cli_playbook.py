@@ -51,7 +51,7 @@ def test_a_playbook_for_programs_has_the_documented_keys(store: Path) -> None:
     assert found["test_command"] == "tests/runtests.py <tests>"
     assert found["counts"]["test_command"] == {"worked": 3, "tried": 3}
     assert not {"setup", "failing_tests", "import_command"} & found.keys()
-    assert "tests: `tests/runtests.py <tests>` (ran in 3 of 3)" in found["text"]
+    assert "tests run with `tests/runtests.py <tests>` (3 of 3)" in found["text"]
 
 
 def test_a_query_at_the_start_has_the_playbook(store: Path) -> None:

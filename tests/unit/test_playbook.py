@@ -62,7 +62,7 @@ def test_files_that_several_tasks_changed_are_named_with_what_was_changed(
     found = memory.playbook("Acme/Shop", "The total of an order is wrong")
     assert [one.path for one in found.files] == ["lib/totals.py", "lib/unrelated.py"]
     assert (found.files[0].changed, found.files[0].symbols) == (3, ("total",))
-    assert "likely to change: lib/totals.py (changed in 3: total)\n" in render_playbook(found)
+    assert "files changed: lib/totals.py (3: total)\n" in render_playbook(found)
 
 
 def test_files_that_a_run_made_itself_are_left_out(memory: AgentMemory) -> None:
@@ -76,7 +76,7 @@ def test_files_that_a_run_made_itself_are_left_out(memory: AgentMemory) -> None:
 def test_only_what_two_tasks_agree_on_is_said(memory: AgentMemory, runs: int) -> None:
     learn(memory, ("pytest -q tests/test_totals.py", PASSED, 0), runs=runs)
     said = render_playbook(memory.playbook("acme/shop"))
-    assert ("tests: `pytest <tests>` (ran in 2 of 2)" in said) == (runs == 2)
+    assert ("tests run with `pytest <tests>` (2 of 2)" in said) == (runs == 2)
 
 
 def test_runs_of_one_task_count_once(memory: AgentMemory) -> None:
@@ -96,8 +96,8 @@ def test_the_test_command_that_ran_comes_first_and_what_never_ran_is_named(
         ("cd /shop/tests && ./runtests.py --settings=local orders 2>&1 | tail -5", PASSED, 0),
     )
     said = render_playbook(memory.playbook("acme/shop"))
-    assert "tests: `cd tests && ./runtests.py --settings=local <tests>` (ran in 3 of 3)" in said
-    assert "did not run: `python -m pytest <tests>` (ran in 0 of 3)" in said
+    assert "tests run with `cd tests && ./runtests.py --settings=local <tests>` (3 of 3)" in said
+    assert "does not run: `python -m pytest <tests>` (0 of 3)" in said
 
 
 def test_tests_that_fail_still_ran_and_those_never_fixed_are_named(memory: AgentMemory) -> None:
@@ -151,7 +151,7 @@ def test_a_query_has_the_playbook_only_before_the_first_step(memory: AgentMemory
     start = State(repo="acme/shop", task_description=TASK)
     context = memory.query(start)
     assert context.playbook == memory.playbook("acme/shop", TASK)
-    assert "lib/totals.py (changed in 3: total)" in memory.render(context)
+    assert "lib/totals.py (3: total)" in memory.render(context)
     assert memory.query(State(repo="acme/shop", last_action="ls")).playbook is None
     assert memory.query(State(repo="acme/shop", current_error=NO_MODULE)).playbook is None
 
@@ -165,7 +165,7 @@ def test_a_command_that_never_ran_is_warned_against(memory: AgentMemory) -> None
     said = memory.before("acme/shop", "cd /shop && python -m pytest -x tests/test_b.py | tail")
     assert said is not None
     assert "`python -m pytest` did not run in any of 3 earlier tasks here" in said
-    assert "`tests/runtests.py <tests>` (ran in 3 of 3)" in said
+    assert "`tests/runtests.py <tests>` (3 of 3) did" in said
     assert memory.before(State(repo="acme/shop"), "tests/runtests.py totals") is None
 
 
