@@ -4,7 +4,7 @@ import posixpath
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import chain
 
 from contextgraph.evaluation.baselines import (
     Answer,
@@ -36,6 +36,7 @@ from contextgraph.trace import (
     Recovery,
     Trace,
     files_changed,
+    files_created,
     names_in,
     signature_of,
     states_of,
@@ -117,7 +118,7 @@ class Judge:
         self, run: str, raw: RawTrajectory, state: State, hidden: frozenset[str]
     ) -> Moment:
         known = self._tasks.of(raw.repo, hidden)
-        files = _unnamed_files(raw) if known else frozenset()
+        files = files_to_find(raw) if known else frozenset()
         shown, ranking = self._ask(raw, state, hidden, ranked=bool(files))
         tokens = count_tokens(render(shown))
         verdicts = {OURS: Verdict(bool(shown), tokens=tokens)}
@@ -233,15 +234,11 @@ def _first_occurrences(read: Trace) -> set[int]:
     return set(first.values())
 
 
-def _unnamed_files(raw: RawTrajectory) -> frozenset[str]:
+def files_to_find(raw: RawTrajectory) -> frozenset[str]:
     """Files that the final patch changes and the task does not name."""
     patch = raw.patch or ""
     # Files that the patch makes, such as a script that reproduces the issue, are no answer.
-    created = {
-        new[4:].split("\t")[0].removeprefix("b/")
-        for old, new in pairwise(patch.splitlines())
-        if old.startswith("--- /dev/null") and new.startswith("+++ ")
-    }
+    created = files_created(patch)
     return frozenset(
         file
         for file in files_changed(patch)
@@ -262,7 +259,8 @@ def _remedies_of(context: MemoryContext, repo: str) -> list[Remedy]:
 def _files_of(context: MemoryContext) -> tuple[str, ...]:
     """The files of *context* in the order in which it names them."""
     opened = [one for s in context.suggestions for one in s.remedies if one.kind is RemedyKind.OPEN]
-    files = [one.target for one in opened]
+    files = [one.path for one in context.playbook.files] if context.playbook else []
+    files += [one.target for one in opened]
     files += [file for case in context.similar_cases if case.is_shown for file in case.files]
     return tuple(dict.fromkeys(files))
 

@@ -91,6 +91,13 @@ from contextgraph.model.methodology import (
     WordingPlan,
     Words,
 )
+from contextgraph.model.playbook import (
+    CommandHistory,
+    CommandRecord,
+    FailingTest,
+    PlaybookFile,
+    RepositoryPlaybook,
+)
 from contextgraph.model.remedy import RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.model.trajectory import (
     Action,
@@ -114,6 +121,8 @@ __all__ = [
     "CausedError",
     "ChannelRank",
     "Clearance",
+    "CommandHistory",
+    "CommandRecord",
     "CommonRemedy",
     "ConsolidationReport",
     "EmbeddedBundle",
@@ -129,6 +138,7 @@ __all__ = [
     "EscapeSuggestion",
     "Explanation",
     "Exposure",
+    "FailingTest",
     "FailurePattern",
     "FailureWarning",
     "Family",
@@ -157,6 +167,7 @@ __all__ = [
     "Outcome",
     "PastRun",
     "Phase",
+    "PlaybookFile",
     "PracticeGroup",
     "RawTrajectory",
     "Recovered",
@@ -166,6 +177,7 @@ __all__ = [
     "RemedyKind",
     "RemedyPattern",
     "RepoHistory",
+    "RepositoryPlaybook",
     "ResolvedBy",
     "RunTexts",
     "RunVectors",

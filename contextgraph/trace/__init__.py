@@ -4,10 +4,18 @@ from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import ActionReading, canonical, read_action
 from contextgraph.trace.edits import Change, change_of, is_edit, net_changes
 from contextgraph.trace.errors.signature import recognise, signature_of
-from contextgraph.trace.files import files_changed
+from contextgraph.trace.files import files_changed, files_created
 from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
 from contextgraph.trace.phase import PhaseTracker
 from contextgraph.trace.predicament import is_same_predicament
+from contextgraph.trace.project import (
+    TESTS,
+    CommandUse,
+    ProjectFacts,
+    command_use,
+    project_facts,
+)
+from contextgraph.trace.remedies.command_lines import SCRIPT
 from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
 from contextgraph.trace.remedies.placeholders import Names, names_in
 from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
@@ -27,12 +35,16 @@ from contextgraph.trace.task import task_type_of
 __all__ = [
     "ANOTHER_MODULE",
     "ANOTHER_NAME",
+    "SCRIPT",
+    "TESTS",
     "ActionKind",
     "ActionReading",
     "Change",
+    "CommandUse",
     "LoopTracker",
     "Names",
     "PhaseTracker",
+    "ProjectFacts",
     "Recovery",
     "StateTracker",
     "StepReader",
@@ -43,10 +55,12 @@ __all__ = [
     "canonical",
     "change_of",
     "command_lines",
+    "command_use",
     "describe_change",
     "describe_pattern",
     "describe_remedy",
     "files_changed",
+    "files_created",
     "is_edit",
     "is_retry",
     "is_same_predicament",
@@ -54,6 +68,7 @@ __all__ = [
     "loops_of",
     "names_in",
     "net_changes",
+    "project_facts",
     "read_action",
     "read_steps",
     "recognise",

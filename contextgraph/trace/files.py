@@ -5,6 +5,7 @@ import re
 _GIT_HEADER = re.compile(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _NO_FILE = "/dev/null"
+_SYMBOL = re.compile(r"[ +-]?[ \t]*(?:async )?(?:def|class|func|fn|function) +(\w+)")
 
 
 def files_changed(patch: str) -> tuple[str, ...]:
@@ -13,6 +14,17 @@ def files_changed(patch: str) -> tuple[str, ...]:
     In the order of the patch, with created files last: agents leave scripts of their own behind.
     A deleted file counts, a renamed one by its new name.
     """
+    changed, created = _files(patch)
+    return tuple(sorted(changed, key=created.__contains__))
+
+
+def files_created(patch: str) -> frozenset[str]:
+    """Those of `files_changed` that the unified diff *patch* makes."""
+    return frozenset(_files(patch)[1])
+
+
+def _files(patch: str) -> tuple[list[str], set[str]]:
+    """The files that *patch* changes, and those of them that it makes."""
     found: dict[str, None] = {}
     created: set[str] = set()
     old = ""
@@ -31,8 +43,28 @@ def files_changed(patch: str) -> tuple[str, ...]:
                 created.add(new)
         elif line.startswith("@@ "):
             in_hunk = _hunk_lines(line)
-    changed = [path for path in found if path and path != _NO_FILE]
-    return tuple(sorted(changed, key=created.__contains__))
+    return [path for path in found if path and path != _NO_FILE], created
+
+
+def symbols_changed(patch: str) -> dict[str, tuple[str, ...]]:
+    """File -> the functions and classes in which the unified diff *patch* changes lines."""
+    found: dict[str, dict[str, None]] = {}
+    file = symbol = ""
+    in_hunk = 0, 0
+    for line in patch.splitlines():
+        if any(in_hunk):
+            in_hunk = _remaining(line, in_hunk)
+            if match := _SYMBOL.match(line):
+                symbol = match[1]
+            if symbol and line[:1] in ("+", "-") and line[1:].strip():
+                found.setdefault(file, {})[symbol] = None
+        elif line.startswith("+++ "):
+            file, symbol = _path(line), ""
+        elif line.startswith("@@ "):
+            in_hunk = _hunk_lines(line)
+            match = _SYMBOL.match(line.rpartition("@@ ")[2])
+            symbol = match[1] if match else symbol
+    return {path: tuple(names) for path, names in found.items()}
 
 
 def _path(line: str) -> str:
