@@ -56,6 +56,12 @@ def masked(
     return safe, tuple(mask.contexts)
 
 
+def masked_texts(texts: Sequence[str]) -> list[str]:
+    """*texts* of a run as `masked` leaves them."""
+    mask = _Mask(_suspects(texts), frozenset(), with_playbooks=False)
+    return [mask.text(text) for text in texts]
+
+
 def holds_secrets(raw: RawTrajectory) -> bool:
     """Whether *raw*, as it was stored by an older version, has something to be masked."""
     return masked(raw)[0] != raw
