@@ -162,7 +162,7 @@ class LiveRun:
 
         That is: no existing file was edited, nothing was run since the last edit, or the run is
         stuck in a loop. Only where significantly fewer of the runs in this memory that ended so
-        were solved than of the others. Takes about half a second where there is such a sign.
+        were solved than of the others. The first call with such a sign takes about half a second.
         """
         signs = sorted(self._signs.signs - self._warned)
         return self._shown(lambda: self._missing(signs), STEP_TOKENS) or None

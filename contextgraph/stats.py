@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+from math import comb
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -159,7 +160,7 @@ def _runs(found: Iterable[RecoveryCandidate]) -> int:
     return len({one.trajectory.id for one in found})
 
 
-# Each run is read from its steps, at 3 ms; so many show well enough what goes with failure.
+# So many runs show well enough what goes with failure.
 _RUNS_LISTED, _RUNS_READ = 2_000, 200
 _SIGNIFICANT = 0.01
 
@@ -179,30 +180,44 @@ class SolveRates:
 
         By Fisher's exact test, one-sided, p < 0.01.
         """
-        from scipy.stats import fisher_exact
+        # Importing the test from scipy takes longer than an agent should wait for an answer.
+        solved = self.solved_shown + self.solved_others
+        failed = self.shown + self.others - solved
+        ways = sum(
+            comb(solved, count) * comb(failed, self.shown - count)
+            for count in range(self.solved_shown + 1)
+        )
+        return ways / comb(solved + failed, self.shown) < _SIGNIFICANT
 
-        table = [
-            [self.solved_shown, self.shown - self.solved_shown],
-            [self.solved_others, self.others - self.solved_others],
-        ]
-        return bool(fisher_exact(table, alternative="less").pvalue < _SIGNIFICANT)
+
+class _Ending(NamedTuple):
+    """The instance of a run, and the signs that it ended with."""
+
+    instance_id: str
+    signs: frozenset[SubmissionSign]
 
 
-def solve_rates(store: Store, exclude: frozenset[str]) -> Mapping[SubmissionSign, SolveRates]:
-    """How runs that ended with each sign went, of at most 200 whose outcome is known."""
+def _ending(store: Store, trajectory_id: str) -> _Ending | None:
+    """How a run ended; None for one without steps."""
+    raw = store.runs.raw(trajectory_id)
+    if raw is None or not raw.steps:
+        return None
+    return _Ending(raw.instance_id, submission_signs(read_steps(raw)))
+
+
+def _solve_rates(
+    outcomes: Mapping[str, Outcome], endings: Mapping[str, _Ending | None], exclude: frozenset[str]
+) -> Mapping[SubmissionSign, SolveRates]:
     counts: Counter[tuple[SubmissionSign, bool]] = Counter()
-    outcomes: Counter[bool] = Counter()
-    # Ids are digests: the first ones are a random sample.
-    known = store.runs.learned(store.runs.ids()[:_RUNS_LISTED])
-    judged = (one for one in known.values() if one.outcome is not Outcome.UNKNOWN)
-    for one in islice(judged, _RUNS_READ):
-        raw = store.runs.raw(one.trajectory_id)
-        if raw is not None and raw.steps and raw.instance_id not in exclude:
-            is_solved = one.outcome is Outcome.SOLVED
-            outcomes[is_solved] += 1
-            counts.update((sign, is_solved) for sign in submission_signs(read_steps(raw)))
+    judged: Counter[bool] = Counter()
+    for run, outcome in outcomes.items():
+        ending = endings[run]
+        if ending is not None and ending.instance_id not in exclude:
+            is_solved = outcome is Outcome.SOLVED
+            judged[is_solved] += 1
+            counts.update((sign, is_solved) for sign in ending.signs)
     return {
-        sign: _rates(counts[sign, True], counts[sign, False], outcomes) for sign in SubmissionSign
+        sign: _rates(counts[sign, True], counts[sign, False], judged) for sign in SubmissionSign
     }
 
 
@@ -292,11 +307,13 @@ class StatisticsEngine:
     """Error frequencies, transitions, common mistakes and failure patterns.
 
     All of it is counted on request: a cache could be out of date, in this process or in another.
+    Only how each run ended is kept, by its id, which its commands decide.
     """
 
     def __init__(self, store: Store, usage: Callable[[], Mapping[str, Usage]] = dict) -> None:
         self._store = store
         self._usage = usage
+        self._endings: Mapping[str, _Ending | None] = {}
 
     def get_stats(self) -> MemoryStats:
         """All of it."""
@@ -358,10 +375,18 @@ class StatisticsEngine:
     ) -> Mapping[SubmissionSign, SolveRates]:
         """How runs that ended with each sign went, of at most 200 whose outcome is known.
 
-        Runs of *exclude_instances* do not count. This reads the steps of the runs, which takes
-        about half a second.
+        Runs of *exclude_instances* do not count. The first call reads the steps of these runs,
+        which takes about half a second; later ones read only runs that are new among them.
         """
-        return solve_rates(self._store, frozenset(exclude_instances))
+        # Ids are digests: the first ones are a random sample.
+        known = self._store.runs.learned(self._store.runs.ids()[:_RUNS_LISTED]).values()
+        judged = (one for one in known if one.outcome is not Outcome.UNKNOWN)
+        outcomes = {one.trajectory_id: one.outcome for one in islice(judged, _RUNS_READ)}
+        endings = self._endings
+        self._endings = {
+            run: endings[run] if run in endings else _ending(self._store, run) for run in outcomes
+        }
+        return _solve_rates(outcomes, self._endings, frozenset(exclude_instances))
 
     def get_outcomes_over_time(self) -> tuple[OutcomePeriod, ...]:
         """How runs ended, from the oldest to the newest."""

@@ -1,11 +1,11 @@
 """Ids derived from content: the same run always gives the same ids."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
-from contextgraph.learning.masking import masked
+from contextgraph.learning.masking import masked_texts
 from contextgraph.model import ErrorSignature, RawTrajectory, Step
 from contextgraph.trace import ActionKind, read_action
 
@@ -36,13 +36,13 @@ def trajectory_id(raw: RawTrajectory) -> str:
 
 def run_ids(raw: RawTrajectory) -> RunIds:
     """The id of *raw*, and those by which it may be known already."""
-    clean = _masked_commands(raw)
-    commands = _commands(clean)
-    start = [clean.instance_id, clean.agent]
+    instance_id, agent, *texts = masked_texts((raw.instance_id, raw.agent, *_commands(raw)))
+    commands = [command for text in texts if (command := " ".join(text.split()))]
     if not commands:
-        return RunIds(_digest("trj", (*start, *_task_and_patch(raw))))
+        task_and_patch = masked_texts((raw.task, raw.patch or ""))
+        return RunIds(_digest("trj", (instance_id, agent, *task_and_patch)))
     # One digest that grows by a command at a time.
-    growing = blake2b(_encoded(start), digest_size=12)
+    growing = blake2b(_encoded((instance_id, agent)), digest_size=12)
     found = []
     for command in commands:
         growing.update(_SEPARATOR + _encoded((command,)))
@@ -73,30 +73,18 @@ def _error_id(family: str, error_type: str, template: str) -> str:
     return _digest("err", (family, error_type, template))
 
 
-def _masked_commands(raw: RawTrajectory) -> RawTrajectory:
-    """*raw* masked, with nothing but its commands, without a final submission."""
+def _commands(raw: RawTrajectory) -> list[str]:
+    """The commands of *raw*, without a final submission."""
     last = len(raw.steps)
     while last and _is_submission(raw.steps[last - 1]):
         last -= 1
-    bare = tuple(replace(step, thought="", observation=None) for step in raw.steps[:last])
-    return masked(replace(raw, steps=bare, task="", patch=None, system_prompt="", source=""))[0]
-
-
-def _commands(raw: RawTrajectory) -> list[str]:
-    """The commands of *raw* in order, white space normalised."""
-    commands = (" ".join(step.action.text.split()) for step in raw.steps)
-    return [command for command in commands if command]
+    return [step.action.text for step in raw.steps[:last]]
 
 
 def _is_submission(step: Step) -> bool:
     if not step.action.text.strip():
         return True
     return read_action(step.action, None, None).kind is ActionKind.SUBMIT
-
-
-def _task_and_patch(raw: RawTrajectory) -> tuple[str, str]:
-    clean, _ = masked(replace(raw, steps=()))
-    return clean.task, clean.patch or ""
 
 
 def _with_observations(steps: Sequence[Step]) -> Iterable[str]:

@@ -56,6 +56,12 @@ def masked(
     return safe, tuple(mask.contexts)
 
 
+def masked_texts(texts: Sequence[str]) -> list[str]:
+    """*texts* of a run as `masked` leaves them."""
+    mask = _Mask(_suspects(texts), frozenset(), with_playbooks=False)
+    return [mask.text(text) for text in texts]
+
+
 def holds_secrets(raw: RawTrajectory) -> bool:
     """Whether *raw*, as it was stored by an older version, has something to be masked."""
     return masked(raw)[0] != raw
@@ -66,13 +72,16 @@ def _suspects(texts: Sequence[str]) -> frozenset[int]:
 
     All are looked at together, which is a third of the work.
     """
+    unfit: list[str] = []
     # Other characters than ASCII are rare, and would make a slow text of the whole.
-    narrow = [text for text in texts if text.isascii()]
-    unfit = [text for text in texts if not text.isascii()]
-    whole = "\n".join(narrow)
-    if not is_plain(whole) or may_be_fenced(whole):
-        unfit += [text for text in narrow if not is_plain(text) or may_be_fenced(text)]
-    unfit += [narrow[index] for index in may_hold_secrets(narrow, whole)]
+    for group in (
+        [text for text in texts if text.isascii()],
+        [text for text in texts if not text.isascii()],
+    ):
+        whole = "\n".join(group)
+        if not is_plain(whole) or may_be_fenced(whole):
+            unfit += [text for text in group if not is_plain(text) or may_be_fenced(text)]
+        unfit += [group[index] for index in may_hold_secrets(group, whole)]
     return frozenset(map(id, unfit))
 
 

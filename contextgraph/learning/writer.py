@@ -71,13 +71,24 @@ class MemoryWriter:
 
     def _held(self, raws: Sequence[RawTrajectory]) -> list[_Held]:
         """What the memory holds of each run, under its id or a former one, or of its beginning."""
-        runs = [(run_ids(raw), former_trajectory_id(raw)) for raw in raws]
+        runs = [run_ids(raw) for raw in raws]
         learned = self._store.runs.learned(
-            [one for ids, former in runs for one in (ids.id, former, *ids.beginnings)]
+            [one for ids in runs for one in (ids.id, *ids.beginnings)]
         )
+        # The id of version 0.1 takes as long to compute as masking a run, and few have one.
+        former = {
+            ids.id: former_trajectory_id(raw)
+            for ids, raw in zip(runs, raws, strict=True)
+            if ids.id not in learned
+        }
+        by_former = self._store.runs.learned([*former.values()]) if former else {}
         return [
-            _Held(ids, learned.get(ids.id) or learned.get(former), _beginning(ids, learned))
-            for ids, former in runs
+            _Held(
+                ids,
+                learned.get(ids.id) or by_former.get(former[ids.id]),
+                _beginning(ids, learned),
+            )
+            for ids in runs
         ]
 
     def _known_or_read(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | Bundle:

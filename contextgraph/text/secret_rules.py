@@ -28,9 +28,9 @@ from contextgraph.text.secret_values import (
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Where a secret may be: *search* is worth its time only where *needle* is in the text."""
+    """Where a secret may be: *search* is worth its time only where *first* is in the text."""
 
-    needle: str
+    first: str
     search: Callable[[str, int], re.Match[str] | None]
 
 
@@ -135,18 +135,17 @@ _FOLDED = {
             |achtwoord){_ASSIGNED})
         | (?P<option2>(?:ord(?<=password)|d(?<=passwd)){_BLANK})
     )""",
-    "cret": rf"""cret(?<=secret)(?:
-        (?P<aws_secret_key>_?access_?key) | (?P<secret>{_ASSIGNED}) | (?P<option3>{_BLANK})
+    "se": rf"""se(?:
+        cret(?:(?P<aws_secret_key>_?access_?key)|(?P<secret>{_ASSIGNED})|(?P<option3>{_BLANK}))
+        | (?P<password1>n(?:a(?<=contrasena)|ya(?<=contrasenya)){_ASSIGNED})
+        | (?P<password2>(?<=passphrase){_ASSIGNED})
+        | (?P<option4>(?<=passphrase){_BLANK})
+        | (?P<password3>nha{_ASSIGNED})
+        | (?P<password4>(?<=mot.de.passe){_ASSIGNED})
     )""",
-    "contrase": rf"contrase(?:n|ny)a(?P<password1>{_ASSIGNED})",
     "z": r"zation(?P<authorization>(?<=uthorization))",
     "@": r"@(?P<url>(?<=[^\s/]@)(?=[a-z0-9\[]))",
-    "pa": rf"""pa(?:
-        ssphrase(?:(?P<password2>{_ASSIGNED})|(?P<option4>{_BLANK}))
-        | (?P<password4>sse(?<=mot.de.passe){_ASSIGNED})
-        | (?P<password5>rola{_ASSIGNED})
-    )""",
-    "senha": rf"senha(?P<password3>{_ASSIGNED})",
+    "parola": rf"parola(?P<password5>{_ASSIGNED})",
     '"auth"': r'"auth"(?P<docker>(?=[ ]{0,4}:))',
 }
 # Of texts with other characters than ASCII, in lower case.
@@ -163,14 +162,15 @@ _OPTIONS = r"""(?<=[\s"']-)(?:
 @cache
 def hints() -> tuple[tuple[Hint, ...], tuple[Hint, ...], tuple[Hint, ...]]:
     """Hints of the text as it is, of it in lower case, and of it where it is not ASCII."""
-    exact = tuple(_hint(needle, pattern) for needle, pattern in _EXACT.items())
-    folded = tuple(_hint(needle, pattern) for needle, pattern in _FOLDED.items())
+    exact = tuple(_hint(*item) for item in _EXACT.items())
+    folded = tuple(_hint(*item) for item in _FOLDED.items())
     foreign = rf"(?:{'|'.join(_FOREIGN)})(?P<password>{_ASSIGNED})"
     return exact, (*folded, *map(_separator_hint, "_-.~")), (_hint("", foreign),)
 
 
-def _hint(needle: str, pattern: str) -> Hint:
-    return Hint(needle, re.compile(pattern, re.VERBOSE).search)
+def _hint(beginning: str, pattern: str) -> Hint:
+    # A character is found ten times as fast as a word, for which `search` is faster, too.
+    return Hint(beginning[:1], re.compile(pattern, re.VERBOSE).search)
 
 
 def _separator_hint(separator: str) -> Hint:

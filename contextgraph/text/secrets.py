@@ -57,7 +57,7 @@ def hits(text: str) -> Iterator[re.Match[str]]:
 
 def _found(hints: "Sequence[Hint]", text: str) -> Iterator[re.Match[str]]:
     for hint in hints:
-        if hint.needle in text:
+        if hint.first in text:
             end = 0
             while hit := hint.search(text, end):
                 yield hit

@@ -26,10 +26,8 @@ class LatestValues:
         self._lock = threading.Lock()
         self._latest = no_values(-1)
 
-    def at_revision(self, connection: Connection, tenant: int) -> Values:
-        """Those of the revision that *connection* sees; none for an older one."""
-        row = connection.execute("SELECT revision FROM tenant WHERE key = ?", (tenant,)).fetchone()
-        revision = row[0] if row else 0
+    def at_revision(self, connection: Connection, tenant: int, revision: int) -> Values:
+        """Those of the *revision* that *connection* sees; none for an older one."""
         with self._lock:
             before = self._latest
             if revision < before.revision:
@@ -91,8 +89,8 @@ class Database:
             yield current
             return
         with self.connections.reading() as connection:
-            tenant = _tenant_key(connection, self.tenant)
-            values = self.caches.values.at_revision(connection, tenant)
+            tenant, revision = _tenant(connection, self.tenant)
+            values = self.caches.values.at_revision(connection, tenant, revision)
             yield Transaction(connection, tenant, values)
 
     @contextmanager
@@ -117,9 +115,12 @@ class Database:
                 "ON CONFLICT DO NOTHING",
                 (self.tenant,),
             )
-            yield Transaction(connection, _tenant_key(connection, self.tenant), no_values(-1))
+            tenant, _ = _tenant(connection, self.tenant)
+            yield Transaction(connection, tenant, no_values(-1))
 
 
-def _tenant_key(connection: Connection, name: str) -> int:
-    row = connection.execute("SELECT key FROM tenant WHERE name = ?", (name,)).fetchone()
-    return UNKNOWN_TENANT if row is None else int(row[0])
+def _tenant(connection: Connection, name: str) -> tuple[int, int]:
+    """The key and the revision of a tenant."""
+    sql = "SELECT key, revision FROM tenant WHERE name = ?"
+    row = connection.execute(sql, (name,)).fetchone()
+    return (UNKNOWN_TENANT, 0) if row is None else (row[0], row[1])

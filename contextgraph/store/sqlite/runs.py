@@ -32,9 +32,7 @@ from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
 from contextgraph.vectors import dimensions_of
 
-_OUTCOMES = """
-SELECT t.id, t.outcome FROM json_each(?) AS named
-CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value"""
+_OUTCOME = "SELECT outcome FROM trajectory WHERE tenant = ? AND id = ?"
 _LEARNED = f"""
 SELECT DISTINCT named.value, t.id, t.outcome, t.exit_status IS NULL,
     (SELECT count(*) FROM fragment WHERE key BETWEEN t.key << {RUN_BITS}
@@ -107,10 +105,6 @@ class SqliteRuns:
         self._database = database
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
-        with self._database.reading() as transaction:
-            statuses = _statuses(transaction, [bundle.trajectory for bundle in bundles])
-        if set(statuses) <= {LearnStatus.UNCHANGED}:
-            return statuses
         raws = [rules.packed(bundle.raw) for bundle in bundles]
         with self._database.writing() as transaction:
             return [
@@ -304,18 +298,14 @@ def found_keys(
     return transaction.column(sql, {**scope.parameters, **parameters, "limit": max(0, limit)})
 
 
-def _statuses(transaction: Transaction, given: Sequence[Trajectory]) -> list[LearnStatus]:
-    named = json_text([trajectory.id for trajectory in given])
-    outcomes: dict[str, str] = dict(transaction.rows(_OUTCOMES, (named, transaction.tenant)))
-    return [
-        rules.learn_status(Outcome(outcomes[one.id]) if one.id in outcomes else None, one.outcome)
-        for one in given
-    ]
+def _status(transaction: Transaction, given: Trajectory) -> LearnStatus:
+    known = transaction.row(_OUTCOME, (transaction.tenant, given.id))
+    return rules.learn_status(Outcome(known[0]) if known else None, given.outcome)
 
 
 def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
     """Write a run that is new, and report the contexts found in it; or its outcome."""
-    (status,) = _statuses(transaction, [bundle.trajectory])
+    status = _status(transaction, bundle.trajectory)
     if status is LearnStatus.CREATED:
         run_rows.insert(transaction, bundle, raw)
         exposures.report_shown(transaction, bundle)
@@ -432,7 +422,7 @@ def _vectors(transaction: Transaction, run: Run, keys: Sequence[int]) -> RunVect
 
 def _restore(transaction: Transaction, run: ArchivedRun) -> LearnStatus:
     """Write a run as it was archived; where it is known, only an outcome that was unknown."""
-    (status,) = _statuses(transaction, [run.bundle.trajectory])
+    status = _status(transaction, run.bundle.trajectory)
     if status is LearnStatus.CREATED:
         run_rows.insert(transaction, run.bundle, rules.packed(run.bundle.raw))
         transaction.write_all(
