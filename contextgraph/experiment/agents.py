@@ -11,7 +11,6 @@ from contextgraph.experiment.arms import with_logs
 from contextgraph.experiment.tasks import Task, Workspace
 from contextgraph.integrations.mini_swe_agent import AGENT, AdvisedModel, Advisor
 
-AGENTS = (AGENT,)
 LOGS_IN_IMAGE = "/logs"
 _CHECK_SECONDS = 1800
 _FOLDER_IN_IMAGE = "/testbed"
@@ -29,7 +28,7 @@ class Ending:
 
 
 class Agent(Protocol):
-    """What makes attempts; *name* and *model* are those that its logs have."""
+    """What makes attempts; *name* has its version."""
 
     name: str
     model: str
@@ -43,6 +42,16 @@ class Agent(Protocol):
         """
 
 
+def agent_named(name: str, model: str | None, specs: Sequence[str]) -> Agent:
+    """The agent *name* with *model* (None: that of *specs*, settings in the agent's own form).
+
+    Raises `SettingsError` where it is not known, or cannot be used so.
+    """
+    if name != AGENT:
+        raise SettingsError(f"agent {name} is not known; known: {AGENT}")
+    return MiniSweAgent(model, specs or ["mini.yaml"])
+
+
 class MiniSweAgent:
     """mini-swe-agent's default agent, configured as its own command line is.
 
@@ -50,11 +59,10 @@ class MiniSweAgent:
     `SettingsError` for a configuration without a model.
     """
 
-    name = AGENT
-
     def __init__(self, model: str | None, specs: Sequence[str]) -> None:
         os.environ.setdefault("MSWEA_SILENT_STARTUP", "1")
         try:
+            from minisweagent import __version__
             from minisweagent.config import get_config_from_spec
             from minisweagent.models import get_model_name
             from minisweagent.utils.serialize import recursive_merge
@@ -62,6 +70,7 @@ class MiniSweAgent:
             raise MissingExtraError(
                 f"{AGENT} is not installed here: pip install 'mini-swe-agent>=2.4'"
             ) from error
+        self.name = f"{AGENT} {__version__}"
         try:
             self._config: Mapping[str, Any] = recursive_merge(*map(get_config_from_spec, specs))
             self.model: str = get_model_name(model, self._config.get("model", {}))

@@ -108,7 +108,9 @@ class Journal:
         """Write *settings*, or raise where the folder has others."""
         if not self._settings.exists():
             part = self._settings.with_suffix(".part")
-            part.write_bytes(orjson.dumps(settings, option=orjson.OPT_INDENT_2))
+            part.write_bytes(
+                orjson.dumps(settings, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+            )
             part.replace(self._settings)
         known = self.settings()
         for name, value in settings.items():

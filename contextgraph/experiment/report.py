@@ -47,8 +47,8 @@ class ArmFigures:
 class TaskChange:
     """A task solved in another share of attempts than *before*.
 
-    *shown* is what was shown in the attempts that make the change: solved ones of a rescue, failed
-    ones of a regression.
+    *shown* is what was shown in the first attempt that makes the change: the first solved one of a
+    rescue, the first failed one of a regression.
     """
 
     instance_id: str
@@ -198,8 +198,8 @@ def _sums(by_task: ByTask, amount: Callable[[Attempt], float | None]) -> dict[st
 
 
 def _change(task: str, old: float, new: float, attempts: Sequence[Attempt]) -> TaskChange:
-    texts = dict.fromkeys(shown.text for one in attempts for shown in one.shown)
-    return TaskChange(task, old, new, tuple(texts))
+    first = min(attempts, key=lambda one: one.number)
+    return TaskChange(task, old, new, tuple(shown.text for shown in first.shown))
 
 
 def _verdict(figures: Sequence[ArmFigures], comparisons: Sequence[Comparison]) -> str:
