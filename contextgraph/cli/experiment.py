@@ -92,19 +92,17 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     from contextgraph.cli.doctor import own_version
     from contextgraph.experiment import Experiment, Journal, Plan, agent_named, read_tasks
 
-    chosen = agent_named(agent, model, config or [])
     plan = Plan(
-        tasks=read_tasks(tasks),
         arms=_named_arms(arms),
+        tasks=read_tasks(tasks),
         attempts=attempts,
         share=share,
         seed=seed,
         settings={"config": list(config or []), "contextgraph": own_version()},
     )
     broken = 0
-    for attempt in Experiment(plan, chosen, Journal(out), workers=workers).run(
-        retry_broken=retry_broken
-    ):
+    work = Experiment(plan, agent_named(agent, model, config or []), Journal(out), workers=workers)
+    for attempt in work.run(retry_broken=retry_broken):
         broken += bool(attempt.error)
         _show_attempt(attempt, as_json=as_json)
     if broken:

@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -68,7 +68,7 @@ class Experiment:
         self._memory: AgentMemory | None = None
         self._unrelated: Mapping[str, Sequence[str]] = {}
 
-    def run(self, *, retry_broken: bool = False) -> Iterator[Attempt]:
+    def run(self, *, retry_broken: bool = False) -> Generator[Attempt]:
         """Do what is left, yielding each attempt once it is recorded.
 
         With *retry_broken*, broken attempts are made again; those that were to be learned only
@@ -111,28 +111,44 @@ class Experiment:
         return [key for key in wanted if key not in done]
 
     def _all(self, keys: Sequence[Key]) -> Iterator[Attempt]:
-        """Make the attempts *keys*, several at once; interrupting does not wait for them."""
+        """Make the attempts *keys*, several at once, and record each.
+
+        An interrupt does not wait for those that are being made; they are not recorded.
+        """
         left, done = deque(keys), SimpleQueue[Attempt | BaseException]()
+        threads = [
+            Thread(target=self._work, args=(slot, left, done), daemon=True)
+            for slot in range(self._workers)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in keys:
+                result = done.get()
+                if isinstance(result, BaseException):
+                    raise result
+                self._journal.add(result)
+                yield result
+        except BaseException as stop:
+            left.clear()
+            for thread in threads if isinstance(stop, GeneratorExit) else ():
+                thread.join()
+            raise
 
-        def work(slot: int) -> None:
-            try:
-                while left:
-                    done.put(self._attempted(left.popleft(), slot))
-            except IndexError:  # another thread took the last one
-                return
-            except BaseException as error:  # noqa: BLE001  (raised in the main thread)
-                done.put(error)
-
-        for slot in range(self._workers):
-            Thread(target=work, args=(slot,), daemon=True).start()
-        for _ in keys:
-            result = done.get()
-            if isinstance(result, BaseException):
-                raise result
-            yield result
+    def _work(
+        self, slot: int, left: deque[Key], done: SimpleQueue[Attempt | BaseException]
+    ) -> None:
+        """Make attempts until none is *left*."""
+        try:
+            while left:
+                done.put(self._attempted(left.popleft(), slot))
+        except IndexError:  # another thread took the last one
+            return
+        except BaseException as error:  # noqa: BLE001  (raised in the main thread)
+            done.put(error)
 
     def _attempted(self, key: Key, slot: int) -> Attempt:
-        """Make an attempt and record it. All in one slot have the same folder, one at a time."""
+        """Make an attempt. All in one slot have the same folder, one at a time."""
         part, arm, instance_id, number = key
         task = self._tasks[instance_id]
         advisor = self._advisor(task, arm, number)
@@ -153,13 +169,11 @@ class Experiment:
                 tokens=ending.tokens,
                 cost=ending.cost,
             )
-        attempt = replace(
+        return replace(
             attempt,
             seconds=round(time.monotonic() - begun, 3),
             shown=tuple(advisor.shown) if advisor else (),
         )
-        self._journal.add(attempt)
-        return attempt
 
     def _prepared(self, task: Task, arm: str, slot: int) -> tuple[Path, Path | None]:
         """A fresh workspace, and the logs that the agent may search; both by absolute path."""

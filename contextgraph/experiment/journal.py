@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import TypeAlias
 
 import orjson
@@ -62,7 +61,6 @@ class Journal:
         self.folder = folder
         self._attempts = folder / "attempts.jsonl"
         self._settings = folder / "experiment.json"
-        self._lock = Lock()
 
     @contextmanager
     def opened(self, settings: Mapping[str, Json]) -> Iterator[None]:
@@ -99,7 +97,7 @@ class Journal:
     def add(self, attempt: Attempt) -> None:
         """Add *attempt*; on return it is on disk."""
         line = orjson.dumps(encoded(attempt)) + b"\n"
-        with self._lock, self._attempts.open("ab") as file:
+        with self._attempts.open("ab") as file:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
