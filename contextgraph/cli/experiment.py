@@ -1,5 +1,7 @@
 """``contextgraph experiment``: agents with and without a memory, on the same tasks."""
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,11 +102,14 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         seed=seed,
         settings={"config": list(config or []), "contextgraph": own_version()},
     )
-    broken = 0
     work = Experiment(plan, agent_named(agent, model, config or []), Journal(out), workers=workers)
-    for attempt in work.run(retry_broken=retry_broken):
-        broken += bool(attempt.error)
-        _show_attempt(attempt, as_json=as_json)
+    broken, shown = 0, sys.stdout
+    # What an agent's package prints must not come between the attempts.
+    with redirect_stdout(sys.stderr):
+        for attempt in work.run(retry_broken=retry_broken):
+            broken += bool(attempt.error)
+            with redirect_stdout(shown):
+                _show_attempt(attempt, as_json=as_json)
     if broken:
         raise typer.Exit(PARTLY_DONE)
 

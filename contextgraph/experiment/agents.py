@@ -1,5 +1,6 @@
 """The agents that an experiment can run."""
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from contextgraph.errors import MissingExtraError, SettingsError
 from contextgraph.experiment.arms import with_logs
 from contextgraph.experiment.tasks import Task, Workspace
 from contextgraph.integrations.mini_swe_agent import AGENT, AdvisedModel, Advisor
+from contextgraph.text import mask_secrets
 
 LOGS_IN_IMAGE = "/logs"
 _CHECK_SECONDS = 1800
@@ -18,13 +20,14 @@ _FOLDER_IN_IMAGE = "/testbed"
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How an attempt ended; *tokens* is None where the model does not say."""
+    """How an attempt ended, as `Attempt` has it."""
 
-    solved: bool
-    exit_status: str
-    steps: int
-    tokens: int | None
-    cost: float
+    solved: bool = False
+    exit_status: str = ""
+    steps: int = 0
+    tokens: int | None = None
+    cost: float | None = None
+    error: str = ""
 
 
 class Agent(Protocol):
@@ -38,7 +41,7 @@ class Agent(Protocol):
     ) -> Ending:
         """Work on *task* in *folder* and write *log*; then run the check.
 
-        The agent is pointed to earlier *logs*, where given. Raises whatever breaks the attempt.
+        The agent is told of earlier *logs*, where given. May raise what breaks the attempt.
         """
 
 
@@ -70,6 +73,7 @@ class MiniSweAgent:
             raise MissingExtraError(
                 f"{AGENT} is not installed here: pip install 'mini-swe-agent>=2.4'"
             ) from error
+        logging.getLogger("minisweagent").setLevel(logging.WARNING)
         self.name = f"{AGENT} {__version__}"
         try:
             self._config: Mapping[str, Any] = recursive_merge(*map(get_config_from_spec, specs))
@@ -92,16 +96,18 @@ class MiniSweAgent:
         settings.pop("agent_class", None)
         agent = DefaultAgent(model, environment, **settings)
         place = LOGS_IN_IMAGE if task.workspace.image else logs
-        ending = agent.run(with_logs(task.task, str(place)) if logs else task.task)
-        checked = environment.execute({"command": task.check}, timeout=_CHECK_SECONDS)
-        if checked["exception_info"]:
-            raise RuntimeError(f"the check: {checked['exception_info']}")
+        try:
+            agent.run(with_logs(task.task, str(place)) if logs else task.task)
+            solved, error = _is_solved(environment, task.check), ""
+        except Exception as broken:  # noqa: BLE001  (what it has spent is recorded with it)
+            solved, error = False, described(broken)
         return Ending(
-            solved=checked["returncode"] == 0,
-            exit_status=ending["exit_status"],
+            solved=solved,
+            exit_status=agent.messages[-1].get("extra", {}).get("exit_status", ""),
             steps=agent.n_calls,
             tokens=_tokens(agent.messages),
             cost=agent.cost,
+            error=error,
         )
 
     def _environment(self, place: Workspace, folder: Path, logs: Path | None) -> Mapping[str, Any]:
@@ -118,6 +124,18 @@ class MiniSweAgent:
             "cwd": place.folder or settings.get("cwd") or _FOLDER_IN_IMAGE,
             "run_args": [*settings.get("run_args", ["--rm"]), *mount],
         }
+
+
+def described(error: Exception) -> str:
+    """*error* as it is recorded."""
+    return mask_secrets(f"{type(error).__name__}: {error}")
+
+
+def _is_solved(environment: Any, check: str) -> bool:
+    checked = environment.execute({"command": check}, timeout=_CHECK_SECONDS)
+    if checked["exception_info"]:
+        raise RuntimeError(f"the check: {checked['exception_info']}")
+    return bool(checked["returncode"] == 0)
 
 
 def _tokens(messages: Sequence[Mapping[str, Any]]) -> int | None:

@@ -19,12 +19,21 @@ _LOGS = (
 
 
 class Watched:
-    """An advisor whose texts are noted, and whose run is not learned."""
+    """An advisor whose texts are noted in `shown`, and whose run is not learned.
 
-    def __init__(self, advisor: Advisor) -> None:
+    With *placebos*, these are shown in the place of its texts, about as many tokens; by *seed*.
+    """
+
+    def __init__(
+        self, advisor: Advisor, placebos: Sequence[str] | None = None, seed: str = ""
+    ) -> None:
+        self.shown: list[Shown] = []
         self._advisor = advisor
         self._steps = 0
-        self.shown: list[Shown] = []
+        self._placebos = (
+            None if placebos is None else [(one, count_tokens(one)) for one in placebos]
+        )
+        random.Random(seed).shuffle(self._placebos or [])
 
     def start(self) -> str:
         """As `Advisor.start`."""
@@ -47,51 +56,24 @@ class Watched:
         """Nothing: all attempts are to find the same memory."""
 
     def _noted(self, text: str | None) -> str | None:
+        if text and self._placebos is not None:
+            text = self._placebo(count_tokens(text))
         if text:
             self.shown.append(Shown(self._steps, text, count_tokens(text)))
         return text
 
-
-class Placebo:
-    """Shows one of *texts* where *advisor* shows advice, about as many tokens."""
-
-    def __init__(self, advisor: Advisor, texts: Iterable[str], seed: str) -> None:
-        self._advisor = advisor
-        self._texts = [(text, count_tokens(text)) for text in texts]
-        random.Random(seed).shuffle(self._texts)
-
-    def start(self) -> str:
-        """As `Advisor.start`."""
-        return self._instead(self._advisor.start()) or ""
-
-    def observe(
-        self, action: str, observation: str, *, exit_code: int | None = None, thought: str = ""
-    ) -> str | None:
-        """As `Advisor.observe`."""
-        return self._instead(
-            self._advisor.observe(action, observation, exit_code=exit_code, thought=thought)
-        )
-
-    def check_submit(self) -> str | None:
-        """As `Advisor.check_submit`."""
-        return self._instead(self._advisor.check_submit())
-
-    def finish(self, *, exit_status: str | None = None, patch: str | None = None) -> None:
-        """Nothing."""
-
-    def _instead(self, advice: str | None) -> str | None:
-        """Texts that were not shown yet, until they have about as many tokens as *advice*."""
-        if not advice:
-            return advice
-        missing, chosen = count_tokens(advice), list[str]()
-        while self._texts:
-            best = min(self._texts, key=lambda one: abs(one[1] - missing))
-            if chosen and abs(best[1] - missing) >= missing:  # worse than to stop here
+    def _placebo(self, tokens: int) -> str:
+        """Placebos that were not shown yet, until they have about as many *tokens*."""
+        assert self._placebos is not None
+        chosen: list[str] = []
+        while self._placebos:
+            best = min(self._placebos, key=lambda one: abs(one[1] - tokens))
+            if chosen and abs(best[1] - tokens) >= tokens:  # farther off than to stop here
                 break
-            self._texts.remove(best)
+            self._placebos.remove(best)
             chosen.append(best[0])
-            missing -= best[1]
-        return "\n".join(chosen) or None
+            tokens -= best[1]
+        return "\n".join(chosen)
 
 
 def advice_for(memory: AgentMemory, runs: Iterable[RawTrajectory]) -> Sequence[str]:

@@ -13,14 +13,13 @@ from urllib.parse import quote
 
 from contextgraph.codec import encoded
 from contextgraph.errors import SettingsError
-from contextgraph.experiment.agents import Agent
+from contextgraph.experiment.agents import Agent, Ending, described
 from contextgraph.experiment.arms import (
     ADVISED,
     GREP,
     MEMORY,
     NONE,
     PLACEBO,
-    Placebo,
     Watched,
     advice_for,
     plain_log,
@@ -31,7 +30,6 @@ from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.readers import SkippedError, read
-from contextgraph.text import mask_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,30 +147,25 @@ class Experiment:
 
     def _attempted(self, key: Key, slot: int) -> Attempt:
         """Make an attempt. All in one slot have the same folder, one at a time."""
-        part, arm, instance_id, number = key
+        _, arm, instance_id, number = key
         task = self._tasks[instance_id]
         advisor = self._advisor(task, arm, number)
         begun = time.monotonic()
-        attempt = Attempt(part, arm, instance_id, number)
         try:
             folder, logs = self._prepared(task, arm, slot)
             ending = self._agent.attempt(task, folder, self._log(key), advisor, logs)
         except Exception as error:  # noqa: BLE001  (whatever breaks an attempt is its result)
-            reason = f"{type(error).__name__}: {error}"
-            attempt = replace(attempt, error=mask_secrets(reason))
-        else:
-            attempt = replace(
-                attempt,
-                solved=ending.solved,
-                exit_status=ending.exit_status,
-                steps=ending.steps,
-                tokens=ending.tokens,
-                cost=ending.cost,
-            )
-        return replace(
-            attempt,
+            ending = Ending(error=described(error))
+        return Attempt(
+            *key,
+            solved=ending.solved,
+            exit_status=ending.exit_status,
+            steps=ending.steps,
+            tokens=ending.tokens,
+            cost=ending.cost,
             seconds=round(time.monotonic() - begun, 3),
             shown=tuple(advisor.shown) if advisor else (),
+            error=ending.error,
         )
 
     def _prepared(self, task: Task, arm: str, slot: int) -> tuple[Path, Path | None]:
@@ -206,7 +199,7 @@ class Experiment:
         if arm == MEMORY:
             return Watched(live)
         seed = f"{self._plan.seed}:{task.instance_id}:{number}"
-        return Watched(Placebo(live, self._unrelated_to(task.repo), seed))
+        return Watched(live, self._unrelated_to(task.repo), seed)
 
     def _learn(self) -> None:
         """Learn the attempts of the first part; what is learned already stays as it is."""
@@ -252,5 +245,5 @@ class Experiment:
 
     def _unrelated_to(self, repo: str) -> list[str]:
         """What the memory shows to runs of other repositories."""
-        others = (texts for name, texts in self._unrelated.items() if name != repo)
+        others = (one for name, one in self._unrelated.items() if name.lower() != repo.lower())
         return [text for texts in others for text in texts]

@@ -17,6 +17,12 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 MODEL = "model.model_class=seeded.reading_model.ReadingModel"
 ARMS = ("none", "placebo", "grep", "memory")
+DOCKER = """#!/usr/bin/env bash
+# In the place of Docker: a container is this machine.
+if [ "$1" = run ]; then echo "$*" >> "$0.log"; echo container; exit; fi
+while [ "$1" != container ]; do if [ "$1" = -w ]; then cd "$2"; fi; shift; done
+shift; exec "$@"
+"""
 LEARNED, JUDGED = ("-70", "-71"), ("-72", "-73")  # the second of the judged has no document
 
 
@@ -176,3 +182,31 @@ def test_wrong_arms_and_folders_are_named(tasks: Path, tmp_path: Path) -> None:
     assert (wrong.code, absent.code) == (2, 1)
     assert "magic" in wrong.err
     assert "holds no experiment" in absent.err
+
+
+def test_a_task_with_an_image_is_attempted_and_checked_in_a_container(
+    start: Callable[..., subprocess.Popen[bytes]], tasks: Path, tmp_path: Path
+) -> None:
+    """Docker is replaced by this machine, which every container shares and mounts nothing in."""
+    rows = [json.loads(line) for line in tasks.read_text().splitlines()]
+    for row in rows:
+        folder = tasks.parent / row["workspace"]
+        row["workspace"] = {"image": f"image-{row['instance_id']}", "folder": str(folder)}
+    images = tmp_path / "images.jsonl"
+    images.write_text("\n".join(map(json.dumps, rows)))
+    docker = tmp_path / "docker"
+    docker.write_text(DOCKER)
+    docker.chmod(0o755)
+
+    options = ("--tasks", str(images), "--arms", "grep", "--json")
+    docker_setting = ("--config", f"environment.executable={docker}")
+    out = finished(start(tmp_path / "out", *options, *docker_setting))
+
+    attempts = [json.loads(line) for line in out.splitlines()]
+    assert {one["error"] for one in attempts} == {""}
+    known = [one["instance_id"].endswith((*LEARNED, "-72")) for one in attempts]
+    assert [one["solved"] for one in attempts] == known
+    started = (tmp_path / "docker.log").read_text().splitlines()
+    for attempt, line in zip(attempts, started, strict=True):
+        assert f"image-{attempt['instance_id']} " in line
+        assert ("/logs:ro" in line) == (attempt["part"] == "judge")
