@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from contextgraph.evaluation import Difference, Estimate
-    from contextgraph.experiment import Attempt, Comparison, Report, TaskChange
+    from contextgraph.experiment import Attempt, Comparison, Experiment, Report, TaskChange
 
 _ALL_ARMS = "none,placebo,grep,memory"
 _ERROR_WIDTH = 200
@@ -103,14 +103,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         settings={"config": list(config or []), "contextgraph": own_version()},
     )
     work = Experiment(plan, agent_named(agent, model, config or []), Journal(out), workers=workers)
-    broken, shown = 0, sys.stdout
-    # What an agent's package prints must not come between the attempts.
-    with redirect_stdout(sys.stderr):
-        for attempt in work.run(retry_broken=retry_broken):
-            broken += bool(attempt.error)
-            with redirect_stdout(shown):
-                _show_attempt(attempt, as_json=as_json)
-    if broken:
+    if _made(work, retry_broken=retry_broken, as_json=as_json):
         raise typer.Exit(PARTLY_DONE)
 
 
@@ -244,7 +237,24 @@ def _show_changes(title: str, changes: "Sequence[TaskChange]") -> None:
     screen.print()
 
 
-def _show_attempt(attempt: "Attempt", *, as_json: bool) -> None:
+def _made(work: "Experiment", *, retry_broken: bool, as_json: bool) -> int:
+    """Make the attempts of *work* that are left, printing each; how many are broken."""
+    total = sum(map(len, work.left(retry_broken=retry_broken).values()))
+    broken, made, shown = 0, 0, sys.stdout
+    try:
+        # What an agent's package prints must not come between the attempts.
+        with redirect_stdout(sys.stderr):
+            for made, attempt in enumerate(work.run(retry_broken=retry_broken), start=1):
+                broken += bool(attempt.error)
+                with redirect_stdout(shown):
+                    _show_attempt(attempt, f"{made}/{total}", as_json=as_json)
+    except KeyboardInterrupt:
+        warn(f"interrupted after {made} of {total}; the same command makes the rest")
+        raise
+    return broken
+
+
+def _show_attempt(attempt: "Attempt", progress: str, *, as_json: bool) -> None:
     from contextgraph.codec import encoded
 
     if as_json:
@@ -253,11 +263,8 @@ def _show_attempt(attempt: "Attempt", *, as_json: bool) -> None:
         emit(record)
         return
     result = "broken" if attempt.error else "solved" if attempt.solved else "failed"
-    steps = number_of(attempt.steps, "step")
-    print(
-        f"{attempt.part} {attempt.arm} {attempt.instance_id} {attempt.number}: {result}, {steps}",
-        flush=True,
-    )
+    name = f"{attempt.part} {attempt.arm} {attempt.instance_id} #{attempt.number}"
+    print(f"{progress} {name}: {result}, {number_of(attempt.steps, 'step')}", flush=True)
     if attempt.error:
         warn(one_line(attempt.error, _ERROR_WIDTH))
 

@@ -66,22 +66,43 @@ class Experiment:
         self._memory: AgentMemory | None = None
         self._unrelated: Mapping[str, Sequence[str]] = {}
 
-    def run(self, *, retry_broken: bool = False) -> Generator[Attempt]:
-        """Do what is left, yielding each attempt once it is recorded.
+    def left(self, *, retry_broken: bool = False) -> Mapping[Part, Sequence[Key]]:
+        """The attempts that are still to be made: of each task and arm one, then a second one.
 
-        With *retry_broken*, broken attempts are made again; those that were to be learned only
-        before the first judged one. Raises `SettingsError` where the plan cannot be carried out.
+        With *retry_broken*, broken ones are; those that were to be learned only before the first
+        judged one.
+        """
+        known = self._journal.attempts()
+        broken = {key for key, one in known.items() if one.error} if retry_broken else set()
+        if any(key[0] is Part.JUDGE for key in known):
+            broken = {key for key in broken if key[0] is Part.JUDGE}
+        wanted = {
+            Part.LEARN: self._keys(Part.LEARN, (NONE,), 1),
+            Part.JUDGE: self._keys(Part.JUDGE, self._plan.arms, self._plan.attempts),
+        }
+        done = known.keys() - broken
+        return {part: [key for key in keys if key not in done] for part, keys in wanted.items()}
+
+    def run(self, *, retry_broken: bool = False) -> Generator[Attempt]:
+        """Make the attempts that are `left`, yielding each once it is recorded.
+
+        Raises `SettingsError` where the plan cannot be carried out.
         """
         if not self._parts[Part.JUDGE]:
             raise SettingsError("no task is left to judge by; lower --split")
         with self._journal.opened(self._settings()):
-            yield from self._all(self._left(Part.LEARN, (NONE,), 1, retry_broken))
+            left = self.left(retry_broken=retry_broken)
+            yield from self._all(left[Part.LEARN])
             self._learn()
             with AgentMemory.open(str(self._memory_file), read_only=True) as self._memory:
                 self._check_arms(self._memory)
-                keys = self._left(Part.JUDGE, self._plan.arms, self._plan.attempts, retry_broken)
-                yield from self._all(keys)
+                yield from self._all(left[Part.JUDGE])
         shutil.rmtree(self._journal.folder / "work", ignore_errors=True)
+
+    def _keys(self, part: Part, arms: Sequence[str], attempts: int) -> Iterator[Key]:
+        for number in range(1, attempts + 1):
+            for task in self._parts[part]:
+                yield from ((part, arm, task.instance_id, number) for arm in arms)
 
     def _settings(self) -> Mapping[str, Json]:
         tasks = repr([encoded(one) for one in self._plan.tasks]).encode("utf-8", "replace")
@@ -93,20 +114,6 @@ class Experiment:
             "tasks": blake2b(tasks, digest_size=12).hexdigest(),
             **self._plan.settings,
         }
-
-    def _left(self, part: Part, arms: Sequence[str], attempts: int, retry: bool) -> list[Key]:
-        """The attempts of *part* that are still to be made: first one of each task and arm."""
-        known = self._journal.attempts()
-        if part is Part.LEARN:
-            retry = retry and all(one.part is Part.LEARN for one in known.values())
-        done = {key for key, one in known.items() if not (retry and one.error)}
-        wanted = [
-            (part, arm, task.instance_id, number)
-            for number in range(1, attempts + 1)
-            for task in self._parts[part]
-            for arm in arms
-        ]
-        return [key for key in wanted if key not in done]
 
     def _all(self, keys: Sequence[Key]) -> Iterator[Attempt]:
         """Make the attempts *keys*, several at once, and record each.
