@@ -210,12 +210,11 @@ def _verdict(figures: Sequence[ArmFigures], comparisons: Sequence[Comparison]) -
     rate = {one.arm: one.pass_at[1].value for one in figures if one.pass_at}
     gap = chosen.solved
     sure = "" if chosen.p < _SIGNIFICANT else "not "
-    steps = chosen.means["steps"]
-    direction = "fewer" if steps.value < 0 else "more"
+    steps = f"{chosen.means['steps'].value:+.1f}"
     return (
         f"With arm {chosen.arm} the agent solves {rate[chosen.arm]:.0%} of its attempts, with arm"
         f" {chosen.against} {rate[chosen.against]:.0%}: {100 * gap.value:+.0f} points"
         f" ({100 * gap.low:+.0f} to {100 * gap.high:+.0f}) over"
-        f" {number_of(chosen.tasks, 'task')}, {sure}beyond chance (p = {chosen.p:.3f}); an attempt"
-        f" takes {abs(steps.value):.1f} {direction} steps."
+        f" {number_of(chosen.tasks, 'task')}, {sure}beyond chance (p = {chosen.p:.3f}); steps of"
+        f" an attempt: {steps}."
     )
