@@ -11,6 +11,7 @@ from contextgraph.cli import (
     consolidate,
     doctor,
     evaluate,
+    experiment,
     formats,
     inspect,
     learn,
@@ -58,6 +59,7 @@ for command in (
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)
+app.add_typer(experiment.experiment, name="experiment")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

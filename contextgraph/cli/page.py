@@ -50,33 +50,50 @@ def write_page(path: Path, inspections: "Iterable[Inspection]") -> int:
 
     Raises `SettingsError` where it cannot be written.
     """
-    runs, part = 0, path.with_name(f"{path.name}.part")
+    runs = 0
+
+    def body() -> Iterator[str]:
+        nonlocal runs
+        for runs, inspection in enumerate(inspections, start=1):
+            yield from _run(inspection, runs)
+
+    write_html(path, _phase_styles(), body())
+    return runs
+
+
+def write_html(path: Path, style: str, body: Iterable[str]) -> None:
+    """Write a page of the parts *body* to the file *path*, with *style* after the common one.
+
+    Raises `SettingsError` where it cannot be written.
+    """
+    part = path.with_name(f"{path.name}.part")
     try:
         with part.open("w", encoding="utf-8", errors="replace") as file:
-            file.write(_head(path.stem))
-            for runs, inspection in enumerate(inspections, start=1):
-                file.writelines(_run(inspection, runs))
+            file.write(_head(path.stem, style))
+            file.writelines(body)
             file.write("</body></html>\n")
         part.replace(path)
     except OSError as error:
         raise SettingsError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
-    return runs
 
 
-def _head(title: str) -> str:
-    phases = "".join(
+def _phase_styles() -> str:
+    return "".join(
         f".{phase} {{ background: {colour} }} .step.{phase} {{ background: none;"
         f" border-left-color: {colour} }}\n"
         for phase, colour in _PHASE_COLOURS.items()
     )
+
+
+def _head(title: str, style: str) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
         '<meta http-equiv="Content-Security-Policy"'
         " content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width">\n'
-        f"<title>{_text(title)}</title>\n<style>{_STYLE}{phases}</style></head><body>\n"
+        f"<title>{_text(title)}</title>\n<style>{_STYLE}{style}</style></head><body>\n"
     )
 
 

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,11 @@ def unseen() -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.skipif(
-    find_spec("minisweagent") is None,
-    reason="EXAMPLES NOT CHECKED: needs mini-swe-agent (pip install mini-swe-agent==2.4.6)",
-)
-@pytest.mark.skipif(
     sys.version_info[:2] != MADE_WITH_PYTHON,
     reason="EXAMPLES NOT CHECKED: their tracebacks are worded by Python 3.11",
 )
-def test_the_script_gives_the_same_files() -> None:
-    command = [sys.executable, str(EXAMPLES / "make_trajectories.py"), "--check"]
+def test_the_script_gives_the_same_files(mini_swe_agent: Path) -> None:
+    command = [str(mini_swe_agent), str(EXAMPLES / "make_trajectories.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

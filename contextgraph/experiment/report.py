@@ -1,0 +1,220 @@
+"""What an experiment shows: figures of each arm, and how the arms compare on the same tasks."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import TypeAlias
+
+from contextgraph.errors import SettingsError
+from contextgraph.evaluation import Difference, Estimate, Share, difference, estimate, mcnemar
+from contextgraph.experiment.arms import ARMS, GREP, MEMORY, NONE, PLACEBO
+from contextgraph.experiment.journal import Attempt, Journal
+from contextgraph.experiment.tasks import Part
+from contextgraph.model import Json
+from contextgraph.text import number_of
+
+ByTask: TypeAlias = Mapping[str, Sequence[Attempt]]
+
+_SIGNIFICANT = 0.05
+# What an attempt takes; None where the model does not say.
+_AMOUNTS: Mapping[str, Callable[[Attempt], float | None]] = {
+    "steps": lambda one: one.steps,
+    "tokens": lambda one: one.tokens,
+    "cost": lambda one: one.cost,
+    "advice tokens": lambda one: sum(shown.tokens for shown in one.shown),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFigures:
+    """The figures of one arm, each with its 95 % interval; broken attempts do not count.
+
+    *pass_at*: k -> the chance that one of k attempts at a task solves it. *means* are amounts of
+    an attempt (steps, tokens, cost in US dollars, advice tokens), *spent* is the sum of costs.
+    """
+
+    arm: str
+    tasks: int
+    attempts: int
+    broken: int
+    pass_at: Mapping[int, Estimate]
+    means: Mapping[str, Estimate]
+    spent: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChange:
+    """A task solved in another share of attempts than *before*.
+
+    *shown* is what was shown in the first attempt that makes the change: the first solved one of a
+    rescue, the first failed one of a regression.
+    """
+
+    instance_id: str
+    before: float
+    after: float
+    shown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How *arm* does against another on the tasks of both; differences are *arm* minus *against*.
+
+    *p* is McNemar's exact test of *rescues* (solved more often) against *regressions*.
+    """
+
+    arm: str
+    against: str
+    tasks: int
+    solved: Difference
+    p: float
+    rescues: tuple[TaskChange, ...]
+    regressions: tuple[TaskChange, ...]
+    means: Mapping[str, Difference]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that is known of an experiment, one sentence first."""
+
+    verdict: str
+    settings: Mapping[str, Json]
+    arms: tuple[ArmFigures, ...]
+    comparisons: tuple[Comparison, ...]
+
+
+def report_on(journal: Journal) -> Report:
+    """The report of the experiment in *journal*, as far as it has come.
+
+    Raises `SettingsError` where no attempt was judged yet.
+    """
+    settings = journal.settings()
+    by_arm = defaultdict[str, list[Attempt]](list)
+    for attempt in journal.attempts().values():
+        if attempt.part is Part.JUDGE:
+            by_arm[attempt.arm].append(attempt)
+    if not by_arm:
+        raise SettingsError(f"{journal.folder} has no judged attempt yet; run the experiment")
+    seed = settings["seed"]
+    assert isinstance(seed, int)
+    arms = [arm for arm in ARMS if arm in by_arm]
+    tasks = {arm: _by_task(by_arm[arm]) for arm in arms}
+    pairs = [(arm, NONE) for arm in arms if arm != NONE and NONE in arms]
+    pairs += [(MEMORY, arm) for arm in (PLACEBO, GREP) if {MEMORY, arm} <= {*arms}]
+    comparisons = [
+        compared(arm, tasks[arm], against, tasks[against], seed)
+        for arm, against in pairs
+        if tasks[arm].keys() & tasks[against].keys()
+    ]
+    figures = tuple(figures_of(arm, by_arm[arm], seed) for arm in arms)
+    return Report(_verdict(figures, comparisons), settings, figures, tuple(comparisons))
+
+
+def figures_of(arm: str, attempts: Sequence[Attempt], seed: int) -> ArmFigures:
+    """The figures of the *attempts* of one arm."""
+    by_task = _by_task(attempts)
+    most = max((len(made) for made in by_task.values()), default=0)
+    found = {k: estimate(_passes(by_task, k), seed) for k in range(1, most + 1)}
+    means = {name: estimate(_sums(by_task, amount), seed) for name, amount in _AMOUNTS.items()}
+    made = sum(map(len, by_task.values()))
+    return ArmFigures(
+        arm=arm,
+        tasks=len(by_task),
+        attempts=made,
+        broken=len(attempts) - made,
+        pass_at={k: figure for k, figure in found.items() if figure},
+        means={name: figure for name, figure in means.items() if figure},
+        spent=sum(one.cost or 0.0 for one in attempts),
+    )
+
+
+def compared(arm: str, after: ByTask, against: str, before: ByTask, seed: int) -> Comparison:
+    """The attempts *after* of *arm* compared with those *before*, on tasks that both have."""
+    both = sorted(after.keys() & before.keys())
+    shares = {one: (_solved(before[one]), _solved(after[one])) for one in both}
+    one, two = _passes(before, 1), _passes(after, 1)
+    means = {}
+    for name, amount in _AMOUNTS.items():
+        first, second = _sums(before, amount), _sums(after, amount)
+        pairs = {task: (first[task], second[task]) for task in first.keys() & second.keys()}
+        if pairs:
+            means[name] = difference(pairs, seed)
+    return Comparison(
+        arm=arm,
+        against=against,
+        tasks=len(both),
+        solved=difference({task: (one[task], two[task]) for task in both}, seed),
+        p=mcnemar([(old > new, new > old) for old, new in shares.values()]),
+        rescues=tuple(
+            _change(task, old, new, [a for a in after[task] if a.solved])
+            for task, (old, new) in shares.items()
+            if new > old
+        ),
+        regressions=tuple(
+            _change(task, old, new, [a for a in after[task] if not a.solved])
+            for task, (old, new) in shares.items()
+            if new < old
+        ),
+        means=means,
+    )
+
+
+def pass_at(attempts: int, solved: int, k: int) -> float:
+    """The chance that *k* of *attempts*, drawn at random, include one of those *solved*."""
+    return 1.0 - comb(attempts - solved, k) / comb(attempts, k)
+
+
+def _by_task(attempts: Sequence[Attempt]) -> ByTask:
+    """The attempts that are not broken, by instance."""
+    found = defaultdict[str, list[Attempt]](list)
+    for one in attempts:
+        if not one.error:
+            found[one.instance_id].append(one)
+    return found
+
+
+def _solved(attempts: Sequence[Attempt]) -> float:
+    return sum(one.solved for one in attempts) / len(attempts)
+
+
+def _passes(by_task: ByTask, k: int) -> dict[str, Share]:
+    """Task -> its pass@k, of those with so many attempts."""
+    return {
+        task: Share(pass_at(len(made), sum(one.solved for one in made), k), 1)
+        for task, made in by_task.items()
+        if len(made) >= k
+    }
+
+
+def _sums(by_task: ByTask, amount: Callable[[Attempt], float | None]) -> dict[str, Share]:
+    """Task -> the sum over its attempts, and how many have that amount."""
+    found = {}
+    for task, made in by_task.items():
+        known = [value for one in made if (value := amount(one)) is not None]
+        if known:
+            found[task] = Share(sum(known), len(known))
+    return found
+
+
+def _change(task: str, old: float, new: float, attempts: Sequence[Attempt]) -> TaskChange:
+    first = min(attempts, key=lambda one: one.number)
+    return TaskChange(task, old, new, tuple(shown.text for shown in first.shown))
+
+
+def _verdict(figures: Sequence[ArmFigures], comparisons: Sequence[Comparison]) -> str:
+    """One sentence: the memory against none, or the first comparison that there is."""
+    if not comparisons:
+        return "There is nothing to compare: it takes two arms that attempted the same task."
+    chosen = next((one for one in comparisons if one.arm == MEMORY), comparisons[0])
+    rate = {one.arm: one.pass_at[1].value for one in figures if one.pass_at}
+    gap = chosen.solved
+    sure = "" if chosen.p < _SIGNIFICANT else "not "
+    steps = f"{chosen.means['steps'].value:+.1f}"
+    return (
+        f"With arm {chosen.arm} the agent solves {rate[chosen.arm]:.0%} of its attempts, with arm"
+        f" {chosen.against} {rate[chosen.against]:.0%}: {100 * gap.value:+.0f} points"
+        f" ({100 * gap.low:+.0f} to {100 * gap.high:+.0f}) over"
+        f" {number_of(chosen.tasks, 'task')}, {sure}beyond chance (p = {chosen.p:.3f}); steps of"
+        f" an attempt: {steps}."
+    )

@@ -1,0 +1,1 @@
+"""Agents with a memory: what each of them calls."""
