@@ -144,11 +144,9 @@ def _written(text: str, reading: ActionReading) -> Iterator[str]:
     """The names of files that an action writes as a whole, rather than edits."""
     if reading.kind is ActionKind.CREATE:
         yield from reading.changed
-        return
-    for part in shell_line(text).changes:
-        one = read_command_line(part)
-        if one.kind not in _CHANGING:
-            yield from one.changed
+    elif reading.span is None:
+        parts = map(read_command_line, shell_line(text).changes)
+        yield from (path for one in parts if one.kind not in _CHANGING for path in one.changed)
 
 
 def _is_shown(step: Step, reading: ActionReading) -> bool:
