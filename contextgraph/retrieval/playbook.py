@@ -98,10 +98,11 @@ class Playbooks:
                     repo,
                     command,
                     len(runs),
-                    next(iter(_recorded(same, lambda use: (_runner(use), ""))), None),
-                    next(iter(_recorded(exact, lambda use: (use.text, ""))), None),
-                    _recorded(same, lambda use: (use.text, use.folder)),
-                    tuple(_instead_of(asked, runs)),
+                    form=_record(same, _runner),
+                    first=_record(list(_first_of_each_run(same)), _runner),
+                    exact=_record(exact, lambda use: use.text),
+                    ways=_recorded(same, lambda use: (use.text, use.folder)),
+                    others=tuple(_instead_of(asked, runs)),
                 )
         return CommandHistory(repo, command, len(runs))
 
@@ -346,6 +347,20 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
 def _runner(use: CommandUse) -> str:
     """The form of *use* whether or not tests were chosen: that does not decide whether it runs."""
     return use.form.removesuffix(f" {TESTS}")
+
+
+def _first_of_each_run(uses: Sequence[_Use]) -> Iterator[_Use]:
+    """The first of the *uses* of each run; those of one run stand together."""
+    last: KnownRun | None = None
+    for run, use in uses:
+        if run is not last:
+            yield run, use
+        last = run
+
+
+def _record(uses: Sequence[_Use], command: Callable[[CommandUse], str]) -> CommandRecord | None:
+    """One record of all *uses*, which are of one *command*, in any folder."""
+    return next(iter(_recorded(uses, lambda use: (command(use), ""))), None)
 
 
 def _instead_of(asked: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:

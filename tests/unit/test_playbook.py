@@ -168,7 +168,7 @@ def test_a_command_that_never_ran_is_warned_against(memory: AgentMemory) -> None
     )
     said = memory.before("acme/shop", "cd /shop && python -m pytest -x tests/test_b.py | tail")
     assert said is not None
-    assert "`python -m pytest` did not run in any of 3 earlier tasks here" in said
+    assert "`python -m pytest` did not run at first in any of 3 earlier tasks here" in said
     assert "`tests/runtests.py <tests>` (3 of 3) did" in said
     assert memory.before(State(repo="acme/shop"), "tests/runtests.py totals") is None
 
@@ -184,6 +184,16 @@ def test_one_success_is_enough_to_say_nothing(memory: AgentMemory) -> None:
     learn(memory, ("python -m pytest tests", NO_PYTEST, 1))
     memory.learn(one_run(4, ("python -m pytest tests", PASSED, 0)))
     assert memory.before("acme/shop", "python -m pytest") is None
+
+
+def test_what_ran_only_after_something_else_is_warned_against(memory: AgentMemory) -> None:
+    failed, worked = ("pytest tests/", NO_PYTEST, 1), ("pytest tests/", PASSED, 0)
+    learn(memory, failed, ("pip install pytest", "", 0), worked)
+    found = memory.how("acme/shop", "pytest lib/")
+    assert found.form is not None
+    assert found.first is not None
+    assert (found.form.worked, found.first.worked) == (3, 0)
+    assert "at first" in (memory.before("acme/shop", "pytest lib/") or "")
 
 
 def test_a_script_of_the_run_is_like_the_scripts_of_others(memory: AgentMemory) -> None:
