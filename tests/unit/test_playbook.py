@@ -113,9 +113,19 @@ def test_tests_that_fail_still_ran_and_those_never_fixed_are_named(memory: Agent
     ]
 
 
-def test_a_test_that_was_fixed_is_not_named(memory: AgentMemory) -> None:
-    learn(memory, ("pytest tests", FAILED, 1), ("pytest tests", PASSED, 0))
-    assert memory.playbook("acme/shop").failing_tests == ()
+@pytest.mark.parametrize(
+    ("later", "is_fixed"),
+    [
+        ("pytest tests", True),
+        ("pytest -v tests/test_totals.py", True),
+        ("pytest tests/a.py", False),
+    ],
+)
+def test_a_test_that_was_fixed_is_not_named(
+    memory: AgentMemory, later: str, is_fixed: bool
+) -> None:
+    learn(memory, ("pytest tests", FAILED, 1), (later, PASSED, 0))
+    assert (memory.playbook("acme/shop").failing_tests == ()) == is_fixed
 
 
 def test_packages_are_counted_one_by_one(memory: AgentMemory) -> None:
