@@ -238,7 +238,7 @@ class _Novelty:
     def relevant_to(self, now: Predicament) -> int:
         """The count that matters for an attempt like *now*."""
         if now.inconclusive:
-            return self.outcomes.get(now.goal, 0)
+            return self.outcomes[now.goal]
         return self.steps if now.kind.is_passive else self.work
 
 

@@ -69,7 +69,7 @@ def canonical(action: Action, open_file: str | None = None) -> str:
     """
     if edit := _EDIT.match(action.text):
         content = action.text[edit.end() :].rstrip().removesuffix("end_of_edit").rstrip()
-        lines = "\n".join(map(str.rstrip, content.split("\n")))
+        lines = "\n".join(line.rstrip() for line in content.split("\n"))
         return f"edit {edit['file'] or open_file or ''} {edit[2]}:{edit[3]}\n{lines}"
     if action.arguments and action.tool.lower() not in SHELL_TOOLS:
         return f"{action.tool} {json.dumps(dict(action.arguments), sort_keys=True)}"

@@ -31,7 +31,7 @@ _SAME_PLACE = 3
 
 def same_goal(failed: StepTrace, later: StepTrace) -> bool:
     """True where *later* tries what *failed* tried, perhaps in another way."""
-    if _asks_for_help(later) and not _asks_for_help(failed):
+    if _HELP.search(_line(later)) and not _HELP.search(_line(failed)):
         return False
     if _answers_nothing(later) and not _is_unknown(failed):
         return False
@@ -39,11 +39,6 @@ def same_goal(failed: StepTrace, later: StepTrace) -> bool:
     if kind in _WRITING and not is_edit(failed):
         return _is_similar(failed, later)
     return _GOALS.get(kind, _is_similar)(failed, later)
-
-
-def _asks_for_help(step: StepTrace) -> bool:
-    line = _line(step)
-    return "-h" in line and _HELP.search(line) is not None
 
 
 def _answers_nothing(step: StepTrace) -> bool:
