@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory
-from contextgraph.cli.output import Progress, emit, warn
+from contextgraph.cli.output import Progress, emit, plain, warn
 from contextgraph.cli.records import receipt_record
 from contextgraph.text import masked_name, number_of
 
@@ -176,7 +176,7 @@ def _selected(
 
 def _confirm(found: "Sequence[Trajectory]") -> None:
     for run in found[:_LISTED]:
-        typer.echo(f"  {run.id}  {run.name}", err=True)
+        typer.echo(f"  {run.id}  {plain(run.name)}", err=True)
     if len(found) > _LISTED:
         typer.echo(f"  and {len(found) - _LISTED} more", err=True)
     remedy = ""
