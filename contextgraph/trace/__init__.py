@@ -9,6 +9,7 @@ from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
 from contextgraph.trace.phase import PhaseTracker
 from contextgraph.trace.predicament import is_same_predicament
 from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
+from contextgraph.trace.remedies.hazards import is_hazardous
 from contextgraph.trace.remedies.placeholders import Names, names_in
 from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
 from contextgraph.trace.remedies.wording import (
@@ -48,6 +49,7 @@ __all__ = [
     "describe_remedy",
     "files_changed",
     "is_edit",
+    "is_hazardous",
     "is_retry",
     "is_same_predicament",
     "loop_in",
