@@ -11,15 +11,20 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _INTEGER_RANGE = range(-(2**63), 2**64)
 # What is derived from a run is walked by recursion; runs nest some ten levels.
 _MAX_DEPTH = 100
+# An empty list takes twenty times its text, and a small object more.
+_MAX_VALUES = 20_000_000
 
 
 def loads(text: bytes | str) -> Any:
     """The value of a JSON *text*. Raises ValueError with reason and place.
 
     Lone surrogates become U+FFFD; NaN and infinities, which JSON does not have, null; integers
-    of more than 64 bits are rounded. More than 100 levels of nesting are refused.
+    of more than 64 bits are rounded. More than 100 levels of nesting and more than some 20 million
+    values are refused.
     """
     content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if len(content) > _MAX_VALUES and sum(map(content.count, (b",", b"[", b"{"))) > _MAX_VALUES:
+        raise ValueError(f"more than {_MAX_VALUES:,} values")
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:

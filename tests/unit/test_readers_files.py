@@ -16,7 +16,7 @@ import zstandard
 
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import read, read_many, size_of, write_jsonl
+from contextgraph.readers import json_text, read, read_many, size_of, write_jsonl
 
 RUNS = [
     RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", f"Task {number}")
@@ -347,3 +347,11 @@ def test_a_socket_is_an_error(tmp_path, monkeypatch):
     with socket.socket(socket.AF_UNIX) as opened:
         opened.bind("socket")
         assert "cannot be opened" in str(read_all("socket")[1])
+
+
+def test_json_of_too_many_values_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_text, "_MAX_VALUES", 1000)
+    path = tmp_path / "many.json"
+    path.write_bytes(b"[" + b"[]," * 2000 + b"[]]")
+    _, errors = read_all(path)
+    assert "more than 1,000 values" in str(errors)
