@@ -22,7 +22,7 @@ OPENAI_EMBEDDER = "openai/text-embedding-3-small"
 
 # What ``contextgraph.toml`` may hold. API keys are read from the environment only.
 _TEXTS = ("store", "tenant", "embedder", "summarizer", "configuration")
-_NUMBERS = ("embedding_price", "prompt_price", "answer_price", "max_cost")
+_NUMBERS = ("embedding_price", "prompt_price", "answer_price", "max_cost", "max_run_size")
 # Settings of earlier versions: ignored with a warning.
 _REMOVED = {"summarize": "language models word methodologies only since version 0.2"}
 _OPENAI = {"embedding_api_key": "OPENAI_API_KEY", "api_url": "OPENAI_BASE_URL"}
@@ -60,8 +60,8 @@ class Settings:
     means that of the active space. *summarizer* is ``template`` or ``openai/MODEL``; empty means
     the template. *embedding_price*, *prompt_price* and *answer_price* are US dollars per million
     tokens and override the published ones; *max_cost* is how many dollars one process may spend
-    on models. *configuration* is one of those in
-    ``contextgraph.toml``.
+    on models. *max_run_size* is the most MiB, decompressed, that one recorded run may have.
+    *configuration* is one of those in ``contextgraph.toml``.
     """
 
     store: str = ""
@@ -75,6 +75,7 @@ class Settings:
     prompt_price: float | None = None
     answer_price: float | None = None
     max_cost: float | None = None
+    max_run_size: float = 256
     configuration: Configuration = Configuration()
 
     @property

@@ -11,6 +11,7 @@ ContextGraphError
 ├── DegradedError         every channel that could have answered failed
 └── StoreError            the memory's store
     ├── StoreUnavailableError   cannot be reached, opened or locked in time
+    ├── DamagedRunError         one stored run cannot be read; the others can
     ├── MemoryNotFoundError     there is no memory at the address
     ├── SchemaError             the memory was written by another version
     └── LeaseLostError          another process took over consolidating or embedding
@@ -72,6 +73,10 @@ class StoreError(ContextGraphError):
 
 class StoreUnavailableError(StoreError):
     """The store cannot be reached, opened, or locked in time; trying again may help."""
+
+
+class DamagedRunError(StoreError):
+    """One stored run cannot be read; the message names it. The others can."""
 
 
 class MemoryNotFoundError(StoreError):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from contextgraph.config import OPENAI_EMBEDDER, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding, ReembeddingPlan
-from contextgraph.errors import DegradedError, StoreError, StoreUnavailableError
+from contextgraph.errors import DamagedRunError, DegradedError, StoreError, StoreUnavailableError
 from contextgraph.learning import Inspection, error_id, inspect_run
 from contextgraph.model import (
     CommandHistory,
@@ -225,13 +225,16 @@ class AgentMemory:
         """What `consolidate` would ask a language model, and what it costs; nothing is sent."""
         return self.consolidator.plan_wording()
 
-    def rebuild(self) -> Iterator[LearnReceipt]:
+    def rebuild(
+        self, on_damaged: Callable[[str, DamagedRunError], None] | None = None
+    ) -> Iterator[LearnReceipt]:
         """Read all stored runs again as this version reads logs, yielding a receipt for each.
 
         Outcomes, learning times and credit stay. Each run is replaced in one transaction, so it
-        can be interrupted and begun again. At the end the memory is consolidated.
+        can be interrupted and begun again. At the end the memory is consolidated. *on_damaged* gets
+        the id of each run that cannot be read and stays as it is; without it the first is raised.
         """
-        yield from self.writer.rewrite_all()
+        yield from self.writer.rewrite_all(on_damaged)
         self._trigger.after_rebuilding()
 
     def plan_reembedding(self, embedder: str = "") -> ReembeddingPlan:
@@ -371,13 +374,22 @@ class AgentMemory:
         *,
         vectors: bool = True,
         progress: Callable[[int, int], None] = lambda done, total: None,
+        on_damaged: Callable[[str, DamagedRunError], None] | None = None,
     ) -> "Exported":
-        """Write all that this memory holds to the file *path*, for any other store to read."""
+        """Write all that this memory holds to the file *path*, for any other store to read.
+
+        *on_damaged* is as of `rebuild`.
+        """
         from contextgraph.store.archive import export_memory
 
         self._note_exposures()
         return export_memory(
-            self.store, path, self.store.admin.tenant, vectors=vectors, progress=progress
+            self.store,
+            path,
+            self.store.admin.tenant,
+            vectors=vectors,
+            progress=progress,
+            on_damaged=on_damaged,
         )
 
     def import_archive(

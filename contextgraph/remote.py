@@ -36,6 +36,7 @@ _MIN_INTERVAL, _MAX_INTERVAL = 0.05, 2.0
 # requests in ten, at whatever rate, is then not called ever more slowly.
 _SLOWER, _FASTER = 2.0, 0.6
 _MAX_REASON_CHARS = 300
+_MAX_ANSWER_BYTES = 64 << 20  # the vectors of the largest batch take a third of it
 _NO_CREDIT = "insufficient_quota"
 
 _log = logging.getLogger(__name__)
@@ -262,7 +263,11 @@ class Endpoint:
             api_key=self._key or "none",  # self-hosted servers often need no key
             base_url=self.url,
             max_retries=0,  # its retries know neither the other threads nor our time limits
-            http_client=DefaultHttpxClient(event_hooks={"response": [_limit_total_time]}),
+            # A compressed answer of a few kilobytes could fill the memory.
+            default_headers={"Accept-Encoding": "identity"},
+            http_client=DefaultHttpxClient(
+                event_hooks={"response": [_refuse_untrusted, _limit_answer]}
+            ),
         )
 
 
@@ -274,8 +279,19 @@ def _delays() -> Iterator[float]:
         delay = min(2 * delay, _MAX_DELAY)
 
 
-def _limit_total_time(response: "Response") -> None:
-    """Apply the time-out to the whole answer: httpx applies it to each part only."""
+def _refuse_untrusted(response: "Response") -> None:
+    """Refuse a redirection to another server, which would get the texts, and compressed answers."""
+    location = response.headers["location"] if response.has_redirect_location else ""
+    place, target = response.url, response.url.join(location)
+    if (place.scheme, place.netloc) != (target.scheme, target.netloc):
+        reason = f"redirects to {target.scheme}://{target.host}, which is another server"
+        raise UnusableAnswerError(f"{reason}; set OPENAI_BASE_URL if that is right", retry=False)
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise UnusableAnswerError("a compressed answer, which was not requested", retry=False)
+
+
+def _limit_answer(response: "Response") -> None:
+    """Limit the size of an answer, and apply the time-out to the whole: httpx does to each part."""
     from httpx2 import ReadTimeout, SyncByteStream
 
     stream, seconds = response.stream, response.request.extensions["timeout"]["read"]
@@ -284,7 +300,12 @@ def _limit_total_time(response: "Response") -> None:
     class Limited(SyncByteStream):
         def __iter__(self) -> Iterator[bytes]:
             assert isinstance(stream, SyncByteStream)
+            size = 0
             for part in stream:
+                size += len(part)
+                if size > _MAX_ANSWER_BYTES:
+                    reason = f"an answer of more than {_MAX_ANSWER_BYTES >> 20} MiB"
+                    raise UnusableAnswerError(reason, retry=False)
                 if time.monotonic() > ends:
                     raise ReadTimeout(f"no whole answer in {seconds} s", request=response.request)
                 yield part
@@ -300,6 +321,8 @@ def failure_of(error: "APIError | UnusableAnswerError", secret: str) -> Failure:
     """How *error* is handled; its reason never contains *secret*."""
     import openai
 
+    if isinstance(error.__cause__, UnusableAnswerError):  # the client wraps what its hooks raise
+        error = error.__cause__
     if isinstance(error, UnusableAnswerError):
         return Failure(FailureKind.DOWN if error.retry else FailureKind.INVALID, str(error))
     if isinstance(error, openai.APITimeoutError):

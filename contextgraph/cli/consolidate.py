@@ -16,7 +16,7 @@ from contextgraph.cli.options import (
     Tenant,
     open_memory,
 )
-from contextgraph.cli.output import Progress, console, emit, print_table, styled, warn
+from contextgraph.cli.output import Progress, console, emit, plain, print_table, styled, warn
 from contextgraph.cli.records import record_of, usage_record
 from contextgraph.text import number_of
 
@@ -127,7 +127,7 @@ def _show_wording_plan(plan: "WordingPlan", *, as_json: bool) -> None:
         print("no language model is configured (CONTEXTGRAPH_SUMMARIZER): nothing would be sent")
         return
     for prompt in plan.prompts:
-        print(f"{prompt}\n")
+        print(f"{plain(prompt)}\n")
     print(f"{plan.summarizer}: {number_of(len(plan.prompts), 'methodology')} to word")
     print(f"about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}")
 

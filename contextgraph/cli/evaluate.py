@@ -1,18 +1,23 @@
 """``contextgraph evaluate``: the advice of a memory measured on recorded runs."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contextgraph.cli.doctor import own_version
+from contextgraph.cli.intake import Intake
 from contextgraph.cli.options import (
     FAILED,
     PARTLY_DONE,
     AsJson,
     Configuration,
+    FollowLinks,
+    MaxRunSize,
     Tenant,
     open_memory,
     option,
@@ -96,6 +101,8 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     plot: Annotated[
         Path | None, option("--plot", "FOLDER", "Draw the figures (needs the extra 'plot').")
     ] = None,
+    max_run_size: MaxRunSize = None,
+    follow_links: FollowLinks = False,
     as_json: AsJson = False,
     store: OwnStore = None,
     tenant: Tenant = None,
@@ -127,7 +134,8 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         return
     if not given:
         raise typer.BadParameter("name runs to judge by, --related, or --compare")
-    runs = RunSource(paths, learn, judge)
+    intake = partial(Intake, max_run_size=max_run_size, follow_links=follow_links)
+    runs = RunSource(paths, learn, judge, intake)
     taught, judging = runs.parts(0.0 if online else share)
     judging = _selected(judging, min_runs, max_runs, seed)
     if runs.failed and not (taught or judging):
@@ -212,11 +220,16 @@ class RunSource:
     """The runs that the options name."""
 
     def __init__(
-        self, paths: list[str] | None, learn: list[str] | None, judge: list[str] | None
+        self,
+        paths: list[str] | None,
+        learn: list[str] | None,
+        judge: list[str] | None,
+        intake: Callable[[list[str]], Intake],
     ) -> None:
         if paths and (learn or judge):
             raise typer.BadParameter("give PATH, or --learn and --judge, not both")
         self._paths, self._learn, self._judge = paths, learn, judge
+        self._intake = intake
         self.failed = 0
 
     def parts(self, share: float) -> "tuple[Sequence[RawTrajectory], Sequence[RawTrajectory]]":
@@ -227,9 +240,7 @@ class RunSource:
         return [*learning, *self._read(self._learn)], [*judging, *self._read(self._judge)]
 
     def _read(self, paths: list[str] | None) -> "list[RawTrajectory]":
-        from contextgraph.cli.intake import Intake
-
-        intake = Intake(paths or [])
+        intake = self._intake(paths or [])
         found = list(intake) if paths else []
         self.failed += intake.failed
         return found

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Paths, Tenant, open_memory
+from contextgraph.cli.options import (
+    FAILED,
+    AsJson,
+    FollowLinks,
+    MaxRunSize,
+    Paths,
+    Tenant,
+    open_memory,
+)
 from contextgraph.cli.output import console, emit, one_line, plain, print_box, styled, warn
 from contextgraph.cli.records import fragment_record, loop_records
 from contextgraph.text import number_of
@@ -52,6 +60,8 @@ def inspect(
             show_default=False,
         ),
     ] = None,
+    max_run_size: MaxRunSize = None,
+    follow_links: FollowLinks = False,
     as_json: AsJson = False,
 ) -> None:
     """Show how runs are read: phases, errors, loops, recoveries.
@@ -66,7 +76,7 @@ def inspect(
     """
     from contextgraph.cli.intake import Intake
 
-    intake = Intake(paths)
+    intake = Intake(paths, max_run_size=max_run_size, follow_links=follow_links)
     if html:
         from contextgraph.cli.page import write_page
 
@@ -85,6 +95,8 @@ def inspect(
 def loops(
     paths: Paths,
     instance: Instances = None,
+    max_run_size: MaxRunSize = None,
+    follow_links: FollowLinks = False,
     as_json: AsJson = False,
     store: Annotated[
         str | None,
@@ -108,7 +120,7 @@ def loops(
     """
     from contextgraph.cli.intake import Intake
 
-    intake = Intake(paths)
+    intake = Intake(paths, max_run_size=max_run_size, follow_links=follow_links)
     found: list[Sequence[LoopInfo]] = []
     with ExitStack() as stack:
         memory = None

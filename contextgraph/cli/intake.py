@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from contextgraph.model import RawTrajectory
     from contextgraph.readers import SkippedError
 
+_MIB = 1 << 20
 _WARNINGS_SHOWN = 20
 
 
@@ -69,10 +70,11 @@ class Intake:
     What cannot be read or holds nothing to learn is reported on stderr, passed to *on_failure* or
     *on_skip*, and left out. *on_bytes* is called with the number of bytes of each read. Iterating
     raises `ReadError` for *outcomes* without any. Of paths that were *discovered*, files that are
-    no trajectories are skipped, as those in a folder are.
+    no trajectories are skipped, as those in a folder are. *max_run_size* is in MiB; None means that
+    of the settings.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (one parameter per flag)
         self,
         paths: Sequence[str],
         outcomes: Path | None = None,
@@ -82,7 +84,10 @@ class Intake:
         *,
         selection: Selection | None = None,
         discovered: bool = False,
+        max_run_size: float | None = None,
+        follow_links: bool = False,
     ) -> None:
+        from contextgraph.config import load_settings
         from contextgraph.readers import ReadCounts
 
         self._paths = paths
@@ -92,6 +97,8 @@ class Intake:
         self._on_bytes = on_bytes
         self._selection = selection or Selection()
         self._discovered = discovered
+        self._max_run_size = load_settings(max_run_size=max_run_size).max_run_size
+        self._follow_links = follow_links
         self._warnings = Warnings()
         self._started = time.monotonic()
         self._counts = ReadCounts()
@@ -153,6 +160,8 @@ class Intake:
             on_bytes=self._on_bytes,
             outcomes=self._outcomes,
             on_conflict=self.report_conflict,
+            max_run_size=int(self._max_run_size * _MIB),
+            follow_links=self._follow_links,
         )
 
     def report_conflict(self, message: str) -> None:

@@ -15,7 +15,9 @@ from contextgraph.cli.intake import Intake, Selection
 from contextgraph.cli.options import (
     AsJson,
     Embedder,
+    FollowLinks,
     MaxCost,
+    MaxRunSize,
     Store,
     Tenant,
     open_memory,
@@ -81,6 +83,8 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     ] = None,
     embedder: Embedder = None,
     max_cost: MaxCost = None,
+    max_run_size: MaxRunSize = None,
+    follow_links: FollowLinks = False,
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
@@ -107,7 +111,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     address = store_address(store, tenant)
     found = paths or discovered_paths(exclude or (), yes=yes, address=address)
     read: _Read = []
-    progress = Progress(lambda: size_of(found))
+    progress = Progress(lambda: size_of(found, follow_links=follow_links))
     intake = Intake(
         found,
         outcomes,
@@ -116,6 +120,8 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         progress.advance,
         selection=Selection(tuple(filters or ()), limit),
         discovered=discover,
+        max_run_size=max_run_size,
+        follow_links=follow_links,
     )
     results = _Results(progress, as_json, address, intake.report_conflict)
     spool, runs = _spool(store, tenant), iter(intake)

@@ -1,20 +1,22 @@
 """``contextgraph rebuild``, ``migrate``, ``forget``, ``export`` and ``import``."""
 
 import time
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory
-from contextgraph.cli.output import Progress, emit, warn
+from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory
+from contextgraph.cli.output import Progress, emit, plain, warn
 from contextgraph.cli.records import receipt_record
 from contextgraph.text import masked_name, number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from contextgraph.errors import DamagedRunError
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json, Trajectory
     from contextgraph.ports import RunStore
@@ -57,31 +59,65 @@ Repos = Annotated[
 ]
 
 
-def rebuild(as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Stop at a run that is damaged, instead of going on.")
+]
+
+
+@dataclass(slots=True)
+class _Damaged:
+    """Reports the runs that cannot be read; *handler* is None where *strict*."""
+
+    strict: bool
+    as_json: bool
+    ids: list[str] = field(default_factory=list)
+
+    @property
+    def handler(self) -> "Callable[[str, DamagedRunError], None] | None":
+        return None if self.strict else self._add
+
+    def _add(self, identity: str, error: "DamagedRunError") -> None:
+        self.ids.append(identity)
+        warn(str(error))
+        if self.as_json:
+            emit({"trajectory_id": identity, "status": "failed", "error": str(error)})
+
+    def exit(self, done: int) -> None:
+        """Raise `typer.Exit` where any run was damaged; *done* were not."""
+        if self.ids:
+            raise typer.Exit(PARTLY_DONE if done else FAILED)
+
+
+def rebuild(
+    strict: Strict = False, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
+) -> None:
     """Read the stored runs again.
 
     Everything is derived from them again, as this version reads logs: for use after an update.
     Outcomes, learning times and credit stay. Each run is replaced in one transaction, so an
-    interrupted command can be repeated; at the end the memory is consolidated.
+    interrupted command can be repeated; at the end the memory is consolidated. A damaged run is
+    named and stays as it is.
 
     \b
     Example:
       contextgraph rebuild --store team.db
     """
     with open_memory(store, tenant, create=False) as memory:
-        done = _rebuild_all(memory, len(memory.store.runs.ids()), as_json=as_json)
+        damaged = _Damaged(strict, as_json)
+        done = _rebuild_all(memory, damaged)
     if as_json:
-        emit({"summary": {"updated": done}})
+        emit({"summary": {"updated": done, "failed": len(damaged.ids)}})
     else:
         print(f"rebuilt {number_of(done, 'trajectory')}")
+    damaged.exit(done)
 
 
-def _rebuild_all(memory: "AgentMemory", total: int, *, as_json: bool) -> int:
-    done = 0
+def _rebuild_all(memory: "AgentMemory", damaged: _Damaged) -> int:
+    done, total = 0, len(memory.store.runs.ids())
     try:
         with Progress(lambda: total) as progress:
-            for done, receipt in enumerate(memory.rebuild(), start=1):
-                if as_json:
+            for done, receipt in enumerate(memory.rebuild(damaged.handler), start=1):
+                if damaged.as_json:
                     emit(receipt_record(receipt))
                 progress.advance(1)
                 progress.count(done)
@@ -176,7 +212,7 @@ def _selected(
 
 def _confirm(found: "Sequence[Trajectory]") -> None:
     for run in found[:_LISTED]:
-        typer.echo(f"  {run.id}  {run.name}", err=True)
+        typer.echo(f"  {run.id}  {plain(run.name)}", err=True)
     if len(found) > _LISTED:
         typer.echo(f"  and {len(found) - _LISTED} more", err=True)
     remedy = ""
@@ -216,6 +252,7 @@ def export(
         typer.Option("--format", help="The memory itself, its graph, or its runs in ATIF."),
     ] = ExportFormat.ARCHIVE,
     vectors: WithVectors = True,
+    strict: Strict = False,
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
@@ -225,7 +262,7 @@ def export(
     An archive has runs with what was read from them, methodologies, credit and vectors, one JSON
     object a line; `import` reads it. GraphML and JSON (node-link) have nodes and relations without
     texts. ATIF has the runs, one file each. A file is replaced at the end, or left as it was. It
-    holds masked runs: protect it like the memory.
+    holds masked runs: protect it like the memory. A damaged run is named and left out.
 
     \b
     With --json one object: "runs", "methodologies", "exposures", "seconds" of an archive; "nodes",
@@ -237,20 +274,26 @@ def export(
       contextgraph export graph.graphml --format graphml
     """
     started = time.monotonic()
+    damaged = _Damaged(strict, as_json)
     with open_memory(store, tenant, read_only=True) as memory:
-        counts = _EXPORTS[file_format](memory, path, vectors)
+        counts = _EXPORTS[file_format](memory, path, vectors, damaged)
     seconds = round(time.monotonic() - started, 3)
     if as_json:
         emit({**counts, "seconds": seconds})
     else:
         listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         print(f"wrote {listed} to {path} in {seconds:.1f} s")
+    damaged.exit(counts.get("runs", 0))
 
 
-def _export_archive(memory: "AgentMemory", path: Path, vectors: bool) -> dict[str, int]:
+def _export_archive(
+    memory: "AgentMemory", path: Path, vectors: bool, damaged: _Damaged
+) -> dict[str, int]:
     total = len(memory.store.runs.ids())
     with Progress(lambda: total) as progress:
-        done = memory.export(path, vectors=vectors, progress=progress.runs)
+        done = memory.export(
+            path, vectors=vectors, progress=progress.runs, on_damaged=damaged.handler
+        )
     return {
         "runs": done.runs,
         "methodologies": done.methodologies,
@@ -258,11 +301,15 @@ def _export_archive(memory: "AgentMemory", path: Path, vectors: bool) -> dict[st
     }
 
 
-def _export_graphml(memory: "AgentMemory", path: Path, _vectors: bool) -> dict[str, int]:
+def _export_graphml(
+    memory: "AgentMemory", path: Path, _vectors: bool, _damaged: _Damaged
+) -> dict[str, int]:
     return _graph_counts(memory, path, "graphml")
 
 
-def _export_node_link(memory: "AgentMemory", path: Path, _vectors: bool) -> dict[str, int]:
+def _export_node_link(
+    memory: "AgentMemory", path: Path, _vectors: bool, _damaged: _Damaged
+) -> dict[str, int]:
     return _graph_counts(memory, path, "json")
 
 
@@ -272,10 +319,12 @@ def _graph_counts(memory: "AgentMemory", path: Path, graph_format: "GraphFormat"
     return {"nodes": graph.number_of_nodes(), "relations": graph.number_of_edges()}
 
 
-def _export_atif(memory: "AgentMemory", path: Path, _vectors: bool) -> dict[str, int]:
+def _export_atif(
+    memory: "AgentMemory", path: Path, _vectors: bool, damaged: _Damaged
+) -> dict[str, int]:
     import orjson
 
-    from contextgraph.errors import StoreError
+    from contextgraph.errors import DamagedRunError, StoreError
     from contextgraph.readers import to_atif
 
     runs = memory.store.runs.ids()
@@ -283,12 +332,19 @@ def _export_atif(memory: "AgentMemory", path: Path, _vectors: bool) -> dict[str,
         path.mkdir(parents=True, exist_ok=True)
         with Progress(lambda: len(runs)) as progress:
             for done, identity in enumerate(runs, start=1):
-                if raw := memory.store.runs.raw(identity):
+                try:
+                    raw = memory.store.runs.raw(identity)
+                except DamagedRunError as error:
+                    if damaged.handler is None:
+                        raise
+                    damaged.handler(identity, error)
+                    continue
+                if raw:
                     (path / f"{identity}.json").write_bytes(orjson.dumps(to_atif(raw)))
                 progress.runs(done, len(runs))
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
-    return {"runs": len(runs)}
+    return {"runs": len(runs) - len(damaged.ids)}
 
 
 _EXPORTS = {

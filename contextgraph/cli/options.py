@@ -65,6 +65,20 @@ MaxCost = Annotated[
         show_default=False,
     ),
 ]
+MaxRunSize = Annotated[
+    float | None,
+    typer.Option(
+        "--max-run-size",
+        metavar="MIB",
+        min=1,
+        help="The most that one run may have, decompressed (or CONTEXTGRAPH_MAX_RUN_SIZE).",
+        show_default="256",
+    ),
+]
+FollowLinks = Annotated[
+    bool,
+    typer.Option("--follow-links", help="Follow links that lead out of a named folder."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Paths = Annotated[
     list[str],

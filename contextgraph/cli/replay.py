@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import AsJson, Configuration, Paths, Tenant, open_memory
+from contextgraph.cli.options import (
+    AsJson,
+    Configuration,
+    FollowLinks,
+    MaxRunSize,
+    Paths,
+    Tenant,
+    open_memory,
+)
 from contextgraph.cli.output import (
     Progress,
     console,
@@ -41,6 +49,8 @@ OwnStore = Annotated[
 def replay(
     paths: Paths,
     configuration: Configuration = None,
+    max_run_size: MaxRunSize = None,
+    follow_links: FollowLinks = False,
     as_json: AsJson = False,
     store: OwnStore = None,
     tenant: Tenant = None,
@@ -64,7 +74,7 @@ def replay(
     """
     from contextgraph.cli.intake import Intake
 
-    intake = Intake(paths)
+    intake = Intake(paths, max_run_size=max_run_size, follow_links=follow_links)
     runs = list(intake)
     progress = Progress(lambda: len(runs))
     with open_memory(store or IN_MEMORY, tenant, configuration=configuration) as memory, progress:

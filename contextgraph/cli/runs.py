@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
-from contextgraph.cli.output import emit, print_table, warn
+from contextgraph.cli.output import emit, plain, print_table, warn
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -174,13 +174,13 @@ def outcome(
     if as_json:
         emit({"instance_id": instance, "outcome": result.value, "trajectories": [*changed]})
     else:
-        print(f"{instance}: {number_of(len(changed), 'run')} {result.value}")
+        print(f"{plain(instance)}: {number_of(len(changed), 'run')} {result.value}")
 
 
 def _refuse_several(runs: "RunStore", instance: str) -> None:
     found = runs.trajectories(runs.ids(instance=instance)).values()
     if len(found) > 1:
         for one in found:
-            typer.echo(f"  {one.id}  {one.agent or 'no agent'}, {one.outcome}", err=True)
+            typer.echo(f"  {one.id}  {plain(one.agent) or 'no agent'}, {one.outcome}", err=True)
         warn(f"{instance} has {len(found)} runs; name one by --run ID, or those of an --agent NAME")
         raise typer.Exit(FAILED)

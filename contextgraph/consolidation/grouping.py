@@ -24,7 +24,13 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.text import subject_of
-from contextgraph.trace import ANOTHER_MODULE, ANOTHER_NAME, describe_pattern, describe_remedy
+from contextgraph.trace import (
+    ANOTHER_MODULE,
+    ANOTHER_NAME,
+    describe_pattern,
+    describe_remedy,
+    is_hazardous,
+)
 
 # The outcome of a run weights what it did, and never filters it.
 _WEIGHT = {Outcome.SOLVED: 1.0, Outcome.UNKNOWN: 0.96, Outcome.FAILED: 0.94}
@@ -170,6 +176,8 @@ class _RemedyFinder:
         nothing. Of an edit that is sent again the lines differ from file to file.
         """
         for action in clearance.recovered.actions:
+            if is_hazardous((action,)):
+                continue
             if (action.kind is RemedyKind.RETRY) is not (self.family is Family.TIMEOUT):
                 continue
             text = _pattern_text(action.pattern)

@@ -26,7 +26,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.text import words
-from contextgraph.trace import ActionKind, ActionReading, read_action
+from contextgraph.trace import ActionKind, ActionReading, is_hazardous, read_action
 
 WordShares = Callable[[Collection[str]], Mapping[str, float]]
 """Word -> the share of the runs of other repositories whose task contains it."""
@@ -116,8 +116,12 @@ def _common(practice: Practice, target: str, occurrences: Sequence[Occurrence]) 
         runs=len(_runs(occurrences)),
         repositories=1,
         steps=sum(one.steps for one in occurrences) / len(occurrences),
-        action=RemedyAction(practice.kind, target, RemedyPattern(practice.kind, target)),
+        action=_action(practice, target),
     )
+
+
+def _action(practice: Practice, target: str) -> RemedyAction:
+    return RemedyAction(practice.kind, target, RemedyPattern(practice.kind, target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +307,11 @@ def _command_group(
     every: list[Occurrence],
     policy: ConsolidationPolicy,
 ) -> PracticeGroup | None:
-    usual = _usual(every, policy)
+    usual = [
+        (command, found)
+        for command, found in _usual(every, policy)
+        if not is_hazardous((_action(practice, command),))
+    ]
     if not usual:
         return None
     covered = [occurrence for _, found in usual for occurrence in found]

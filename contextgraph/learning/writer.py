@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from contextgraph.errors import DamagedRunError
 from contextgraph.learning.bundle import bundle_of, moved_fragments, renewed
 from contextgraph.learning.identity import RunIds, former_trajectory_id, run_ids
 from contextgraph.model import (
@@ -139,10 +140,21 @@ class MemoryWriter:
         bundle = renewed(bundle_of(raw, self._now()), before)
         return self._replaced(bundle, identity)
 
-    def rewrite_all(self) -> Iterator[LearnReceipt]:
-        """Read all stored runs again, each in a transaction of its own."""
+    def rewrite_all(
+        self, on_damaged: Callable[[str, DamagedRunError], None] | None = None
+    ) -> Iterator[LearnReceipt]:
+        """Read all stored runs again, each in a transaction of its own.
+
+        *on_damaged* gets the id of each run that cannot be read; without it the first is raised.
+        """
         for identity in self._store.runs.ids():
-            receipt = self.rewrite(identity)
+            try:
+                receipt = self.rewrite(identity)
+            except DamagedRunError as error:
+                if on_damaged is None:
+                    raise
+                on_damaged(identity, error)
+                continue
             if receipt:  # None: another process forgot it meanwhile
                 yield receipt
 

@@ -35,7 +35,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.text import clip
-from contextgraph.trace import describe_remedy, is_retry, names_in, signature_of
+from contextgraph.trace import describe_remedy, is_hazardous, is_retry, names_in, signature_of
 
 MIN_REPOSITORIES = 2
 # Of the runs that left a loop of the same command, at least so many continued in the same way.
@@ -172,6 +172,7 @@ class EscapeFinder:
             )
             for loop, after in self._continued(loops)
             if after.end - after.start + 1 >= _MIN_STEPS
+            and not is_hazardous([_use(line) for line in after.action_sequence])
         )
 
     def _for_task(self, state: State) -> list[Escape]:
@@ -219,7 +220,9 @@ class EscapeFinder:
             _in_general(one)
             for error_type in error_types
             for one in self.store.recoveries.for_error(_of_type(error_type, scope), _CANDIDATES)
-            if one.recovered.verified and not one.recovered.workaround
+            if one.recovered.verified
+            and not one.recovered.workaround
+            and not is_hazardous(one.recovered.actions)
         ]
         helpful = (one for one in found if one.text and not is_retry(one.actions))
         shared = filter(_is_shared, _merged(helpful))

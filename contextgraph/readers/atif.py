@@ -20,6 +20,7 @@ from contextgraph.readers.conversation import (
 )
 from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
 from contextgraph.readers.format import Format
+from contextgraph.readers.json_text import loads
 from contextgraph.readers.place import Place
 from contextgraph.readers.tool_calls import json_arguments
 
@@ -131,8 +132,8 @@ def _terminus(message: str, time: datetime | None) -> list[Turn] | None:
     if not found or '"commands"' not in message:
         return None
     try:
-        reply = orjson.loads(found.group())
-    except orjson.JSONDecodeError:
+        reply = loads(found.group())
+    except ValueError:
         return None
     typed = [text(row, "keystrokes") for row in rows_at(reply, "commands")]
     thought = "\n\n".join(filter(None, (text(reply, "analysis"), text(reply, "plan"))))

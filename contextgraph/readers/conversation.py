@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias, TypeVar
 
-import orjson
-
 from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.readers.fields import Row
+from contextgraph.readers.json_text import loads
 from contextgraph.readers.place import EmptyRunError, Place, repo_named
 from contextgraph.readers.prompts import task_in
 from contextgraph.readers.repository import instance_in, repository_name
@@ -269,8 +268,8 @@ def _unwrapped(text: str) -> tuple[str, int | None]:
     if not text.startswith('{"output"'):
         return text, None
     try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        value = loads(text)
+    except ValueError:
         return text, None
     output, metadata = value.get("output"), value.get("metadata")
     code = metadata.get("exit_code") if isinstance(metadata, dict) else None

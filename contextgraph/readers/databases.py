@@ -6,9 +6,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from contextgraph.errors import ReadError
+from contextgraph.readers.json_text import loads
 
 _MAGIC = b"SQLite format 3\0"
 
@@ -18,13 +17,14 @@ def is_database(head: bytes) -> bool:
     return head.startswith(_MAGIC)
 
 
-def sessions_in(name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def sessions_in(name: str, max_size: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """The sessions in the database *name*, numbered from 1, in the order in which they began.
 
     Read without locking out the agent that writes it. Raises ReadError where *name* is no file
-    on disk, no database of a known agent, or damaged.
+    on disk, no database of a known agent, damaged, or holds a value of more than *max_size* bytes.
     """
     with _opened(name) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max_size)
         yield from enumerate(_KINDS[_kind(name, connection)].read(connection), 1)
 
 
@@ -154,6 +154,6 @@ def _json(value: object) -> Any:
     if not isinstance(value, str | bytes):
         return None
     try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
+        return loads(value)
+    except ValueError:
         return None

@@ -115,6 +115,10 @@ def runs_in(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     A wrapper row holds a run as an object, a list or JSON text, up to three levels deep. The
     outcome, instance, model and patch that it gives are used where the log is silent.
     """
+    if value in ({}, []):  # at once: files of millions are tried on people
+        what = "object" if value == {} else "list"
+        yield ForeignError(place.file, place.position, f"an empty {what}")
+        return
     found = list(_runs(value, place, 0))
     yield from found or [_unknown(value, place)]
 
@@ -192,7 +196,7 @@ def _decoded(value: object, name: str, place: Place) -> object:
     if not value.lstrip().startswith(("[", "{")):
         return None
     try:
-        return loads(value.encode("utf-8", "surrogatepass"))
+        return loads(value)
     except ValueError as error:
         return ReadError(place.file, place.position, f"{name}: invalid json: {error}")
 

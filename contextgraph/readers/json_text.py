@@ -9,20 +9,47 @@ import orjson
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _INTEGER_RANGE = range(-(2**63), 2**64)
+# What is derived from a run is walked by recursion; runs nest some ten levels.
+_MAX_DEPTH = 100
+# An empty list takes twenty times its text, and a small object more.
+_MAX_VALUES = 20_000_000
 
 
-def loads(text: bytes) -> Any:
+def loads(text: bytes | str) -> Any:
     """The value of a JSON *text*. Raises ValueError with reason and place.
 
     Lone surrogates become U+FFFD; NaN and infinities, which JSON does not have, null; integers
-    of more than 64 bits are rounded.
+    of more than 64 bits are rounded. More than 100 levels of nesting and more than some 20 million
+    values are refused.
     """
+    content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if len(content) > _MAX_VALUES and sum(map(content.count, (b",", b"[", b"{"))) > _MAX_VALUES:
+        raise ValueError(f"more than {_MAX_VALUES:,} values")
     try:
-        return orjson.loads(text)
+        value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        if b"\\ud" not in text.lower() and b"NaN" not in text and b"Infinity" not in text:
+        odd = (b"\\ud", b"\\uD", b"NaN", b"Infinity")
+        if not any(one in content for one in odd):
             raise
-        return _lenient(text, error)
+        value = _lenient(content, error)
+    if _is_deeper(value, _MAX_DEPTH):
+        raise ValueError(f"nested more than {_MAX_DEPTH} levels deep")
+    return value
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    """Whether lists and objects are nested more than *depth* levels deep in *value*."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(depth):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def without_surrogates(value: Any) -> Any:

@@ -165,7 +165,7 @@ def _instances_named(file: Path) -> tuple[str, ...]:
 
 
 def _readable_outcomes(file: Path) -> Outcomes | None:
-    if file.suffix != ".json":
+    if file.suffix != ".json" or not file.is_file():
         return None
     try:
         return outcomes_of(file)

@@ -1,7 +1,6 @@
 """Rows of a parquet file, a few at a time."""
 
 from collections.abc import Iterator
-from io import BytesIO
 from typing import IO, Any
 
 from contextgraph.errors import MissingExtraError, ReadError
@@ -17,13 +16,11 @@ def is_parquet(head: bytes) -> bool:
 
 
 def parquet_rows(
-    name: str, file: IO[bytes], head: bytes, stream: Iterator[bytes], on_bytes: OnBytes
+    name: str, file: IO[bytes], on_bytes: OnBytes
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows with their number from 1.
+    """The rows of *file*, which can seek, with their number from 1.
 
-    *head* and the rest in *stream* are used where *file*, such as standard input, cannot go back
-    to its start: parquet has its index at the end. Raises ReadError after the rows that could be
-    read, MissingExtraError without pyarrow.
+    Raises ReadError after the rows that could be read, MissingExtraError without pyarrow.
     """
     try:
         import pyarrow as pa
@@ -32,17 +29,15 @@ def parquet_rows(
         install = 'pip install "contextgraph-memory[parquet]"'
         raise MissingExtraError(f"{name}: parquet needs pyarrow: {install}") from error
     number = 0
-    whole = file if file.seekable() else BytesIO(head + b"".join(stream))
-    size = whole.seek(0, 2)
-    whole.seek(0)
+    size = file.seek(0, 2)
+    file.seek(0)
     try:
-        opened = ParquetFile(whole)
+        opened = ParquetFile(file)
         for batch in opened.iter_batches(batch_size=_BATCH):
             for row in batch.to_pylist():
                 number += 1
                 yield number, row
-            if whole is file:
-                on_bytes(size * batch.num_rows // max(1, opened.metadata.num_rows))
+            on_bytes(size * batch.num_rows // max(1, opened.metadata.num_rows))
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         position = f"record {number + 1}" if number else ""
         reason = f"parquet data is corrupt: {str(error).partition(chr(10))[0]}"

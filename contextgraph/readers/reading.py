@@ -4,7 +4,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import groupby
+from functools import partial
+from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, TypeAlias
 
@@ -17,7 +18,10 @@ from contextgraph.readers.place import ForeignError, SkippedError, file_stem
 from contextgraph.readers.records import Record, records, records_of_parts
 from contextgraph.readers.reports import GivenOutcomes, OnConflict, given_outcomes
 from contextgraph.readers.sources import STANDARD_INPUT, Source, StrPath, files_in, sources
-from contextgraph.readers.streams import OnBytes
+from contextgraph.readers.streams import MAX_RUN_SIZE, OnBytes, too_large
+
+# A file with more records in a row that are no runs is given up.
+_MAX_FRUITLESS = 1_000_000
 
 OnError: TypeAlias = Callable[[ReadError], None]
 OnSkip: TypeAlias = Callable[[SkippedError], None]
@@ -57,6 +61,8 @@ def read(
     on_bytes: OnBytes | None = None,
     outcomes: StrPath | None = None,
     on_conflict: OnConflict | None = None,
+    max_run_size: int = MAX_RUN_SIZE,
+    follow_links: bool = False,
 ) -> Iterator[RawTrajectory]:
     """The runs in *path*: a file, a folder, a glob, or "-" for standard input.
 
@@ -75,6 +81,10 @@ def read(
     precedes that of the log, and each conflict is passed to *on_conflict*. Without it the reports
     beside a file, or in the folder given, are used where the log is silent.
 
+    *max_run_size* is the most bytes, decompressed, that one run may have; a file is read up to a
+    larger one. In folders and globs, pipes, sockets, devices and, unless *follow_links*, links to
+    what is outside are passed to *on_skip*.
+
     Raises MissingExtraError for parquet without pyarrow, and ReadError for *outcomes* that hold
     none.
     """
@@ -85,6 +95,8 @@ def read(
         on_bytes=on_bytes,
         outcomes=outcomes,
         on_conflict=on_conflict,
+        max_run_size=max_run_size,
+        follow_links=follow_links,
     )
 
 
@@ -96,13 +108,15 @@ def read_many(
     on_bytes: OnBytes | None = None,
     outcomes: StrPath | None = None,
     on_conflict: OnConflict | None = None,
+    max_run_size: int = MAX_RUN_SIZE,
+    follow_links: bool = False,
 ) -> Iterator[RawTrajectory]:
     """The runs in all *paths*, one after the other; as `read` of each."""
     given = None if outcomes is None else given_outcomes(outcomes)
-    judge = _Judge(given, on_conflict or _ignore)
-    count = on_bytes or _ignore
+    judge = _Judge(given, on_conflict or _ignore, follow_links=follow_links)
+    read_source = partial(_in_source, on_bytes=on_bytes or _ignore, max_size=max_run_size)
     for path in paths:
-        for source, found in _found_in(path, count):
+        for source, found in _found_in(path, read_source, follow_links=follow_links):
             if isinstance(found, RawTrajectory):
                 yield judge.judged(found, source)
             elif isinstance(found, SkippedError) and _is_skipped(found, source, on_skip):
@@ -125,16 +139,17 @@ def _is_skipped(found: SkippedError, source: Source, on_skip: OnSkip | None) -> 
 
 
 def _found_in(
-    path: StrPath, on_bytes: OnBytes
+    path: StrPath,
+    read_source: Callable[[Source], Iterable[RawTrajectory | ReadError]],
+    *,
+    follow_links: bool,
 ) -> Iterator[tuple[Source, RawTrajectory | ReadError]]:
     try:
-        found = sources(path)
+        found = sources(path, follow_links=follow_links)
     except ReadError as error:
         yield Source(str(path)), error
         return
-    yield from _last_calls(
-        (source, found) for source in found for found in _in_source(source, on_bytes)
-    )
+    yield from _last_calls((source, one) for source in found for one in read_source(source))
 
 
 def _last_calls(
@@ -167,7 +182,9 @@ def _is_next_call(
     return is_log and len(folders) == 1 and is_continued_by(earlier[1], later[1])
 
 
-def _in_source(source: Source, on_bytes: OnBytes) -> Iterator[RawTrajectory | ReadError]:
+def _in_source(
+    source: Source, on_bytes: OnBytes, max_size: int
+) -> Iterator[RawTrajectory | ReadError]:
     left = source.size
 
     def count(taken: int) -> None:
@@ -176,11 +193,18 @@ def _in_source(source: Source, on_bytes: OnBytes) -> Iterator[RawTrajectory | Re
         left -= taken
         on_bytes(taken)
 
-    yield from _same_once(one for record in _records_in(source, count) for one in _runs_of(record))
+    found = _records_in(source, count, max_size)
+    yield from _same_once(one for record in found for one in _runs_of(record))
     count(left)
 
 
-def _records_in(source: Source, on_bytes: OnBytes) -> Iterator[Record | ReadError]:
+def _records_in(source: Source, on_bytes: OnBytes, max_size: int) -> Iterator[Record | ReadError]:
+    if source.refused:
+        yield ForeignError(source.name, "", source.refused)
+        return
+    if source.size > max_size and source.parts:
+        yield too_large(source.name, "", max_size)
+        return
     if source.parts:
         yield from records_of_parts(source.name, source.parts)
         return
@@ -190,7 +214,7 @@ def _records_in(source: Source, on_bytes: OnBytes) -> Iterator[Record | ReadErro
         except OSError as error:
             yield ReadError(source.name, "", f"cannot be opened: {error.strerror or error}")
             return
-        yield from records(source.name, file, on_bytes)
+        yield from records(source.name, file, on_bytes, max_size)
 
 
 def _opened(source: Source, stack: ExitStack) -> IO[bytes]:
@@ -214,12 +238,15 @@ def _same_once(
         if reason is None:
             yield from group
             continue
-        first, *others = (item for item in group if isinstance(item, ReadError))
+        first, others = next(group), sum(1 for _ in islice(group, _MAX_FRUITLESS))
         if others and isinstance(first, ForeignError | UnknownFormatError):
-            more = f"{first.reason} ({len(others)} more records like it)"
+            rest = "; the rest is not read" if others == _MAX_FRUITLESS else ""
+            more = f"{first.reason} ({others} more records like it{rest})"
             first = type(first)(first.source, first.position, more)
-            first.records += len(others)
+            first.records += others
         yield first
+        if others == _MAX_FRUITLESS:
+            return
 
 
 def _repeatable(found: RawTrajectory | ReadError) -> str | None:
@@ -235,9 +262,12 @@ class _Judge:
     Reports are looked for once per folder, and only for runs whose log is silent.
     """
 
-    def __init__(self, given: GivenOutcomes | None, on_conflict: OnConflict) -> None:
+    def __init__(
+        self, given: GivenOutcomes | None, on_conflict: OnConflict, *, follow_links: bool
+    ) -> None:
         self._given = given
         self._on_conflict = on_conflict
+        self._follow_links = follow_links
         self._by_folder: dict[tuple[Path, bool], Mapping[Path, Outcomes]] = {}
 
     def judged(self, run: RawTrajectory, source: Source) -> RawTrajectory:
@@ -265,6 +295,8 @@ class _Judge:
     def _found(self, source: Source) -> Mapping[Path, Outcomes]:
         root, deep = source.folder or Path(source.name).parent, source.folder is not None
         if (root, deep) not in self._by_folder:
-            files = map(Path, files_in(str(root))) if deep else root.iterdir()
+            files: Iterable[Path] = root.iterdir()
+            if deep:
+                files = map(Path, files_in(str(root), follow_links=self._follow_links))
             self._by_folder[root, deep] = outcomes_by_folder(root, files)
         return self._by_folder[root, deep]

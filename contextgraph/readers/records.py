@@ -5,6 +5,7 @@ A record that is spread over lines, such as the session of an agent, is the list
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
 from itertools import chain, islice
 from pathlib import PurePath
 from typing import IO, Any, NamedTuple
@@ -19,10 +20,13 @@ from contextgraph.readers.json_text import loads
 from contextgraph.readers.marked_text import AIDER_START
 from contextgraph.readers.parquet import is_parquet, parquet_rows
 from contextgraph.readers.place import ForeignError, Place
-from contextgraph.readers.streams import OnBytes, pieces
+from contextgraph.readers.streams import OnBytes, pieces, too_large, whole
 
 _TAR_MARK_AT, _TAR_MARK = 257, b"ustar"
 _BOM = b"\xef\xbb\xbf"
+# Each costs memory or time, even an empty one.
+_MAX_LINES = 10_000_000
+_JSON_NAMES = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 _JSON_START = re.compile(rb'\s*(?:\[\s*(?:[\[{\]]|\Z)|\{\s*(?:["}]|\Z))')
 
 
@@ -38,102 +42,135 @@ class _Line(NamedTuple):
     text: bytes
 
 
-def records(name: str, file: IO[bytes], on_bytes: OnBytes) -> Iterator[Record | ReadError]:
+class _Parsed(NamedTuple):
+    line: _Line
+    value: Any
+
+
+def records(
+    name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int
+) -> Iterator[Record | ReadError]:
     """The records of *file* in order, and at its place the error for each that is broken.
 
     A line, or a few rows, or one session of a database, is held at a time; a file that is one
-    JSON document or one session is held whole.
+    JSON document or one session is held whole. What would be more than *max_size* bytes is an
+    error, which ends the file.
     """
-    stream = pieces(name, file, on_bytes)
+    stream = pieces(name, file, on_bytes, max_size)
     try:
         head = next(stream, b"")
         if is_database(head):
-            for number, session in sessions_in(name):
+            for number, session in sessions_in(name, max_size):
                 yield Record(session, Place(name, number, "session"))
         elif head[_TAR_MARK_AT:].startswith(_TAR_MARK):
             yield ReadError(name, "", "a tar archive: unpack it, and give the folder")
         elif head.lstrip().startswith(AIDER_START.encode()):
-            text = b"".join(chain([head], stream)).decode("utf-8", "replace")
-            yield Record(text, Place(name))
+            text = whole(name, chain([head], stream), max_size)
+            yield Record(text.decode("utf-8", "replace"), Place(name))
         elif is_parquet(head):
-            for number, row in parquet_rows(name, file, head, stream, on_bytes):
+            if not file.seekable():
+                file = BytesIO(whole(name, chain([head], stream), max_size))
+            for number, row in parquet_rows(name, file, on_bytes):
                 yield Record(row, Place(name, number, "record"))
         else:
-            yield from _text_records(name, chain([head], stream))
+            yield from _text_records(name, chain([head], stream), max_size)
     except ReadError as error:
         yield error
 
 
-def _text_records(name: str, stream: Iterable[bytes]) -> Iterator[Record | ReadError]:
+def _text_records(
+    name: str, stream: Iterable[bytes], max_size: int
+) -> Iterator[Record | ReadError]:
     broken: list[ReadError] = []
-    for found in _json_records(name, _lines(stream, broken), broken):
+    lines = _lines(name, stream, broken, max_size)
+    for found in _json_records(name, lines, broken, max_size):
         # A stream without any record is not foreign if it is known to be broken.
         if not (broken and isinstance(found, ForeignError)):
             yield found
     yield from broken
 
 
-def _lines(stream: Iterable[bytes], broken: list[ReadError]) -> Iterator[_Line]:
+def _lines(
+    name: str, stream: Iterable[bytes], broken: list[ReadError], max_size: int
+) -> Iterator[_Line]:
     """The lines that are not blank, with their number from 1; how *stream* broke, to *broken*."""
-    number, carry = 1, list[bytes]()
+    number, carry, size = 1, list[bytes](), 0
     try:
         for piece in stream:
-            first, *others = piece.split(b"\n")
-            carry.append(first)
-            for line in others:
-                yield from _line(number, b"".join(carry))
-                number, carry = number + 1, [line]
+            *ended, rest = piece.split(b"\n")
+            for line in ended:
+                yield from _line(number, b"".join([*carry, line]) if carry else line)
+                number, carry, size = number + 1, [], 0
+            carry.append(rest)
+            size += len(rest)
+            if size > max_size:
+                raise too_large(name, f"line {number}", max_size)
+            if number > _MAX_LINES:
+                raise ReadError(name, "", f"more than {_MAX_LINES:,} lines; the rest is not read")
     except ReadError as error:
         broken.append(error)
-        if isinstance(_value(b"".join(carry)), ValueError):
+        if size > max_size or isinstance(_value(b"".join(carry)), ValueError):
             return  # the line in which the stream broke off
     yield from _line(number, b"".join(carry))
 
 
-def _line(number: int, text: bytes) -> Iterator[_Line]:
+def _line(number: int, text: bytes) -> Iterable[_Line]:
     text = (text.removeprefix(_BOM) if number == 1 else text).strip()
-    if text:
-        yield _Line(number, text)
+    return (_Line(number, text),) if text else ()
 
 
 def _json_records(
-    name: str, lines: Iterator[_Line], broken: Sequence[ReadError]
+    name: str, lines: Iterator[_Line], broken: Sequence[ReadError], max_size: int
 ) -> Iterator[Record | ReadError]:
     opening = list(islice(lines, 2))
-    if not any(_JSON_START.match(line.text) for line in opening):
+    if not opening or not (_is_named_json(name) or any(map(_starts_json, opening))):
         yield _foreign(name, opening)
         return
     values = [_value(line.text) for line in opening]
     if _is_document(opening, values):
-        yield from _document(name, [*opening, *lines], broken)
+        yield from _document(name, chain(opening, lines), broken, max_size)
     elif len(opening) == 1:
         yield from _records_in(name, values[0])
     else:
-        later = ((line.number, _value(line.text)) for line in lines)
-        first = zip((line.number for line in opening), values, strict=True)
-        yield from _line_records(name, chain(first, later))
+        first = map(_Parsed, opening, values)
+        later = (_Parsed(line, _value(line.text)) for line in lines)
+        yield from _line_records(name, chain(first, later), max_size)
 
 
-def _line_records(name: str, lines: Iterator[tuple[int, Any]]) -> Iterator[Record | ReadError]:
+def _is_named_json(name: str) -> bool:
+    return not _JSON_NAMES.isdisjoint(PurePath(name).suffixes)
+
+
+def _starts_json(line: _Line) -> bool:
+    return _JSON_START.match(line.text) is not None
+
+
+def _line_records(
+    name: str, lines: Iterator[_Parsed], max_size: int
+) -> Iterator[Record | ReadError]:
     """A record for each line, up to the line that is part of a session: it and all that follow."""
-    for number, value in lines:
-        if _is_part(value):
-            yield from _session(name, chain([(number, value)], lines))
+    for parsed in lines:
+        if _is_part(parsed.value):
+            yield from _session(name, chain([parsed], lines), max_size)
         else:
-            yield from _records_on_line(name, number, value)
+            yield from _records_on_line(name, parsed.line.number, parsed.value)
 
 
 def _is_part(value: Any) -> bool:
-    return isinstance(value, dict) and format_of_part(value) is not None
+    return bool(value) and isinstance(value, dict) and format_of_part(value) is not None
 
 
-def _session(name: str, lines: Iterator[tuple[int, Any]]) -> Iterator[Record | ReadError]:
-    numbers, values = list[int](), list[Any]()
-    for number, value in lines:
+def _session(name: str, lines: Iterable[_Parsed], max_size: int) -> Iterator[Record | ReadError]:
+    numbers, values, size = list[int](), list[Any](), 0
+    for line, value in lines:
+        size += len(line.text)
+        if size > max_size:
+            yield too_large(name, f"line {line.number}", max_size)
+            return
         if isinstance(value, ValueError):
-            yield _invalid(name, number, value)
+            yield _invalid(name, line.number, value)
         else:
-            numbers.append(number)
+            numbers.append(line.number)
             values.append(value)
     yield Record(values, Place(name, parts=tuple(numbers)))
 
@@ -163,40 +200,36 @@ def _is_document(opening: Sequence[_Line], values: Sequence[Any]) -> bool:
 
 
 def _document(
-    name: str, lines: Sequence[_Line], broken: Sequence[ReadError]
+    name: str, lines: Iterable[_Line], broken: Sequence[ReadError], max_size: int
 ) -> Iterator[Record | ReadError]:
-    value = _value(_joined(lines))
+    text, at = bytearray(), 1
+    for line in lines:
+        text += b"\n" * (line.number - at) + line.text  # each line at its number
+        at = line.number
+        if len(text) > max_size:
+            yield too_large(name, f"line {at}", max_size)
+            return
+    value = _value(bytes(text))
     if isinstance(value, ValueError):
-        yield from _whole_lines(name, lines)
+        yield from _whole_lines(name, text)
         if broken:
             return  # no JSON because the stream broke off, which is reported
     yield from _records_in(name, value)
 
 
-def _joined(lines: Sequence[_Line]) -> bytes:
-    """The text of the document, each line at its number."""
-    text, at = list[bytes](), 1
-    for line in lines:
-        text.append(b"\n" * (line.number - at) + line.text)
-        at = line.number
-    return b"".join(text)
-
-
-def _whole_lines(name: str, lines: Sequence[_Line]) -> Iterator[Record]:
+def _whole_lines(name: str, text: bytearray) -> Iterator[Record]:
     """The runs that a broken document has on lines of their own."""
-    for line in lines:
-        value = _value(line.text.rstrip(b","))
+    for number, line in enumerate(BytesIO(text), 1):
+        value = _value(line.rstrip(b"\n,"))
         if isinstance(value, dict) and format_of(value):
-            yield Record(value, Place(name, line.number))
+            yield Record(value, Place(name, number))
 
 
 def _records_in(name: str, value: Any) -> Iterator[Record | ReadError]:
     """The record or records of a file that is one JSON value."""
     if isinstance(value, ValueError):
         yield _invalid(name, getattr(value, "lineno", 1), value)
-    elif value == []:
-        yield ForeignError(name, "", "an empty list")
-    elif isinstance(value, list) and not (is_conversation(value) or format_of(value)):
+    elif value and isinstance(value, list) and not (is_conversation(value) or format_of(value)):
         for number, item in enumerate(value, 1):
             yield Record(item, Place(name, number, "record"))
     elif isinstance(value, dict) and not format_of(value) and format_of_part(value):
@@ -208,9 +241,7 @@ def _records_in(name: str, value: Any) -> Iterator[Record | ReadError]:
 def _records_on_line(name: str, number: int, value: Any) -> Iterator[Record | ReadError]:
     if isinstance(value, ValueError):
         yield _invalid(name, number, value)
-    elif value == []:
-        yield ForeignError(name, f"line {number}", "an empty list")
-    elif isinstance(value, list) and not (is_conversation(value) or format_of(value)):
+    elif value and isinstance(value, list) and not (is_conversation(value) or format_of(value)):
         yield from (Record(item, Place(name, number)) for item in value)
     else:
         yield Record(value, Place(name, number))

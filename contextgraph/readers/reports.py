@@ -77,6 +77,8 @@ def given_outcomes(path: StrPath) -> GivenOutcomes:
     """
     by_instance: dict[str, list[Verdict]] = {}
     for source in sources(path):
+        if source.refused:
+            continue
         for name in source.parts or (source.name,):
             for verdict in _verdicts(Path(name)):
                 by_instance.setdefault(verdict.instance, []).append(verdict)

@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,12 @@ StrPath: TypeAlias = str | os.PathLike[str]
 
 STANDARD_INPUT = "-"
 _EVENT_FILE = re.compile(r"(?:event-)?(\d{1,9})(?:-[\w-]+)?\.json")  # of OpenHands
+_NO_FILE = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 _ROUND_FILE = re.compile(r"conversation_round_\d+\.json")  # of AutoCodeRover
 
 
@@ -23,34 +30,38 @@ class Source:
 
     *folder* is the folder in which it was found. It is None for a file that the caller named; what
     is no trajectory is an error there, and skipped in a folder. *parts* are the files of a run that
-    is spread over the folder *name*.
+    is spread over the folder *name*. *refused* is why it is not read, such as "a pipe"; or empty.
     """
 
     name: str
     folder: Path | None = None
     parts: tuple[str, ...] = ()
+    refused: str = ""
 
     @property
     def size(self) -> int:
-        """Bytes on disk; 0 for standard input and what cannot be read."""
-        return 0 if self.name == STANDARD_INPUT else sum(map(_file_size, self.parts or [self.name]))
+        """Bytes on disk; 0 for standard input and what is not or cannot be read."""
+        if self.refused or self.name == STANDARD_INPUT:
+            return 0
+        return sum(map(_file_size, self.parts or [self.name]))
 
 
-def sources(path: StrPath) -> Sequence[Source]:
+def sources(path: StrPath, *, follow_links: bool = False) -> Sequence[Source]:
     """The files behind *path*, sorted by name. Raises ReadError where there are none.
 
     A folder is read with its subfolders, without hidden files; files that together are one run
-    are one source. A glob finds what a folder would.
+    are one source. A glob finds what a folder would. Pipes, sockets, devices and, unless
+    *follow_links*, links to what is outside are refused where *path* does not name them itself.
     """
     name = os.fspath(path)
     if is_stream(name) or os.path.isfile(name):
         return [Source(name)]
     if os.path.isdir(name):
-        return list(_sources_in(name, Path(name)))
+        return list(_sources_in(name, Path(name), follow_links=follow_links))
     matches = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []
     if not matches:
         raise ReadError(name, "", "no such file or folder")
-    found = list(dict.fromkeys(_matched(matches)))
+    found = list(dict.fromkeys(_matched(matches, follow_links=follow_links)))
     grouped = {file for source in found for file in source.parts}
     return [source for source in found if source.name not in grouped]
 
@@ -63,21 +74,49 @@ def is_stream(path: StrPath) -> bool:
     )
 
 
-def size_of(paths: Iterable[StrPath]) -> int:
+def size_of(paths: Iterable[StrPath], *, follow_links: bool = False) -> int:
     """Bytes on disk behind *paths*, the total that ``on_bytes`` of `read` will get.
 
     Standard input and paths that do not exist count nothing.
     """
-    return sum(_size(path) for path in paths)
+    return sum(_size(path, follow_links=follow_links) for path in paths)
 
 
-def files_in(folder: str) -> list[str]:
-    """The files in *folder* and below, sorted by name, without hidden ones."""
-    found = []
-    for parent, folders, files in os.walk(folder):
+def files_in(folder: str, *, follow_links: bool = False) -> list[str]:
+    """The files in *folder* and below, sorted by name, without hidden and refused ones."""
+    return [file for file, refused in _entries(folder, follow_links=follow_links) if not refused]
+
+
+def _entries(root: str, *, follow_links: bool) -> list[tuple[str, str]]:
+    """Each file in *root* and below, sorted by name, with the reason why it is not read, or ""."""
+    found, walked = [], set[str]()
+    for parent, folders, files in os.walk(root, followlinks=follow_links):
+        place = os.path.realpath(parent)
+        if place in walked:  # a link leads back to it
+            folders.clear()
+            continue
+        walked.add(place)
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [os.path.join(parent, name) for name in files if not name.startswith(".")]
+        paths = [os.path.join(parent, name) for name in files if not name.startswith(".")]
+        found += [(path, _refusal(path, root, follow_links=follow_links)) for path in paths]
+        links = [path for name in folders if os.path.islink(path := os.path.join(parent, name))]
+        refusals = ((path, _refusal(path, root, follow_links=follow_links)) for path in links)
+        found += [(path, reason) for path, reason in refusals if reason]
     return sorted(found)
+
+
+def _refusal(path: str, root: str, *, follow_links: bool) -> str:
+    """Why *path*, which was found in the folder *root*, is not read; or ""."""
+    try:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            target, inside = os.path.realpath(path), os.path.realpath(root)
+            if not follow_links and os.path.commonpath((target, inside)) != inside:
+                return "a link to outside the folder; --follow-links reads it"
+            mode = os.stat(path).st_mode
+    except OSError:
+        return ""  # opening it reports why
+    return _NO_FILE.get(stat.S_IFMT(mode), "")
 
 
 def _file_size(name: str) -> int:
@@ -87,18 +126,19 @@ def _file_size(name: str) -> int:
         return 0
 
 
-def _sources_in(folder: str, root: Path) -> Iterator[Source]:
+def _sources_in(folder: str, root: Path, *, follow_links: bool) -> Iterator[Source]:
     """A source for each file in *folder* and below, one for each group that is a single run."""
-    files = files_in(folder)
+    entries = _entries(folder, follow_links=follow_links)
     by_folder: dict[str, list[str]] = {}
-    for file in files:
-        by_folder.setdefault(os.path.dirname(file), []).append(file)
+    for file, refused in entries:
+        if not refused:
+            by_folder.setdefault(os.path.dirname(file), []).append(file)
     groups = {name: _parts(name, inside) for name, inside in by_folder.items()}
     grouped = {file for parts in groups.values() for file in parts}
-    for file in files:
+    for file, refused in entries:
         parent = os.path.dirname(file)
         if file not in grouped:
-            yield Source(file, root)
+            yield Source(file, root, refused=refused)
         elif parts := groups.pop(parent, ()):
             yield Source(_run_folder(parent), root, parts)
 
@@ -120,17 +160,19 @@ def _run_folder(folder: str) -> str:
     return parent if os.path.basename(folder) == "events" and parent else folder
 
 
-def _size(path: StrPath) -> int:
+def _size(path: StrPath, *, follow_links: bool) -> int:
     try:
-        return sum(source.size for source in sources(path))
+        return sum(source.size for source in sources(path, follow_links=follow_links))
     except ReadError:
         return 0
 
 
-def _matched(matches: Sequence[str]) -> Iterator[Source]:
+def _matched(matches: Sequence[str], *, follow_links: bool) -> Iterator[Source]:
     for match in matches:
-        if os.path.isdir(match):
-            for source in _sources_in(match, Path(match)):
+        parent = Path(match).parent
+        refused = _refusal(match, str(parent), follow_links=follow_links)
+        if os.path.isdir(match) and not refused:
+            for source in _sources_in(match, Path(match), follow_links=follow_links):
                 yield replace(source, folder=Path(source.name).parent)
         else:
-            yield Source(match, Path(match).parent)
+            yield Source(match, parent, refused=refused)

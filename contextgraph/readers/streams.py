@@ -1,14 +1,21 @@
 """The bytes of a file, decompressed, piece by piece."""
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import IO, NamedTuple, Protocol
 
 import zstandard
 
 from contextgraph.errors import ReadError
 
+MIB = 1 << 20
+MAX_RUN_SIZE = 256 * MIB
 _PIECE = 1 << 16
+# Compressed bytes that are decompressed at once: a zstandard block of 4 bytes may hold 128 KiB.
+_STEP = 1 << 10
+# Logs that repeat their conversation at each call shrink to a hundredth.
+_MAX_RATIO = 200
 
 OnBytes = Callable[[int], None]
 
@@ -43,17 +50,34 @@ _CODECS = (
 )
 
 
-def pieces(name: str, file: IO[bytes], on_bytes: OnBytes) -> Iterator[bytes]:
+def too_large(name: str, position: str, max_size: int) -> ReadError:
+    """The error for what is larger than one run may be."""
+    reason = f"larger than --max-run-size ({max_size // MIB} MiB); the rest is not read"
+    return ReadError(name, position, reason)
+
+
+def whole(name: str, stream: Iterable[bytes], max_size: int) -> bytes:
+    """All of *stream*; raises ReadError where that is more than *max_size* bytes."""
+    content = bytearray()
+    for piece in stream:
+        content += piece
+        if len(content) > max_size:
+            raise too_large(name, "", max_size)
+    return bytes(content)
+
+
+def pieces(name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int) -> Iterator[bytes]:
     """The content of *file*, which is at its start, without its gzip or zstandard compression.
 
     *on_bytes* gets the number of bytes as they are taken from *file*. Raises ReadError, after
-    all that could be read, where the file ends early or is corrupt.
+    all that could be read, where the file ends early or is corrupt, and where more than *max_size*
+    bytes are more than 200 times what they were decompressed from.
     """
     packed = _packed(name, file, on_bytes)
     head = next(packed, b"")
     codec = next((codec for codec in _CODECS if head.startswith(codec.magic)), None)
     if codec:
-        yield from _unpacked(name, file, codec, head, packed)
+        yield from _unpacked(name, file, codec, _steps(chain([head], packed)), max_size)
     elif head:
         yield head
         yield from packed
@@ -65,6 +89,12 @@ def _packed(name: str, file: IO[bytes], on_bytes: OnBytes) -> Iterator[bytes]:
         yield piece
 
 
+def _steps(packed: Iterable[bytes]) -> Iterator[bytes]:
+    for piece in packed:
+        for at in range(0, len(piece), _STEP):
+            yield piece[at : at + _STEP]
+
+
 def _read(name: str, file: IO[bytes]) -> bytes:
     try:
         return file.read(_PIECE)
@@ -73,10 +103,11 @@ def _read(name: str, file: IO[bytes]) -> bytes:
 
 
 def _unpacked(
-    name: str, file: IO[bytes], codec: _Codec, piece: bytes, more: Iterator[bytes]
+    name: str, file: IO[bytes], codec: _Codec, packed: Iterator[bytes], max_size: int
 ) -> Iterator[bytes]:
     decoder: _Decoder | None = None
-    frame_start = taken = 0
+    frame_start = taken = given = 0
+    piece = next(packed, b"")
     while piece:
         if decoder is None:
             decoder, frame_start = codec.new_decoder(), taken
@@ -90,8 +121,12 @@ def _unpacked(
             yield plain
         rest = decoder.unused_data if decoder.eof else b""
         taken += len(piece) - len(rest)
+        given += len(plain)
+        if given > max(max_size, _MAX_RATIO * taken):
+            reason = f"{codec.name} data of more than {_MAX_RATIO} times its size; not read further"
+            raise ReadError(name, f"byte {taken}", reason)
         decoder = None if decoder.eof else decoder
-        piece = rest or next(more, b"")
+        piece = rest or next(packed, b"")
     if decoder is not None:
         raise ReadError(name, f"byte {taken}", f"{codec.name} data ends early")
 

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import orjson
-
 from contextgraph.model import RawTrajectory, Step
 from contextgraph.readers.fields import (
     Row,
@@ -16,6 +14,7 @@ from contextgraph.readers.fields import (
     text,
     text_or_none,
 )
+from contextgraph.readers.json_text import loads
 from contextgraph.readers.place import Place, repo_named
 from contextgraph.readers.prompts import (
     known,
@@ -86,7 +85,7 @@ def _json_at(record: Row, name: str) -> Row:
     """The object at *name*, which SWE-agent writes as such or as JSON text."""
     value = record.get(name)
     if isinstance(value, str):
-        value = orjson.loads(value) if value.strip() else None
+        value = loads(value) if value.strip() else None
     return {} if value is None else as_row(value, name)
 
 

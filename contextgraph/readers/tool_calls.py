@@ -9,6 +9,7 @@ import orjson
 
 from contextgraph.model import Action, Json
 from contextgraph.readers.fields import Row, row_at, text
+from contextgraph.readers.json_text import loads
 from contextgraph.text import clean
 from contextgraph.trace.actions.kinds import SHELL_TOOLS
 
@@ -61,8 +62,8 @@ def json_arguments(value: object) -> Mapping[str, Json]:
     """The arguments of a call, as an object or as the JSON text of one; empty for anything else."""
     if isinstance(value, str):
         try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
+            value = loads(value)
+        except ValueError:
             return {}
     return value if isinstance(value, dict) else {}
 

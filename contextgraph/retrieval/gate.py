@@ -6,6 +6,7 @@ from math import exp, log1p
 from typing import NamedTuple
 
 from contextgraph.model import Methodology, MethodologyStatus
+from contextgraph.trace import is_hazardous
 
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
@@ -127,8 +128,9 @@ class Gate:
 
 
 def may_be_shown(methodology: Methodology) -> bool:
-    """False for a methodology that harmed, or that another one replaced."""
-    return methodology.status not in (MethodologyStatus.QUARANTINED, MethodologyStatus.RETIRED)
+    """False for a methodology that harmed, that another replaced, or that is never advice."""
+    withdrawn = (MethodologyStatus.QUARANTINED, MethodologyStatus.RETIRED)
+    return methodology.status not in withdrawn and not is_hazardous(methodology.remedies)
 
 
 CONSERVATIVE = Gate()

@@ -30,7 +30,13 @@ from contextgraph.retrieval.fuse import newest_first, ranks_in
 from contextgraph.retrieval.gate import Gate, RemedyFeatures, may_be_shown, probability
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import about_another, bm25, signature_level, word_counts
-from contextgraph.trace import command_lines, describe_pattern, describe_remedy, is_retry
+from contextgraph.trace import (
+    command_lines,
+    describe_pattern,
+    describe_remedy,
+    is_hazardous,
+    is_retry,
+)
 
 NAMED_RUNS = 10
 _REMEMBERED = 8_192
@@ -82,6 +88,11 @@ class Entry:
         """The recovery that is shown."""
         return self.found[0]
 
+    @property
+    def is_of_one_run(self) -> bool:
+        """True where no second run supports it."""
+        return len({one.candidate.trajectory.id for one in self.found}) == 1
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -101,11 +112,17 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
     found = _found(query, signature, candidates)
     groups: dict[Key, list[Found]] = {}
     for one in found:
-        groups.setdefault(_key(one), []).append(one)
+        # What is never advised is still one way in which the error was cleared.
+        if not is_hazardous(one.candidate.recovered.actions):
+            groups.setdefault(_key(one), []).append(one)
     cleared = {group: _instances(found, group) for group in GROUPS}
     most = max((one.relevance for one in found), default=0.0) or 1.0
     entries = [_entry(key, same, cleared, most) for key, same in groups.items()]
-    return tuple(sorted(entries, key=lambda one: (-one.probability, *_place(one.best))))
+    return tuple(sorted(entries, key=_order))
+
+
+def _order(entry: Entry) -> tuple[object, ...]:
+    return -entry.probability, entry.is_of_one_run, *_place(entry.best)
 
 
 def advice_of(
@@ -128,7 +145,7 @@ def advice_of(
         for entry, by in pairs
         if (by is None or may_be_shown(by)) and not quarantined(*credit[_id(entry, by)])
     ]
-    return tuple(sorted(advice, key=lambda one: -one.score))
+    return tuple(sorted(advice, key=lambda one: (-one.score, one.entry.is_of_one_run)))
 
 
 def shown_of(

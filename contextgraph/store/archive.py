@@ -16,7 +16,7 @@ from typing import IO, TypeAlias, TypeVar
 import orjson
 
 from contextgraph.codec import decoded, encoded
-from contextgraph.errors import ReadError, StoreError
+from contextgraph.errors import DamagedRunError, ReadError, StoreError
 from contextgraph.model import (
     ArchivedRun,
     Exposure,
@@ -40,6 +40,7 @@ _EXPORT_BATCH = 64
 _IMPORT_BATCH = 32
 
 Progress: TypeAlias = Callable[[int, int], None]
+OnDamaged: TypeAlias = Callable[[str, DamagedRunError], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +141,14 @@ def export_memory(
     *,
     vectors: bool = True,
     progress: Progress = _no_progress,
+    on_damaged: OnDamaged | None = None,
 ) -> Exported:
     """Write all that *store* holds to *path*, which is complete in the end or as it was before.
 
     *progress* is called with the number of runs written and of all runs. Runs that are forgotten
-    meanwhile may be missing, runs that are learned meanwhile are not included. Raises `StoreError`
-    where the file cannot be written.
+    meanwhile may be missing, runs that are learned meanwhile are not included. *on_damaged* gets
+    the id of each run that cannot be read and is left out; without it the first is raised. Raises
+    `StoreError` where the file cannot be written.
     """
     runs, methodologies = store.runs.ids(), store.methodologies.ids()
     # What is learned from here on is not part of this file.
@@ -155,7 +158,7 @@ def export_memory(
     with _writing(path) as file:
         header = Header(FORMAT, VERSION, tenant, vectors, len(runs), len(methodologies))
         _write_line(file, header)
-        for line in _lines_of(store, runs, methodologies, vectors=vectors):
+        for line in _lines_of(store, runs, methodologies, on_damaged, vectors=vectors):
             _write_line(file, line)
             counts[type(line)] += 1
             if isinstance(line, ArchivedRun):
@@ -167,17 +170,31 @@ def export_memory(
 
 
 def _lines_of(
-    store: Store, runs: Sequence[str], methodologies: Sequence[str], *, vectors: bool
+    store: Store,
+    runs: Sequence[str],
+    methodologies: Sequence[str],
+    on_damaged: OnDamaged | None,
+    *,
+    vectors: bool,
 ) -> Iterator[Line]:
     space = store.vectors.active_space() if vectors else None
     if space:
         yield SpaceLine(space, store.vectors.space_model(space.name))
+    damaged = set[str]()
     for trajectory_id in runs:
-        if run := store.runs.archived(trajectory_id):
+        try:
+            run = store.runs.archived(trajectory_id)
+        except DamagedRunError as error:
+            if on_damaged is None:
+                raise
+            on_damaged(trajectory_id, error)
+            damaged.add(trajectory_id)
+            continue
+        if run:
             yield run if space else _without_vectors(run)
     for batch in _batches(iter(methodologies), _EXPORT_BATCH):
         yield from _methodologies(store, batch, space)
-    for trajectory_id in runs:
+    for trajectory_id in (one for one in runs if one not in damaged):
         if similar := store.recoveries.similar_to(trajectory_id):
             yield SimilarLine(tuple(similar))
     after = ""

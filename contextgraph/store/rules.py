@@ -11,7 +11,7 @@ import orjson
 import zstandard
 
 from contextgraph.codec import decoded, encoded
-from contextgraph.errors import ReadError, SpaceMismatchError, StoreError
+from contextgraph.errors import DamagedRunError, ReadError, SpaceMismatchError, StoreError
 from contextgraph.model import (
     Bundle,
     ErrorPattern,
@@ -263,9 +263,9 @@ def packed(raw: RawTrajectory) -> bytes:
     return zstandard.compress(data, _COMPRESSION)
 
 
-def unpacked(data: bytes) -> RawTrajectory:
-    """The run that `packed` gave *data* for; raises `StoreError` where it is damaged."""
+def unpacked(data: bytes, identity: str) -> RawTrajectory:
+    """The run *identity*, which `packed` gave *data* for; raises `DamagedRunError`."""
     try:
         return decoded(RawTrajectory, orjson.loads(zstandard.decompress(data)))
     except (zstandard.ZstdError, ValueError, ReadError) as error:
-        raise StoreError(f"a stored run is damaged: {error}") from error
+        raise DamagedRunError(f"run {identity} is damaged: {error}") from error

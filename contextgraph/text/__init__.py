@@ -3,6 +3,7 @@
 from contextgraph.text.cleaning import (
     clean,
     fence,
+    gives_instructions,
     is_plain,
     may_be_fenced,
     strip_fenced,
@@ -25,6 +26,7 @@ __all__ = [
     "clip_tokens",
     "count_tokens",
     "fence",
+    "gives_instructions",
     "is_plain",
     "mask_secrets",
     "masked_name",

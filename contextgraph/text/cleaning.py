@@ -1,6 +1,7 @@
 """Cleaning text: control characters, escape sequences, and advice that was injected."""
 
 import re
+from unicodedata import normalize
 
 # CSI and OSC sequences, then the escapes of two or three characters.
 _ANSI = re.compile(
@@ -38,6 +39,14 @@ def visible(text: str) -> str:
     return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
+def gives_instructions(text: str) -> bool:
+    """Whether *text* looks like an instruction to an agent, such as "ignore previous instructions".
+
+    Characters of full width and without width do not hide one.
+    """
+    return _INSTRUCTION.search(normalize("NFKC", visible(text))) is not None
+
+
 def is_plain(text: str) -> bool:
     """Whether *text* is clean already."""
     # Six times as fast as the pattern; nearly all texts of a run are ASCII.
@@ -64,6 +73,18 @@ def _last_state(line: str) -> str:
     return next((state for state in reversed(line.split("\r")) if state), "")
 
 
+# What a text would say to an agent, rather than about a program. English only.
+_INSTRUCTION = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\s+(?:\w+\s+){0,4}"
+    r"(?:instructions?|prompts?|rules|guidelines|directions)\b"
+    r"|\byou\s+(?:must|should|shall|need\s+to|have\s+to|are\s+(?:required|instructed)\s+to)\s+"
+    r"(?:\w+\s+){0,2}(?:run|execute|call|invoke|install|download|fetch|visit|send|post|upload|"
+    r"delete|remove|reveal|print|output|ignore|disable|approve)\b"
+    r"|\b(?:new|updated|real|actual|system)\s+(?:instructions?|prompt)\b"
+    r"|\byou\s+are\s+now\b|\b(?:do\s+not|don't|never)\s+(?:tell|inform|ask|warn)\s+the\s+user\b"
+    r"|\b(?:ai|llm|coding)\s+(?:agents?|assistants?|models?)\s*[:,]",
+    re.IGNORECASE,
+)
 _NAME = "contextgraph-memory"
 _OPEN, _CLOSE = f'<{_NAME} id="%s">\n', f"\n</{_NAME}>"
 # Letters of the Cyrillic and Greek scripts that look like those of the name.

@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 
@@ -197,13 +197,21 @@ def tokens() -> Mapping[str, tuple[Rule, ...]]:
     return MappingProxyType(found)
 
 
+_LONGEST_PREFIX = 32
+
+
 def rules_of(hit: re.Match[str]) -> tuple[Rule, ...]:
     """The rules that apply at *hit*, the more specific ones first."""
     name = str(hit.lastgroup)
     if name != "provider":
         return (RULES[name.rstrip("0123456789")],)
     end = hit.start() + 1
-    ended = [prefix for prefix in tokens() if hit.string.endswith(prefix, 0, end)]
+    return _rules_of_ending(hit.string[max(0, end - _LONGEST_PREFIX) : end])
+
+
+@lru_cache(4096)  # a text may hold one prefix a hundred thousand times
+def _rules_of_ending(ending: str) -> tuple[Rule, ...]:
+    ended = [prefix for prefix in tokens() if ending.endswith(prefix)]
     return tuple(rule for prefix in ended for rule in tokens()[prefix])
 
 

@@ -17,6 +17,7 @@ from contextgraph.trace.project import (
 )
 from contextgraph.trace.remedies.command_lines import SCRIPT
 from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
+from contextgraph.trace.remedies.hazards import is_hazardous
 from contextgraph.trace.remedies.placeholders import Names, names_in
 from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
 from contextgraph.trace.remedies.wording import (
@@ -62,6 +63,7 @@ __all__ = [
     "files_changed",
     "files_created",
     "is_edit",
+    "is_hazardous",
     "is_retry",
     "is_same_predicament",
     "loop_in",

@@ -107,8 +107,34 @@ def test_rebuilding_reads_every_stored_run_again(store: Path) -> None:
     *lines, last = result.records
     assert result.code == 0
     assert len(lines) == 3
-    assert last == {"summary": {"updated": 3}}
+    assert last == {"summary": {"updated": 3, "failed": 0}}
     assert trajectories(store) == 3
+
+
+def damage_one_run(store: Path) -> None:
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute(
+            "UPDATE raw SET data = substr(data, 1, 40) "
+            "WHERE trajectory = (SELECT min(trajectory) FROM raw)"
+        )
+
+
+@pytest.mark.parametrize("options", [("rebuild",), ("export", "a.jsonl")])
+def test_a_damaged_run_is_named_and_the_others_go_on(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    damage_one_run(store)
+
+    result = contextgraph(*options, "--store", store, "--json")
+    strict = contextgraph(*options, "--store", store, "--strict")
+
+    (damaged,) = (one for one in result.records if one.get("status") == "failed")
+    last = result.records[-1]
+    assert (result.code, strict.code) == (3, 1)
+    assert f"run {damaged['trajectory_id']} is damaged" in result.err
+    assert f"run {damaged['trajectory_id']} is damaged" in strict.err
+    assert last.get("runs", last.get("summary", {}).get("updated")) == 2
 
 
 def test_migrating_lists_pending_migrations_before_applying_them(tmp_path: Path) -> None:

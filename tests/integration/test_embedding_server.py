@@ -1,9 +1,11 @@
 """Failures of an embedding API over real HTTP, and how the embedder handles them."""
 
+import gzip
 import logging
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -292,3 +294,37 @@ def test_an_estimate_sends_nothing_and_uses_the_cache(server: Server, tmp_path: 
 def test_without_a_working_cache_texts_are_embedded(server: Server, tmp_path: Path) -> None:
     (tmp_path / "vectors.db").write_bytes(b"not a database" * 100)
     assert embedder(server, tmp_path).embed(TEXTS).vectors == expected(TEXTS)
+
+
+def test_texts_are_not_sent_on_to_another_server(server: Server) -> None:
+    with serving() as other:
+        server.fault = always((307, {"Location": f"{other.url}/embeddings"}, b""))
+        with pytest.raises(EmbeddingError, match="which is another server"):
+            embedder(server).embed(TEXTS)
+        assert (len(server.requests), other.requests) == (1, [])
+
+
+def test_a_redirection_within_the_server_is_followed(server: Server) -> None:
+    server.fault = first(1, (307, {"Location": "/v1/embeddings"}, b""))
+    assert embedder(server).embed(TEXTS).vectors == expected(TEXTS)
+
+
+def test_an_answer_is_not_read_beyond_its_limit(server: Server) -> None:
+    def endless(number: int, handler: Handler) -> Reply | None:
+        handler.send(200, {"Content-Length": str(1 << 40)}, b"")
+        with suppress(OSError):  # the client closes the connection
+            while True:
+                handler.wfile.write(b" " * (1 << 20))
+        handler.close_connection = True
+        return 0, {}, b""
+
+    server.fault = endless
+    with pytest.raises(EmbeddingError, match="an answer of more than 64 MiB"):
+        embedder(server, policy=BACKGROUND).embed(TEXTS)
+    assert len(server.requests) == 1
+
+
+def test_a_compressed_answer_is_refused(server: Server) -> None:
+    server.fault = always((200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * (1 << 20))))
+    with pytest.raises(EmbeddingError, match="a compressed answer"):
+        embedder(server).embed(TEXTS)

@@ -111,7 +111,18 @@ def test_a_row_of_a_table_takes_four_times_as_long_for_four_times_the_text(row):
 
 @pytest.mark.parametrize("command", ["python bake.py", "git push", "pip install dough", "ls"])
 @pytest.mark.parametrize(
-    "unit", [" ", "a", "a: ", "error: a\n", "Error:\n", "[ERROR] a\n", "1:1: "]
+    "unit",
+    [
+        " ",
+        "a",
+        "a: ",
+        "error: a\n",
+        "Error:\n",
+        "[ERROR] a\n",
+        "1:1: ",
+        "Error processing line 1 of a",
+        "Error processing line 1 of a\n a\n ",
+    ],
 )
 def test_an_observation_of_a_megabyte_is_recognised_in_a_second(command, unit):
     text = unit * (1_000_000 // len(unit))

@@ -149,6 +149,7 @@ def test_a_memory_uses_its_configuration():
 
 
 def test_an_invalid_number_in_the_environment_is_named(tmp_path):
+    assert load_settings({"CONTEXTGRAPH_MAX_RUN_SIZE": "8"}, tmp_path).max_run_size == 8
     with pytest.raises(SettingsError, match="CONTEXTGRAPH_MAX_COST: 'much' is not a number"):
         load_settings({"CONTEXTGRAPH_MAX_COST": "much"}, tmp_path)
 

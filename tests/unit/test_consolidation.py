@@ -117,6 +117,24 @@ def test_clearances_without_a_common_remedy_make_no_methodology(memory):
     assert methodologies(memory) == []
 
 
+@pytest.mark.parametrize(
+    ("way", "known"),
+    [("pip install attrs", True), ("pip install --trusted-host pypi.org attrs", False)],
+)
+def test_what_is_never_advice_becomes_no_methodology(memory, way, known):
+    error = MISSING.format(repo="shop", module="attrs")
+    runs = [
+        run(
+            [("python demo.py", error, 1), (way, "", 0), ("python demo.py", "total: 12", 0)],
+            instance_id=f"acme__shop-{number}",
+        )
+        for number in range(3)
+    ]
+    learn_all(memory, *runs)
+    memory.consolidate()
+    assert bool(methodologies(memory)) is known
+
+
 def test_advice_is_general_only_when_it_worked_in_several_repositories(memory):
     names = ("attrs", "rich", "toml")
     learn_all(memory, *(missing_module(1, n, r) for n, r in zip(names, REPOS, strict=True)))

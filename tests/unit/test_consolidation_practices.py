@@ -143,6 +143,12 @@ def test_the_test_command_is_suggested_while_testing(memory):
     assert {rank.channel for rank in suggestion.why.channels} >= {"task", "state"}
 
 
+def test_a_test_command_that_skips_tests_is_not_suggested(memory):
+    tests = "pytest -q tests/test_part.py --deselect tests/test_part.py::test_total"
+    runs = [fixing(n, "Totals are off", f"shop/part{n}.py", tests=tests) for n in range(3)]
+    assert abstracted(memory, *runs) == []
+
+
 def test_a_command_that_failed_is_no_example(memory):
     failing = [
         run(

@@ -2,8 +2,12 @@
 
 import gzip
 import io
+import os
+import re
+import socket
 import sys
 import tarfile
+import threading
 from pathlib import Path
 
 import orjson
@@ -12,7 +16,7 @@ import zstandard
 
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import read, read_many, size_of, write_jsonl
+from contextgraph.readers import json_text, read, read_many, size_of, write_jsonl
 
 RUNS = [
     RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", f"Task {number}")
@@ -161,12 +165,25 @@ def test_lone_surrogates_and_numbers_that_json_does_not_have_are_made_readable(t
 def test_what_is_no_trajectory_is_an_error_by_name_and_skipped_in_a_folder(
     tmp_path, content, reason
 ):
-    path = tmp_path / "thing.json"
+    path = tmp_path / "thing.out"
     path.write_bytes(content)
     _, errors = read_all(path)
     assert [reason in str(error) for error in errors] == [True]
     assert read_all(tmp_path) == ([], [])
-    assert read_all(tmp_path / "*.json") == ([], [])
+    assert read_all(tmp_path / "*.out") == ([], [])
+
+
+@pytest.mark.parametrize("name", ["run.json", "runs.jsonl", "run.traj"])
+@pytest.mark.parametrize("content", [b"{'role': 1}", b'tegraph": 1}\n', b"x\ny\nz"])
+def test_a_file_named_json_whose_start_is_broken_fails_with_line_and_column(
+    tmp_path, name, content
+):
+    (tmp_path / name).write_bytes(content)
+    _, errors = read_all(tmp_path)
+    assert [(error.source, error.position) for error in errors[:1]] == [
+        (str(tmp_path / name), "line 1")
+    ]
+    assert re.search(r"invalid json: .*, column \d", errors[0].reason)
 
 
 def test_json_of_no_known_format_in_a_folder_is_reported(tmp_path):
@@ -243,3 +260,98 @@ def test_paths_may_be_relative(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert [run.source for run in read("runs.json")] == ["runs.json"]
     assert [run.source for run in read(Path())] == ["./runs.json"]
+
+
+def a_bomb(size: int) -> bytes:
+    return b'{"contextgraph": 1, "task": "' + b"0" * size + b'"}'
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("before", [b"", lines()[0] + b"\n", b"{\n"])
+def test_a_run_larger_than_the_limit_ends_the_file(tmp_path, pack, before):
+    path = tmp_path / "runs"
+    path.write_bytes(pack(before + a_bomb(3 << 20)))
+    errors: list[ReadError] = []
+    runs = list(read(path, on_error=errors.append, max_run_size=1 << 20))
+    assert runs == RUNS[: before.count(b"contextgraph")]
+    assert [error.reason for error in errors] == [
+        "larger than --max-run-size (1 MiB); the rest is not read"
+    ]
+
+
+def test_a_file_of_many_runs_may_be_larger_than_one_run(tmp_path):
+    path = tmp_path / "runs"
+    path.write_bytes(b"\n".join(lines()))
+    assert list(read(path, max_run_size=path.stat().st_size // 2)) == RUNS
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress])
+def test_blank_lines_that_were_packed_to_nearly_nothing_are_not_all_read(tmp_path, compress):
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(compress(b"\n" * (4 << 20)))
+    errors: list[ReadError] = []
+    assert not list(read(path, on_error=errors.append, max_run_size=1 << 20))
+    assert "more than 200 times its size" in str(errors)
+
+
+def test_json_that_is_nested_too_deeply_is_an_error(tmp_path):
+    path = tmp_path / "deep.json"
+    path.write_bytes(b'{"messages": ' + b"[" * 500 + b"]" * 500 + b"}")
+    _, errors = read_all(path)
+    assert "nested more than 100 levels deep" in str(errors)
+
+
+def test_what_is_no_file_in_a_folder_is_skipped_with_its_reason(tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (folder / "run").write_bytes(lines()[0])
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "run").write_bytes(lines()[1])
+    os.mkfifo(folder / "report.json")
+    (folder / "zero").symlink_to("/dev/zero")
+    (folder / "inside").symlink_to("run")
+    (folder / "outside").symlink_to(tmp_path / "other")
+    for path in (folder, folder / "*"):
+        skipped: list[ReadError] = []
+        assert list(read(path, on_skip=skipped.append)) == [RUNS[0], RUNS[0]]
+        reasons = {Path(error.source).name: error.reason for error in skipped}
+        assert reasons.pop("report.json") == "a pipe"
+        assert set(reasons) == {"zero", "outside"}
+        assert {"link to outside" in reason for reason in reasons.values()} == {True}
+
+
+def test_links_out_of_a_folder_are_followed_where_that_is_wanted(tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "run").write_bytes(lines()[1])
+    (folder / "outside").symlink_to(tmp_path / "other")
+    (folder / "around").symlink_to(".")
+    (folder / "zero").symlink_to("/dev/zero")
+    skipped: list[ReadError] = []
+    assert list(read(folder, follow_links=True, on_skip=skipped.append)) == [RUNS[1]]
+    assert [error.reason for error in skipped] == ["a device"]
+
+
+def test_a_pipe_that_is_named_is_read(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(b"\n".join(lines()),))
+    writer.start()
+    assert list(read(path)) == RUNS
+    writer.join()
+
+
+def test_a_socket_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    with socket.socket(socket.AF_UNIX) as opened:
+        opened.bind("socket")
+        assert "cannot be opened" in str(read_all("socket")[1])
+
+
+def test_json_of_too_many_values_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_text, "_MAX_VALUES", 1000)
+    path = tmp_path / "many.json"
+    path.write_bytes(b"[" + b"[]," * 2000 + b"[]]")
+    _, errors = read_all(path)
+    assert "more than 1,000 values" in str(errors)

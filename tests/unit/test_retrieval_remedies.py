@@ -19,7 +19,7 @@ from contextgraph.retrieval.gate import CONSERVATIVE, Gate, RemedyFeatures, prob
 from contextgraph.retrieval.query import query_of
 from contextgraph.retrieval.remedies import Entry, entries_of
 from contextgraph.store.sqlite import SqliteStore
-from tests.builders import NO_MODULE, SET_PATH, recovery, trajectory
+from tests.builders import NO_MODULE, SET_PATH, recovery, remedy, trajectory
 
 INSTALL = RemedyAction(
     RemedyKind.INSTALL,
@@ -72,6 +72,23 @@ def test_several_runs_of_one_instance_are_one_piece_of_evidence(store):
 
 def test_to_repeat_what_failed_is_no_remedy(store):
     assert not entries(store, recovery(actions=(REPEAT,)))
+
+
+def test_a_hazardous_remedy_is_not_listed_and_counts_as_another_way(store):
+    found = [recovery(1, actions=(remedy("rm -rf build"), INSTALL)), recovery(2)]
+    (entry,) = entries(store, *found)
+    assert entry.best.remedy == (SET_PATH,)
+    assert entry.agreement == Agreement(1, 2, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
+
+
+def test_among_equals_what_only_one_run_supports_comes_last(store):
+    bake, cool = (remedy(line) for line in ("bake", "cool"))
+    again = recovery(2, fragment_id="frg_again", actions=(cool,))
+    other_run = replace(again, trajectory=replace(again.trajectory, id="trj_again"))
+    found = [recovery(1, actions=(bake,)), recovery(2, actions=(cool,)), other_run]
+    first, second = entries(store, *found)
+    assert first.probability == second.probability
+    assert (first.best.remedy, second.best.remedy) == ((cool,), (bake,))
 
 
 def test_of_another_repository_only_general_terms_are_shown(store):

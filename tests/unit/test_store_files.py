@@ -4,7 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -202,7 +202,7 @@ def test_damage_is_reported(learned: Path) -> None:
 def test_a_stored_run_that_is_damaged_is_reported(learned: Path) -> None:
     change(learned, "UPDATE raw SET data = x'00'")
     store = SqliteStore(str(learned))
-    with pytest.raises(StoreError, match="a stored run is damaged"):
+    with pytest.raises(StoreError, match="run run0000 is damaged"):
         store.runs.raw("run0000")
     store.admin.close()
 
@@ -368,3 +368,33 @@ def test_a_memory_of_version_0_1_is_migrated_with_its_runs(learned: Path) -> Non
     assert [recovered.actions for recovered in archived.bundle.recovered] == [()]
     assert all(check.ok for check in store.admin.health())
     store.admin.close()
+
+
+@pytest.fixture
+def in_unwritable_folder(learned: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A memory whose folder cannot be written; root, who may write all, is refused by a patch."""
+    learned.parent.chmod(0o555)
+    if AS_ROOT:
+        monkeypatch.setattr(os, "access", lambda path, mode, **options: False)
+    yield learned
+    learned.parent.chmod(0o755)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_memory_in_a_folder_that_cannot_be_written_answers(
+    in_unwritable_folder: Path, read_only: bool
+) -> None:
+    store = SqliteStore(str(in_unwritable_folder), read_only=read_only)
+    assert len(store.runs.ids()) == 1
+    assert list(in_unwritable_folder.parent.iterdir()) == [in_unwritable_folder]
+    store.admin.close()
+
+
+def test_changes_in_the_log_of_a_memory_that_cannot_be_written_are_not_ignored(
+    in_unwritable_folder: Path,
+) -> None:
+    in_unwritable_folder.parent.chmod(0o755)
+    in_unwritable_folder.with_name("memory.db-wal").write_bytes(b"changes")
+    in_unwritable_folder.parent.chmod(0o555)
+    with pytest.raises(StoreUnavailableError, match="its last changes are still in"):
+        SqliteStore(str(in_unwritable_folder), read_only=True).runs.ids()

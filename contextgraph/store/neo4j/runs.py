@@ -80,7 +80,7 @@ class Neo4jRuns:
         row = self._connection.row("raw_trajectory", id=trajectory_id)
         if row is None:
             return None
-        raw = unpacked(row["data"])
+        raw = unpacked(row["data"], trajectory_id)
         return replace(raw, outcome=Outcome(row["outcome"]), exit_status=row["exit_status"])
 
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:

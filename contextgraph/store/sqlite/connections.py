@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from contextgraph.errors import StoreError
+from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.store.sqlite.failures import BUSY_SECONDS, store_errors
 from contextgraph.store.sqlite.schema import (
     check_schema,
@@ -32,6 +32,7 @@ _PRAGMAS = (
     "PRAGMA wal_autocheckpoint = 4000",
 )
 _MOST_AT_ONCE = 64
+_EFFECTIVE = os.access in os.supports_effective_ids
 _inherited: list[sqlite3.Connection] = []
 
 
@@ -116,7 +117,8 @@ class Connections:
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         with self._lock:
-            if not self._closed:
+            # Nothing tells a reader of an unchanging file that another user has changed it.
+            if not self._closed and not self._is_unwritable():
                 self._idle.append(connection)
                 return
         connection.close()
@@ -171,7 +173,26 @@ class Connections:
     def _address(self, mode: str) -> str:
         if self.in_memory:
             return "file::memory:"
-        return f"{Path(self.path).absolute().as_uri()}?mode={mode}"
+        address = f"{Path(self.path).absolute().as_uri()}?mode="
+        if not self._is_unwritable():
+            return f"{address}{mode}"
+        log, index = (Path(f"{self.path}{suffix}") for suffix in ("-wal", "-shm"))
+        if not log.exists() or not log.stat().st_size:
+            return f"{address}ro&immutable=1"
+        if not index.exists():
+            raise StoreUnavailableError(
+                f"{self.path} is in a folder that cannot be written, and its last changes are "
+                f"still in {log.name}; open it once where it can be written, or copy both there"
+            )
+        return f"{address}ro"
+
+    def _is_unwritable(self) -> bool:
+        """Whether readers cannot put files beside the memory, as those of a growing one must."""
+        return (
+            not self.in_memory
+            and Path(self.path).exists()
+            and not os.access(Path(self.path).absolute().parent, os.W_OK, effective_ids=_EFFECTIVE)
+        )
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         if not self._is_current(connection):

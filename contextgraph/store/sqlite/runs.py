@@ -371,7 +371,9 @@ def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:
     )
     if row is None:
         return None
-    return replace(rules.unpacked(row[0]), outcome=Outcome(row[1]), exit_status=row[2])
+    return replace(
+        rules.unpacked(row[0], trajectory_id), outcome=Outcome(row[1]), exit_status=row[2]
+    )
 
 
 def _history(transaction: Transaction, repo: str, runs: int) -> RepoHistory | None:

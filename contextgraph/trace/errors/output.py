@@ -7,11 +7,14 @@ _CONTROL = re.compile(
 )
 _INDENTED = r"(?:(?:[ \t][^\n]*)?\n)*+"
 _REPORT = r"(?:(?![ \t]*Remainder of file)(?:[ \t][^\n]*)?\n)*+"
+_BROKEN_PTH = r"Error processing line \d+"
+# Up to the next one: a report that held all that follow would be read once for each of them.
+_OWN_REPORT = _REPORT.replace("(?:", rf"(?:(?![^\n]*{_BROKEN_PTH})", 1)
 _REMAINDER = r"[ \t]*Remainder of file ignored(?:\n|\Z)"
 # What interpreters print when they start or stop, and go on: also where all went well.
 _BANNERS = re.compile(
     # A broken `.pth` file; `head` and `tail` may have cut either end of the report.
-    rf"Error processing line \d+ of [^\n]*\n{_REPORT}(?:{_REMAINDER}|(?:[ \t][^\n]*)?\Z)"
+    rf"{_BROKEN_PTH} of [^\n]{{0,1000}}\n{_OWN_REPORT}(?:{_REMAINDER}|(?:[ \t][^\n]*)?\Z)"
     rf"|\A{_REPORT}{_REMAINDER}"
     # An exception that a destructor raised.
     r"|^Exception ignored (?:in|on|while)\b[^\n]*(?:\n|\Z)"

@@ -1,0 +1,79 @@
+"""Remedies that are never advice: they destroy work, run downloads, or turn off a check."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from contextgraph.model import RemedyAction, RemedyKind
+
+# Of a command or an edit this much is looked at.
+_READ = 10_000
+_SHELL = r"(?:sudo\s+)?(?:/\S{1,40}/)?(?:ba|z|da|k|a)?sh\b"
+_LOADER = r"\b(?:curl|wget)\b[^\n|]{0,500}"
+_OPENING = r"[\"']?(?:<\(|\$\(|`)\s*(?:curl|wget)\b"
+_DESTROYING = (
+    r"(?<![-\w])rm\s+(?:-{1,2}[\w-]+\s+){0,5}(?:-[a-zA-Z]{0,8}[rR]|--recursive)",
+    r"\bgit\s(?:[^\n;&|]{0,60}\s)?reset\s[^\n;&|]{0,100}--hard",
+    r"\bgit\s(?:[^\n;&|]{0,60}\s)?clean\s[^\n;&|]{0,100}-[a-zA-Z]{0,8}f",
+    r"\bgit\s(?:[^\n;&|]{0,60}\s)?push\s[^\n;&|]{0,200}(?:-f\b|--force|--mirror|--delete|\s\+\w)",
+    r"\bchmod\s[^\n;&|]{0,100}(?:\b0?777\b|\b(?:a|ugo)\+rwx\b)",
+    r"\bmkfs\b",
+    r"\bdd\s[^\n;&|]{0,200}\bof=/dev/",
+    r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA)|TRUNCATE\s+TABLE)\b",
+)
+_DOWNLOADED = (
+    rf"{_LOADER}(?:&&|;)\s{{0,4}}{_SHELL}\s",
+    rf"{_LOADER}\|\s*(?:{_SHELL}|(?:sudo\s+)?(?:python|perl|ruby|node)[\d.]*\b)",
+    rf"(?:{_SHELL}\s+(?:-c\s+)?|\beval\s+|\bsource\s+){_OPENING}",
+)
+_UNCHECKED = (
+    r"--no-verify\b",
+    r"--no-check-certificate\b",
+    r"--trusted-host\b",
+    r"\bcurl\s(?:[^\n|;&]{0,200}\s)?(?:-[a-zA-Z]{0,6}k\b|--insecure\b)",
+    r"\b(?:http\.sslVerify|strict-ssl|ssl_verify)[\s=]+(?:false|0|no)\b",
+    r"\bGIT_SSL_NO_VERIFY\b",
+    r"\b(?:PYTHONHTTPSVERIFY|NODE_TLS_REJECT_UNAUTHORIZED)\s{0,4}=\s{0,4}[\"']?0",
+    r"\bverify(?:_ssl|_certs)?\s{0,4}=\s{0,4}False\b",
+    r"\b(?:check_hostname|ssl)\s{0,4}=\s{0,4}False\b",
+    r"_create_unverified_context\b|\bCERT_NONE\b",
+    r"\brejectUnauthorized\s{0,4}:\s{0,4}false\b|\bInsecureSkipVerify\s{0,4}:\s{0,4}true\b",
+)
+_UNTESTED = (
+    r"--deselect\b|--ignore(?:-glob)?[=\s]\S{0,200}test|\s-k\s{0,4}[\"']?not\s",
+    r"-DskipTests\b|-Dmaven\.test\.skip",
+    r"@(?:\w+\.){0,3}(?:skip|skipIf|skipUnless|xfail|expectedFailure|Disabled|Ignore)\b",
+    r"\bpytest\.(?:skip|xfail)\(|\bself\.skipTest\(|\bt\.Skip\(|#\[ignore\b",
+    r"\b(?:it|test|describe)\.skip\(|\bx(?:it|describe)\(",
+)
+_HAZARD = re.compile("|".join((*_DESTROYING, *_DOWNLOADED, *_UNCHECKED, *_UNTESTED)), re.IGNORECASE)
+_TEST_FILE = re.compile(
+    r"(?:^|[/\s])(?:tests?/|test_\w|conftest\.py)|_test\.\w|\.(?:test|spec)\.\w"
+)
+_TEST = re.compile(
+    r"^\s*(?:async\s+)?(?:def\s+test|class\s+Test|it\(|test\(|func\s+Test)", re.MULTILINE
+)
+_DELETING = re.compile(r"\b(?:git\s+rm|rm|unlink|del)\s", re.IGNORECASE)
+_EDITS = frozenset({RemedyKind.EDIT, RemedyKind.RESEND, RemedyKind.CONFIGURE})
+
+
+def is_hazardous(actions: Sequence[RemedyAction]) -> bool:
+    """True where one of *actions* is never advice, however often it cleared an error."""
+    return any(map(_is_hazardous, actions))
+
+
+@lru_cache(8_192)
+def _is_hazardous(action: RemedyAction) -> bool:
+    values = (value for _, value in action.parameters)
+    texts = (action.target, action.pattern.target, *action.pattern.parameters, *values)
+    text = "\n".join(one[:_READ] for one in texts)
+    if _HAZARD.search(text):
+        return True
+    return _TEST_FILE.search(text) is not None and _deletes_tests(action, text)
+
+
+def _deletes_tests(action: RemedyAction, text: str) -> bool:
+    if action.kind in _EDITS:
+        before, after = action.replaced[:_READ], action.target[:_READ]
+        return len(_TEST.findall(after)) < len(_TEST.findall(before))
+    return action.kind is RemedyKind.DELETE or _DELETING.search(text) is not None
