@@ -1,9 +1,11 @@
 """Learning: one run, one bundle, one transaction."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from contextgraph.learning.ahead import Begun, worker_processes
 from contextgraph.learning.bundle import bundle_of, moved_fragments, renewed
 from contextgraph.learning.identity import RunIds, former_trajectory_id, run_ids
 from contextgraph.model import (
@@ -28,6 +30,7 @@ class _Held:
     """What the memory holds of a run, and of an unfinished one that it goes on with."""
 
     ids: RunIds
+    former_id: str
     run: Learned | None
     beginning: Learned | None
 
@@ -44,6 +47,27 @@ class MemoryWriter:
         self._store = store
         self._now = now
         self._embedded = embedded
+        self._begun: dict[int, Begun] = {}
+
+    @contextmanager
+    def in_processes(self, workers: int) -> Iterator[Callable[[Sequence[RawTrajectory]], None]]:
+        """Within it, runs that the function is called with are traced in *workers* processes.
+
+        They are to be written later, as the same objects; what is known is not traced. What is
+        stored is the same as without. Raises `ContextGraphError` where a process was killed.
+        """
+        with worker_processes(workers) as processes:
+
+            def begin(raws: Sequence[RawTrajectory]) -> None:
+                for raw, held in zip(raws, self._held(raws), strict=True):
+                    if held.run is None:
+                        bundle = processes.submit(bundle_of, raw, self._now(), held.ids.id)
+                        self._begun[id(raw)] = Begun(raw, held.ids, held.former_id, bundle)
+
+            try:
+                yield begin
+            finally:
+                self._begun.clear()
 
     def write(self, raw: RawTrajectory) -> LearnReceipt:
         """Learn *raw*; on return it is stored durably, or an error was raised and nothing is.
@@ -66,25 +90,37 @@ class MemoryWriter:
         ]
         made = self._embedded([one for one in found if isinstance(one, Bundle)])
         statuses = self._store.runs.add([one.bundle for one in made]) if made else ()
+        for raw in raws:
+            self._begun.pop(id(raw), None)
         receipts = map(_receipt, made, statuses)
         return [next(receipts) if isinstance(one, Bundle) else one for one in found]
 
     def _held(self, raws: Sequence[RawTrajectory]) -> list[_Held]:
         """What the memory holds of each run, under its id or a former one, or of its beginning."""
-        runs = [(run_ids(raw), former_trajectory_id(raw)) for raw in raws]
+        runs = [self._ids(raw) for raw in raws]
         learned = self._store.runs.learned(
             [one for ids, former in runs for one in (ids.id, former, *ids.beginnings)]
         )
         return [
-            _Held(ids, learned.get(ids.id) or learned.get(former), _beginning(ids, learned))
+            _Held(ids, former, learned.get(ids.id) or learned.get(former), _beginning(ids, learned))
             for ids, former in runs
         ]
+
+    def _ids(self, raw: RawTrajectory) -> tuple[RunIds, str]:
+        begun = self._begun.get(id(raw))
+        return (begun.ids, begun.former_id) if begun else (run_ids(raw), former_trajectory_id(raw))
+
+    def _bundle(self, raw: RawTrajectory, identity: str) -> Bundle:
+        begun = self._begun.get(id(raw))
+        if begun and begun.ids.id == identity:
+            return begun.bundle()
+        return bundle_of(raw, self._now(), identity)
 
     def _known_or_read(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""
         known = held.run
         if known is None or _gains_outcome(raw, known):
-            return bundle_of(raw, self._now(), known.trajectory_id if known else held.ids.id)
+            return self._bundle(raw, known.trajectory_id if known else held.ids.id)
         return LearnReceipt(
             known.trajectory_id,
             LearnStatus.UNCHANGED,
@@ -100,7 +136,7 @@ class MemoryWriter:
             return None
         former = held.beginning.trajectory_id
         before = self._store.runs.trajectories([former]).get(former)
-        bundle = bundle_of(raw, self._now(), held.ids.id)
+        bundle = self._bundle(raw, held.ids.id)
         # Logs without an instance are named after their files, often by the same name.
         if before is None or _of_other_tasks(before, bundle.trajectory):
             return None
