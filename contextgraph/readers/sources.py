@@ -35,13 +35,19 @@ class Source:
         """Bytes on disk; 0 for standard input and what cannot be read."""
         return 0 if self.name == STANDARD_INPUT else sum(map(_file_size, self.parts or [self.name]))
 
+    def __fspath__(self) -> str:
+        """The name: what takes a path takes a source, too."""
+        return self.name
+
 
 def sources(path: StrPath) -> Sequence[Source]:
     """The files behind *path*, sorted by name. Raises ReadError where there are none.
 
     A folder is read with its subfolders, without hidden files; files that together are one run
-    are one source. A glob finds what a folder would.
+    are one source. A glob finds what a folder would. A source is found as it is.
     """
+    if isinstance(path, Source):
+        return [path]
     name = os.fspath(path)
     if is_stream(name) or os.path.isfile(name):
         return [Source(name)]
