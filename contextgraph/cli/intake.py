@@ -1,10 +1,14 @@
 """Reading the runs that a command is given, and reporting what is not learned of them."""
 
+import os
+import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,22 +20,38 @@ if TYPE_CHECKING:
     from contextgraph.errors import ReadError
     from contextgraph.model import RawTrajectory
     from contextgraph.readers import SkippedError
+    from contextgraph.readers.sources import StrPath
 
 _WARNINGS_SHOWN = 20
+_SLICE = re.compile(r"(\d*):(\d*)(?::([1-9]\d*))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which runs are taken: of a repository or instance like one of *patterns*, at most *limit*."""
+    """Which runs are taken: of a repository or instance like one of *patterns*, at most *limit*.
+
+    Of those with such a repository or instance, counted from 0, the ones whose *numbers* are given.
+    """
 
     patterns: tuple[str, ...] = ()
     limit: int | None = None
+    numbers: range = range(sys.maxsize)
 
     def matches(self, raw: "RawTrajectory") -> bool:
         """Whether *raw* has a repository or an instance like one of the patterns, in any case."""
         names = (raw.repo.lower(), raw.instance_id.lower())
         patterns = [pattern.lower() for pattern in self.patterns]
         return not patterns or any(fnmatchcase(n, pattern) for n in names for pattern in patterns)
+
+
+def numbers_of(text: str) -> range:
+    """The numbers that a Python slice such as ``100:200`` selects; ValueError for another text.
+
+    How many there are is not known before all is read, so that none can be counted from the end.
+    """
+    if not (match := _SLICE.fullmatch(text)):
+        raise ValueError(f"{text!r} is no slice such as 0:100, 100: or ::2")
+    return range(sys.maxsize)[slice(*(int(part) if part else None for part in match.groups()))]
 
 
 @dataclass(slots=True)
@@ -74,7 +94,7 @@ class Intake:
 
     def __init__(
         self,
-        paths: Sequence[str],
+        paths: "Sequence[StrPath]",
         outcomes: Path | None = None,
         on_failure: "Callable[[ReadError], None] | None" = None,
         on_skip: "Callable[[SkippedError], None] | None" = None,
@@ -95,7 +115,7 @@ class Intake:
         self._warnings = Warnings()
         self._started = time.monotonic()
         self._counts = ReadCounts()
-        self._filtered = 0
+        self._left_out = 0
         self.conflicts = 0
 
     @property
@@ -126,22 +146,29 @@ class Intake:
         return PARTLY_DONE if self.failed else DONE
 
     def __iter__(self) -> "Iterator[RawTrajectory]":
-        limit = self._selection.limit
         try:
-            for raw in self._all():
-                if not self._selection.matches(raw):
-                    self._leave_out(raw)
-                    continue
-                self._counts.runs += 1
-                yield raw
-                if self.read == limit:
-                    return
+            yield from islice(self._selected(), self._selection.limit)
         finally:
             self._warnings.close()
-        if self._filtered:
-            warn(f"{number_of(self._filtered, 'run')} skipped that --filter does not match")
+        if self._left_out:
+            warn(f"{number_of(self._left_out, 'run')} skipped that --filter or --slice leaves out")
         elif not self.read and not self.failed:
-            warn(f"no trajectory found in {', '.join(self._paths)}")
+            warn(f"no trajectory found in {', '.join(os.fspath(path) for path in self._paths)}")
+
+    def _selected(self) -> "Iterator[RawTrajectory]":
+        numbers, number = self._selection.numbers, 0
+        for raw in self._all():
+            if not self._selection.matches(raw):
+                self._leave_out(raw, "does not match --filter")
+                continue
+            if number in numbers:
+                self._counts.runs += 1
+                yield raw
+            else:
+                self._leave_out(raw, "is not in --slice")
+            number += 1
+            if number >= numbers.stop:
+                return
 
     def _all(self) -> "Iterator[RawTrajectory]":
         from contextgraph.readers import read_many
@@ -160,11 +187,11 @@ class Intake:
         self.conflicts += 1
         warn(f"conflict: {message}")
 
-    def _leave_out(self, raw: "RawTrajectory") -> None:
+    def _leave_out(self, raw: "RawTrajectory", reason: str) -> None:
         from contextgraph.readers import SkippedError
 
-        self._filtered += 1
-        error = SkippedError(raw.source, "", f"{raw.instance_id} does not match --filter")
+        self._left_out += 1
+        error = SkippedError(raw.source, "", f"{raw.instance_id} {reason}")
         self._counts.skip(error)
         if self._on_skip:
             self._on_skip(error)

@@ -87,6 +87,33 @@ def test_a_filter_selects_by_repository_or_instance(
     assert last["summary"]["records"] == 2
 
 
+@pytest.mark.parametrize(
+    ("numbers", "created"),
+    [("1:3", [2, 4]), ("2:", [4, 5]), (":1", [1]), ("::2", [1, 4])],
+)
+def test_a_slice_selects_of_what_the_filter_does(
+    tmp_path: Path, store: Path, numbers: str, created: list[int]
+) -> None:
+    other = recovering_run(3, repo="other/shop", instance_id="other__shop-3")
+    runs = [recovering_run(1), recovering_run(2), other, recovering_run(4), recovering_run(5)]
+    file = write_runs(tmp_path / "runs.jsonl", runs)
+    command = ("learn", file, "--filter", "acme/*", "--slice", numbers, "--store", store, "--json")
+
+    *lines, last = contextgraph(*command).records
+
+    learned = [line["instance_id"] for line in lines if line["status"] == "created"]
+    assert learned == [f"acme__shop-{number}" for number in created]
+    assert last["summary"]["skipped"] == len(lines) - len(created)
+
+
+@pytest.mark.parametrize("numbers", ["-5:", "1", "a:b", "::0"])
+def test_a_slice_that_cannot_be_counted_is_refused(store: Path, numbers: str) -> None:
+    result = contextgraph("learn", "x", f"--slice={numbers}", "--store", store)
+
+    assert result.code == 2
+    assert "is no slice such as" in result.err
+
+
 def test_a_limit_ends_reading(tmp_path: Path, store: Path) -> None:
     file = write_runs(tmp_path / "runs.jsonl", map(recovering_run, range(1, 6)))
 
