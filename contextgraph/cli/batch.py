@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # So many runs of files are spooled at most: the others can be read again.
 _MAX_SPOOLED = 256
+_ORIGINS = {"log": "by its log", "report": "by a report", "hand": "by hand"}
 
 
 @dataclass(slots=True)
@@ -44,7 +45,8 @@ class Results:
         self.counts[receipt.status] += 1
         if raw.outcome not in ("unknown", receipt.outcome):
             self.report_conflict(
-                f"{raw.source}: {receipt.outcome} as in the memory, not {raw.outcome};"
+                f"{raw.source}: {receipt.outcome} as in the memory"
+                f" ({_ORIGINS[receipt.outcome_source]}), not {raw.outcome};"
                 f" `contextgraph outcome {raw.instance_id} {raw.outcome} --run"
                 f" {receipt.trajectory_id}` changes it"
             )

@@ -14,9 +14,9 @@ from contextgraph.model import (
     Learned,
     LearnReceipt,
     LearnStatus,
-    Outcome,
     RawTrajectory,
     Trajectory,
+    precedes,
 )
 from contextgraph.ports import Store
 
@@ -119,7 +119,7 @@ class MemoryWriter:
     def _known_or_read(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""
         known = held.run
-        if known is None or _gains_outcome(raw, known):
+        if known is None or precedes(raw, known):
             return self._bundle(raw, known.trajectory_id if known else held.ids.id)
         return LearnReceipt(
             known.trajectory_id,
@@ -128,6 +128,7 @@ class MemoryWriter:
             known.error_patterns,
             known.to_embed,
             known.outcome,
+            outcome_source=known.outcome_source,
         )
 
     def _continued(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | None:
@@ -191,10 +192,6 @@ def _of_other_tasks(one: Trajectory, other: Trajectory) -> bool:
     return bool(one.task and other.task) and one.task.split() != other.task.split()
 
 
-def _gains_outcome(raw: RawTrajectory, known: Learned) -> bool:
-    return known.outcome is Outcome.UNKNOWN and raw.outcome is not Outcome.UNKNOWN
-
-
 def _receipt(made: EmbeddedBundle, status: LearnStatus) -> LearnReceipt:
     bundle = made.bundle
     return LearnReceipt(
@@ -204,6 +201,7 @@ def _receipt(made: EmbeddedBundle, status: LearnStatus) -> LearnReceipt:
         error_patterns=len(bundle.errors),
         to_embed=0 if bundle.vectors else len(bundle.fragments) + 1,
         outcome=bundle.trajectory.outcome,
+        outcome_source=bundle.trajectory.outcome_source,
         not_embedded=made.failure,
         usage=made.usage,
     )

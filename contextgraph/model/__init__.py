@@ -95,12 +95,15 @@ from contextgraph.model.remedy import RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.model.trajectory import (
     Action,
     Json,
+    Judged,
     Outcome,
+    OutcomeSource,
     RawTrajectory,
     Step,
     TaskType,
     Trajectory,
     instance_id_in,
+    precedes,
     repo_of,
 )
 
@@ -139,6 +142,7 @@ __all__ = [
     "Group",
     "HealthCheck",
     "Json",
+    "Judged",
     "LearnReceipt",
     "LearnStatus",
     "Learned",
@@ -155,6 +159,7 @@ __all__ = [
     "Near",
     "NodeKind",
     "Outcome",
+    "OutcomeSource",
     "PastRun",
     "Phase",
     "PracticeGroup",
@@ -194,6 +199,7 @@ __all__ = [
     "methodology_text",
     "most_telling",
     "new_context_id",
+    "precedes",
     "repo_of",
     "run_texts",
 ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from contextgraph.errors import ReadError
-from contextgraph.model import Outcome, RawTrajectory
+from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.readers.chat import is_continued_by
 from contextgraph.readers.formats import UnknownFormatError, runs_in
 from contextgraph.readers.outcomes import Outcomes, outcomes_by_folder
@@ -244,13 +244,14 @@ class _Judge:
         """*run*, with the outcome that a report gives."""
         names = (run.instance_id, file_stem(source.name))
         if self._given is not None:
-            return replace(run, outcome=self._given.judge(run, names, self._on_conflict))
+            return self._given.judged(run, names, self._on_conflict)
         if run.outcome is not Outcome.UNKNOWN:
             return run
         for report in self._reports(source):
             for name in names:
                 if name in report:
-                    return replace(run, outcome=report[name])
+                    by_report = OutcomeSource.REPORT
+                    return replace(run, outcome=report[name], outcome_source=by_report)
         return run
 
     def _reports(self, source: Source) -> Iterator[Outcomes]:

@@ -1,7 +1,6 @@
 """Runs with their fragments: `RunStore` in SQLite."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from contextgraph.model import (
     ArchivedRun,
@@ -13,6 +12,7 @@ from contextgraph.model import (
     Learned,
     LearnStatus,
     Outcome,
+    OutcomeSource,
     PastRun,
     Phase,
     RawTrajectory,
@@ -33,10 +33,10 @@ from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_te
 from contextgraph.vectors import dimensions_of
 
 _OUTCOMES = """
-SELECT t.id, t.outcome FROM json_each(?) AS named
+SELECT t.id, t.outcome, t.outcome_source FROM json_each(?) AS named
 CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value"""
 _LEARNED = f"""
-SELECT DISTINCT named.value, t.id, t.outcome, t.exit_status IS NULL,
+SELECT DISTINCT named.value, t.id, t.outcome, t.outcome_source, t.exit_status IS NULL,
     (SELECT count(*) FROM fragment WHERE key BETWEEN t.key << {RUN_BITS}
         AND ((t.key + 1) << {RUN_BITS}) - 1),
     (SELECT count(*) FROM met WHERE trajectory = t.key),
@@ -145,9 +145,9 @@ class SqliteRuns:
             known = transaction.trajectories(
                 transaction.column(_KEYS, (named, transaction.tenant))
             ).values()
-            changed = [run for run in known if run.outcome is not outcome]
+            changed = rules.set_by_hand(known, outcome)
             for run in changed:
-                _set_outcome(transaction, replace(run, outcome=outcome))
+                _set_outcome(transaction, run)
             return len(changed)
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
@@ -306,11 +306,11 @@ def found_keys(
 
 def _statuses(transaction: Transaction, given: Sequence[Trajectory]) -> list[LearnStatus]:
     named = json_text([trajectory.id for trajectory in given])
-    outcomes: dict[str, str] = dict(transaction.rows(_OUTCOMES, (named, transaction.tenant)))
-    return [
-        rules.learn_status(Outcome(outcomes[one.id]) if one.id in outcomes else None, one.outcome)
-        for one in given
-    ]
+    known = {
+        run: rules.StoredOutcome(Outcome(outcome), OutcomeSource(source))
+        for run, outcome, source in transaction.rows(_OUTCOMES, (named, transaction.tenant))
+    }
+    return [rules.learn_status(known.get(one.id), one) for one in given]
 
 
 def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
@@ -326,10 +326,11 @@ def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
 
 def _set_outcome(transaction: Transaction, value: Trajectory) -> None:
     transaction.write(
-        "UPDATE trajectory SET outcome = ?, exit_status = ?, solved = ?, revision = ? "
-        "WHERE tenant = ? AND id = ?",
+        "UPDATE trajectory SET outcome = ?, outcome_source = ?, exit_status = ?, solved = ?, "
+        "revision = ? WHERE tenant = ? AND id = ?",
         (
             value.outcome.value,
+            value.outcome_source.value,
             value.exit_status,
             bool(value.success),
             transaction.new_revision(),
@@ -340,7 +341,7 @@ def _set_outcome(transaction: Transaction, value: Trajectory) -> None:
 
 
 def _learned(
-    run: str, outcome: str, is_open: int, fragments: int, errors: int, embedded: int
+    run: str, outcome: str, source: str, is_open: int, fragments: int, errors: int, embedded: int
 ) -> Learned:
     return Learned(
         trajectory_id=run,
@@ -349,6 +350,7 @@ def _learned(
         fragments=fragments,
         error_patterns=errors,
         to_embed=0 if embedded else fragments + 1,
+        outcome_source=OutcomeSource(source),
     )
 
 
@@ -375,13 +377,13 @@ def _places(transaction: Transaction, repo: str) -> list[int]:
 
 def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:
     row = transaction.row(
-        "SELECT r.data, t.outcome, t.exit_status FROM trajectory t JOIN raw r "
+        "SELECT r.data, t.outcome, t.outcome_source, t.exit_status FROM trajectory t JOIN raw r "
         "ON r.trajectory = t.key WHERE t.tenant = ? AND t.id = ?",
         (transaction.tenant, trajectory_id),
     )
     if row is None:
         return None
-    return replace(rules.unpacked(row[0]), outcome=Outcome(row[1]), exit_status=row[2])
+    return rules.raw_with_outcome(rules.unpacked(row[0]), *row[1:])
 
 
 def _history(transaction: Transaction, repo: str, runs: int) -> RepoHistory | None:
