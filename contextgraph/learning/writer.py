@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.learning.ahead import Begun, worker_processes
 from contextgraph.learning.bundle import bundle_of, moved_fragments, renewed
 from contextgraph.learning.identity import RunIds, former_trajectory_id, run_ids
@@ -14,6 +15,7 @@ from contextgraph.model import (
     Learned,
     LearnReceipt,
     LearnStatus,
+    Outcome,
     RawTrajectory,
     Trajectory,
     precedes,
@@ -92,8 +94,12 @@ class MemoryWriter:
         statuses = self._store.runs.add([one.bundle for one in made]) if made else ()
         for raw in raws:
             self._begun.pop(id(raw), None)
-        receipts = map(_receipt, made, statuses)
-        return [next(receipts) if isinstance(one, Bundle) else one for one in found]
+        stored = map(_receipt, made, statuses)
+        receipts = [next(stored) if isinstance(one, Bundle) else one for one in found]
+        return [
+            self._joined(raw, one, receipt)
+            for raw, one, receipt in zip(raws, held, receipts, strict=True)
+        ]
 
     def _held(self, raws: Sequence[RawTrajectory]) -> list[_Held]:
         """What the memory holds of each run, under its id or a former one, or of its beginning."""
@@ -141,7 +147,41 @@ class MemoryWriter:
         # Logs without an instance are named after their files, often by the same name.
         if before is None or _of_other_tasks(before, bundle.trajectory):
             return None
-        return self._replaced(bundle, former)
+        try:
+            return self._replaced(bundle, former)
+        except StoreUnavailableError:
+            raise
+        except StoreError:
+            if former in self._store.runs.trajectories([former]):
+                raise
+            return self.write(raw)  # another process has replaced it meanwhile
+
+    def _joined(self, raw: RawTrajectory, held: _Held, receipt: LearnReceipt) -> LearnReceipt:
+        """*receipt*, or that of the one run of which *raw* and a stored log are both a part.
+
+        The other may be shorter, if another process has just learned it, or longer.
+        """
+        is_open = raw.outcome is Outcome.UNKNOWN and raw.exit_status is None
+        if receipt.status is not LearnStatus.CREATED or not is_open:
+            return receipt
+        beginning = _beginning(held.ids, self._store.runs.learned(held.ids.beginnings))
+        if beginning:
+            return self._continued(raw, replace(held, run=None, beginning=beginning)) or receipt
+        longer = self._longer(raw, receipt.trajectory_id)
+        return self._replaced(longer, receipt.trajectory_id) if longer else receipt
+
+    def _longer(self, raw: RawTrajectory, identity: str) -> Bundle | None:
+        """The bundle of a stored run that goes on with *raw*, which is stored as *identity*."""
+        runs = self._store.runs
+        own = runs.trajectories([identity])[identity]
+        others = runs.trajectories(runs.ids(instance=own.instance_id)).values()
+        for one in others:
+            if one.agent != own.agent or one.total_steps <= own.total_steps:
+                continue
+            stored = runs.raw(one.id) if not _of_other_tasks(one, own) else None
+            if stored and identity in run_ids(stored).beginnings:
+                return renewed(bundle_of(stored, self._now(), one.id), one)
+        return None
 
     def _replaced(self, bundle: Bundle, former_id: str) -> LearnReceipt:
         """Put *bundle* in the place of *former_id*; advice that was shown of it stays credited."""
@@ -183,9 +223,13 @@ def _go_on(held: Sequence[_Held]) -> bool:
 
 
 def _beginning(ids: RunIds, known: Mapping[str, Learned]) -> Learned | None:
-    """The longest unfinished run that the run of *ids* goes on with."""
+    """The longest unfinished run that the run of *ids* goes on with.
+
+    What goes on with a beginning itself is known by the id of that, too, and stays.
+    """
     begun = (known[one] for one in ids.beginnings if one in known)
-    return next((one for one in begun if one.is_open), None)
+    own = (one for one in begun if one.trajectory_id in ids.beginnings)
+    return next((one for one in own if one.is_open), None)
 
 
 def _of_other_tasks(one: Trajectory, other: Trajectory) -> bool:
