@@ -153,8 +153,7 @@ def _unread_record(error: "ReadError") -> "dict[str, Json]":
     from contextgraph.readers import SkippedError
 
     status = "skipped" if isinstance(error, SkippedError) else "failed"
-    record = _not_learned_record(error.source, None, str(error), status)
-    return {**record, "records": error.records}
+    return _not_learned_record(error.source, None, str(error), status)
 
 
 def _not_learned_record(

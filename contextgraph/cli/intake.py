@@ -58,29 +58,39 @@ def numbers_of(text: str) -> range:
 class Warnings:
     """Prints the first warnings of each file and reason, and at the end how many more there were.
 
-    Files that are no trajectories count together: a folder of runs may hold many of them.
+    Files that are no trajectories count together: a folder of runs may hold many of them. Of a file
+    whose records are no trajectories or of no known format, the first is printed.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    printed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    named: set[str] = field(default_factory=set)
 
     def add(self, error: "ReadError", prefix: str = "") -> None:
         """Print *error*, unless there were enough like it."""
         from contextgraph.readers import ForeignError
+        from contextgraph.readers.formats import UnknownFormatError
 
         is_foreign = isinstance(error, ForeignError)
         kind = ("", "no trajectory") if is_foreign else (error.source, error.reason.split(":")[0])
         self.counts[kind] += 1
-        if self.counts[kind] <= _WARNINGS_SHOWN:
+        is_repetitive = is_foreign or isinstance(error, UnknownFormatError)
+        if self.printed[kind] < _WARNINGS_SHOWN and not (
+            is_repetitive and error.source in self.named
+        ):
+            self.printed[kind] += 1
+            if is_repetitive:
+                self.named.add(error.source)
             warn(f"{prefix}{error}")
 
     def close(self) -> None:
         """Print how many warnings of each kind were not printed."""
-        for (source, reason), count in self.counts.items():
-            if count > _WARNINGS_SHOWN:
-                place = f"{source}: " if source else ""
-                more = count - _WARNINGS_SHOWN
-                warn(f"{place}{reason}: {more} more; `learn --json` lists all")
+        for (source, reason), more in (self.counts - self.printed).items():
+            place = f"{source}: " if source else ""
+            warn(f"{place}{reason}: {more} more; `learn --json` lists all")
         self.counts.clear()
+        self.printed.clear()
+        self.named.clear()
 
 
 class Intake:

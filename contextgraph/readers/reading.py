@@ -4,14 +4,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import IO, TypeAlias
 
 from contextgraph.errors import ReadError
 from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.readers.chat import is_continued_by
-from contextgraph.readers.formats import UnknownFormatError, runs_in
+from contextgraph.readers.formats import runs_in
 from contextgraph.readers.outcomes import Outcomes, outcomes_by_folder
 from contextgraph.readers.place import ForeignError, SkippedError, file_stem
 from contextgraph.readers.records import Record, records, records_of_parts
@@ -40,13 +39,13 @@ class ReadCounts:
         """The sum."""
         return self.runs + self.failed + self.skipped
 
-    def fail(self, error: ReadError) -> None:
+    def fail(self, _error: ReadError) -> None:
         """Count what cannot be read."""
-        self.failed += error.records
+        self.failed += 1
 
-    def skip(self, error: SkippedError) -> None:
+    def skip(self, _error: SkippedError) -> None:
         """Count what holds nothing to learn."""
-        self.skipped += error.records
+        self.skipped += 1
 
 
 def read(
@@ -176,7 +175,8 @@ def _in_source(source: Source, on_bytes: OnBytes) -> Iterator[RawTrajectory | Re
         left -= taken
         on_bytes(taken)
 
-    yield from _same_once(one for record in _records_in(source, count) for one in _runs_of(record))
+    for record in _records_in(source, count):
+        yield from _runs_of(record)
     count(left)
 
 
@@ -201,32 +201,6 @@ def _opened(source: Source, stack: ExitStack) -> IO[bytes]:
 
 def _runs_of(record: Record | ReadError) -> Iterable[RawTrajectory | ReadError]:
     return [record] if isinstance(record, ReadError) else runs_in(record.value, record.place)
-
-
-def _same_once(
-    found: Iterable[RawTrajectory | ReadError],
-) -> Iterator[RawTrajectory | ReadError]:
-    """*found*, with one error for records of the same kind that follow one another.
-
-    A log of unknown format, or a file of predictions, has hundreds of lines.
-    """
-    for reason, group in groupby(found, _repeatable):
-        if reason is None:
-            yield from group
-            continue
-        first, *others = (item for item in group if isinstance(item, ReadError))
-        if others and isinstance(first, ForeignError | UnknownFormatError):
-            more = f"{first.reason} ({len(others)} more records like it)"
-            first = type(first)(first.source, first.position, more)
-            first.records += len(others)
-        yield first
-
-
-def _repeatable(found: RawTrajectory | ReadError) -> str | None:
-    """What records that are reported together have in common; None where each is reported."""
-    if isinstance(found, UnknownFormatError):
-        return "unknown"
-    return found.reason if isinstance(found, ForeignError) else None
 
 
 class _Judge:

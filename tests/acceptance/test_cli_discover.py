@@ -135,6 +135,21 @@ def test_only_the_first_failures_of_a_file_are_printed(tmp_path: Path, store: Pa
     assert programs.records[-1]["summary"]["records"] == 26
 
 
+def test_records_of_no_known_format_are_printed_once_and_listed_each(
+    tmp_path: Path, store: Path
+) -> None:
+    file = write_runs(tmp_path / "log.jsonl", [], *[b'{"what": 1}'] * 3)
+
+    people = contextgraph("learn", file, "--store", store)
+    programs = contextgraph("learn", file, "--store", store, "--json")
+
+    assert people.err.count("log.jsonl: line") == 1
+    assert "2 more" in people.err
+    *lines, last = programs.records
+    assert [line["error"].split(": ")[1] for line in lines] == ["line 1", "line 2", "line 3"]
+    assert last["summary"]["failed"] == 3
+
+
 def judged(tmp_path: Path, store: Path, runs: list[RawTrajectory], report: Path) -> list[str]:
     file = write_runs(tmp_path / "runs.jsonl", runs)
     contextgraph("learn", file, "--outcomes", report, "--store", store)
