@@ -26,10 +26,7 @@ class ReadError(ContextGraphError):
     """A trajectory that could not be read: *source*, *position* in it, and the *reason*.
 
     *position* is human-readable ("line 12", "record 3", "byte 1024"), empty for the whole file.
-    *records* counts consecutive records that are reported together.
     """
-
-    records = 1
 
     def __init__(self, source: str, position: str, reason: str) -> None:
         self.source, self.position, self.reason = source, position, reason

@@ -98,9 +98,9 @@ class RunStore(Protocol):
         """
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
-        """Set the outcome of these runs, whatever it was, in one transaction.
+        """Set the outcome of these runs by hand, whatever it was, in one transaction.
 
-        Returns how many had another one. Unknown ids count for nothing.
+        Returns how many runs this changed. Unknown ids count for nothing.
         """
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:

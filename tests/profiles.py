@@ -9,6 +9,8 @@ settings.register_profile("quick", deadline=None, max_examples=25)
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("nightly", deadline=None, max_examples=2000, print_blob=True)
+# 10,000 damaged inputs for each format; of use for tests/property/test_readers_damage.py only.
+settings.register_profile("mutation", deadline=None, max_examples=10_000, print_blob=True)
 
 
 def load_default_profile() -> None:

@@ -22,6 +22,7 @@ from contextgraph.model import (
     MemoryCounts,
     Near,
     Outcome,
+    OutcomeSource,
     Phase,
     RawTrajectory,
     RecoveryCandidate,
@@ -67,18 +68,21 @@ class ReferenceStore:
             self._fold(bundle)
             return LearnStatus.CREATED
         given = bundle.trajectory
-        if known.trajectory.outcome is not Outcome.UNKNOWN or given.outcome is Outcome.UNKNOWN:
+        if not _is_better_known(given, known.trajectory):
             return LearnStatus.UNCHANGED
-        updated = replace(known.trajectory, outcome=given.outcome, exit_status=given.exit_status)
+        updated = _with_outcome(known.trajectory, given)
         self.bundles[given.id] = replace(known, trajectory=updated)
         return LearnStatus.UPDATED
 
     def runs_set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
         known = (self.bundles[run] for run in {*trajectory_ids} & self.bundles.keys())
-        changed = [one for one in known if one.trajectory.outcome is not outcome]
-        for one in changed:
-            trajectory = replace(one.trajectory, outcome=outcome)
-            self.bundles[trajectory.id] = replace(one, trajectory=trajectory)
+        changed = []
+        for one in known:
+            by_hand = OutcomeSource.HAND
+            trajectory = replace(one.trajectory, outcome=outcome, outcome_source=by_hand)
+            if trajectory != one.trajectory:
+                changed.append(replace(one, trajectory=trajectory))
+        self.bundles |= {one.trajectory.id: one for one in changed}
         return len(changed)
 
     def runs_replace(
@@ -94,8 +98,8 @@ class ReferenceStore:
         known = [self.bundles[one].trajectory for one in (former, own) if one in self.bundles]
         judged = next((one for one in known if one.outcome is not Outcome.UNKNOWN), None)
         trajectory = replace(bundle.trajectory, learned_at=min(one.learned_at for one in known))
-        if judged is not None:
-            trajectory = replace(trajectory, outcome=judged.outcome, exit_status=judged.exit_status)
+        if judged is not None and not _is_better_known(trajectory, judged):
+            trajectory = _with_outcome(trajectory, judged)
         for one in {run.id for run in known}:
             self._drop_vectors(one)
             del self.bundles[one]
@@ -116,7 +120,15 @@ class ReferenceStore:
         fragments, outcome = len(bundle.fragments), bundle.trajectory.outcome
         to_embed = 0 if (self.active or "", trajectory_id) in self.vectors else fragments + 1
         is_open = outcome is Outcome.UNKNOWN and bundle.trajectory.exit_status is None
-        return Learned(trajectory_id, outcome, is_open, fragments, len(bundle.errors), to_embed)
+        return Learned(
+            trajectory_id,
+            outcome,
+            is_open,
+            fragments,
+            len(bundle.errors),
+            to_embed,
+            bundle.trajectory.outcome_source,
+        )
 
     def runs_trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
         known = sorted({*trajectory_ids} & self.bundles.keys())
@@ -135,7 +147,12 @@ class ReferenceStore:
         if bundle is None:
             return None
         run = bundle.trajectory
-        return replace(bundle.raw, outcome=run.outcome, exit_status=run.exit_status)
+        return replace(
+            bundle.raw,
+            outcome=run.outcome,
+            exit_status=run.exit_status,
+            outcome_source=run.outcome_source,
+        )
 
     def runs_fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
         asked = {run: self.bundles.get(run) for run in trajectory_ids}
@@ -498,6 +515,22 @@ def agrees(error: ErrorPattern, signature: ErrorSignature, level: SignatureLevel
     pattern = ErrorSignature(error.family, error.error_type, "", error.template)
     agreement = pattern.agreement(signature)
     return agreement in _LEVELS and _LEVELS.index(agreement) <= _LEVELS.index(level)
+
+
+def _is_better_known(given: Trajectory, known: Trajectory) -> bool:
+    ranks = {OutcomeSource.LOG: 1, OutcomeSource.REPORT: 2, OutcomeSource.HAND: 3}
+    unknown = Outcome.UNKNOWN
+    given_rank = 0 if given.outcome is unknown else ranks[given.outcome_source]
+    return given_rank > (0 if known.outcome is unknown else ranks[known.outcome_source])
+
+
+def _with_outcome(run: Trajectory, judged: Trajectory) -> Trajectory:
+    return replace(
+        run,
+        outcome=judged.outcome,
+        outcome_source=judged.outcome_source,
+        exit_status=judged.exit_status,
+    )
 
 
 def _relevance(words: Sequence[str], texts: Sequence[str]) -> Callable[[str], int]:

@@ -21,6 +21,7 @@ from contextgraph.model import (
     Methodology,
     MethodologyStatus,
     Outcome,
+    OutcomeSource,
     Phase,
     RawTrajectory,
     Recovered,
@@ -240,6 +241,7 @@ def _trajectories(draw: st.DrawFn, trajectory_ids: tuple[str, ...]) -> Trajector
         source=draw(st.sampled_from(("", "runs.jsonl:1"))),
         run_at=draw(st.none() | times()),
         learned_at=draw(times()),
+        outcome_source=draw(st.sampled_from(OutcomeSource)),
     )
 
 
@@ -361,4 +363,5 @@ def _raws(draw: st.DrawFn, trajectory: Trajectory) -> RawTrajectory:
         exit_status=trajectory.exit_status,
         patch=draw(st.none() | texts()),
         started_at=trajectory.run_at,
+        outcome_source=trajectory.outcome_source,
     )

@@ -1,10 +1,14 @@
 """Reading the runs that a command is given, and reporting what is not learned of them."""
 
+import os
+import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,17 +20,23 @@ if TYPE_CHECKING:
     from contextgraph.errors import ReadError
     from contextgraph.model import RawTrajectory
     from contextgraph.readers import SkippedError
+    from contextgraph.readers.sources import StrPath
 
 _MIB = 1 << 20
 _WARNINGS_SHOWN = 20
+_SLICE = re.compile(r"(\d*):(\d*)(?::([1-9]\d*))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which runs are taken: of a repository or instance like one of *patterns*, at most *limit*."""
+    """Which runs are taken: of a repository or instance like one of *patterns*, at most *limit*.
+
+    Of those with such a repository or instance, counted from 0, the ones whose *numbers* are given.
+    """
 
     patterns: tuple[str, ...] = ()
     limit: int | None = None
+    numbers: range = range(sys.maxsize)
 
     def matches(self, raw: "RawTrajectory") -> bool:
         """Whether *raw* has a repository or an instance like one of the patterns, in any case."""
@@ -35,33 +45,53 @@ class Selection:
         return not patterns or any(fnmatchcase(n, pattern) for n in names for pattern in patterns)
 
 
+def numbers_of(text: str) -> range:
+    """The numbers that a Python slice such as ``100:200`` selects; ValueError for another text.
+
+    How many there are is not known before all is read, so that none can be counted from the end.
+    """
+    if not (match := _SLICE.fullmatch(text)):
+        raise ValueError(f"{text!r} is no slice such as 0:100, 100: or ::2")
+    return range(sys.maxsize)[slice(*(int(part) if part else None for part in match.groups()))]
+
+
 @dataclass(slots=True)
 class Warnings:
     """Prints the first warnings of each file and reason, and at the end how many more there were.
 
-    Files that are no trajectories count together: a folder of runs may hold many of them.
+    Files that are no trajectories count together: a folder of runs may hold many of them. Of a file
+    whose records are no trajectories or of no known format, the first is printed.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    printed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    named: set[str] = field(default_factory=set)
 
     def add(self, error: "ReadError", prefix: str = "") -> None:
         """Print *error*, unless there were enough like it."""
         from contextgraph.readers import ForeignError
+        from contextgraph.readers.formats import UnknownFormatError
 
         is_foreign = isinstance(error, ForeignError)
         kind = ("", "no trajectory") if is_foreign else (error.source, error.reason.split(":")[0])
         self.counts[kind] += 1
-        if self.counts[kind] <= _WARNINGS_SHOWN:
+        is_repetitive = is_foreign or isinstance(error, UnknownFormatError)
+        if self.printed[kind] < _WARNINGS_SHOWN and not (
+            is_repetitive and error.source in self.named
+        ):
+            self.printed[kind] += 1
+            if is_repetitive:
+                self.named.add(error.source)
             warn(f"{prefix}{error}")
 
     def close(self) -> None:
         """Print how many warnings of each kind were not printed."""
-        for (source, reason), count in self.counts.items():
-            if count > _WARNINGS_SHOWN:
-                place = f"{source}: " if source else ""
-                more = count - _WARNINGS_SHOWN
-                warn(f"{place}{reason}: {more} more; `learn --json` lists all")
+        for (source, reason), more in (self.counts - self.printed).items():
+            place = f"{source}: " if source else ""
+            warn(f"{place}{reason}: {more} more; `learn --json` lists all")
         self.counts.clear()
+        self.printed.clear()
+        self.named.clear()
 
 
 class Intake:
@@ -76,7 +106,7 @@ class Intake:
 
     def __init__(  # noqa: PLR0913  (one parameter per flag)
         self,
-        paths: Sequence[str],
+        paths: "Sequence[StrPath]",
         outcomes: Path | None = None,
         on_failure: "Callable[[ReadError], None] | None" = None,
         on_skip: "Callable[[SkippedError], None] | None" = None,
@@ -102,7 +132,7 @@ class Intake:
         self._warnings = Warnings()
         self._started = time.monotonic()
         self._counts = ReadCounts()
-        self._filtered = 0
+        self._left_out = 0
         self.conflicts = 0
 
     @property
@@ -133,22 +163,29 @@ class Intake:
         return PARTLY_DONE if self.failed else DONE
 
     def __iter__(self) -> "Iterator[RawTrajectory]":
-        limit = self._selection.limit
         try:
-            for raw in self._all():
-                if not self._selection.matches(raw):
-                    self._leave_out(raw)
-                    continue
-                self._counts.runs += 1
-                yield raw
-                if self.read == limit:
-                    return
+            yield from islice(self._selected(), self._selection.limit)
         finally:
             self._warnings.close()
-        if self._filtered:
-            warn(f"{number_of(self._filtered, 'run')} skipped that --filter does not match")
+        if self._left_out:
+            warn(f"{number_of(self._left_out, 'run')} skipped that --filter or --slice leaves out")
         elif not self.read and not self.failed:
-            warn(f"no trajectory found in {', '.join(self._paths)}")
+            warn(f"no trajectory found in {', '.join(os.fspath(path) for path in self._paths)}")
+
+    def _selected(self) -> "Iterator[RawTrajectory]":
+        numbers, number = self._selection.numbers, 0
+        for raw in self._all():
+            if not self._selection.matches(raw):
+                self._leave_out(raw, "does not match --filter")
+                continue
+            if number in numbers:
+                self._counts.runs += 1
+                yield raw
+            else:
+                self._leave_out(raw, "is not in --slice")
+            number += 1
+            if number >= numbers.stop:
+                return
 
     def _all(self) -> "Iterator[RawTrajectory]":
         from contextgraph.readers import read_many
@@ -169,11 +206,11 @@ class Intake:
         self.conflicts += 1
         warn(f"conflict: {message}")
 
-    def _leave_out(self, raw: "RawTrajectory") -> None:
+    def _leave_out(self, raw: "RawTrajectory", reason: str) -> None:
         from contextgraph.readers import SkippedError
 
-        self._filtered += 1
-        error = SkippedError(raw.source, "", f"{raw.instance_id} does not match --filter")
+        self._left_out += 1
+        error = SkippedError(raw.source, "", f"{raw.instance_id} {reason}")
         self._counts.skip(error)
         if self._on_skip:
             self._on_skip(error)

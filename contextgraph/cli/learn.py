@@ -1,17 +1,18 @@
 """``contextgraph learn``: finished runs from files into the memory."""
 
-from collections import Counter
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass, field
-from itertools import chain, islice
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from contextgraph.cli.batch import Results, learn_all, spool_rest, summarize, warn_about
 from contextgraph.cli.discovery import discovered_paths
-from contextgraph.cli.intake import Intake, Selection
+from contextgraph.cli.intake import Intake, Selection, numbers_of
 from contextgraph.cli.options import (
     AsJson,
     Embedder,
@@ -24,23 +25,19 @@ from contextgraph.cli.options import (
     option,
     store_address,
 )
-from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
-from contextgraph.cli.records import receipt_record
+from contextgraph.cli.output import Progress, warn
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from contextgraph.cli.batch import Record
     from contextgraph.cli.spool import Spool
     from contextgraph.errors import ReadError
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
+    from contextgraph.readers.sources import StrPath
 
-    _Read: TypeAlias = list[RawTrajectory | ReadError]
-
-# So many runs of files are spooled at most: the others can be read again.
-_MAX_SPOOLED = 256
+# So many seconds pass before a watched folder is looked at again.
+_WATCH_SECONDS = 2.0
 
 
 def learn(  # noqa: PLR0913  (one parameter per flag)
@@ -81,6 +78,17 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         int | None,
         typer.Option(metavar="N", min=1, help="At most N runs.", show_default=False),
     ] = None,
+    numbers: Annotated[
+        str | None,
+        option("--slice", "A:B", "Only the runs A to B - 1, as in Python; after --filter."),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Trace runs in N processes; one writes.")
+    ] = 1,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Go on with new and changed files, until interrupted."),
+    ] = False,
     embedder: Embedder = None,
     max_cost: MaxCost = None,
     max_run_size: MaxRunSize = None,
@@ -100,78 +108,111 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
       contextgraph learn runs/ 'more/*.jsonl.gz'
       contextgraph learn runs/ --outcomes report.json
       contextgraph learn --discover --exclude '*/private/*'
+      contextgraph learn ~/.claude/projects --watch
       cat run.traj | contextgraph learn -
     """
-    from contextgraph.readers import size_of
+    _check_usage(paths, discover=discover, of_discovery=bool(exclude or yes), watch=watch)
+    address = store_address(store, tenant)
+    found = paths or discovered_paths(exclude or (), yes=yes, address=address)
+    learning = _Learning(
+        open_memory=partial(open_memory, store, tenant, embedder=embedder, max_cost=max_cost),
+        spool=_spool(store, tenant),
+        intake=partial(
+            Intake,
+            selection=Selection(tuple(filters or ()), limit, _numbers(numbers)),
+            discovered=discover,
+            max_run_size=max_run_size,
+            follow_links=follow_links,
+        ),
+        outcomes=outcomes,
+        follow_links=follow_links,
+        workers=workers,
+        as_json=as_json,
+        address=address,
+    )
+    if watch:
+        learning.watch(found)
+    raise typer.Exit(learning.learn(found))
+
+
+def _check_usage(
+    paths: list[str] | None, *, discover: bool, of_discovery: bool, watch: bool
+) -> None:
+    from contextgraph.readers import is_stream
 
     if bool(paths) == discover:
         raise typer.BadParameter("give PATH, or --discover")
-    if (exclude or yes) and not discover:
+    if of_discovery and not discover:
         raise typer.BadParameter("--exclude and --yes belong to --discover")
-    address = store_address(store, tenant)
-    found = paths or discovered_paths(exclude or (), yes=yes, address=address)
-    read: _Read = []
-    progress = Progress(lambda: size_of(found, follow_links=follow_links))
-    intake = Intake(
-        found,
-        outcomes,
-        read.append,
-        read.append,
-        progress.advance,
-        selection=Selection(tuple(filters or ()), limit),
-        discovered=discover,
-        max_run_size=max_run_size,
-        follow_links=follow_links,
-    )
-    results = _Results(progress, as_json, address, intake.report_conflict)
-    spool, runs = _spool(store, tenant), iter(intake)
+    if watch and (discover or any(map(is_stream, paths or ()))):
+        raise typer.BadParameter("--watch takes files, folders or globs")
+
+
+def _numbers(text: str | None) -> range:
     try:
-        with open_memory(store, tenant, embedder=embedder, max_cost=max_cost) as memory:
-            _learn_all(memory, spool, runs, read, results)
-            _warn_about(memory, results)
-    except StoreUnavailableError as error:
-        if spool is not None:
-            _spool_rest(spool, chain(read, runs), results, error, _max_spooled(found))
-        raise
-    except KeyboardInterrupt:
-        stored = number_of(results.counts.total(), "trajectory")
-        warn(f"interrupted; {stored} stored, repeat the command to continue")
-        raise
-    finally:
-        _summarize(results, intake)
-    raise typer.Exit(intake.exit_code)
+        return numbers_of(text or ":")
+    except ValueError as error:
+        raise typer.BadParameter(f"--slice {error}") from None
 
 
-@dataclass(slots=True)
-class _Results:
-    """What was learned so far, the usage of the embedder, and why vectors are missing."""
+@dataclass(frozen=True, slots=True)
+class _Learning:
+    """What the options say about learning, whatever the paths."""
 
-    progress: Progress
+    open_memory: "Callable[[], AgentMemory]"
+    spool: "Spool | None"
+    intake: Callable[..., Intake]
+    outcomes: Path | None
+    follow_links: bool
+    workers: int
     as_json: bool
     address: str
-    report_conflict: Callable[[str], None]
-    counts: Counter[str] = field(default_factory=Counter)
-    tokens: int = 0
-    cost: float = 0.0
-    not_embedded: str = ""
-    reports: "list[ConsolidationReport]" = field(default_factory=list)
 
-    def add(self, raw: "RawTrajectory", receipt: "LearnReceipt") -> None:
-        self.counts[receipt.status] += 1
-        if raw.outcome not in ("unknown", receipt.outcome):
-            self.report_conflict(
-                f"{raw.source}: {receipt.outcome} as in the memory, not {raw.outcome};"
-                f" `contextgraph outcome {raw.instance_id} {raw.outcome} --run"
-                f" {receipt.trajectory_id}` changes it"
-            )
-        self.tokens += receipt.usage.tokens
-        self.cost += receipt.usage.cost
-        self.not_embedded = receipt.not_embedded or self.not_embedded
-        self.progress.count(self.counts.total())
+    def watch(self, paths: "Sequence[str]") -> NoReturn:
+        """Learn the files in *paths*, and those that are new or change; ends by an exception."""
+        from contextgraph.readers import Watch
 
-    def emit(self, record: "dict[str, Json]") -> None:
-        if self.as_json:
-            emit(record)
+        watched = Watch(paths, follow_links=self.follow_links)
+        warn(f"watching {', '.join(paths)}; Ctrl-C ends it")
+        while True:
+            if due := watched.due(time.time()):
+                self.learn(due)
+            time.sleep(_WATCH_SECONDS)
+
+    def learn(self, paths: "Sequence[StrPath]") -> int:
+        """Learn the runs in *paths* and print a summary; the exit code."""
+        from contextgraph.readers import size_of
+
+        unread: list[ReadError] = []
+        progress = Progress(lambda: size_of(paths, follow_links=self.follow_links))
+        intake = self.intake(paths, self.outcomes, unread.append, unread.append, progress.advance)
+        results = Results(progress, self.as_json, self.address, intake.report_conflict)
+        records = _in_order(intake, unread)
+        waiting: list[Record] = []
+        try:
+            with self.open_memory() as memory:
+                learn_all(memory, self.spool, records, waiting, results, self.workers)
+                warn_about(memory, results)
+        except StoreUnavailableError as error:
+            if self.spool is not None:
+                spool_rest(self.spool, paths, chain(waiting, records), results, error)
+            raise
+        except KeyboardInterrupt:
+            stored = number_of(results.counts.total(), "trajectory")
+            warn(f"interrupted; {stored} stored, repeat the command to continue")
+            raise
+        finally:
+            summarize(results, intake)
+        return intake.exit_code
+
+
+def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
+    """The runs of *intake*, and what it put into *unread* before each of them and at the end."""
+    for raw in intake:
+        yield from unread
+        unread.clear()
+        yield raw
+    yield from unread
 
 
 def _spool(store: str | None, tenant: str | None) -> "Spool | None":
@@ -181,153 +222,3 @@ def _spool(store: str | None, tenant: str | None) -> "Spool | None":
 
     settings = load_settings(store=store or None, tenant=tenant)
     return Spool(settings) if settings.is_remote else None
-
-
-def _max_spooled(paths: "Iterable[str]") -> int | None:
-    from contextgraph.readers import is_stream
-
-    return None if any(map(is_stream, paths)) else _MAX_SPOOLED
-
-
-def _spool_rest(
-    spool: "Spool",
-    rest: "Iterable[RawTrajectory | ReadError]",
-    results: _Results,
-    error: StoreUnavailableError,
-    limit: int | None,
-) -> None:
-    """Put the runs that are not learned yet into *spool*, at most *limit* (None: all)."""
-    from contextgraph.model import RawTrajectory
-
-    remaining = iter(rest)
-    for one in islice(remaining, limit):
-        if isinstance(one, RawTrajectory):
-            spool.put(one)
-            reason = f"waits in the spool: {error}"
-            results.emit(_not_learned_record(one.source, one.instance_id, reason))
-        else:
-            results.emit(_unread_record(one))
-    warn(
-        f"{number_of(len(spool), 'trajectory')} in {spool.folder}; "
-        "the next `contextgraph learn` for this memory learns them first"
-    )
-    if next(remaining, None):
-        warn("the others were not read: repeat the command to continue")
-
-
-def _learn_all(
-    memory: "AgentMemory",
-    spool: "Spool | None",
-    runs: "Iterable[RawTrajectory]",
-    read: "_Read",
-    results: _Results,
-) -> None:
-    """Learn the runs in *spool*, then *runs*, sixteen at once; *read* holds those not learned."""
-    from contextgraph.memory import RUNS_AT_ONCE
-
-    progress = results.progress
-    with progress, memory.batch(progress.consolidating, results.reports.append):
-        for path, raw in spool or ():
-            _learn(memory, [raw], results)
-            path.unlink(missing_ok=True)  # another process may have learned it, too
-        for raw in runs:
-            read.append(raw)
-            if len(read) >= RUNS_AT_ONCE:
-                _learn(memory, read, results)
-        _learn(memory, read, results)
-
-
-def _learn(memory: "AgentMemory", read: "_Read", results: _Results) -> None:
-    """Learn the runs in *read*, and report each record in the order of reading."""
-    from contextgraph.model import RawTrajectory
-
-    runs = [one for one in read if isinstance(one, RawTrajectory)]
-    with delayed_interrupt(), closing(memory.learn_many(runs)) as receipts:
-        for one in read:
-            if isinstance(one, RawTrajectory):
-                receipt = next(receipts)
-                results.add(one, receipt)
-                run = {"source": one.source, "instance_id": one.instance_id}
-                results.emit({**run, **receipt_record(receipt), "records": 1})
-            else:
-                results.emit(_unread_record(one))
-        read.clear()
-
-
-def _unread_record(error: "ReadError") -> "dict[str, Json]":
-    from contextgraph.readers import SkippedError
-
-    status = "skipped" if isinstance(error, SkippedError) else "failed"
-    record = _not_learned_record(error.source, None, str(error), status)
-    return {**record, "records": error.records}
-
-
-def _not_learned_record(
-    source: str | None, instance_id: str | None, error: str, status: str = "failed"
-) -> "dict[str, Json]":
-    """A record with the keys of a learned run, so that programs read every line the same way."""
-    return {
-        "source": source,
-        "instance_id": instance_id,
-        "trajectory_id": None,
-        "status": status,
-        "fragments": 0,
-        "error_patterns": 0,
-        "to_embed": 0,
-        "not_embedded": None,
-        "tokens": 0,
-        "cost": 0.0,
-        "error": error,
-        "records": 1,
-    }
-
-
-def _warn_about(memory: "AgentMemory", results: _Results) -> None:
-    """Report consolidation, missing vectors and an embedder that is not that of the memory."""
-    for report in results.reports:
-        if report.changed or not report.started:
-            warn(_consolidation_line(report))
-    missing = memory.spaces.waiting() if results.not_embedded else 0
-    if missing:
-        warn(
-            f"{number_of(missing, 'run')} still to be embedded, by the next consolidation or "
-            f"`contextgraph reembed`: {results.not_embedded}"
-        )
-    if mismatch := memory.spaces.mismatch():
-        warn(mismatch)
-
-
-def _consolidation_line(report: "ConsolidationReport") -> str:
-    if not report.started:
-        return f"not consolidated: {report.reason}"
-    steps = {step.name: step for step in report.steps}
-    abstract, merge, cleanup = steps["abstract"], steps["merge"], steps["clean up"]
-    updated = abstract.updated + steps["statistics"].updated
-    removed = abstract.removed + merge.removed + cleanup.removed
-    return (
-        f"consolidated in {report.seconds:.1f} s: "
-        f"{number_of(abstract.created, 'methodology')} created, {updated} updated, "
-        f"{removed} removed"
-    )
-
-
-def _summarize(results: _Results, intake: Intake) -> None:
-    from contextgraph.model import LearnStatus
-
-    counts, seconds = results.counts, intake.seconds
-    failed, skipped = intake.failed, intake.skipped
-    if results.as_json:
-        summary: dict[str, Json] = {"store": results.address}
-        summary["records"] = counts.total() + failed + skipped
-        summary |= {str(status): counts[status] for status in LearnStatus}
-        summary |= {"failed": failed, "skipped": skipped, "conflicts": intake.conflicts}
-        summary |= {"seconds": round(seconds, 3), "tokens": results.tokens}
-        emit({"summary": {**summary, "cost": round(results.cost, 6)}})
-    elif counts or failed or skipped:
-        total = counts.total()
-        rate = f"{total / max(seconds, 0.001):.0f}/s"
-        row = [f"{total + failed + skipped:,}", *(f"{counts[status]:,}" for status in LearnStatus)]
-        columns = ("records", *map(str, LearnStatus), "failed", "skipped")
-        print(f"Memory: {results.address}")
-        title = f"{number_of(total, 'trajectory')} in {seconds:.1f} s, {rate}"
-        print_table(title, columns, [[*row, f"{failed:,}", f"{skipped:,}"]], numeric=columns)

@@ -62,8 +62,8 @@ def runs(  # noqa: PLR0913  (one parameter per flag)
 
     \b
     With --json one line per run: "trajectory_id", "instance_id", "repo", "agent", "model",
-    "outcome", "exit_status", "task_type", "steps", "files", "run_at", "learned_at",
-    "source_format", "source".
+    "outcome", "outcome_source" (log, report or hand), "exit_status", "task_type", "steps",
+    "files", "run_at", "learned_at", "source_format", "source".
 
     \b
     Example:
@@ -129,6 +129,7 @@ def run_record(run: "Trajectory") -> "dict[str, Json]":
         "agent": run.agent,
         "model": run.model,
         "outcome": str(run.outcome),
+        "outcome_source": str(run.outcome_source) if run.success is not None else None,
         "exit_status": run.exit_status,
         "task_type": str(run.task_type),
         "steps": run.total_steps,

@@ -1,10 +1,12 @@
 """Learning: one run, one bundle, one transaction."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from contextgraph.errors import DamagedRunError
+from contextgraph.errors import DamagedRunError, StoreError, StoreUnavailableError
+from contextgraph.learning.ahead import Begun, worker_processes
 from contextgraph.learning.bundle import bundle_of, moved_fragments, renewed
 from contextgraph.learning.identity import RunIds, former_trajectory_id, run_ids
 from contextgraph.model import (
@@ -16,6 +18,7 @@ from contextgraph.model import (
     Outcome,
     RawTrajectory,
     Trajectory,
+    precedes,
 )
 from contextgraph.ports import Store
 
@@ -45,6 +48,27 @@ class MemoryWriter:
         self._store = store
         self._now = now
         self._embedded = embedded
+        self._begun: dict[int, Begun] = {}
+
+    @contextmanager
+    def in_processes(self, workers: int) -> Iterator[Callable[[Sequence[RawTrajectory]], None]]:
+        """Within it, runs that the function is called with are traced in *workers* processes.
+
+        They are to be written later, as the same objects; what is known is not traced. What is
+        stored is the same as without. Raises `ContextGraphError` where a process was killed.
+        """
+        with worker_processes(workers) as processes:
+
+            def begin(raws: Sequence[RawTrajectory]) -> None:
+                for raw, held in zip(raws, self._held(raws), strict=True):
+                    if held.run is None:
+                        bundle = processes.submit(bundle_of, raw, self._now(), held.ids.id)
+                        self._begun[id(raw)] = Begun(raw, held.ids, bundle)
+
+            try:
+                yield begin
+            finally:
+                self._begun.clear()
 
     def write(self, raw: RawTrajectory) -> LearnReceipt:
         """Learn *raw*; on return it is stored durably, or an error was raised and nothing is.
@@ -67,12 +91,18 @@ class MemoryWriter:
         ]
         made = self._embedded([one for one in found if isinstance(one, Bundle)])
         statuses = self._store.runs.add([one.bundle for one in made]) if made else ()
-        receipts = map(_receipt, made, statuses)
-        return [next(receipts) if isinstance(one, Bundle) else one for one in found]
+        for raw in raws:
+            self._begun.pop(id(raw), None)
+        stored = map(_receipt, made, statuses)
+        receipts = [next(stored) if isinstance(one, Bundle) else one for one in found]
+        return [
+            self._joined(raw, one, receipt)
+            for raw, one, receipt in zip(raws, held, receipts, strict=True)
+        ]
 
     def _held(self, raws: Sequence[RawTrajectory]) -> list[_Held]:
         """What the memory holds of each run, under its id or a former one, or of its beginning."""
-        runs = [run_ids(raw) for raw in raws]
+        runs = [self._ids(raw) for raw in raws]
         learned = self._store.runs.learned(
             [one for ids in runs for one in (ids.id, *ids.beginnings)]
         )
@@ -92,11 +122,21 @@ class MemoryWriter:
             for ids in runs
         ]
 
+    def _ids(self, raw: RawTrajectory) -> RunIds:
+        begun = self._begun.get(id(raw))
+        return begun.ids if begun else run_ids(raw)
+
+    def _bundle(self, raw: RawTrajectory, identity: str) -> Bundle:
+        begun = self._begun.get(id(raw))
+        if begun and begun.ids.id == identity:
+            return begun.bundle()
+        return bundle_of(raw, self._now(), identity)
+
     def _known_or_read(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""
         known = held.run
-        if known is None or _gains_outcome(raw, known):
-            return bundle_of(raw, self._now(), known.trajectory_id if known else held.ids.id)
+        if known is None or precedes(raw, known):
+            return self._bundle(raw, known.trajectory_id if known else held.ids.id)
         return LearnReceipt(
             known.trajectory_id,
             LearnStatus.UNCHANGED,
@@ -104,6 +144,7 @@ class MemoryWriter:
             known.error_patterns,
             known.to_embed,
             known.outcome,
+            outcome_source=known.outcome_source,
         )
 
     def _continued(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | None:
@@ -112,11 +153,45 @@ class MemoryWriter:
             return None
         former = held.beginning.trajectory_id
         before = self._store.runs.trajectories([former]).get(former)
-        bundle = bundle_of(raw, self._now(), held.ids.id)
+        bundle = self._bundle(raw, held.ids.id)
         # Logs without an instance are named after their files, often by the same name.
         if before is None or _of_other_tasks(before, bundle.trajectory):
             return None
-        return self._replaced(bundle, former)
+        try:
+            return self._replaced(bundle, former)
+        except StoreUnavailableError:
+            raise
+        except StoreError:
+            if former in self._store.runs.trajectories([former]):
+                raise
+            return self.write(raw)  # another process has replaced it meanwhile
+
+    def _joined(self, raw: RawTrajectory, held: _Held, receipt: LearnReceipt) -> LearnReceipt:
+        """*receipt*, or that of the one run of which *raw* and a stored log are both a part.
+
+        The other may be shorter, if another process has just learned it, or longer.
+        """
+        is_open = raw.outcome is Outcome.UNKNOWN and raw.exit_status is None
+        if receipt.status is not LearnStatus.CREATED or not is_open:
+            return receipt
+        beginning = _beginning(held.ids, self._store.runs.learned(held.ids.beginnings))
+        if beginning:
+            return self._continued(raw, replace(held, run=None, beginning=beginning)) or receipt
+        longer = self._longer(raw, receipt.trajectory_id)
+        return self._replaced(longer, receipt.trajectory_id) if longer else receipt
+
+    def _longer(self, raw: RawTrajectory, identity: str) -> Bundle | None:
+        """The bundle of a stored run that goes on with *raw*, which is stored as *identity*."""
+        runs = self._store.runs
+        own = runs.trajectories([identity])[identity]
+        others = runs.trajectories(runs.ids(instance=own.instance_id)).values()
+        for one in others:
+            if one.agent != own.agent or one.total_steps <= own.total_steps:
+                continue
+            stored = runs.raw(one.id) if not _of_other_tasks(one, own) else None
+            if stored and identity in run_ids(stored).beginnings:
+                return renewed(bundle_of(stored, self._now(), one.id), one)
+        return None
 
     def _replaced(self, bundle: Bundle, former_id: str) -> LearnReceipt:
         """Put *bundle* in the place of *former_id*; advice that was shown of it stays credited."""
@@ -169,17 +244,17 @@ def _go_on(held: Sequence[_Held]) -> bool:
 
 
 def _beginning(ids: RunIds, known: Mapping[str, Learned]) -> Learned | None:
-    """The longest unfinished run that the run of *ids* goes on with."""
+    """The longest unfinished run that the run of *ids* goes on with.
+
+    What goes on with a beginning itself is known by the id of that, too, and stays.
+    """
     begun = (known[one] for one in ids.beginnings if one in known)
-    return next((one for one in begun if one.is_open), None)
+    own = (one for one in begun if one.trajectory_id in ids.beginnings)
+    return next((one for one in own if one.is_open), None)
 
 
 def _of_other_tasks(one: Trajectory, other: Trajectory) -> bool:
     return bool(one.task and other.task) and one.task.split() != other.task.split()
-
-
-def _gains_outcome(raw: RawTrajectory, known: Learned) -> bool:
-    return known.outcome is Outcome.UNKNOWN and raw.outcome is not Outcome.UNKNOWN
 
 
 def _receipt(made: EmbeddedBundle, status: LearnStatus) -> LearnReceipt:
@@ -191,6 +266,7 @@ def _receipt(made: EmbeddedBundle, status: LearnStatus) -> LearnReceipt:
         error_patterns=len(bundle.errors),
         to_embed=0 if bundle.vectors else len(bundle.fragments) + 1,
         outcome=bundle.trajectory.outcome,
+        outcome_source=bundle.trajectory.outcome_source,
         not_embedded=made.failure,
         usage=made.usage,
     )

@@ -102,12 +102,15 @@ from contextgraph.model.remedy import RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.model.trajectory import (
     Action,
     Json,
+    Judged,
     Outcome,
+    OutcomeSource,
     RawTrajectory,
     Step,
     TaskType,
     Trajectory,
     instance_id_in,
+    precedes,
     repo_of,
 )
 
@@ -149,6 +152,7 @@ __all__ = [
     "Group",
     "HealthCheck",
     "Json",
+    "Judged",
     "LearnReceipt",
     "LearnStatus",
     "Learned",
@@ -165,6 +169,7 @@ __all__ = [
     "Near",
     "NodeKind",
     "Outcome",
+    "OutcomeSource",
     "PastRun",
     "Phase",
     "PlaybookFile",
@@ -206,6 +211,7 @@ __all__ = [
     "methodology_text",
     "most_telling",
     "new_context_id",
+    "precedes",
     "repo_of",
     "run_texts",
 ]

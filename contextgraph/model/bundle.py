@@ -10,7 +10,7 @@ from contextgraph.model.embedding import RunTexts, RunVectors, run_texts
 from contextgraph.model.error import ErrorPattern
 from contextgraph.model.fragment import CausedError, Fragment, Recovered
 from contextgraph.model.methodology import NO_USAGE, Usage
-from contextgraph.model.trajectory import Outcome, RawTrajectory, Trajectory
+from contextgraph.model.trajectory import Outcome, OutcomeSource, RawTrajectory, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class LearnReceipt:
     *fragments* and *error_patterns* count what it consists of; *to_embed* counts the nodes of it
     that have no vector yet, for the reason in *not_embedded* where it is a failure. *usage* is what
     its vectors took; of runs that were embedded together, the first one's receipt has it all.
-    *outcome* is that in the memory, which learning changes only where it was unknown.
+    *outcome* is that in the memory, from *outcome_source*; see `precedes`.
     """
 
     trajectory_id: str
@@ -112,6 +112,7 @@ class LearnReceipt:
     outcome: Outcome = Outcome.UNKNOWN
     not_embedded: str = ""
     usage: Usage = NO_USAGE
+    outcome_source: OutcomeSource = OutcomeSource.LOG
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ class Learned:
     fragments: int
     error_patterns: int
     to_embed: int
+    outcome_source: OutcomeSource = OutcomeSource.LOG
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -21,6 +21,14 @@ class Outcome(StrEnum):
     SOLVED = "solved"
     FAILED = "failed"
     UNKNOWN = "unknown"
+
+
+class OutcomeSource(StrEnum):
+    """Where an outcome is from, the weakest first."""
+
+    LOG = "log"
+    REPORT = "report"
+    HAND = "hand"
 
 
 class TaskType(StrEnum):
@@ -93,6 +101,7 @@ class RawTrajectory:
     started_at: datetime | None = None
     source: str = ""
     system_prompt: str = ""
+    outcome_source: OutcomeSource = OutcomeSource.LOG
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +127,7 @@ class Trajectory:
     source: str
     run_at: datetime | None
     learned_at: datetime
+    outcome_source: OutcomeSource = OutcomeSource.LOG
 
     @property
     def name(self) -> str:
@@ -133,6 +143,29 @@ class Trajectory:
     def seen_at(self) -> datetime:
         """When the run happened; for a log without times, when it was learned."""
         return self.run_at or self.learned_at
+
+
+class Judged(Protocol):
+    """A run in any form, with its outcome."""
+
+    @property
+    def outcome(self) -> Outcome: ...
+
+    @property
+    def outcome_source(self) -> OutcomeSource: ...
+
+
+def precedes(given: Judged, known: Judged) -> bool:
+    """Whether the outcome of *given* takes the place of that of *known*.
+
+    By hand precedes a report, a report precedes a log, and each an unknown outcome; of two from the
+    same kind of source the known one stays.
+    """
+    ranks = list(OutcomeSource)
+    return given.outcome is not Outcome.UNKNOWN and (
+        known.outcome is Outcome.UNKNOWN
+        or ranks.index(given.outcome_source) > ranks.index(known.outcome_source)
+    )
 
 
 def instance_id_in(text: str) -> str | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from contextgraph.readers.repository import repository_name as repository_name
     from contextgraph.readers.sources import is_stream as is_stream, size_of as size_of
+    from contextgraph.readers.watch import Watch as Watch
 
 # Resolved at first use: a hook that only names a repository must not load all readers.
 _MODULES = {
@@ -35,6 +36,7 @@ _MODULES = {
     "Place": "place",
     "ReadCounts": "reading",
     "SkippedError": "place",
+    "Watch": "watch",
     "all_formats": "formats",
     "discover": "discovery",
     "from_record": "own",

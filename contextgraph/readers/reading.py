@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, TypeAlias
 
 from contextgraph.errors import ReadError
-from contextgraph.model import Outcome, RawTrajectory
+from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.readers.chat import is_continued_by
-from contextgraph.readers.formats import UnknownFormatError, runs_in
+from contextgraph.readers.formats import runs_in
 from contextgraph.readers.outcomes import Outcomes, outcomes_by_folder
 from contextgraph.readers.place import ForeignError, SkippedError, file_stem
 from contextgraph.readers.records import Record, records, records_of_parts
@@ -44,13 +43,13 @@ class ReadCounts:
         """The sum."""
         return self.runs + self.failed + self.skipped
 
-    def fail(self, error: ReadError) -> None:
+    def fail(self, _error: ReadError) -> None:
         """Count what cannot be read."""
-        self.failed += error.records
+        self.failed += 1
 
-    def skip(self, error: SkippedError) -> None:
+    def skip(self, _error: SkippedError) -> None:
         """Count what holds nothing to learn."""
-        self.skipped += error.records
+        self.skipped += 1
 
 
 def read(
@@ -193,8 +192,8 @@ def _in_source(
         left -= taken
         on_bytes(taken)
 
-    found = _records_in(source, count, max_size)
-    yield from _same_once(one for record in found for one in _runs_of(record))
+    runs = (one for record in _records_in(source, count, max_size) for one in _runs_of(record))
+    yield from _while_fruitful(runs)
     count(left)
 
 
@@ -227,33 +226,19 @@ def _runs_of(record: Record | ReadError) -> Iterable[RawTrajectory | ReadError]:
     return [record] if isinstance(record, ReadError) else runs_in(record.value, record.place)
 
 
-def _same_once(
+def _while_fruitful(
     found: Iterable[RawTrajectory | ReadError],
 ) -> Iterator[RawTrajectory | ReadError]:
-    """*found*, with one error for records of the same kind that follow one another.
-
-    A log of unknown format, or a file of predictions, has hundreds of lines.
-    """
-    for reason, group in groupby(found, _repeatable):
-        if reason is None:
-            yield from group
-            continue
-        first, others = next(group), sum(1 for _ in islice(group, _MAX_FRUITLESS))
-        if others and isinstance(first, ForeignError | UnknownFormatError):
-            rest = "; the rest is not read" if others == _MAX_FRUITLESS else ""
-            more = f"{first.reason} ({others} more records like it{rest})"
-            first = type(first)(first.source, first.position, more)
-            first.records += others
-        yield first
-        if others == _MAX_FRUITLESS:
+    """*found*, up to so many records in a row that are no run."""
+    fruitless = 0
+    for one in found:
+        if isinstance(one, RawTrajectory):
+            fruitless = 0
+        elif (fruitless := fruitless + 1) > _MAX_FRUITLESS:
+            reason = f"{_MAX_FRUITLESS:,} records in a row are no runs; the rest is not read"
+            yield ReadError(one.source, one.position, reason)
             return
-
-
-def _repeatable(found: RawTrajectory | ReadError) -> str | None:
-    """What records that are reported together have in common; None where each is reported."""
-    if isinstance(found, UnknownFormatError):
-        return "unknown"
-    return found.reason if isinstance(found, ForeignError) else None
+        yield one
 
 
 class _Judge:
@@ -274,13 +259,14 @@ class _Judge:
         """*run*, with the outcome that a report gives."""
         names = (run.instance_id, file_stem(source.name))
         if self._given is not None:
-            return replace(run, outcome=self._given.judge(run, names, self._on_conflict))
+            return self._given.judged(run, names, self._on_conflict)
         if run.outcome is not Outcome.UNKNOWN:
             return run
         for report in self._reports(source):
             for name in names:
                 if name in report:
-                    return replace(run, outcome=report[name])
+                    by_report = OutcomeSource.REPORT
+                    return replace(run, outcome=report[name], outcome_source=by_report)
         return run
 
     def _reports(self, source: Source) -> Iterator[Outcomes]:

@@ -3,12 +3,12 @@
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TypeAlias
 
 from contextgraph.errors import ReadError
-from contextgraph.model import Outcome, RawTrajectory
+from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.readers.json_text import loads
 from contextgraph.readers.outcomes import is_prediction, outcomes_of
 from contextgraph.readers.place import file_stem
@@ -45,10 +45,10 @@ class GivenOutcomes:
 
     verdicts: Mapping[str, tuple[Verdict, ...]]
 
-    def judge(
+    def judged(
         self, run: RawTrajectory, instances: Iterable[str], on_conflict: OnConflict
-    ) -> Outcome:
-        """The outcome of *run*, which has one of the ids *instances*: a verdict, else its log's.
+    ) -> RawTrajectory:
+        """*run*, which has one of the ids *instances*, with the outcome of a verdict, if any.
 
         Where verdicts name agents, models or runs, those that name this one count. Verdicts that
         contradict each other count for nothing; that, and another outcome in the log, is passed to
@@ -60,14 +60,16 @@ class GivenOutcomes:
         if len(outcomes) > 1:
             said = ", ".join(f"{one.outcome} in {one.file}" for one in chosen)
             on_conflict(f"{run.source}: outcome not set: {said}")
-            return run.outcome
-        outcome = next(iter(outcomes), run.outcome)
+            return run
+        if not outcomes:
+            return run
+        (outcome,) = outcomes
         if run.outcome not in (Outcome.UNKNOWN, outcome):
             on_conflict(
                 f"{run.source}: {outcome} as in {chosen[0].file}, although its log says"
                 f" {run.outcome}"
             )
-        return outcome
+        return replace(run, outcome=outcome, outcome_source=OutcomeSource.REPORT)
 
 
 def given_outcomes(path: StrPath) -> GivenOutcomes:

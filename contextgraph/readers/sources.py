@@ -45,14 +45,21 @@ class Source:
             return 0
         return sum(map(_file_size, self.parts or [self.name]))
 
+    def __fspath__(self) -> str:
+        """The name: what takes a path takes a source, too."""
+        return self.name
+
 
 def sources(path: StrPath, *, follow_links: bool = False) -> Sequence[Source]:
     """The files behind *path*, sorted by name. Raises ReadError where there are none.
 
     A folder is read with its subfolders, without hidden files; files that together are one run
     are one source. A glob finds what a folder would. Pipes, sockets, devices and, unless
-    *follow_links*, links to what is outside are refused where *path* does not name them itself.
+    *follow_links*, links to what is outside are refused where *path* does not name them itself. A
+    source is found as it is.
     """
+    if isinstance(path, Source):
+        return [path]
     name = os.fspath(path)
     if is_stream(name) or os.path.isfile(name):
         return [Source(name)]

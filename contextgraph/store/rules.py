@@ -3,7 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,14 +18,17 @@ from contextgraph.model import (
     Explanation,
     Fragment,
     Json,
+    Judged,
     LearnStatus,
     Outcome,
+    OutcomeSource,
     RawTrajectory,
     Recovered,
     Relation,
     RemedyAction,
     Space,
     Trajectory,
+    precedes,
 )
 from contextgraph.trace import describe_remedy
 from contextgraph.vectors import Vector
@@ -44,25 +47,61 @@ _HELPED = {None: "not known", True: "yes", False: "no"}
 _COMPRESSION = 1
 
 
-def learn_status(known: Outcome | None, given: Outcome) -> LearnStatus:
-    """What learning a run of outcome *given* does; *known* is the stored outcome, None for none."""
+@dataclass(frozen=True, slots=True)
+class StoredOutcome:
+    """The outcome of a run in the store, and where it is from."""
+
+    outcome: Outcome
+    outcome_source: OutcomeSource
+
+
+def learn_status(known: Judged | None, given: Judged) -> LearnStatus:
+    """What learning the run *given* does; *known* is what is stored of it, None for nothing."""
     if known is None:
         return LearnStatus.CREATED
-    if known is Outcome.UNKNOWN and given is not Outcome.UNKNOWN:
-        return LearnStatus.UPDATED
-    return LearnStatus.UNCHANGED
+    return LearnStatus.UPDATED if precedes(given, known) else LearnStatus.UNCHANGED
+
+
+def set_by_hand(runs: Iterable[Trajectory], outcome: Outcome) -> list[Trajectory]:
+    """Those of *runs* that this changes, with the *outcome* that was set by hand."""
+    by_hand = (outcome, OutcomeSource.HAND)
+    return [
+        replace(run, outcome=outcome, outcome_source=OutcomeSource.HAND)
+        for run in runs
+        if (run.outcome, run.outcome_source) != by_hand
+    ]
+
+
+def with_outcome_of(run: Trajectory, judged: Trajectory) -> Trajectory:
+    """*run*, with the outcome of *judged*, and how that ended."""
+    return replace(
+        run,
+        outcome=judged.outcome,
+        outcome_source=judged.outcome_source,
+        exit_status=judged.exit_status,
+    )
+
+
+def raw_with_outcome(
+    raw: RawTrajectory, outcome: str, source: str, status: str | None
+) -> RawTrajectory:
+    """*raw*, with the stored outcome, its source and the exit status of its run."""
+    return replace(
+        raw, outcome=Outcome(outcome), outcome_source=OutcomeSource(source), exit_status=status
+    )
 
 
 def with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
     """*bundle* with what does not depend on how a log is read: what was *known* of its run.
 
-    That is a known outcome, and when it was learned first.
+    That is an outcome that the one of *bundle* does not precede, and when it was learned first.
     """
     judged = [run for run in known if run.outcome is not Outcome.UNKNOWN]
     learned_at = min(run.learned_at for run in known)
     trajectory = replace(bundle.trajectory, learned_at=learned_at)
     for run in judged[:1]:
-        trajectory = replace(trajectory, outcome=run.outcome, exit_status=run.exit_status)
+        if not precedes(trajectory, run):
+            trajectory = with_outcome_of(trajectory, run)
     return replace(bundle, trajectory=trajectory)
 
 

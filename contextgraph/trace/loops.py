@@ -115,14 +115,14 @@ class LoopTracker:
         return series
 
     def _is_next_try(self, now: Predicament, series: "_Series") -> bool:
-        """True where nothing else was tried for the goal since; rejected edits are one series."""
-        return not now.is_rejected_edit and self._novelty.tries[now.goal] == series.tries + 1
+        """True where nothing else was tried for the goal since, and what was done remains."""
+        return not now.leaves_nothing and self._novelty.tries[now.goal] == series.tries + 1
 
     def _continues(self, series: "_Series", now: Predicament, index: int) -> bool:
         """True where nothing new lies between the last attempt of the series and this one."""
         if index - series.last > (_MAX_GAP_WITH_ERRORS if now.inconclusive else _MAX_GAP):
             return False
-        if now.is_rejected_edit:
+        if now.leaves_nothing:
             return True
         new = self._novelty.relevant_to(now) - series.novelty
         if not now.inconclusive:
@@ -271,6 +271,8 @@ class _Loop:
 
 
 def _kind(attempts: Sequence[Predicament]) -> LoopKind:
+    if any(attempt.undoes for attempt in attempts):
+        return LoopKind.OSCILLATION
     failing = [attempt for attempt in attempts if attempt.error is not None]
     if not failing:
         return LoopKind.REPEAT_NO_ERROR

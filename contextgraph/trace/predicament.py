@@ -17,6 +17,7 @@ _VOLATILE = re.compile(
     r"|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
 )
 _COMPARED = 4_000
+_UNDOING = re.compile(r"git (?:checkout|restore|reset|revert)\b")
 _JUST_FAILED = frozenset({"error", "failed", "failure", "fail", "exception"})
 # What a program prints when nothing is wrong.
 _SUCCESS = re.compile(
@@ -50,6 +51,16 @@ class Predicament:
     def is_rejected_edit(self) -> bool:
         """True for an edit that failed."""
         return self.error is not None and self.kind.writes
+
+    @property
+    def undoes(self) -> bool:
+        """True where it takes back what was done before it."""
+        return self.kind is ActionKind.VCS and _UNDOING.match(self.command) is not None
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """True where no change is left of what was done up to it: nothing new lies before it."""
+        return self.is_rejected_edit or self.undoes
 
     @property
     def name(self) -> str:

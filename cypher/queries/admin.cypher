@@ -105,8 +105,8 @@ RETURN outcomes, repositories, fragments, caused, recovered, errors, statuses, r
 
 // name: explain_trajectory
 MATCH (n:Trajectory {tenant: $tenant, id: $id})
-RETURN n.name AS name, n {.instance_id, .repo, .task_type, .outcome, .exit_status, .total_steps,
-    .summary, .agent, .model, .source, .seen_at} AS facts
+RETURN n.name AS name, n {.instance_id, .repo, .task_type, .outcome, .outcome_source, .exit_status,
+    .total_steps, .summary, .agent, .model, .source, .seen_at} AS facts
 
 // name: explain_fragment
 MATCH (n:Fragment {tenant: $tenant, id: $id})

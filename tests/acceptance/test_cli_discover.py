@@ -87,6 +87,33 @@ def test_a_filter_selects_by_repository_or_instance(
     assert last["summary"]["records"] == 2
 
 
+@pytest.mark.parametrize(
+    ("numbers", "created"),
+    [("1:3", [2, 4]), ("2:", [4, 5]), (":1", [1]), ("::2", [1, 4])],
+)
+def test_a_slice_selects_of_what_the_filter_does(
+    tmp_path: Path, store: Path, numbers: str, created: list[int]
+) -> None:
+    other = recovering_run(3, repo="other/shop", instance_id="other__shop-3")
+    runs = [recovering_run(1), recovering_run(2), other, recovering_run(4), recovering_run(5)]
+    file = write_runs(tmp_path / "runs.jsonl", runs)
+    command = ("learn", file, "--filter", "acme/*", "--slice", numbers, "--store", store, "--json")
+
+    *lines, last = contextgraph(*command).records
+
+    learned = [line["instance_id"] for line in lines if line["status"] == "created"]
+    assert learned == [f"acme__shop-{number}" for number in created]
+    assert last["summary"]["skipped"] == len(lines) - len(created)
+
+
+@pytest.mark.parametrize("numbers", ["-5:", "1", "a:b", "::0"])
+def test_a_slice_that_cannot_be_counted_is_refused(store: Path, numbers: str) -> None:
+    result = contextgraph("learn", "x", f"--slice={numbers}", "--store", store)
+
+    assert result.code == 2
+    assert "is no slice such as" in result.err
+
+
 def test_a_limit_ends_reading(tmp_path: Path, store: Path) -> None:
     file = write_runs(tmp_path / "runs.jsonl", map(recovering_run, range(1, 6)))
 
@@ -106,6 +133,21 @@ def test_only_the_first_failures_of_a_file_are_printed(tmp_path: Path, store: Pa
     assert "invalid json: 5 more" in people.err
     assert sum(one.get("status") == "failed" for one in programs.records) == 25
     assert programs.records[-1]["summary"]["records"] == 26
+
+
+def test_records_of_no_known_format_are_printed_once_and_listed_each(
+    tmp_path: Path, store: Path
+) -> None:
+    file = write_runs(tmp_path / "log.jsonl", [], *[b'{"what": 1}'] * 3)
+
+    people = contextgraph("learn", file, "--store", store)
+    programs = contextgraph("learn", file, "--store", store, "--json")
+
+    assert people.err.count("log.jsonl: line") == 1
+    assert "2 more" in people.err
+    *lines, last = programs.records
+    assert [line["error"].split(": ")[1] for line in lines] == ["line 1", "line 2", "line 3"]
+    assert last["summary"]["failed"] == 3
 
 
 def judged(tmp_path: Path, store: Path, runs: list[RawTrajectory], report: Path) -> list[str]:

@@ -1,5 +1,7 @@
 """``contextgraph inspect`` and ``loops``."""
 
+import shutil
+import subprocess
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -166,6 +168,30 @@ def test_a_page_shows_every_step_of_the_timeline(runs: Path, tmp_path: Path) -> 
     assert "script" not in page.names
     assert "✓ cleared ModuleNotFoundError of step 1" in text
     assert "↻ same command same error, steps 1-5" in text
+
+
+def in_a_browser(file: Path, target: str = "") -> str:
+    """The document that headless Chromium makes of the page *file*, at the link *target*."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("pages in a browser: needs Chromium (`apt-get install chromium`)")
+    options = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={file.parent}/user")
+    command = [browser, *options, "--dump-dom", f"{file.as_uri()}{target}"]
+    return subprocess.run(command, capture_output=True, check=True, timeout=120).stdout.decode()
+
+
+def test_a_browser_opens_the_step_that_is_clicked_in_the_timeline(
+    runs: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.html"
+    contextgraph("inspect", runs, "--html", file)
+
+    closed, opened = in_a_browser(file), in_a_browser(file, "#s1-1")
+
+    assert closed.count("<details") == opened.count("<details") == 2 + 3 + 6
+    assert ' open="' not in closed
+    _, after = opened.split(' open="')
+    assert after.startswith('"><summary>1 <code>python reproduce.py')
 
 
 def test_a_page_shows_logs_as_text(tmp_path: Path) -> None:

@@ -157,22 +157,29 @@ def test_a_store_that_cannot_be_reached_has_its_own_exit_code(tmp_path: Path) ->
     assert result.err.startswith("contextgraph: ")
 
 
-def test_an_interrupt_stops_cleanly_and_reports_what_is_stored(tmp_path: Path, store: Path) -> None:
-    runs = [recovering_run(number) for number in range(20)]
-    lines = write_runs(tmp_path / "runs.jsonl", runs).read_bytes()
+def started(*arguments: str | Path) -> "subprocess.Popen[bytes]":
+    """A process of ``contextgraph`` with pipes, which can be interrupted."""
     # In the background a shell has its jobs ignore the interrupt, and children inherit that.
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from contextgraph.cli import main; main()"
     )
-    command = [sys.executable, "-c", program]
-    process = subprocess.Popen(
-        [*command, "learn", "-", "--store", store, "--json"],
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
+
+
+@pytest.mark.parametrize(("workers", "count"), [("1", 20), ("2", 90)])
+def test_an_interrupt_stops_cleanly_and_reports_what_is_stored(
+    tmp_path: Path, store: Path, workers: str, count: int
+) -> None:
+    runs = [recovering_run(number) for number in range(count)]
+    lines = write_runs(tmp_path / "runs.jsonl", runs).read_bytes()
+    process = started("learn", "-", "--store", store, "--workers", workers, "--json")
     assert process.stdin
     assert process.stdout
     assert process.stderr
@@ -191,6 +198,53 @@ def test_an_interrupt_stops_cleanly_and_reports_what_is_stored(tmp_path: Path, s
     assert process.returncode == 130
     assert f"interrupted; {stored} trajectories stored".encode() in err
     assert stats["counts"]["outcomes"]["unknown"] == stored
+
+
+def test_several_workers_learn_what_one_process_does(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    write_runs(folder / "a.jsonl", map(recovering_run, range(40)), b'{"contextgraph": 1,')
+    write_runs(folder / "b.jsonl", [recovering_run(3, outcome=Outcome.SOLVED)])
+    learned, exported = [], []
+    for workers in ("1", "2"):
+        memory = tmp_path / f"{workers}.db"
+        result = contextgraph("learn", folder, "--store", memory, "--workers", workers, "--json")
+        learned.append(result.records[:-1])
+        listed = contextgraph("runs", "--store", memory, "--json").records
+        exported.append([{**run, "learned_at": None} for run in listed])
+
+    assert [line["status"] for line in learned[0]] == ["created"] * 40 + ["failed", "updated"]
+    assert learned[0] == learned[1]
+    assert exported[0] == exported[1]
+
+
+def test_a_watched_folder_is_learned_until_the_interrupt(tmp_path: Path, store: Path) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    quiet = write_runs(folder / "runs.jsonl", [recovering_run(1)])
+    os.utime(quiet, (0, 0))
+    process = started("learn", folder, "--store", store, "--watch", "--json")
+    assert process.stdout
+    assert process.stderr
+    learned, _ = (process.stdout.readline() for _ in range(2))
+    quiet = write_runs(tmp_path / "more.jsonl", [recovering_run(2)])
+    os.utime(quiet, (0, 0))
+    quiet.rename(folder / "more.jsonl")
+    later = process.stdout.readline()
+    interrupt(process)
+    process.communicate()
+
+    lines = [orjson.loads(line) for line in (learned, later)]
+    assert [line["instance_id"] for line in lines] == ["acme__shop-1", "acme__shop-2"]
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("paths", [["--discover"], ["-"]])
+def test_only_files_and_folders_can_be_watched(store: Path, paths: list[str]) -> None:
+    result = contextgraph("learn", *paths, "--watch", "--store", store)
+
+    assert result.code == 2
+    assert "--watch takes" in result.err
 
 
 def test_the_line_of_an_unreadable_run_has_the_keys_of_the_others(

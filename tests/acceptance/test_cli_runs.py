@@ -70,7 +70,28 @@ def test_an_outcome_set_by_hand_precedes_what_is_learned_later(store: Path) -> N
         ("acme__shop-1", "bob", "unknown"),
         ("acme__shop-1", "ann", "failed"),
     ]
-    assert "failed as in the memory, not solved" in again.err
+    assert "failed as in the memory (by hand), not solved" in again.err
+
+
+def test_by_hand_precedes_a_report_and_a_report_a_log(store: Path) -> None:
+    runs, report = store.parent / "runs.jsonl", store.parent / "given" / "report.json"
+    report.parent.mkdir()
+    report.write_text('{"resolved_ids": ["acme__shop-2"], "unresolved_ids": ["acme__shop-1"]}')
+
+    def outcomes_after(*command: str | Path) -> list[tuple[str, str | None]]:
+        contextgraph(*command, "--store", store)
+        found = contextgraph("runs", "--agent", "ann", "--store", store, "--json").records
+        return [(run["outcome"], run["outcome_source"]) for run in found]
+
+    by_log, by_report = [("unknown", None), ("solved", "log")], [("solved", "report")]
+    by_report += [("failed", "report")]
+    assert outcomes_after("learn", runs) == by_log
+    assert outcomes_after("learn", runs, "--outcomes", report) == by_report
+    assert outcomes_after("learn", runs) == by_report
+    by_hand = [("failed", "hand"), by_report[1]]
+    assert outcomes_after("outcome", "acme__shop-2", "failed") == by_hand
+    assert outcomes_after("learn", runs, "--outcomes", report) == by_hand
+    assert outcomes_after("rebuild") == by_hand
 
 
 def test_of_several_runs_one_must_be_named(store: Path) -> None:

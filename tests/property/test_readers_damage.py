@@ -167,7 +167,7 @@ JSON_FILES = [path for path in FILES if path.suffix in (".json", ".jsonl", ".tra
 
 
 @pytest.mark.parametrize("sample", JSON_FILES, ids=lambda path: path.parent.name)
-@settings(max_examples=40)
+@settings(max_examples=examples(0.4))
 @given(data=st.data())
 def test_values_of_the_wrong_type_give_a_result_or_an_error_with_file_and_reason(
     sample, folder, data

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,44 @@ def test_a_longer_log_replaces_its_beginning_in_one_batch(
     statuses = [one.status for one in writer.write_all(given)]
     assert statuses == [LearnStatus.CREATED, LearnStatus.UPDATED, LearnStatus.UPDATED]
     assert store.runs.ids() == [trajectory_id(raw)]
+
+
+def test_a_beginning_that_is_learned_after_the_whole_is_the_same_run(
+    store: SqliteStore, writer: MemoryWriter
+) -> None:
+    raw = recovering_run()
+    whole = writer.write(raw)
+    for length in (1, 2):
+        again = writer.write(replace(raw, steps=raw.steps[:length]))
+        assert again.trajectory_id == whole.trajectory_id
+    assert store.runs.ids() == [whole.trajectory_id]
+    assert store.runs.raw(whole.trajectory_id) == raw
+
+
+def writer_beside(store: SqliteStore, other: RawTrajectory) -> MemoryWriter:
+    """A writer while whose first run is read, another process learns *other*."""
+    pending = [other]
+
+    def now() -> datetime:
+        if pending:
+            MemoryWriter(store, lambda: NOON).write(pending.pop())
+        return NOON
+
+    return MemoryWriter(store, now)
+
+
+@pytest.mark.parametrize(("own", "other"), [(1, 2), (2, 1), (2, 2)])
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_two_processes_that_learn_a_growing_run_at_once_leave_the_longer_log(
+    store: SqliteStore, own: int, other: int, is_begun: bool
+) -> None:
+    raw = run([*COMMANDS, ("pytest", "1 passed", 0)])
+    logs = {length: replace(raw, steps=raw.steps[: length + 1]) for length in range(3)}
+    if is_begun:
+        MemoryWriter(store, lambda: NOON).write(logs[0])
+    receipt = writer_beside(store, logs[other]).write(logs[own])
+    longer = trajectory_id(logs[max(own, other)])
+    assert (store.runs.ids(), receipt.trajectory_id) == ([longer], longer)
 
 
 def test_advice_is_credited_where_the_longer_log_clears_the_error(

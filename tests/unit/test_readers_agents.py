@@ -104,12 +104,9 @@ def test_a_damaged_line_of_a_session_is_reported_and_the_others_are_read():
     assert failed.source.endswith("session.jsonl")
 
 
-def test_predictions_are_reported_once_and_all_counted(tmp_path):
+def test_each_prediction_is_skipped_with_its_place(tmp_path):
     as_jsonl(tmp_path / "preds.jsonl", *({"instance_id": str(n), "model_patch": ""} for n in "abc"))
-    counts, (error,) = ReadCounts(), read_all(tmp_path)[2]
-    counts.skip(error)
-    assert error.reason.endswith("(2 more records like it)")
-    assert counts.skipped == 3
+    assert [one.position for one in read_all(tmp_path)[2]] == ["line 1", "line 2", "line 3"]
 
 
 def test_sub_agents_without_a_name_are_separated_by_the_chain_of_their_lines(tmp_path):

@@ -5,8 +5,9 @@ from cProfile import Profile
 import pytest
 
 from contextgraph.model import LoopInfo, LoopKind, LoopSeverity, State
-from contextgraph.trace import LoopTracker, loop_in, loops_of, states_of
+from contextgraph.trace import LoopTracker, loop_in, loops_of, states_of, trace
 from contextgraph.trace.loops import STUCK_AFTER
+from tests.builders import run
 from tests.sessions import Session, traceback, window
 
 INDENT = "E999 IndentationError: unexpected indent"
@@ -241,3 +242,23 @@ def test_the_last_step_of_a_long_run_costs_no_more_than_that_of_a_short_one() ->
         profile.runcall(tracker.push, last)
         calls.append(sum(entry.callcount for entry in profile.getstats()))
     assert calls[1] <= 2 * calls[0]
+
+
+def test_changes_that_are_undone_again_and_again_are_an_oscillation() -> None:
+    steps = [
+        command
+        for number in range(3)
+        for command in (
+            (f"sed -i '{number}d' core.py", "", 0),
+            ("python core.py", f"{number} is wrong", 0),
+            ("cd /repo && git checkout core.py", "Updated 1 path from the index", 0),
+        )
+    ]
+    (found,) = trace(run(steps)).loops
+    assert (found.kind, found.start, found.end) == (LoopKind.OSCILLATION, 2, 8)
+
+
+def test_two_changes_that_are_undone_are_no_loop() -> None:
+    undone = ("git checkout core.py", "Updated 1 path from the index", 0)
+    steps = [("sed -i '1d' core.py", "", 0), undone, ("sed -i '2d' core.py", "", 0), undone]
+    assert trace(run(steps)).loops == ()

@@ -326,3 +326,14 @@ def test_command_lines_are_short_and_few() -> None:
     lines = command_lines(the_recovery(session).actions)
     assert all(len(line) <= 200 for line in lines)
     assert len(lines) <= 6
+
+
+@pytest.mark.parametrize(
+    ("again", "expected"),
+    [("check_totals2.py", [(1, 2)]), ("check_totals_simple.py", [(1, 2)]), ("check_tax.py", [])],
+)
+def test_a_script_that_is_written_anew_under_a_similar_name_has_the_same_goal(
+    again: str, expected: list[tuple[int, int]]
+) -> None:
+    session = Session("core.py").failed("python check_totals.py", "KeyError: 'vat'")
+    assert ends(session.worked(f"python {again}")) == expected

@@ -1,12 +1,12 @@
 """Writing and removing runs: each kind of node and relation in one batch, sorted by key."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 
 from contextgraph.errors import StoreError
-from contextgraph.model import Bundle, LearnStatus, Outcome, Trajectory
+from contextgraph.model import Bundle, Judged, LearnStatus, Outcome, OutcomeSource, Trajectory
 from contextgraph.store import rules
 from contextgraph.store.neo4j import exposures, full_text, methodologies, rows, vectors
 from contextgraph.store.neo4j.connection import Transaction
@@ -25,16 +25,19 @@ def add(transaction: Transaction, given: Sequence[Packed]) -> list[LearnStatus]:
     """Write what is new of *given*, and outcomes that were unknown; the status of each."""
     revision = transaction.begin_change()
     ids = sorted({packed.bundle.trajectory.id for packed in given})
-    outcomes = {row["id"]: Outcome(row["outcome"]) for row in transaction.rows("outcomes", ids=ids)}
+    known: dict[str, Judged] = {
+        row["id"]: rules.StoredOutcome(Outcome(row["outcome"]), OutcomeSource(row["source"]))
+        for row in transaction.rows("outcomes", ids=ids)
+    }
     created: list[Packed] = []
     updated: dict[str, Trajectory] = {}
     statuses = []
     for packed in given:
         run = packed.bundle.trajectory
-        status = rules.learn_status(outcomes.get(run.id), run.outcome)
+        status = rules.learn_status(known.get(run.id), run)
         statuses.append(status)
         if status is not LearnStatus.UNCHANGED:
-            outcomes[run.id] = run.outcome
+            known[run.id] = run
         if status is LearnStatus.CREATED:
             created.append(packed)
         if status is LearnStatus.UPDATED:
@@ -51,12 +54,12 @@ def add(transaction: Transaction, given: Sequence[Packed]) -> list[LearnStatus]:
 
 
 def set_outcome(transaction: Transaction, ids: Sequence[str], outcome: Outcome) -> int:
-    """Set the outcome of runs, whatever it was; how many had another one."""
+    """Set the outcome of runs by hand, whatever it was; how many this changed."""
     revision = transaction.begin_change()
     found = [
         rows.trajectory_of(row["trajectory"]) for row in transaction.rows("trajectories", ids=ids)
     ]
-    changed = {run.id: replace(run, outcome=outcome) for run in found if run.outcome is not outcome}
+    changed = {run.id: run for run in rules.set_by_hand(found, outcome)}
     _set_outcomes(transaction, changed, revision)
     transaction.note_change(revisions=len(changed))
     return len(changed)

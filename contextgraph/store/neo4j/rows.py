@@ -54,6 +54,7 @@ def outcome_row(value: Trajectory) -> Parameters:
     return {
         "name": value.name,
         "outcome": value.outcome.value,
+        "outcome_source": value.outcome_source.value,
         "exit_status": value.exit_status,
         "success": value.success,
         "solved": bool(value.success),

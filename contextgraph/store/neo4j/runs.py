@@ -12,6 +12,7 @@ from contextgraph.model import (
     Learned,
     LearnStatus,
     Outcome,
+    OutcomeSource,
     PastRun,
     Phase,
     RawTrajectory,
@@ -29,7 +30,7 @@ from contextgraph.store.neo4j.connection import Connection, Transaction
 from contextgraph.store.neo4j.full_text import WordCountCache
 from contextgraph.store.neo4j.rows import Row, where
 from contextgraph.store.neo4j.vectors import active_space, vector_of
-from contextgraph.store.rules import packed, unpacked
+from contextgraph.store.rules import packed, raw_with_outcome, unpacked
 
 # Forgotten in one transaction, whose size the memory of a server limits: 1,496 runs were too many
 # for one of 512 MB, a hundred of 100 kB each took 31 MB.
@@ -81,7 +82,7 @@ class Neo4jRuns:
         if row is None:
             return None
         raw = unpacked(row["data"], trajectory_id)
-        return replace(raw, outcome=Outcome(row["outcome"]), exit_status=row["exit_status"])
+        return raw_with_outcome(raw, row["outcome"], row["outcome_source"], row["exit_status"])
 
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
         by_run: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
@@ -220,6 +221,7 @@ def _learned(row: Row) -> Learned:
         fragments=fragments,
         error_patterns=row["errors"],
         to_embed=0 if row["embedded"] else fragments + 1,
+        outcome_source=OutcomeSource(row["outcome_source"]),
     )
 
 

@@ -48,8 +48,9 @@ WHERE t.tenant = :tenant AND t.revision > :revision AND t.repo <> ''
 UNION SELECT s.repo FROM stale_repo s WHERE s.tenant = :tenant AND s.revision > :marked
 ORDER BY 1"""
 _FACTS = {
-    "Trajectory": """instance_id, repo, task_type, outcome, exit_status, total_steps, summary,
-        agent, model, source, datetime(seen_at / 1000000, 'unixepoch') || ' UTC' AS seen_at""",
+    "Trajectory": """instance_id, repo, task_type, outcome, outcome_source, exit_status,
+        total_steps, summary, agent, model, source,
+        datetime(seen_at / 1000000, 'unixepoch') || ' UTC' AS seen_at""",
     "Fragment": """start AS first_step, stop AS last_step, fragment_type, phase, outcome,
         description, repo, open_file""",
     "ErrorPattern": """family, error_type, template,

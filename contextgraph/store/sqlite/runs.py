@@ -1,7 +1,6 @@
 """Runs with their fragments: `RunStore` in SQLite."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from contextgraph.model import (
     ArchivedRun,
@@ -13,6 +12,7 @@ from contextgraph.model import (
     Learned,
     LearnStatus,
     Outcome,
+    OutcomeSource,
     PastRun,
     Phase,
     RawTrajectory,
@@ -32,9 +32,9 @@ from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
 from contextgraph.vectors import dimensions_of
 
-_OUTCOME = "SELECT outcome FROM trajectory WHERE tenant = ? AND id = ?"
+_OUTCOME = "SELECT outcome, outcome_source FROM trajectory WHERE tenant = ? AND id = ?"
 _LEARNED = f"""
-SELECT DISTINCT named.value, t.id, t.outcome, t.exit_status IS NULL,
+SELECT DISTINCT named.value, t.id, t.outcome, t.outcome_source, t.exit_status IS NULL,
     (SELECT count(*) FROM fragment WHERE key BETWEEN t.key << {RUN_BITS}
         AND ((t.key + 1) << {RUN_BITS}) - 1),
     (SELECT count(*) FROM met WHERE trajectory = t.key),
@@ -139,9 +139,9 @@ class SqliteRuns:
             known = transaction.trajectories(
                 transaction.column(_KEYS, (named, transaction.tenant))
             ).values()
-            changed = [run for run in known if run.outcome is not outcome]
+            changed = rules.set_by_hand(known, outcome)
             for run in changed:
-                _set_outcome(transaction, replace(run, outcome=outcome))
+                _set_outcome(transaction, run)
             return len(changed)
 
     def learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
@@ -299,8 +299,9 @@ def found_keys(
 
 
 def _status(transaction: Transaction, given: Trajectory) -> LearnStatus:
-    known = transaction.row(_OUTCOME, (transaction.tenant, given.id))
-    return rules.learn_status(Outcome(known[0]) if known else None, given.outcome)
+    row = transaction.row(_OUTCOME, (transaction.tenant, given.id))
+    known = rules.StoredOutcome(Outcome(row[0]), OutcomeSource(row[1])) if row else None
+    return rules.learn_status(known, given)
 
 
 def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
@@ -316,10 +317,11 @@ def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
 
 def _set_outcome(transaction: Transaction, value: Trajectory) -> None:
     transaction.write(
-        "UPDATE trajectory SET outcome = ?, exit_status = ?, solved = ?, revision = ? "
-        "WHERE tenant = ? AND id = ?",
+        "UPDATE trajectory SET outcome = ?, outcome_source = ?, exit_status = ?, solved = ?, "
+        "revision = ? WHERE tenant = ? AND id = ?",
         (
             value.outcome.value,
+            value.outcome_source.value,
             value.exit_status,
             bool(value.success),
             transaction.new_revision(),
@@ -330,7 +332,7 @@ def _set_outcome(transaction: Transaction, value: Trajectory) -> None:
 
 
 def _learned(
-    run: str, outcome: str, is_open: int, fragments: int, errors: int, embedded: int
+    run: str, outcome: str, source: str, is_open: int, fragments: int, errors: int, embedded: int
 ) -> Learned:
     return Learned(
         trajectory_id=run,
@@ -339,6 +341,7 @@ def _learned(
         fragments=fragments,
         error_patterns=errors,
         to_embed=0 if embedded else fragments + 1,
+        outcome_source=OutcomeSource(source),
     )
 
 
@@ -365,15 +368,13 @@ def _places(transaction: Transaction, repo: str) -> list[int]:
 
 def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:
     row = transaction.row(
-        "SELECT r.data, t.outcome, t.exit_status FROM trajectory t JOIN raw r "
+        "SELECT r.data, t.outcome, t.outcome_source, t.exit_status FROM trajectory t JOIN raw r "
         "ON r.trajectory = t.key WHERE t.tenant = ? AND t.id = ?",
         (transaction.tenant, trajectory_id),
     )
     if row is None:
         return None
-    return replace(
-        rules.unpacked(row[0], trajectory_id), outcome=Outcome(row[1]), exit_status=row[2]
-    )
+    return rules.raw_with_outcome(rules.unpacked(row[0], trajectory_id), *row[1:])
 
 
 def _history(transaction: Transaction, repo: str, runs: int) -> RepoHistory | None:

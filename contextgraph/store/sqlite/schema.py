@@ -219,6 +219,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "DROP TABLE retold_fragment",
     ),
     ("ALTER TABLE space RENAME COLUMN alike TO similarity_threshold",),
+    ("ALTER TABLE trajectory ADD COLUMN outcome_source TEXT NOT NULL DEFAULT 'log'",),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20

@@ -12,6 +12,7 @@ from contextgraph.trace.predicament import SILENCE
 from contextgraph.trace.steps import StepTrace
 
 _WORD = re.compile(r"[A-Za-z_][\w-]*|\d+")
+_NAME_WORD = re.compile(r"[a-z]+")
 _STEM = re.compile(r"[A-Za-z_]\w*")
 _LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
 _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
@@ -26,6 +27,7 @@ _NEAR = 6
 _LINE_READ = 400
 _SHARED_WORDS = 0.4
 _SHARED_PROGRAM = 0.6
+_SHARED_NAME = 0.5
 _SAME_PLACE = 3
 
 
@@ -67,9 +69,26 @@ def _same_run(failed: StepTrace, later: StepTrace) -> bool:
         return False
     if failed.error is not None and failed.error.family in _MISTYPED:
         return _is_similar(failed, later)
+    if later.index - failed.index <= _NEAR and is_version(failed.reading, later.reading):
+        return True
     # A program typed on the line has no name by which to know it again.
     nameless = not (failed.reading.targets or later.reading.targets)
     return nameless and _share(failed, later) >= _SHARED_PROGRAM and _is_similar(failed, later)
+
+
+def is_version(one: ActionReading, other: ActionReading) -> bool:
+    """True for two scripts of similar names: agents write a script anew, as another file."""
+    if not one.kind is other.kind is ActionKind.RUN or _names(one) & _names(other):
+        return False
+    return any(
+        _part(_name_words(name), _name_words(again)) > _SHARED_NAME
+        for name in _names(one)
+        for again in _names(other)
+    )
+
+
+def _name_words(name: str) -> set[str]:
+    return set(_NAME_WORD.findall(posixpath.splitext(name)[0].lower()))
 
 
 def _covers(wide: ActionReading, narrow: ActionReading) -> bool:

@@ -22,6 +22,7 @@ from contextgraph.trace.remedies.commands import (
     shell_action,
 )
 from contextgraph.trace.remedies.edits import code_change, refused_edit
+from contextgraph.trace.remedies.goals import is_version
 from contextgraph.trace.remedies.open_errors import Cleared, OpenErrors
 from contextgraph.trace.remedies.placeholders import Names, names_in
 from contextgraph.trace.remedies.shell_lines import line_of, run_of
@@ -172,7 +173,8 @@ def _rerun(
         parts = {part: change for part, change in parts.items() if not part.startswith("rm ")}
     actions = [*_shell_actions(parts, between, failed)]
     actions += [code_change(one, error, failed.reading.targets) for one in net_changes(edits)]
-    if is_other or not actions:
+    # The name of a script that was written anew is no remedy, but what was written is.
+    if not actions or (is_other and not is_version(failed.reading, until.reading)):
         actions += other_command(failed, until, repo_name)
     changes = [*net_changes(edits), *(change for change in parts.values() if change)]
     return actions, is_workaround(end, changes, list(parts))

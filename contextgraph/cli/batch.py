@@ -1,0 +1,227 @@
+"""Learning the runs of an intake: batches, what is reported of each run, and the summary."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
+
+from contextgraph.cli.intake import Intake
+from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
+from contextgraph.cli.records import receipt_record
+from contextgraph.errors import StoreUnavailableError
+from contextgraph.text import number_of
+
+if TYPE_CHECKING:
+    from contextgraph.cli.spool import Spool
+    from contextgraph.errors import ReadError
+    from contextgraph.memory import AgentMemory
+    from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
+    from contextgraph.readers.sources import StrPath
+
+    Record: TypeAlias = RawTrajectory | ReadError
+
+# So many runs of files are spooled at most: the others can be read again.
+_MAX_SPOOLED = 256
+_ORIGINS = {"log": "by its log", "report": "by a report", "hand": "by hand"}
+
+
+@dataclass(slots=True)
+class Results:
+    """What was learned so far, the usage of the embedder, and why vectors are missing."""
+
+    progress: Progress
+    as_json: bool
+    address: str
+    report_conflict: Callable[[str], None]
+    counts: Counter[str] = field(default_factory=Counter)
+    tokens: int = 0
+    cost: float = 0.0
+    not_embedded: str = ""
+    reports: "list[ConsolidationReport]" = field(default_factory=list)
+
+    def add(self, raw: "RawTrajectory", receipt: "LearnReceipt") -> None:
+        self.counts[receipt.status] += 1
+        if raw.outcome not in ("unknown", receipt.outcome):
+            self.report_conflict(
+                f"{raw.source}: {receipt.outcome} as in the memory"
+                f" ({_ORIGINS[receipt.outcome_source]}), not {raw.outcome};"
+                f" `contextgraph outcome {raw.instance_id} {raw.outcome} --run"
+                f" {receipt.trajectory_id}` changes it"
+            )
+        self.tokens += receipt.usage.tokens
+        self.cost += receipt.usage.cost
+        self.not_embedded = receipt.not_embedded or self.not_embedded
+        self.progress.count(self.counts.total())
+
+    def emit(self, record: "dict[str, Json]") -> None:
+        if self.as_json:
+            emit(record)
+
+
+def spool_rest(
+    spool: "Spool",
+    paths: "Iterable[StrPath]",
+    rest: "Iterable[Record]",
+    results: Results,
+    error: StoreUnavailableError,
+) -> None:
+    """Put the runs that are not learned yet into *spool*; of files, which remain, not too many."""
+    from contextgraph.model import RawTrajectory
+    from contextgraph.readers import is_stream
+
+    remaining, limit = iter(rest), None if any(map(is_stream, paths)) else _MAX_SPOOLED
+    for one in islice(remaining, limit):
+        if isinstance(one, RawTrajectory):
+            spool.put(one)
+            reason = f"waits in the spool: {error}"
+            results.emit(_not_learned_record(one.source, one.instance_id, reason))
+        else:
+            results.emit(_unread_record(one))
+    warn(
+        f"{number_of(len(spool), 'trajectory')} in {spool.folder}; "
+        "the next `contextgraph learn` for this memory learns them first"
+    )
+    if next(remaining, None):
+        warn("the others were not read: repeat the command to continue")
+
+
+def learn_all(
+    memory: "AgentMemory",
+    spool: "Spool | None",
+    records: "Iterator[Record]",
+    waiting: "list[Record]",
+    results: Results,
+    workers: int,
+) -> None:
+    """Learn the runs in *spool*, then *records*; *waiting* holds those read and not learned.
+
+    With several *workers*, twice as many runs wait as they are given at once.
+    """
+    from contextgraph.memory import RUNS_AT_ONCE
+
+    progress, most_waiting = results.progress, 2 * workers * RUNS_AT_ONCE if workers > 1 else 0
+    with (
+        progress,
+        memory.batch(progress.consolidating, results.reports.append),
+        _tracing(memory, workers) as begin,
+    ):
+        for path, raw in spool or ():
+            _learn(memory, [raw], results)
+            path.unlink(missing_ok=True)  # another process may have learned it, too
+        while some := list(islice(records, RUNS_AT_ONCE)):
+            waiting += some
+            begin(_runs_in(some))
+            if len(waiting) > most_waiting:
+                _learn(memory, waiting, results)
+        while waiting:
+            _learn(memory, waiting, results)
+
+
+def _tracing(
+    memory: "AgentMemory", workers: int
+) -> "AbstractContextManager[Callable[[Sequence[RawTrajectory]], None]]":
+    return memory.writer.in_processes(workers) if workers > 1 else nullcontext(lambda _: None)
+
+
+def _runs_in(records: "Sequence[Record]") -> "list[RawTrajectory]":
+    from contextgraph.model import RawTrajectory
+
+    return [one for one in records if isinstance(one, RawTrajectory)]
+
+
+def _learn(memory: "AgentMemory", waiting: "list[Record]", results: Results) -> None:
+    """Learn the first sixteen of *waiting* and remove them; report each in the order of reading."""
+    from contextgraph.memory import RUNS_AT_ONCE
+    from contextgraph.model import RawTrajectory
+
+    some = waiting[:RUNS_AT_ONCE]
+    with delayed_interrupt(), closing(memory.learn_many(_runs_in(some))) as receipts:
+        for one in some:
+            if isinstance(one, RawTrajectory):
+                receipt = next(receipts)
+                results.add(one, receipt)
+                run = {"source": one.source, "instance_id": one.instance_id}
+                results.emit({**run, **receipt_record(receipt), "records": 1})
+            else:
+                results.emit(_unread_record(one))
+        del waiting[:RUNS_AT_ONCE]
+
+
+def _unread_record(error: "ReadError") -> "dict[str, Json]":
+    from contextgraph.readers import SkippedError
+
+    status = "skipped" if isinstance(error, SkippedError) else "failed"
+    return _not_learned_record(error.source, None, str(error), status)
+
+
+def _not_learned_record(
+    source: str | None, instance_id: str | None, error: str, status: str = "failed"
+) -> "dict[str, Json]":
+    """A record with the keys of a learned run, so that programs read every line the same way."""
+    return {
+        "source": source,
+        "instance_id": instance_id,
+        "trajectory_id": None,
+        "status": status,
+        "fragments": 0,
+        "error_patterns": 0,
+        "to_embed": 0,
+        "not_embedded": None,
+        "tokens": 0,
+        "cost": 0.0,
+        "error": error,
+        "records": 1,
+    }
+
+
+def warn_about(memory: "AgentMemory", results: Results) -> None:
+    """Report consolidation, missing vectors and an embedder that is not that of the memory."""
+    for report in results.reports:
+        if report.changed or not report.started:
+            warn(_consolidation_line(report))
+    missing = memory.spaces.waiting() if results.not_embedded else 0
+    if missing:
+        warn(
+            f"{number_of(missing, 'run')} still to be embedded, by the next consolidation or "
+            f"`contextgraph reembed`: {results.not_embedded}"
+        )
+    if mismatch := memory.spaces.mismatch():
+        warn(mismatch)
+
+
+def _consolidation_line(report: "ConsolidationReport") -> str:
+    if not report.started:
+        return f"not consolidated: {report.reason}"
+    steps = {step.name: step for step in report.steps}
+    abstract, merge, cleanup = steps["abstract"], steps["merge"], steps["clean up"]
+    updated = abstract.updated + steps["statistics"].updated
+    removed = abstract.removed + merge.removed + cleanup.removed
+    return (
+        f"consolidated in {report.seconds:.1f} s: "
+        f"{number_of(abstract.created, 'methodology')} created, {updated} updated, "
+        f"{removed} removed"
+    )
+
+
+def summarize(results: Results, intake: Intake) -> None:
+    from contextgraph.model import LearnStatus
+
+    counts, seconds = results.counts, intake.seconds
+    failed, skipped = intake.failed, intake.skipped
+    if results.as_json:
+        summary: dict[str, Json] = {"store": results.address}
+        summary["records"] = counts.total() + failed + skipped
+        summary |= {str(status): counts[status] for status in LearnStatus}
+        summary |= {"failed": failed, "skipped": skipped, "conflicts": intake.conflicts}
+        summary |= {"seconds": round(seconds, 3), "tokens": results.tokens}
+        emit({"summary": {**summary, "cost": round(results.cost, 6)}})
+    elif counts or failed or skipped:
+        total = counts.total()
+        rate = f"{total / max(seconds, 0.001):.0f}/s"
+        row = [f"{total + failed + skipped:,}", *(f"{counts[status]:,}" for status in LearnStatus)]
+        columns = ("records", *map(str, LearnStatus), "failed", "skipped")
+        print(f"Memory: {results.address}")
+        title = f"{number_of(total, 'trajectory')} in {seconds:.1f} s, {rate}"
+        print_table(title, columns, [[*row, f"{failed:,}", f"{skipped:,}"]], numeric=columns)
