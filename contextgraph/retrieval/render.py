@@ -31,11 +31,14 @@ _FILES, _ATTEMPTS, _SENTENCE_CHARS, _REMEDY_CHARS = 3, 2, 400, 120
 _REMEDIES = 3
 # Beyond this no further remedy is added: an error interrupts an agent many times in a run.
 _TOKENS_AT_ERROR = 140
+# The same beside a playbook: of what was shown at a start, only names of files helped.
+_TOKENS_AT_START = 200
 PLAYBOOK_TOKENS = 120
 # What fewer independent tasks agree on is not said.
 _AGREEING = 2
 _SYMBOLS, _TESTS, _INSTALLS = 2, 3, 3
 _USUAL_SCRIPT = f"python {SCRIPT}"
+_TITLE_CHARS = 120
 _OUTCOMES = {Outcome.SOLVED: "solved", Outcome.FAILED: "not solved", Outcome.UNKNOWN: ""}
 
 
@@ -45,9 +48,10 @@ def render(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
     At most *max_tokens* (estimated, on the high side); empty where there is nothing to say.
     """
     lines = [_HEAD_AT_ERROR if context.error else _HEAD]
+    enough = _TOKENS_AT_ERROR if context.error else _TOKENS_AT_START if context.playbook else None
     for entry in _entries(context):
         tokens = count_tokens(fence("\n".join([*lines, entry]), context.id))
-        if tokens > max_tokens or (context.error and lines[1:] and tokens > _TOKENS_AT_ERROR):
+        if tokens > max_tokens or (enough and lines[1:] and tokens > enough):
             break
         lines.append(entry)
     return fence("\n".join(lines), context.id) if len(lines) > 1 else ""
@@ -154,10 +158,11 @@ def _entries(context: MemoryContext) -> Iterator[str]:
     if context.playbook:
         head = f"This repository, {_earlier(context.playbook)}:"
         yield "\n".join(_fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS))
-    else:  # a playbook says what worked without an error, with what failed beside it
+    else:  # a playbook says what worked and what did not run
         yield from _titled("What has worked:", map(_practice, context.suggestions))
-    yield from _titled("What often goes wrong:", map(_warning, context.warnings))
-    yield from _titled("Similar tasks:", map(_case, context.similar_cases))
+        yield from _titled("What often goes wrong:", map(_warning, context.warnings))
+    chars = _TITLE_CHARS if context.playbook else _SENTENCE_CHARS
+    yield from _titled("Similar tasks:", (_case(case, chars) for case in context.similar_cases))
 
 
 def _titled(title: str, entries: Iterator[str]) -> Iterator[str]:
@@ -202,8 +207,8 @@ def _warning(warning: FailureWarning) -> str:
     return clip(warning.text, _SENTENCE_CHARS)
 
 
-def _case(case: SimilarCase) -> str:
+def _case(case: SimilarCase, chars: int) -> str:
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
     files = f"; files: {', '.join(case.files[:_FILES])}" if case.files else ""
-    return clip(f"{head}: {case.summary}", _SENTENCE_CHARS) + files
+    return clip(f"{head}: {case.summary}", chars) + files
