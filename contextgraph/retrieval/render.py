@@ -211,4 +211,4 @@ def _case(case: SimilarCase, chars: int) -> str:
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
     files = f"; files: {', '.join(case.files[:_FILES])}" if case.files else ""
-    return clip(f"{head}: {case.summary}", chars) + files
+    return clip(f"{head}: {case.summary}", chars, at="end") + files
