@@ -19,7 +19,7 @@ from contextgraph.model import (
     Suggestion,
     Why,
 )
-from contextgraph.retrieval.playbook import files_shown
+from contextgraph.retrieval.files import files_shown
 from contextgraph.text import clip, count_tokens, fence, number_of
 from contextgraph.trace import SCRIPT
 
