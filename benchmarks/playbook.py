@@ -2,7 +2,7 @@
 
 Of each path the part that ``contextgraph evaluate`` learns by default is learned. The ranking of
 files is fitted on it, each run with its own instance hidden, and all paths count the same; the
-other part judges what is shipped. Prints the constants of ``contextgraph/retrieval/playbook.py``,
+other part judges what is shipped. Prints the constants of ``contextgraph/retrieval/files.py``,
 and per path: how often a file to change that the task does not name is among the first 1, 3 and 5,
 beside baselines; how often the files shown have one; how often the first test command that ran is
 that of the playbook; the commands warned against; tokens and milliseconds.
@@ -25,7 +25,7 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import read
 from contextgraph.retrieval import render_playbook
-from contextgraph.retrieval.playbook import FileFeatures, file_evidence, files_shown
+from contextgraph.retrieval.files import FileFeatures, file_evidence, files_shown
 from contextgraph.text import count_tokens
 from contextgraph.trace import ActionKind, ProjectFacts, project_facts
 

@@ -21,7 +21,7 @@ from contextgraph.model import (
     Suggestion,
     Why,
 )
-from contextgraph.retrieval.playbook import files_shown
+from contextgraph.retrieval.files import files_shown
 from contextgraph.text import clip, count_tokens, fence, gives_instructions, number_of
 from contextgraph.trace import SCRIPT
 
@@ -33,6 +33,8 @@ _FILES, _ATTEMPTS, _SENTENCE_CHARS, _CASE_CHARS, _REMEDY_CHARS = 3, 2, 400, 200,
 _REMEDIES = 3
 # Beyond this no further remedy is added: an error interrupts an agent many times in a run.
 _TOKENS_AT_ERROR = 140
+# The same beside a playbook: of what was shown at a start, only names of files helped.
+_TOKENS_AT_START = 200
 PLAYBOOK_TOKENS = 120
 # What fewer independent tasks agree on is not said.
 _AGREEING = 2
@@ -48,9 +50,10 @@ def render(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
     At most *max_tokens* (estimated, on the high side); empty where there is nothing to say.
     """
     lines = [_HEAD_AT_ERROR if context.error else _HEAD]
+    enough = _TOKENS_AT_ERROR if context.error else _TOKENS_AT_START if context.playbook else None
     for entry in _entries(context):
         tokens = count_tokens(fence("\n".join([*lines, entry]), context.id))
-        if tokens > max_tokens or (context.error and lines[1:] and tokens > _TOKENS_AT_ERROR):
+        if tokens > max_tokens or (enough and lines[1:] and tokens > enough):
             break
         lines.append(entry)
     return fence("\n".join(lines), context.id) if len(lines) > 1 else ""
@@ -157,9 +160,9 @@ def _entries(context: MemoryContext) -> Iterator[str]:
     if context.playbook:
         head = f"This repository, {_earlier(context.playbook)}:"
         yield "\n".join(_fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS))
-    else:  # a playbook says what worked without an error, with what failed beside it
+    else:  # a playbook says what worked and what did not run
         yield from _titled("What has worked:", map(_practice, context.suggestions))
-    yield from _titled("What often goes wrong:", map(_warning, context.warnings))
+        yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     shown_cases = (_case(case) for case in context.similar_cases if case.is_shown)
     yield from _titled("Similar tasks:", shown_cases)
 
