@@ -434,7 +434,4 @@ class AgentMemory:
 
 def _shown(context: MemoryContext, at: datetime) -> _Shown:
     """What is noted of *context*, as `Store.add_exposure` takes it."""
-    items = [solution.fragment_id for solution in context.error_solutions]
-    items += [suggestion.id for suggestion in context.suggestions]
-    items += [escape.id for escape in context.loop.escape_suggestions] if context.loop else []
-    return context.id, items, at, error_id(context.error) if context.error else None
+    return context.id, context.item_ids, at, error_id(context.error) if context.error else None

@@ -10,7 +10,7 @@ from contextgraph.retrieval.channels import (
 from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
 from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, query_of
-from contextgraph.retrieval.render import MAX_TOKENS, render
+from contextgraph.retrieval.render import MAX_TOKENS, render, render_unfenced
 from contextgraph.retrieval.retriever import MemoryRetriever
 from contextgraph.retrieval.semantic import by_semantic
 
@@ -33,4 +33,5 @@ __all__ = [
     "by_task",
     "query_of",
     "render",
+    "render_unfenced",
 ]

@@ -32,13 +32,19 @@ def render(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
 
     At most *max_tokens* (estimated, on the high side); empty where there is nothing to say.
     """
+    text = render_unfenced(context, max_tokens)
+    return fence(text, context.id) if text else ""
+
+
+def render_unfenced(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
+    """The text of `render` without its fence, for advice that is shown later, with an id of its own each time."""
     lines = [_HEAD_AT_ERROR if context.error else _HEAD]
     for entry in _entries(context):
         tokens = count_tokens(fence("\n".join([*lines, entry]), context.id))
         if tokens > max_tokens or (context.error and lines[1:] and tokens > _TOKENS_AT_ERROR):
             break
         lines.append(entry)
-    return fence("\n".join(lines), context.id) if len(lines) > 1 else ""
+    return "\n".join(lines) if len(lines) > 1 else ""
 
 
 def _entries(context: MemoryContext) -> Iterator[str]:
