@@ -243,10 +243,10 @@ class MemoryContext:
     def item_ids(self) -> tuple[str, ...]:
         """Ids of the items whose effect is recorded: fragments, methodologies, escapes."""
         escapes = self.loop.escape_suggestions if self.loop else ()
-        items = (*self.suggestions, *escapes)
         return (
             *(one.fragment_id for one in self.error_solutions),
-            *(one.id for one in items),
+            *(one.id for one in self.suggestions),
+            *(one.id for one in escapes),
         )
 
     def __bool__(self) -> bool:

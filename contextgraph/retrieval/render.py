@@ -37,7 +37,7 @@ def render(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
 
 
 def render_unfenced(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
-    """The text of `render` without its fence, for advice that is shown later, with an id of its own each time."""
+    """The text of `render` without its fence, to be fenced with another id when it is shown."""
     lines = [_HEAD_AT_ERROR if context.error else _HEAD]
     for entry in _entries(context):
         tokens = count_tokens(fence("\n".join([*lines, entry]), context.id))

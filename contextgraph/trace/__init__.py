@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contextgraph.trace.phase import PhaseTracker
     from contextgraph.trace.predicament import is_same_predicament
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
-    from contextgraph.trace.remedies.placeholders import Names, names_in
+    from contextgraph.trace.remedies.placeholders import Names, is_own_module, names_in
     from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
     from contextgraph.trace.remedies.wording import (
         command_lines,
@@ -52,6 +52,7 @@ __all__ = [
     "describe_remedy",
     "files_changed",
     "is_edit",
+    "is_own_module",
     "is_retry",
     "is_same_predicament",
     "loop_in",

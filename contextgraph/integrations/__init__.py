@@ -1,0 +1,1 @@
+"""Hooks of coding agents: advice compiled beside a memory, and the command that reads it."""
