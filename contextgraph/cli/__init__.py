@@ -13,6 +13,7 @@ from contextgraph.cli import (
     evaluate,
     formats,
     inspect,
+    integrations,
     learn,
     maintenance,
     query,
@@ -52,6 +53,9 @@ for command in (
     maintenance.migrate,
     maintenance.forget,
     maintenance.export,
+    integrations.integrations,
+    integrations.hook,
+    integrations.log,
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)

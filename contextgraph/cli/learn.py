@@ -1,7 +1,7 @@
 """``contextgraph learn``: finished runs from files into the memory."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -12,6 +12,7 @@ import typer
 
 from contextgraph.cli.discovery import discovered_paths
 from contextgraph.cli.intake import Intake, Selection
+from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import (
     AsJson,
     Embedder,
@@ -57,6 +58,10 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
             "--discover", help="Learn what coding agents have recorded on this machine; asks first."
         ),
     ] = False,
+    queued: Annotated[
+        bool,
+        typer.Option("--queued", help="Learn the sessions whose end the hook of an agent noted."),
+    ] = False,
     exclude: Annotated[
         list[str] | None, option("--exclude", "PATTERN", "Not these files (repeatable).")
     ] = None,
@@ -96,16 +101,24 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
       contextgraph learn runs/ 'more/*.jsonl.gz'
       contextgraph learn runs/ --outcomes report.json
       contextgraph learn --discover --exclude '*/private/*'
+      contextgraph learn --queued
       cat run.traj | contextgraph learn -
     """
+    from contextgraph.config import load_settings
+    from contextgraph.integrations.sessions import HookFiles
     from contextgraph.readers import size_of
 
-    if bool(paths) == discover:
-        raise typer.BadParameter("give PATH, or --discover")
+    if sum((bool(paths), discover, queued)) != 1:
+        raise typer.BadParameter("give PATH, --discover or --queued")
     if (exclude or yes) and not discover:
         raise typer.BadParameter("--exclude and --yes belong to --discover")
     address = store_address(store, tenant)
-    found = paths or discovered_paths(exclude or (), yes=yes, address=address)
+    files = HookFiles(settings := load_settings(store=store or None, tenant=tenant))
+    taken: Sequence[Path] = ()
+    if queued:
+        found, taken = files.take_queue()
+    else:
+        found = paths or discovered_paths(exclude or (), yes=yes, address=address)
     read: _Read = []
     progress = Progress(lambda: size_of(found))
     intake = Intake(
@@ -121,8 +134,11 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     spool, runs = _spool(store, tenant), iter(intake)
     try:
         with open_memory(store, tenant, embedder=embedder, max_cost=max_cost) as memory:
+            files.note_shown(memory.store)
             _learn_all(memory, spool, runs, read, results)
             _warn_about(memory, results)
+            _remove(taken)
+            compile_for_hooks(memory, settings)
     except StoreUnavailableError as error:
         if spool is not None:
             _spool_rest(spool, chain(read, runs), results, error, _max_spooled(found))
@@ -166,6 +182,11 @@ class _Results:
     def emit(self, record: "dict[str, Json]") -> None:
         if self.as_json:
             emit(record)
+
+
+def _remove(paths: Sequence[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def _spool(store: str | None, tenant: str | None) -> "Spool | None":

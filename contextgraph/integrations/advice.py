@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing, contextmanager
@@ -127,7 +126,7 @@ def write_advice(
     """
     with _replacing(path) as part:
         if outdated is not None:
-            shutil.copyfile(path, part)
+            part.write_bytes(path.read_bytes())
         with closing(sqlite3.connect(part)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")
             if outdated is None:

@@ -6,6 +6,7 @@ Imports are made where they are needed: most events end before the error recogni
 import json
 import os
 import sys
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -51,6 +52,11 @@ class HookEvent:
     def cwd(self) -> str:
         """The folder that the agent works in."""
         return self.text("cwd") or self.text("working_dir")
+
+    @property
+    def folder(self) -> str:
+        """A checksum of `cwd`, which may name more than is to be kept."""
+        return f"{zlib.crc32(self.cwd.encode(errors='replace')):08x}"
 
     def text(self, name: str) -> str:
         """The text at *name*."""
@@ -164,7 +170,7 @@ class _Responder:
             error_type=error.error_type,
             template=error.template,
         )
-        if any(_met(one) == _met(record) for one in self._before):
+        if any(record.repeats(one) for one in self._session):
             return self._shown(Advice(""), record)
         with self._file() as file:
             advice = file.for_error(error, quoted_names(error.message), self._repo)
@@ -188,7 +194,8 @@ class _Responder:
         """The text of *advice* in its fence, unless it was shown; *record* is appended with it."""
         from contextgraph.text import fence, mask_secrets
 
-        text = mask_secrets(advice.text)
+        # It is masked as the memory is, but for the names that it takes from this error.
+        text = mask_secrets(advice.text) if record.family else advice.text
         if not again and any(one.text == text for one in self._before):
             text = ""
         if text:
@@ -214,7 +221,7 @@ class _Responder:
             agent=event.agent,
             session=event.text("session_id"),
             subagent=event.text("agent_id"),
-            cwd=event.cwd,
+            folder=event.folder,
             repo=self._repo,
         )
 
@@ -231,16 +238,12 @@ class _Responder:
     @cached_property
     def _repo(self) -> str:
         """The repository by the name that readers give it; git is asked once for a folder."""
-        known = (one.repo for one in self._session if one.cwd == self._event.cwd)
+        known = (one.repo for one in self._session if one.folder == self._event.folder)
         if (repo := next(known, None)) is not None:
             return repo
         from contextgraph.readers.repository import repository_name
 
         return repository_name(self._event.cwd)
-
-
-def _met(record: HookRecord) -> tuple[str, ...]:
-    return (record.family, record.error_type, record.template)
 
 
 def _signs_of(transcript: str) -> Sequence[str]:

@@ -248,11 +248,14 @@ def _replace(path: Path, content: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def chosen_agents(names: Sequence[str]) -> Sequence[Agent]:
-    """The agents of these *names*, or all that are on this machine; raises `SettingsError`."""
+def chosen_agents(names: Sequence[str], *, all_known: bool = False) -> Sequence[Agent]:
+    """The agents of these *names*; without any, those on this machine, or *all_known*.
+
+    Raises `SettingsError` for a name that is not known.
+    """
     unknown = [name for name in names if name not in AGENTS]
     if unknown:
         raise SettingsError(f"unknown agent {unknown[0]!r}; known: {', '.join(AGENTS)}")
     if names:
         return [AGENTS[name] for name in names]
-    return [agent for agent in AGENTS.values() if agent.is_present()]
+    return [agent for agent in AGENTS.values() if all_known or agent.is_present()]

@@ -26,8 +26,9 @@ _KEPT = timedelta(days=90)
 class HookRecord:
     """One event of a session: which error the agent met, and what it was shown.
 
-    *text* is without its fence; it is empty, like *context*, where nothing was shown. *family*,
-    *error_type* and *template* are those of the error. Times are ISO 8601, in UTC.
+    *folder* is a checksum of the folder that the agent worked in. *family*, *error_type* and
+    *template* are those of the error. *text* is without its fence; it is empty, like *context*,
+    where nothing was shown. Times are ISO 8601, in UTC.
     """
 
     at: str
@@ -35,7 +36,7 @@ class HookRecord:
     agent: str
     session: str
     subagent: str = ""
-    cwd: str = ""
+    folder: str = ""
     repo: str = ""
     family: str = ""
     error_type: str = ""
@@ -43,6 +44,12 @@ class HookRecord:
     context: str = ""
     text: str = ""
     items: tuple[str, ...] = ()
+
+    def repeats(self, other: "HookRecord") -> bool:
+        """Whether the error of *other* was met again, later in the same session."""
+        mine = (self.session, self.subagent, self.family, self.error_type, self.template)
+        its = (other.session, other.subagent, other.family, other.error_type, other.template)
+        return mine == its and self.at > other.at
 
 
 class HookFiles:
@@ -56,10 +63,18 @@ class HookFiles:
         self.failures = self.folder / "failures.log"
         self.sessions = self.folder / "sessions"
 
+    @property
+    def are_used(self) -> bool:
+        """Whether a hook has used this memory, or is to."""
+        return self.folder.exists() or self.advice.exists()
+
     def append(self, record: HookRecord) -> None:
         """Append *record* to the file of its session, secrets masked."""
         written = {name: value for name, value in asdict(record).items() if value}
-        _append(self._of(record.session), _masked(written))
+        for name in ("template", "text"):
+            if name in written:
+                written[name] = mask_secrets(written[name])
+        _append(self._of(record.session), written)
 
     def records(self, session: str | None = None) -> Iterator[HookRecord]:
         """The records of one session, or of all of them, the oldest session first."""
@@ -80,7 +95,7 @@ class HookFiles:
 
     def fail(self, reason: str) -> None:
         """Append why a hook could not answer, secrets masked."""
-        _append(self.failures, _masked({"at": _now(), "reason": reason[:500]}))
+        _append(self.failures, {"at": _now(), "reason": mask_secrets(reason)[:500]})
 
     def waiting(self) -> Sequence[Path]:
         """The queue files; more than one where learning was interrupted."""
@@ -103,8 +118,8 @@ class HookFiles:
 
     def note_shown(self, store: "Store") -> None:
         """Record in *store* what was shown, so that it is credited when the session is learned."""
-        shown = [one for one in self.records() if one.context]
-        store.exposures.restore([_exposure(one) for one in shown])
+        if shown := [_exposure(one) for one in self.records() if one.context]:
+            store.exposures.restore(shown)
         self._remove_old()
 
     def _remove_old(self) -> None:
@@ -132,13 +147,6 @@ def _exposure(record: HookRecord) -> "Exposure":
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _masked(record: Mapping[str, object]) -> dict[str, object]:
-    return {
-        name: mask_secrets(value) if isinstance(value, str) else value
-        for name, value in record.items()
-    }
 
 
 def _append(path: Path, record: Mapping[str, object]) -> None:
