@@ -32,6 +32,7 @@ from contextgraph.trace import (
     StepReader,
     SubmissionSign,
     SubmissionTracker,
+    command_use,
     state_at,
 )
 
@@ -66,6 +67,11 @@ class Memory(Protocol):
     def render(self, context: MemoryContext, max_tokens: int = START_TOKENS) -> str:
         """The prompt text of *context*, noted as shown."""
 
+    def before(
+        self, state: State | str, command: str, *, exclude_instances: Iterable[str] = ()
+    ) -> str | None:
+        """What to know before *command* is run."""
+
     def learn(self, raw: RawTrajectory, *, background: bool = False) -> LearnReceipt:
         """Learn one finished run."""
 
@@ -97,6 +103,7 @@ class LiveRun:
         self._alarmed_until = -1
         self._warned: set[SubmissionSign] = set()
         self._items: set[str] = set()
+        self._commands: set[str] = set()
         self._is_finished = False
 
     def start(self) -> str:
@@ -127,9 +134,28 @@ class LiveRun:
         read = self._reader.push(step)
         state, loop = self._states.push(read), self._loops.push(read)
         self._signs.push(read, loop)
+        if read.succeeded and (use := command_use(action.text)):
+            self._commands.add(use.form)
         advice = self._advice(state, read.error, self._alarm(loop))
         self._steps.append(replace(step, observation=observation + advice))
         return advice or None
+
+    def before(self, action: str | Action) -> str | None:
+        """What to know before this *action* is taken; None for nothing, or nothing new.
+
+        That is: no run of the repository got this command to run. Not said of a command that has
+        run in this run, nor twice of the same.
+        """
+        use = command_use(action if isinstance(action, str) else action.text)
+        if use is None or use.form in self._commands:
+            return None
+        try:
+            text = self._memory.before(self._raw.repo, use.text, exclude_instances=self._excluded)
+        except StoreError as error:
+            _log.warning("the agent goes on without advice: %s", error)
+            return None
+        self._commands.update([use.form] if text else ())
+        return text
 
     def check_submit(self) -> str | None:
         """What seems to be missing before the agent submits; None for nothing, or nothing new.
@@ -292,6 +318,10 @@ class AsyncLiveRun:
         return await asyncio.to_thread(
             self._run.observe, action, observation, exit_code=exit_code, thought=thought
         )
+
+    async def before(self, action: str | Action) -> str | None:
+        """As `LiveRun.before`."""
+        return await asyncio.to_thread(self._run.before, action)
 
     async def check_submit(self) -> str | None:
         """As `LiveRun.check_submit`."""

@@ -15,6 +15,7 @@ from contextgraph.embedding import Reembedding, ReembeddingPlan
 from contextgraph.errors import DegradedError, StoreError, StoreUnavailableError
 from contextgraph.learning import Inspection, error_id, inspect_run
 from contextgraph.model import (
+    CommandHistory,
     ConsolidationReport,
     Explanation,
     HealthCheck,
@@ -23,11 +24,12 @@ from contextgraph.model import (
     MemoryContext,
     Outcome,
     RawTrajectory,
+    RepositoryPlaybook,
     State,
     WordingPlan,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval import MAX_TOKENS, render
+from contextgraph.retrieval import MAX_TOKENS, render, render_warning
 from contextgraph.stats import MemoryStats
 from contextgraph.wiring import Parts, build
 
@@ -278,6 +280,48 @@ class AgentMemory:
         if context.degraded and not context and not degrade:
             raise DegradedError("; ".join(context.degraded))
         return context
+
+    def playbook(
+        self,
+        repo: str,
+        task: str = "",
+        *,
+        exclude_instances: Iterable[str] = (),
+        as_of: datetime | None = None,
+    ) -> RepositoryPlaybook:
+        """What the runs of *repo* agree on, its files ranked for *task*; false where unknown.
+
+        At most 64 runs are looked at, solved ones first, then the newest. *exclude_instances* and
+        *as_of* are as for `query`. `contextgraph.retrieval.render_playbook` gives its prompt text.
+        """
+        return self.retriever.playbooks.of(repo, task, frozenset(exclude_instances), as_of)
+
+    def how(
+        self,
+        repo: str,
+        command: str,
+        *,
+        exclude_instances: Iterable[str] = (),
+        as_of: datetime | None = None,
+    ) -> CommandHistory:
+        """How *command* is really run in *repo*, with counts; false where no run gave such one."""
+        return self.retriever.playbooks.history(repo, command, frozenset(exclude_instances), as_of)
+
+    def before(
+        self,
+        state: State | str,
+        command: str,
+        *,
+        exclude_instances: Iterable[str] = (),
+        as_of: datetime | None = None,
+    ) -> str | None:
+        """What to know before *command* is run; *state* is a state or the name of a repository.
+
+        None unless independent runs agree that it does not run there: see docs/retrieval.md.
+        """
+        repo = state if isinstance(state, str) else state.repo
+        found = self.how(repo, command, exclude_instances=exclude_instances, as_of=as_of)
+        return render_warning(found) or None
 
     def check_loop(self, states: Sequence[State]) -> LoopInfo | None:
         """The loop that the last of *states* is in, with escape suggestions."""

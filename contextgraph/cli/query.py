@@ -17,7 +17,7 @@ from contextgraph.cli.options import (
     option,
 )
 from contextgraph.cli.output import console, emit, one_line, print_panel, styled, warn
-from contextgraph.cli.records import fragment_record, why_record
+from contextgraph.cli.records import fragment_record, playbook_record, why_record
 from contextgraph.errors import StoreError
 from contextgraph.text import number_of
 
@@ -224,6 +224,12 @@ def _show(context: "MemoryContext") -> None:
         print("nothing useful known")
         return
     title = "What cleared this error" if context.error else "What has worked"
+    if context.playbook:
+        from contextgraph.retrieval import playbook_lines
+
+        tasks = number_of(context.playbook.tasks, "earlier task")
+        lines = ([styled(line)] for line in playbook_lines(context.playbook))
+        print_panel(f"Playbook, from {tasks}", lines)
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))
     print_panel("Common failures", map(_warning, context.warnings))
@@ -317,6 +323,7 @@ def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "
             for item in context.warnings
         ],
         "degraded": list(context.degraded),
+        "playbook": playbook_record(context.playbook) if context.playbook else None,
         "text": text,
     }
 

@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from contextgraph.model import Fragment, Json, LearnReceipt, LoopInfo, Usage, Why
+    from contextgraph.model import (
+        CommandRecord,
+        Fragment,
+        Json,
+        LearnReceipt,
+        LoopInfo,
+        RepositoryPlaybook,
+        Usage,
+        Why,
+    )
 
 
 def fragment_record(fragment: "Fragment") -> "dict[str, Json]":
@@ -74,4 +83,53 @@ def why_record(why: "Why") -> "dict[str, Json]":
             if (agreement := why.agreement)
             else None
         ),
+    }
+
+
+def command_record(record: "CommandRecord") -> "dict[str, Json]":
+    return {
+        "command": record.command,
+        "folder": record.folder,
+        "worked": record.worked,
+        "tried": record.tried,
+        "error_type": record.error_type or None,
+    }
+
+
+def playbook_record(playbook: "RepositoryPlaybook") -> "dict[str, Json]":
+    """What is known; "test_command" and the like are only what at least two tasks agree on."""
+    counts: dict[str, Json] = {"runs": playbook.runs, "tasks": playbook.tasks}
+    known: dict[str, Json] = {}
+    for name, records in (("test_command", playbook.tests), ("import_command", playbook.scripts)):
+        if agreed := next((one for one in records if one.is_agreed), None):
+            known[name] = agreed.line
+            counts[name] = {"worked": agreed.worked, "tried": agreed.tried}
+    if playbook.package:
+        known["package_dir"] = playbook.package
+        counts["package_dir"] = playbook.package_tasks
+    if setup := [one.line for one in playbook.setup if one.is_agreed]:
+        known["setup"] = [*setup]
+    if playbook.failing_tests:
+        known["failing_tests"] = [
+            {"test": one.name, "tasks": one.tasks} for one in playbook.failing_tests
+        ]
+    return {
+        "repo": playbook.repo,
+        "files": [
+            {
+                "path": one.path,
+                "runs": one.changed,
+                "opened": one.opened,
+                "probability": round(one.probability, 4),
+                "symbols": list(one.symbols),
+            }
+            for one in playbook.files
+        ],
+        **known,
+        "commands": {
+            "tests": [command_record(one) for one in playbook.tests],
+            "scripts": [command_record(one) for one in playbook.scripts],
+            "setup": [command_record(one) for one in playbook.setup],
+        },
+        "counts": counts,
     }

@@ -95,6 +95,13 @@ if TYPE_CHECKING:
         WordingPlan,
         Words,
     )
+    from contextgraph.model.playbook import (
+        CommandHistory,
+        CommandRecord,
+        FailingTest,
+        PlaybookFile,
+        RepositoryPlaybook,
+    )
     from contextgraph.model.remedy import RemedyAction, RemedyKind, RemedyPattern
     from contextgraph.model.trajectory import (
         Action,
@@ -118,6 +125,8 @@ __all__ = [
     "CausedError",
     "ChannelRank",
     "Clearance",
+    "CommandHistory",
+    "CommandRecord",
     "CommonRemedy",
     "ConsolidationReport",
     "EmbeddedBundle",
@@ -133,6 +142,7 @@ __all__ = [
     "EscapeSuggestion",
     "Explanation",
     "Exposure",
+    "FailingTest",
     "FailurePattern",
     "FailureWarning",
     "Family",
@@ -161,6 +171,7 @@ __all__ = [
     "Outcome",
     "PastRun",
     "Phase",
+    "PlaybookFile",
     "PracticeGroup",
     "RawTrajectory",
     "Recovered",
@@ -170,6 +181,7 @@ __all__ = [
     "RemedyKind",
     "RemedyPattern",
     "RepoHistory",
+    "RepositoryPlaybook",
     "ResolvedBy",
     "RunTexts",
     "RunVectors",
@@ -209,6 +221,7 @@ _MODULES = (
     "remedy",
     "fragment",
     "methodology",
+    "playbook",
     "embedding",
     "context",
     "bundle",

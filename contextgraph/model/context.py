@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from contextgraph.model.error import ErrorPattern, ErrorSignature, SignatureLevel
 from contextgraph.model.fragment import Fragment, LoopInfo, Phase, Recovered
+from contextgraph.model.playbook import RepositoryPlaybook
 from contextgraph.model.remedy import RemedyAction
 from contextgraph.model.trajectory import Json, Outcome, Trajectory
 
@@ -222,6 +223,7 @@ class MemoryContext:
 
     *error* is the error of the query, as it was recognised. *degraded* says which parts did not
     answer and why. *loop* is the loop that the agent is stuck in, where the answer is about one.
+    *playbook* is that of the repository, where the run has only begun.
     *id* identifies this answer when its effect is reported; equality ignores it.
     """
 
@@ -233,6 +235,7 @@ class MemoryContext:
     degraded: tuple[str, ...] = ()
     error: ErrorSignature | None = None
     loop: LoopInfo | None = None
+    playbook: RepositoryPlaybook | None = None
 
     @property
     def ranked(self) -> tuple[Suggestion | ErrorSolution, ...]:
@@ -252,7 +255,7 @@ class MemoryContext:
     def __bool__(self) -> bool:
         """True where there is anything to say."""
         items = self.suggestions or self.error_solutions or self.similar_cases or self.warnings
-        return bool(items or self.loop)
+        return bool(items or self.loop or self.playbook)
 
 
 def new_context_id() -> str:

@@ -9,8 +9,17 @@ from contextgraph.retrieval.channels import (
 )
 from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
+from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, query_of
-from contextgraph.retrieval.render import MAX_TOKENS, render, render_unfenced
+from contextgraph.retrieval.render import (
+    MAX_TOKENS,
+    PLAYBOOK_TOKENS,
+    playbook_lines,
+    render,
+    render_playbook,
+    render_unfenced,
+    render_warning,
+)
 from contextgraph.retrieval.retriever import MemoryRetriever
 from contextgraph.retrieval.semantic import by_semantic
 
@@ -18,6 +27,7 @@ __all__ = [
     "CHANNELS",
     "CONSERVATIVE",
     "MAX_TOKENS",
+    "PLAYBOOK_TOKENS",
     "UNGATED",
     "WEIGHTS",
     "CaseHit",
@@ -25,13 +35,17 @@ __all__ = [
     "Findings",
     "Gate",
     "MemoryRetriever",
+    "Playbooks",
     "Query",
     "by_error",
     "by_lexical",
     "by_semantic",
     "by_state",
     "by_task",
+    "playbook_lines",
     "query_of",
     "render",
+    "render_playbook",
     "render_unfenced",
+    "render_warning",
 ]

@@ -7,14 +7,22 @@ from functools import partial
 from typing import TypeAlias
 
 from contextgraph.errors import ContextGraphError, StoreError
-from contextgraph.model import ErrorSignature, MemoryContext, State, new_context_id
+from contextgraph.model import (
+    ErrorSignature,
+    MemoryContext,
+    RepositoryPlaybook,
+    State,
+    new_context_id,
+)
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.retrieval.cases import cases_of
 from contextgraph.retrieval.channels import CHANNELS
 from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, Gate
+from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import Channel, Findings, Query, no_embedder, query_of
 from contextgraph.retrieval.remedies import advice_of, shown_of
+from contextgraph.retrieval.render import playbook_lines
 from contextgraph.retrieval.suggestions import suggestions_of
 from contextgraph.retrieval.warn import warnings_for
 
@@ -34,6 +42,7 @@ class MemoryRetriever:
         weights: Mapping[str, float] = WEIGHTS,
     ) -> None:
         self._store = store
+        self.playbooks = Playbooks(store)
         self.channels = channels
         self.gate = gate
         self.weights = weights
@@ -85,10 +94,21 @@ class MemoryRetriever:
             found, degraded = self._ask(query)
             prepare = self._at_error if query.signature else self._without_error
             answer = prepare(query, found)
+            playbook = self._playbook(query)
             return tuple(
-                replace(answer(gate, limit), warnings=also(), degraded=degraded)
+                replace(answer(gate, limit), warnings=also(), degraded=degraded, playbook=playbook)
                 for gate, also in zip(gates, warnings, strict=True)
             )
+
+    def _playbook(self, query: Query) -> RepositoryPlaybook | None:
+        """What runs of the repository agree on, where the run that asks has only begun."""
+        state, scope = query.state, query.scope
+        if query.signature or state.last_action or not state.repo:
+            return None
+        found = self.playbooks.of(
+            state.repo, state.task_description, scope.exclude_instances, scope.as_of
+        )
+        return found if any(playbook_lines(found)) else None
 
     def _at_error(self, query: Query, found: Mapping[str, Findings]) -> _Answer:
         """Remedies alone: past tasks and other errors say nothing of what clears this one."""

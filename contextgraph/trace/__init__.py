@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
     from contextgraph.trace.phase import PhaseTracker
     from contextgraph.trace.predicament import is_same_predicament
+    from contextgraph.trace.project import (
+        TESTS,
+        CommandUse,
+        ProjectFacts,
+        command_use,
+        project_facts,
+    )
+    from contextgraph.trace.remedies.command_lines import SCRIPT
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.placeholders import Names, is_own_module, names_in
     from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
@@ -31,12 +39,16 @@ if TYPE_CHECKING:
 __all__ = [
     "ANOTHER_MODULE",
     "ANOTHER_NAME",
+    "SCRIPT",
+    "TESTS",
     "ActionKind",
     "ActionReading",
     "Change",
+    "CommandUse",
     "LoopTracker",
     "Names",
     "PhaseTracker",
+    "ProjectFacts",
     "Recovery",
     "StateTracker",
     "StepReader",
@@ -47,6 +59,7 @@ __all__ = [
     "canonical",
     "change_of",
     "command_lines",
+    "command_use",
     "describe_change",
     "describe_pattern",
     "describe_remedy",
@@ -59,6 +72,7 @@ __all__ = [
     "loops_of",
     "names_in",
     "net_changes",
+    "project_facts",
     "read_action",
     "read_steps",
     "recognise",
@@ -84,6 +98,8 @@ _MODULES = (
     "phase",
     "loops",
     "predicament",
+    "remedies.command_lines",
+    "project",
     "remedies.edits",
     "remedies.wording",
     "remedies.recovery",

@@ -5,6 +5,7 @@ import re
 _GIT_HEADER = re.compile(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _NO_FILE = "/dev/null"
+_SYMBOL = re.compile(r"[ +-]?[ \t]*(?:async )?(?:def|class|func|fn|function) +(\w+)")
 
 
 def files_changed(patch: str) -> tuple[str, ...]:
@@ -33,6 +34,27 @@ def files_changed(patch: str) -> tuple[str, ...]:
             in_hunk = _hunk_lines(line)
     changed = [path for path in found if path and path != _NO_FILE]
     return tuple(sorted(changed, key=created.__contains__))
+
+
+def symbols_changed(patch: str) -> dict[str, tuple[str, ...]]:
+    """File -> the functions and classes in which the unified diff *patch* changes lines."""
+    found: dict[str, dict[str, None]] = {}
+    file = symbol = ""
+    in_hunk = 0, 0
+    for line in patch.splitlines():
+        if any(in_hunk):
+            in_hunk = _remaining(line, in_hunk)
+            if match := _SYMBOL.match(line):
+                symbol = match[1]
+            if symbol and line[:1] in ("+", "-") and line[1:].strip():
+                found.setdefault(file, {})[symbol] = None
+        elif line.startswith("+++ "):
+            file, symbol = _path(line), ""
+        elif line.startswith("@@ "):
+            in_hunk = _hunk_lines(line)
+            match = _SYMBOL.match(line.rpartition("@@ ")[2])
+            symbol = match[1] if match else symbol
+    return {path: tuple(names) for path, names in found.items()}
 
 
 def _path(line: str) -> str:

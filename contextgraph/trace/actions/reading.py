@@ -181,6 +181,13 @@ def _repository_path(path: str, cwd: str | None) -> str:
     return full[len(root) + 1 :] if full.startswith(root + "/") else full
 
 
+def within_repository(folder: str, cwd: str | None) -> str:
+    """The absolute *folder* relative to the repository that it is in; empty for its root."""
+    full = posixpath.normpath(folder)
+    path = _repository_path(full, cwd)
+    return "" if path == _repository_root(full, cwd) else path
+
+
 def _repository_root(full: str, cwd: str | None) -> str:
     """The directory that is taken for the root of the repository."""
     parts = full.split("/")

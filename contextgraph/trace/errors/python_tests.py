@@ -25,7 +25,7 @@ _E_LINE = re.compile(r"^E   ([^\n]*)$", re.MULTILINE)
 _RAISED = re.compile(r"\s*((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(.*))?$", re.DOTALL)
 _CLASS = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*")
 _LISTED = re.compile(r"^(?:FAILED|ERROR) (\S+?\.py\S*)(?: - ([^\n]*))?$", re.MULTILINE)
-_VERBOSE = re.compile(r"^[^\s:]+\.py::\S+ (?:FAILED|ERROR)\b", re.MULTILINE)
+_VERBOSE = re.compile(r"^([^\s:]+\.py::\S+) (?:FAILED|ERROR)\b", re.MULTILINE)
 _CONFTEST = "ImportError while loading conftest"
 _NOT_COLLECTED = _failed_test(
     "pytest: {kind}",
@@ -76,6 +76,16 @@ def pytest_failure(text: str) -> Finding | None:
         end = _BLOCK_END.search(text, block.end())
         return _in_block(text[block.end() : end.start() if end else len(text)])
     return _listed(text)
+
+
+def failed_tests(text: str) -> tuple[str, ...]:
+    """The tests that a report of pytest or unittest names as failed or broken, each once."""
+    if "FAIL" not in text and "ERROR" not in text:
+        return ()
+    of_pytest = [match[1] for match in _LISTED.finditer(text)]
+    of_pytest += [match[1] for match in _VERBOSE.finditer(text)]
+    of_unittest = [match[1].split(": ", 1)[-1] for match in _UNITTEST_BLOCK.finditer(text)]
+    return tuple(dict.fromkeys((*of_pytest, *of_unittest)))
 
 
 def conftest_failure(text: str) -> Finding | None:

@@ -40,7 +40,8 @@ class Command:
     """A simple command: the *program* (with `-m` module or subcommand), its words and flags.
 
     *settings* are the environment variables set for it, as ``NAME=value``; *interpreter* is what
-    runs a module, such as ``python3`` in ``python3 -m pytest``.
+    runs a module, such as ``python3`` in ``python3 -m pytest``. *text* is the command as typed,
+    without redirections and wrappers such as ``timeout 60``.
     """
 
     program: str
@@ -48,6 +49,7 @@ class Command:
     flags: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     interpreter: str = ""
+    text: str = ""
 
     @property
     def launcher(self) -> str:
@@ -130,7 +132,8 @@ def is_path(word: str) -> bool:
 
 
 def _command(text: str) -> Command | None:
-    words = _words(_REDIRECTION.sub(" ", f" {text}"))
+    typed = _REDIRECTION.sub(" ", f" {text}")
+    words = _words(typed)
     settings: list[str] = []
     if words[:1] == ["export"]:
         words = words[1:]
@@ -151,7 +154,15 @@ def _command(text: str) -> Command | None:
         if not _is_flag(word) and before not in _TEXT_VALUED
     )
     interpreter = posixpath.basename(words[0]) if runs_module else ""
-    return Command(program, plain, flags, tuple(settings), interpreter)
+    return Command(program, plain, flags, tuple(settings), interpreter, _unwrapped(typed))
+
+
+def _unwrapped(typed: str) -> str:
+    """The command *typed*, with single spaces and without wrappers."""
+    tokens = typed.split()
+    while tokens and tokens[0] in _WRAPPERS:
+        tokens = tokens[2 if tokens[0] == "timeout" else 1 :]
+    return " ".join(tokens)
 
 
 def _program(words: Sequence[str]) -> tuple[str, list[str]]:

@@ -1,0 +1,100 @@
+"""The playbook of a repository: what its runs agree on. Counts are of independent instances."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybookFile:
+    """A file of the project: how many tasks *changed* and how many *opened* it.
+
+    *probability* is that of being changed for the task, 0 to 1; *symbols* are functions and classes
+    in it that were changed, the most frequent first.
+    """
+
+    path: str
+    changed: int
+    opened: int
+    probability: float
+    symbols: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRecord:
+    """How a command went: it *worked* in so many tasks of those that *tried* it.
+
+    *command* has ``<tests>`` in the place of the choice of tests, ``<script>`` in that of a script
+    that the run had made; *folder* is where it ran, relative to the repository, empty for its root.
+    Tests that failed ran, so the command worked. *error_type* is the most frequent reason why it
+    did not.
+    """
+
+    command: str
+    folder: str
+    worked: int
+    tried: int
+    error_type: str = ""
+
+    @property
+    def line(self) -> str:
+        """The command line, from the root of the repository."""
+        return f"cd {self.folder} && {self.command}" if self.folder else self.command
+
+    @property
+    def is_agreed(self) -> bool:
+        """True where it worked in at least two tasks, and in most of those that tried it."""
+        return self.worked >= max(2, 0.6 * self.tried)
+
+
+@dataclass(frozen=True, slots=True)
+class FailingTest:
+    """A test that failed when it was last run, in so many *tasks*, and was fixed in none."""
+
+    name: str
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryPlaybook:
+    """What the runs of a repository agree on, each list best first; false where nothing is known.
+
+    *runs* were looked at, of so many *tasks*. *tests* are test commands, *scripts* ways to run
+    Python with the imports of the project, *setup* are installations. *package* is the folder that
+    *package_tasks* changed files in.
+    """
+
+    repo: str
+    runs: int = 0
+    tasks: int = 0
+    files: tuple[PlaybookFile, ...] = ()
+    tests: tuple[CommandRecord, ...] = ()
+    scripts: tuple[CommandRecord, ...] = ()
+    setup: tuple[CommandRecord, ...] = ()
+    failing_tests: tuple[FailingTest, ...] = ()
+    package: str = ""
+    package_tasks: int = 0
+
+    def __bool__(self) -> bool:
+        """True where anything is known."""
+        return bool(self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandHistory:
+    """How a *command* is really run in a repository, of which *runs* are known.
+
+    *form* is how all commands of its form went, in any folder; *exact* is the record of this very
+    command, None where no run gave it. *ways* are the commands of this form as they were typed, the
+    most frequent first; *others* are other commands for the same purpose that mostly worked.
+    """
+
+    repo: str
+    command: str
+    runs: int = 0
+    form: CommandRecord | None = None
+    exact: CommandRecord | None = None
+    ways: tuple[CommandRecord, ...] = ()
+    others: tuple[CommandRecord, ...] = ()
+
+    def __bool__(self) -> bool:
+        """True where any run gave a command of this form."""
+        return self.form is not None

@@ -1,0 +1,226 @@
+"""What a run shows of its project: which commands ran, which tests failed, what was changed."""
+
+import posixpath
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, Family, RawTrajectory, Step
+from contextgraph.trace.actions.kinds import SHELL_TOOLS, ActionKind
+from contextgraph.trace.actions.reading import ActionReading, read_action, within_repository
+from contextgraph.trace.errors.python_tests import failed_tests
+from contextgraph.trace.errors.signature import recognise
+from contextgraph.trace.files import symbols_changed
+from contextgraph.trace.remedies.command_lines import (
+    SCRIPT,
+    Command,
+    commands_in,
+    folder_of,
+    is_path,
+)
+
+TESTS = "<tests>"
+
+_RUNNABLE = frozenset({ActionKind.TEST, ActionKind.RUN, ActionKind.INSTALL, ActionKind.OTHER})
+# What other actions write, such as `git diff > patch.txt`, the run made itself.
+_CHANGING = frozenset({ActionKind.EDIT, ActionKind.DELETE})
+_IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
+_OF_CODE = EXCEPTIONS | {Family.SYNTAX_ERROR, Family.RUNTIME_EXCEPTION}
+# What only asks, or only shapes the output, says nothing of how a project is used.
+_ASKING = frozenset({"--version", "-V", "--help", "-h", "--collect-only", "--co", "--fixtures"})
+_SHOWING = re.compile(
+    r"-(?:[vqsxly]+\d?|r\w|-quiet|-verbose|-(?:verbosity|parallel|tb|color)(?:=\S+)?|-no-header|-yes)"
+)
+_CHOOSING = frozenset({"-k", "-m", "-n", "--maxfail", "--timeout"})
+_PACKAGE = re.compile(r"['\"]?[A-Za-z][\w.\[\],-]*(?:[=<>!~]=?[^'\"]+)?['\"]?")
+_LONGEST = 400
+
+
+@dataclass(frozen=True, slots=True)
+class CommandUse:
+    """A command that a run gave, and whether it *ran*: a test that fails ran, too.
+
+    *text* is as typed, without redirections; *form* has placeholders for the choice of tests and
+    for scripts of the run; *folder* is where it ran, relative to the repository. *error_type* says
+    why it did not run, or what it reported.
+    """
+
+    kind: ActionKind
+    text: str
+    form: str
+    folder: str
+    ran: bool
+    error_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFacts:
+    """What one run shows of its project.
+
+    *created* are files that the run itself made, *opened* those it looked at. *failing* are the
+    tests that failed when they were last run, *symbols* the functions and classes changed, by file.
+    """
+
+    commands: tuple[CommandUse, ...] = ()
+    created: frozenset[str] = frozenset()
+    opened: frozenset[str] = frozenset()
+    failing: tuple[str, ...] = ()
+    symbols: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+
+
+def project_facts(raw: RawTrajectory) -> ProjectFacts:
+    """What *raw* shows of its project."""
+    created: set[str] = set()
+    opened: set[str] = set()
+    reports: dict[str, tuple[str, ...]] = {}
+    uses: list[CommandUse] = []
+    cwd: str | None = None
+    open_file: str | None = None
+    for step in raw.steps:
+        before = cwd or step.cwd
+        reading = read_action(step.action, before, open_file)
+        if reading.kind not in _CHANGING:
+            created.update(reading.changed)
+        if reading.kind is ActionKind.VIEW and _error(step, reading) is None:
+            opened.update(path for path in reading.targets if is_path(path))
+        elif reading.kind in _RUNNABLE and step.observation is not None:
+            for use in _uses(step, reading, before, created):
+                uses.append(use)
+                if use.kind is ActionKind.TEST and use.ran:
+                    reports[use.text] = failed_tests(step.observation)
+        cwd, open_file = step.cwd or cwd, step.open_file
+    failing = tuple(dict.fromkeys(test for failed in reports.values() for test in failed))
+    return ProjectFacts(
+        tuple(uses),
+        frozenset(created),
+        frozenset(opened),
+        failing,
+        symbols_changed(raw.patch or ""),
+    )
+
+
+def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:
+    """What *line* is for, as if it had run; None where it runs nothing."""
+    step = Step(0, "", Action("bash", line), "")
+    return next(reversed([*_uses(step, read_action(step.action, None, None), None, created)]), None)
+
+
+def _uses(
+    step: Step, reading: ActionReading, cwd: str | None, created: Collection[str]
+) -> Iterator[CommandUse]:
+    """The commands of a shell line.
+
+    None of a line of several that failed: it is not known which did.
+    """
+    line = step.action.text.strip()
+    is_shell = not step.action.arguments or step.action.tool.lower() in SHELL_TOOLS
+    if not is_shell or "\n" in line or len(line) > _LONGEST or step.denied or step.interrupted:
+        return
+    commands = [one for one in commands_in(line) if one.program not in ("cd", "export")]
+    error = _error(step, reading)
+    if error is not None and len(commands) != 1:
+        return
+    folder = _folder(line, cwd)
+    for command in commands:
+        own = read_action(Action("bash", command.text), None, None)
+        if own.kind in _RUNNABLE and _ASKING.isdisjoint(command.flags):
+            kind = _kind(own.kind, command)
+            ran = error is None or _ran(kind, error)
+            for form in _forms(command, kind, own.verb, created):
+                reason = error.error_type if error else ""
+                yield CommandUse(kind, command.text, form, folder, ran, reason)
+
+
+def _error(step: Step, reading: ActionReading) -> ErrorSignature | None:
+    return recognise(
+        step.action,
+        step.observation,
+        exit_code=step.exit_code,
+        is_error=step.is_error,
+        reading=reading,
+    )
+
+
+def _kind(kind: ActionKind, command: Command) -> ActionKind:
+    installs = command.installs or "setup.py" in command.text
+    return kind if kind is not ActionKind.INSTALL or installs else ActionKind.OTHER
+
+
+def _folder(line: str, cwd: str | None) -> str:
+    """The folder in which *line* runs, relative to the repository; empty for its root."""
+    target = folder_of(line)
+    if (cwd and cwd.startswith("/")) or target.startswith("/"):
+        return within_repository(posixpath.join(cwd or "", target), cwd)
+    return posixpath.normpath(target) if target.strip("./") else ""
+
+
+def _forms(
+    command: Command, kind: ActionKind, verb: str, created: Collection[str]
+) -> tuple[str, ...]:
+    """The command with placeholders; of several packages an installation of each."""
+    tokens = [token for token in command.text.split() if not _SHOWING.fullmatch(token)]
+    if kind is ActionKind.TEST:
+        return (" ".join(_test_form(tokens, verb)),)
+    if kind is ActionKind.RUN and verb == "python":
+        return (" ".join(_script_form(tokens, created)),)
+    packages = command.packages if kind is ActionKind.INSTALL else {}
+    if not command.settings and all(_PACKAGE.fullmatch(one) for one in tokens[2:]) and packages:
+        return tuple(f"{command.program} {name}{version}" for name, version in packages.items())
+    return (" ".join(tokens),)
+
+
+def _test_form(tokens: Sequence[str], verb: str) -> Iterator[str]:
+    """The runner with its flags; one placeholder for the tests."""
+    start = _runner_end(tokens, verb)
+    yield from tokens[:start]
+    chosen = skipped = False
+    for token in tokens[start:]:
+        if skipped:
+            skipped = False
+        elif token.startswith("-"):
+            if token in _CHOOSING:
+                skipped = True
+            else:
+                yield token
+        else:
+            chosen = True
+    if chosen:
+        yield TESTS
+
+
+def _runner_end(tokens: Sequence[str], verb: str) -> int:
+    """How many of *tokens* name the runner."""
+    at = next(
+        (n for n, token in enumerate(tokens) if posixpath.basename(token).startswith(verb)), 0
+    )
+    if verb == "python":
+        at += 1
+    subcommands = ("test", "run", "check", "tests")
+    while at + 1 < len(tokens) and tokens[at + 1] in subcommands:
+        at += 1
+    return at + 1
+
+
+def _script_form(tokens: Sequence[str], created: Collection[str]) -> Iterator[str]:
+    """A run of Python: scripts of the run itself by a placeholder, code on the line as well."""
+    for n, token in enumerate(tokens):
+        if token == "-c":
+            yield "-c <code>"
+            return
+        if token.endswith(".py"):
+            names = {posixpath.basename(path) for path in created}
+            if posixpath.basename(token) in names:
+                yield SCRIPT
+                return
+            yield from tokens[n:]
+            return
+        yield token
+
+
+def _ran(kind: ActionKind, error: ErrorSignature) -> bool:
+    """Whether what met *error* ran at all: its imports worked, and it got to what it is for."""
+    if error.error_type in _IMPORTS or kind is ActionKind.INSTALL:
+        return False
+    if kind is ActionKind.TEST:
+        return error.family is Family.TEST_FAILURE and not error.error_type.startswith("pytest: ")
+    return error.family in _OF_CODE
