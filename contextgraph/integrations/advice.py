@@ -36,7 +36,8 @@ SELECT text, items, installs FROM error_advice
 WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
 _REMOVE = "DELETE FROM error_advice WHERE family = ? AND error_type = ? AND template = ?"
 _COUNTS = """
-SELECT (SELECT count(*) FROM error_advice WHERE text != ''), (SELECT count(*) FROM repository)"""
+SELECT (SELECT count(*) FROM error_advice WHERE text != ''),
+    (SELECT count(*) FROM repository WHERE text != '')"""
 
 ErrorKey: TypeAlias = tuple[str, str, str, str, str]
 """Repository in lower case, family, type, template, names; what is not known is empty."""
@@ -114,7 +115,7 @@ def write_advice(
     path: Path,
     revision: int,
     errors: Iterable[tuple[ErrorKey, Advice]],
-    repositories: Iterable[tuple[str, str]],
+    repositories: Iterable[tuple[str, Advice]],
     warnings: Iterable[tuple[str, str]],
     *,
     outdated: "Iterable[ErrorPattern] | None" = None,
@@ -137,10 +138,11 @@ def write_advice(
                 "INSERT OR REPLACE INTO error_advice VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 ((*key, one.text, json.dumps(one.items), one.installs) for key, one in errors),
             )
-            connection.executescript(
-                "DELETE FROM repository; DELETE FROM submission; DELETE FROM source"
+            connection.executescript("DELETE FROM submission; DELETE FROM source")
+            connection.executemany(
+                "INSERT OR REPLACE INTO repository VALUES (?, ?)",
+                ((repo, one.text) for repo, one in repositories),
             )
-            connection.executemany("INSERT INTO repository VALUES (?, ?)", repositories)
             connection.executemany("INSERT INTO submission VALUES (?, ?)", warnings)
             connection.execute("INSERT INTO source VALUES (?)", (revision,))
             connection.commit()

@@ -26,7 +26,7 @@ from contextgraph.model import (
     SignatureLevel,
     State,
 )
-from contextgraph.retrieval import MemoryRetriever, render_unfenced
+from contextgraph.retrieval import PLAYBOOK_TOKENS, MemoryRetriever, render_unfenced
 from contextgraph.text import quoted_names
 
 # Patterns that are read at once, and recoveries of one that say where and of what it was.
@@ -62,11 +62,12 @@ def compile_advice(memory: AgentMemory, path: Path, *, whole: bool = False) -> C
     if before is not None:
         changed = set(todo.error_ids)
         tallies = [one for one in tallies if one.error.id in changed]
+    compiler = _Compiler(memory)
     counts = write_advice(
         path,
         todo.revision,
-        _Compiler(memory).errors(tallies),
-        (),
+        compiler.errors(tallies),
+        compiler.repositories(todo.repos),
         _submission_warnings(memory),
         outdated=None if before is None else [one.error for one in tallies],
     )
@@ -92,18 +93,26 @@ class _Compiler:
 
     def errors(self, tallies: Sequence[ErrorTally]) -> Iterator[tuple[ErrorKey, Advice]]:
         """The advice on each error that was cleared, by its key."""
-        types = set[tuple[str, Family, str]]()
+        types: dict[tuple[str, Family, str], str] = {}
         for tally in tallies:
             error = tally.error
             cleared = self._cleared(error) if tally.cleared_runs else ()
             repos = sorted({one.trajectory.repo.casefold() for one in cleared} | {""})
+            message = _neutral(error.context)
             for repo in repos if cleared else ():
-                yield self._entry(repo, _signature(error, _neutral(error.context)))
-                types.add((repo, error.family, error.error_type))
+                yield self._entry(repo, _signature(error, message))
+                types.setdefault((repo, error.family, error.error_type), message)
             if error.family in _OF_CODE:
                 yield from self._by_name(error, cleared)
-        for repo, family, error_type in sorted(types):
-            yield self._entry(repo, ErrorSignature(family, error_type, "", ""))
+        # A message that is not known is taken to be like the most frequent one of its type.
+        for (repo, family, error_type), message in types.items():
+            yield self._entry(repo, ErrorSignature(family, error_type, message, ""))
+
+    def repositories(self, repos: Sequence[str]) -> Iterator[tuple[str, Advice]]:
+        """What work in each of *repos* begins with, by its name in lower case."""
+        for repo in repos:
+            context = self._retriever.retrieve(State(repo=repo), _LIMIT)
+            yield repo.casefold(), Advice(render_unfenced(context, PLAYBOOK_TOKENS))
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
         asked = ErrorQuestion(_signature(error), SignatureLevel.TEMPLATE, _EVERYWHERE)
