@@ -142,15 +142,9 @@ class _Responder:
     def _learn_waiting(self) -> None:
         """Start learning the sessions that ended, in a process of its own."""
         if self._files.waiting():
-            import subprocess
-
-            subprocess.Popen(
-                [sys.executable, "-m", "contextgraph", "learn", "--queued", *self._options],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            program = [sys.executable, "-m", "contextgraph", "learn", "--queued", *self._options]
+            nowhere = [(os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in range(3)]
+            os.posix_spawn(sys.executable, program, os.environ, file_actions=nowhere, setsid=True)
 
     def _playbook(self) -> str:
         is_forgotten = self._event.text("source") in _FORGETTING
@@ -242,8 +236,9 @@ class _Responder:
         if (repo := next(known, None)) is not None:
             return repo
         from contextgraph.readers.repository import repository_name
+        from contextgraph.text import masked_name
 
-        return repository_name(self._event.cwd)
+        return masked_name(repository_name(self._event.cwd))
 
 
 def _signs_of(transcript: str) -> Sequence[str]:

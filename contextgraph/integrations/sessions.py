@@ -97,6 +97,10 @@ class HookFiles:
         """Append why a hook could not answer, secrets masked."""
         _append(self.failures, {"at": _now(), "reason": mask_secrets(reason)[:500]})
 
+    def failed(self) -> Sequence[str]:
+        """Why hooks could not answer, the last reason last."""
+        return [str(line.get("reason", "")) for line in _lines(self.failures)]
+
     def waiting(self) -> Sequence[Path]:
         """The queue files; more than one where learning was interrupted."""
         return sorted(self.folder.glob("queue*.jsonl"))
