@@ -143,12 +143,18 @@ def log(
         print("nothing was shown yet: contextgraph integrations install")
 
 
-def compile_for_hooks(memory: "AgentMemory", settings: "Settings", *, whole: bool = False) -> None:
-    """Bring compiled advice up to date, where hooks use this memory."""
+def compile_for_hooks(
+    memory: "AgentMemory", store: str | None, tenant: str | None, *, whole: bool = False
+) -> None:
+    """Bring compiled advice up to date, where hooks use the memory that the options name.
+
+    With *whole*, also that on errors that were not met since it was compiled last.
+    """
+    from contextgraph.config import load_settings
     from contextgraph.integrations.compile import compile_advice
     from contextgraph.integrations.sessions import HookFiles
 
-    files = HookFiles(settings)
+    files = HookFiles(load_settings(store=store or None, tenant=tenant))
     if files.are_used:
         compile_advice(memory, files.advice, whole=whole)
 

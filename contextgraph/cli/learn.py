@@ -113,7 +113,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     if (exclude or yes) and not discover:
         raise typer.BadParameter("--exclude and --yes belong to --discover")
     address = store_address(store, tenant)
-    files = HookFiles(settings := load_settings(store=store or None, tenant=tenant))
+    files = HookFiles(load_settings(store=store or None, tenant=tenant))
     taken: Sequence[Path] = ()
     if queued:
         found, taken = files.take_queue()
@@ -138,7 +138,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
             _learn_all(memory, spool, runs, read, results)
             _warn_about(memory, results)
             _remove(taken)
-            compile_for_hooks(memory, settings)
+            compile_for_hooks(memory, store, tenant)
     except StoreUnavailableError as error:
         if spool is not None:
             _spool_rest(spool, chain(read, runs), results, error, _max_spooled(found))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory
 from contextgraph.cli.output import Progress, emit, warn
 from contextgraph.cli.records import receipt_record
@@ -70,6 +71,7 @@ def rebuild(as_json: AsJson = False, store: Store = None, tenant: Tenant = None)
     """
     with open_memory(store, tenant, create=False) as memory:
         done = _rebuild_all(memory, len(memory.store.runs.ids()), as_json=as_json)
+        compile_for_hooks(memory, store, tenant, whole=True)
     if as_json:
         emit({"summary": {"updated": done}})
     else:
