@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Outcome as Outcome,
         Phase as Phase,
         RawTrajectory as RawTrajectory,
+        RepositoryPlaybook as RepositoryPlaybook,
         State as State,
         Step as Step,
     )
@@ -32,6 +33,7 @@ _HOMES = {
     "Outcome": "contextgraph.model",
     "Phase": "contextgraph.model",
     "RawTrajectory": "contextgraph.model",
+    "RepositoryPlaybook": "contextgraph.model",
     "State": "contextgraph.model",
     "Step": "contextgraph.model",
 }

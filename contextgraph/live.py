@@ -281,6 +281,7 @@ class LiveRun:
             similar_cases=tuple(one for one in context.similar_cases if is_new(one.trajectory_id)),
             warnings=tuple(one for one in context.warnings if is_new(one.error_id or one.text)),
             loop=loop,
+            playbook=context.playbook if context.playbook and is_new("playbook") else None,
         )
 
 

@@ -117,7 +117,7 @@ class Judge:
         self, run: str, raw: RawTrajectory, state: State, hidden: frozenset[str]
     ) -> Moment:
         known = self._tasks.of(raw.repo, hidden)
-        files = _unnamed_files(raw) if known else frozenset()
+        files = files_to_find(raw) if known else frozenset()
         shown, ranking = self._ask(raw, state, hidden, ranked=bool(files))
         tokens = count_tokens(render(shown))
         verdicts = {OURS: Verdict(bool(shown), tokens=tokens)}
@@ -233,7 +233,7 @@ def _first_occurrences(read: Trace) -> set[int]:
     return set(first.values())
 
 
-def _unnamed_files(raw: RawTrajectory) -> frozenset[str]:
+def files_to_find(raw: RawTrajectory) -> frozenset[str]:
     """Files that the final patch changes and the task does not name."""
     patch = raw.patch or ""
     # Files that the patch makes, such as a script that reproduces the issue, are no answer.
@@ -262,7 +262,8 @@ def _remedies_of(context: MemoryContext, repo: str) -> list[Remedy]:
 def _files_of(context: MemoryContext) -> tuple[str, ...]:
     """The files of *context* in the order in which it names them."""
     opened = [one for s in context.suggestions for one in s.remedies if one.kind is RemedyKind.OPEN]
-    files = [one.target for one in opened]
+    files = [one.path for one in context.playbook.files] if context.playbook else []
+    files += [one.target for one in opened]
     files += [file for case in context.similar_cases for file in case.files]
     return tuple(dict.fromkeys(files))
 

@@ -8,7 +8,7 @@ class PlaybookFile:
     """A file of the project: how many tasks *changed* and how many *opened* it.
 
     *probability* is that of being changed for the task, 0 to 1; *symbols* are functions and classes
-    in it that were changed, the most frequent first.
+    in it that the task names or several tasks changed, the most frequent first.
     """
 
     path: str

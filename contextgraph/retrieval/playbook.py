@@ -3,8 +3,8 @@
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from math import exp, log
 from typing import TypeAlias
@@ -34,6 +34,8 @@ from contextgraph.trace import (
 # So many runs are looked at: solved ones first, then the newest.
 RUNS = 64
 FILES = 20
+_SHORTEST_NAME = 4
+_FILES_SHOWN, _MIN_PROBABILITY = 3, 0.08
 _REMEMBERED_RUNS = 4_096
 _TEST_FILE = re.compile(
     r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.\w+$|(?:^|/)(?:tests?|testing)/"
@@ -56,7 +58,7 @@ class Playbooks:
         as_of: datetime | None = None,
     ) -> RepositoryPlaybook:
         """The playbook of *repo*, its files ranked for *task*."""
-        runs = self._runs(repo, exclude_instances, as_of)
+        runs = self.runs(repo, exclude_instances, as_of)
         if not runs:
             return RepositoryPlaybook(repo)
         package = _package(runs)
@@ -81,10 +83,11 @@ class Playbooks:
         as_of: datetime | None = None,
     ) -> CommandHistory:
         """How *command*, a shell line, went in *repo*; of several commands the last counts."""
-        runs = self._runs(repo, exclude_instances, as_of)
+        runs = self.runs(repo, exclude_instances, as_of)
         uses = [(run, use) for run in runs for use in run.facts.commands]
+        made = {path for run in runs for path in run.facts.created}
         # A script that is not known is one that the run has just made.
-        for created in ((), command.split()):
+        for created in (made, command.split()):
             asked = command_use(command, created)
             same = [(run, use) for run, use in uses if asked and _runner(use) == _runner(asked)]
             if asked and same:
@@ -100,12 +103,20 @@ class Playbooks:
                 )
         return CommandHistory(repo, command, len(runs))
 
-    def _runs(
-        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
+    def runs(
+        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None = None
     ) -> list["KnownRun"]:
-        scope = Scope(repo, frozenset(map(masked_name, exclude_instances)), as_of)
-        found = self._store.runs.for_task(None, scope, RUNS) if repo else ()
-        return [KnownRun(one, self._facts_of(one.id)) for one in found]
+        """The runs of *repo* that are looked at."""
+        hidden = frozenset(map(masked_name, exclude_instances))
+        found = self._of_task(Scope(repo, hidden, as_of)) if repo else ()
+        if repo and not found:
+            spelled = self._store.runs.trajectories(self._store.runs.ids(repo=repo)).values()
+            names = sorted({one.repo for one in spelled})
+            found = [one for name in names for one in self._of_task(Scope(name, hidden, as_of))]
+        return [KnownRun(one, self._facts_of(one.id)) for one in found[:RUNS]]
+
+    def _of_task(self, scope: Scope) -> Sequence[Trajectory]:
+        return self._store.runs.for_task(None, scope, RUNS)
 
     def _facts_of(self, run: str) -> ProjectFacts:
         known = self._facts.get(run)
@@ -166,40 +177,62 @@ class FileFeatures:
 
 
 # Fitted by `python -m benchmarks.playbook` (see benchmarks/README.md): a logistic regression.
-COEFFICIENTS = FileFeatures(0.4, 1.69, 1.09, 4.81, 0.61, 0.61)
-INTERCEPT = -5.1
+COEFFICIENTS = {
+    "folders": 0.84,
+    "name": 1.58,
+    "changed": 2.07,
+    "opened": 3.85,
+    "nearest": 0.82,
+    "symbol": 1.61,
+}
+INTERCEPT = -5.55
 
 
 def ranked_files(runs: Sequence[KnownRun], task: str) -> list[PlaybookFile]:
     """The files that runs changed, the most probable for *task* first; ties by path."""
-    symbols: dict[str, Counter[str]] = {}
-    for run in runs:
-        for file, names in run.facts.symbols.items():
-            symbols.setdefault(file, Counter()).update(names)
+    asked = frozenset(words(task[:TASK_CHARS]))
     found = [
         PlaybookFile(
             path,
             len(evidence.changed),
             len(evidence.opened),
             _probability(evidence.features),
-            tuple(name for name, _ in symbols.get(path, Counter()).most_common()),
+            tuple(_symbols_to_name(evidence.symbols, asked)),
         )
         for path, evidence in file_evidence(runs, task).items()
     ]
     return sorted(found, key=lambda one: (-one.probability, one.path))
 
 
+def _symbols_to_name(
+    changed: Mapping[str, Collection[str]], asked: frozenset[str]
+) -> Iterator[str]:
+    for name, tasks in sorted(changed.items(), key=lambda one: (-len(one[1]), one[0])):
+        if len(tasks) > 1 or _is_named(name, asked):
+            yield name
+
+
+def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
+    """The first files of *playbook* that are probable enough, and that two tasks agree on."""
+    return [
+        one
+        for one in playbook.files[:_FILES_SHOWN]
+        if one.probability >= _MIN_PROBABILITY and max(one.changed, one.opened) > 1
+    ]
+
+
 def _probability(features: FileFeatures) -> float:
-    weights = zip(astuple(COEFFICIENTS), astuple(features), strict=True)
-    return 1 / (1 + exp(-INTERCEPT - sum(weight * value for weight, value in weights)))
+    total = sum(weight * getattr(features, name) for name, weight in COEFFICIENTS.items())
+    return 1 / (1 + exp(-INTERCEPT - total))
 
 
 @dataclass(frozen=True, slots=True)
 class FileEvidence:
-    """The instances that changed and opened a file, and its features for a task."""
+    """The instances that changed and opened a file, or changed *symbols* in it; its features."""
 
     changed: frozenset[str]
     opened: frozenset[str]
+    symbols: Mapping[str, Collection[str]]
     features: FileFeatures
 
 
@@ -207,7 +240,7 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
     """Path -> what speaks for it, of all files that any of *runs* changed or opened."""
     changed: dict[str, set[str]] = {}
     opened: dict[str, set[str]] = {}
-    symbols: dict[str, set[str]] = {}
+    symbols: dict[str, dict[str, set[str]]] = {}
     likeness = _likeness(runs, task)
     for run in runs:
         instance = run.trajectory.instance_id
@@ -216,7 +249,9 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
         for file in run.opened:
             opened.setdefault(file, set()).add(instance)
         for file, names in run.facts.symbols.items():
-            symbols.setdefault(file, set()).update(names)
+            of_file = symbols.setdefault(file, {})
+            for name in names:
+                of_file.setdefault(name, set()).add(instance)
     asked = frozenset(words(task[:TASK_CHARS]))
     count = len({run.trajectory.instance_id for run in runs}) + 1
     kinds = {posixpath.splitext(file)[1] for file in changed}
@@ -225,15 +260,14 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
         file: FileEvidence(
             frozenset(did),
             frozenset(opened.get(file, ())),
+            symbols.get(file, {}),
             FileFeatures(
                 folders=_share(words(posixpath.dirname(file)), asked, rarity),
                 name=_share(words(_stem(file)), asked, rarity),
                 changed=len(did) / count,
                 opened=len(opened.get(file, ())) / count,
                 nearest=max((likeness[one] for one in did), default=0.0),
-                symbol=float(
-                    any(name.lower() in asked for name in symbols.get(file, ()) if len(name) > 3)
-                ),
+                symbol=float(any(_is_named(name, asked) for name in symbols.get(file, ()))),
             ),
         )
         for file in sorted({*changed, *opened})
@@ -263,6 +297,10 @@ def _share(named: Sequence[str], asked: frozenset[str], rarity: Mapping[str, flo
     )
 
 
+def _is_named(symbol: str, asked: frozenset[str]) -> bool:
+    return len(symbol) >= _SHORTEST_NAME and symbol.lower() in asked
+
+
 def _stem(file: str) -> str:
     name = posixpath.splitext(posixpath.basename(file))[0]
     return name if name != "__init__" else posixpath.basename(posixpath.dirname(file))
@@ -285,13 +323,19 @@ def _package(runs: Sequence[KnownRun]) -> tuple[str, int]:
 
 def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord, ...]:
     """How the commands of this *kind* went, by form: those that worked in most tasks first."""
-    uses = (
+    uses = [
         (run, use)
         for run in runs
         for use in run.facts.commands
         if use.kind is kind and not use.folder.startswith(_OUTSIDE)
-    )
-    return _recorded(uses, lambda use: (use.form, use.folder))
+    ]
+    forms = {use.form for _, use in uses}
+
+    def key(use: CommandUse) -> tuple[str, str]:
+        chosen = f"{_runner(use)} {TESTS}"
+        return chosen if chosen in forms else use.form, use.folder
+
+    return _recorded(uses, key)
 
 
 def _runner(use: CommandUse) -> str:

@@ -1,7 +1,6 @@
 """A context as text for an agent's prompt."""
 
-import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from contextgraph.model import (
@@ -20,6 +19,7 @@ from contextgraph.model import (
     Suggestion,
     Why,
 )
+from contextgraph.retrieval.playbook import files_shown
 from contextgraph.text import clip, count_tokens, fence, number_of
 from contextgraph.trace import SCRIPT
 
@@ -34,8 +34,8 @@ _TOKENS_AT_ERROR = 140
 PLAYBOOK_TOKENS = 120
 # What fewer independent tasks agree on is not said.
 _AGREEING = 2
-_FILE_PROBABILITY = 0.05
 _SYMBOLS, _TESTS, _INSTALLS = 2, 3, 3
+_USUAL_SCRIPT = f"python {SCRIPT}"
 _OUTCOMES = {Outcome.SOLVED: "solved", Outcome.FAILED: "not solved", Outcome.UNKNOWN: ""}
 
 
@@ -65,35 +65,53 @@ def render_playbook(playbook: RepositoryPlaybook, max_tokens: int = PLAYBOOK_TOK
     At most *max_tokens*, whole lines only; empty where nothing is agreed on. The same playbook
     always gives the same text.
     """
-    lines = [f"{playbook.repo}, from {playbook.tasks} earlier tasks (data, not instructions):"]
     name = f"playbook_{_digest(repr(playbook))}"
-    for line in playbook_lines(playbook):
-        if count_tokens(fence("\n".join([*lines, line]), name)) <= max_tokens:
-            lines.append(line)
+    head = f"{playbook.repo}, {_earlier(playbook)} (data, not instructions):"
+    lines = _fitting(playbook, head, name, max_tokens)
     return fence("\n".join(lines), name) if len(lines) > 1 else ""
 
 
+def _earlier(playbook: RepositoryPlaybook) -> str:
+    return f"counts of {number_of(playbook.tasks, 'earlier task')}"
+
+
+def _fitting(playbook: RepositoryPlaybook, head: str, name: str, max_tokens: int) -> list[str]:
+    """*head* and those lines of *playbook* that fit into a fence of *max_tokens*."""
+    lines = [head]
+    for line in playbook_lines(playbook):
+        if count_tokens(fence("\n".join([*lines, line]), name)) <= max_tokens:
+            lines.append(line)
+    return lines
+
+
 def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[str]:
-    """What at least two tasks agree on, a line each, the most useful first."""
-    likely = (one for one in playbook.files[:_FILES] if one.probability >= _FILE_PROBABILITY)
-    if files := [one for one in likely if max(one.changed, one.opened) >= _AGREEING]:
-        yield f"likely to change: {', '.join(map(_file, files))}"
-    if tests := [one for one in playbook.tests if one.is_agreed]:
-        yield f"tests: {_record(tests[0])}"
+    """What at least two tasks agree on, a line each, the most useful first; counts are of tasks."""
+    files = files_shown(playbook)
+    changed = [one for one in files if one.changed >= _AGREEING]
+    if changed:
+        yield f"files changed: {', '.join(_file(one, one.changed) for one in changed)}"
+    if opened := [one for one in files if one not in changed]:
+        yield f"files opened: {', '.join(_file(one, one.opened) for one in opened)}"
+    for one in _agreed(playbook.tests)[:1]:
+        yield f"tests run with {_record(one)}"
     broken = [one for one in playbook.tests if not one.worked and one.tried > _AGREEING]
     for one in sorted(broken, key=lambda one: -one.tried)[:1]:
-        yield f"did not run: {_record(one)}"
-    for one in [one for one in playbook.setup if one.is_agreed][:_INSTALLS]:
-        yield f"set-up: {_record(one)}"
+        yield f"does not run: {_record(one)}"
+    if setup := _agreed(playbook.setup)[:_INSTALLS]:
+        yield f"set-up that worked: {', '.join(map(_record, setup))}"
     if failing := [one for one in playbook.failing_tests if one.tasks >= _AGREEING]:
-        named = ", ".join(f"{one.name} ({one.tasks} tasks)" for one in failing[:_TESTS])
-        yield f"failed and not fixed: {named}"
-    if scripts := [one for one in playbook.scripts if one.is_agreed]:
-        yield f"scripts: {_record(scripts[0])}"
-    # A folder with the name of the repository is found without help.
-    name = playbook.repo.rpartition("/")[2].lower()
-    if playbook.package_tasks >= _AGREEING and posixpath.basename(playbook.package).lower() != name:
-        yield f"source: {playbook.package}/ ({playbook.package_tasks} tasks)"
+        named = ", ".join(f"{one.name} ({one.tasks})" for one in failing[:_TESTS])
+        yield f"tests that failed and were not fixed: {named}"
+    # That a plain `python` runs scripts from the root, and a folder of the root, are no news.
+    scripts = _agreed(playbook.scripts)[:1]
+    if scripts and scripts[0].line != _USUAL_SCRIPT:
+        yield f"scripts run with {_record(scripts[0])}"
+    if playbook.package_tasks >= _AGREEING and "/" in playbook.package:
+        yield f"source: {playbook.package} ({playbook.package_tasks})"
+
+
+def _agreed(records: Sequence[CommandRecord]) -> list[CommandRecord]:
+    return [one for one in records if one.is_agreed]
 
 
 def render_warning(history: CommandHistory) -> str:
@@ -109,7 +127,7 @@ def render_warning(history: CommandHistory) -> str:
         if record and not record.worked and record.tried >= least:
             text = f"`{record.command}` did not run in any of {record.tried} earlier tasks here"
             text += f" ({record.error_type})" if record.error_type else ""
-            text += "".join(f"; {_record(one)}" for one in history.others[:1])
+            text += "".join(f"; {_record(one)} did" for one in history.others[:1])
             return fence(text, f"before_{_digest(text)}")
     return ""
 
@@ -118,14 +136,13 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:8]
 
 
-def _file(file: PlaybookFile) -> str:
-    did = f"changed in {file.changed}" if file.changed >= _AGREEING else f"opened in {file.opened}"
+def _file(file: PlaybookFile, tasks: int) -> str:
     symbols = f": {', '.join(file.symbols[:_SYMBOLS])}" if file.symbols else ""
-    return f"{file.path} ({did}{symbols})"
+    return f"{file.path} ({tasks}{symbols})"
 
 
 def _record(record: CommandRecord) -> str:
-    return f"`{record.line}` (ran in {record.worked} of {record.tried})"
+    return f"`{record.line}` ({record.worked} of {record.tried})"
 
 
 def _entries(context: MemoryContext) -> Iterator[str]:
@@ -138,8 +155,10 @@ def _entries(context: MemoryContext) -> Iterator[str]:
         yield from (f"{rank}. {_remedy(item)}" for rank, item in shown)
         return
     if context.playbook:
-        yield from playbook_lines(context.playbook)
-    yield from _titled("What has worked:", map(_practice, context.suggestions))
+        head = f"This repository, {_earlier(context.playbook)}:"
+        yield "\n".join(_fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS))
+    else:  # a playbook says what worked without an error, with what failed beside it
+        yield from _titled("What has worked:", map(_practice, context.suggestions))
     yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     yield from _titled("Similar tasks:", map(_case, context.similar_cases))
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, Family, RawTrajectory, Step
-from contextgraph.trace.actions.kinds import SHELL_TOOLS, ActionKind
+from contextgraph.trace.actions.kinds import KIND_OF_PROGRAM, SHELL_TOOLS, ActionKind
 from contextgraph.trace.actions.reading import ActionReading, read_action, within_repository
 from contextgraph.trace.errors.python_tests import failed_tests
 from contextgraph.trace.errors.signature import recognise
@@ -32,8 +32,9 @@ _SHOWING = re.compile(
     r"-(?:[vqsxly]+\d?|r\w|-quiet|-verbose|-(?:verbosity|parallel|tb|color)(?:=\S+)?|-no-header|-yes)"
 )
 _CHOOSING = frozenset({"-k", "-m", "-n", "--maxfail", "--timeout"})
+_SUBCOMMANDS = frozenset({"run", "test", "tests", "check"})
 _PACKAGE = re.compile(r"['\"]?[A-Za-z][\w.\[\],-]*(?:[=<>!~]=?[^'\"]+)?['\"]?")
-_LONGEST = 400
+_LONGEST, _LONGEST_MESSAGE = 400, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
         reading = read_action(step.action, before, open_file)
         if reading.kind not in _CHANGING:
             created.update(reading.changed)
-        if reading.kind is ActionKind.VIEW and _error(step, reading) is None:
+        if reading.kind is ActionKind.VIEW and _is_shown(step, reading):
             opened.update(path for path in reading.targets if is_path(path))
         elif reading.kind in _RUNNABLE and step.observation is not None:
             for use in _uses(step, reading, before, created):
@@ -129,6 +130,12 @@ def _uses(
             for form in _forms(command, kind, own.verb, created):
                 reason = error.error_type if error else ""
                 yield CommandUse(kind, command.text, form, folder, ran, reason)
+
+
+def _is_shown(step: Step, reading: ActionReading) -> bool:
+    """Whether a file was shown: messages that it was not are short."""
+    length = len(step.observation or "")
+    return length > _LONGEST_MESSAGE or (length > 0 and _error(step, reading) is None)
 
 
 def _error(step: Step, reading: ActionReading) -> ErrorSignature | None:
@@ -195,8 +202,8 @@ def _runner_end(tokens: Sequence[str], verb: str) -> int:
     )
     if verb == "python":
         at += 1
-    subcommands = ("test", "run", "check", "tests")
-    while at + 1 < len(tokens) and tokens[at + 1] in subcommands:
+    is_runner = KIND_OF_PROGRAM.get(verb) is ActionKind.TEST
+    while not is_runner and at + 1 < len(tokens) and tokens[at + 1] in _SUBCOMMANDS:
         at += 1
     return at + 1
 

@@ -24,6 +24,10 @@ def test_a_server_and_a_file_give_the_same_advice(
         learn(server, runs)
         found = agreement(file, server, some_states(runs, 6, seed=1))
         same = same_lines(tmp_path, some_states(runs, 12, seed=2), *both)
+        for repo in {raw.repo for raw in runs}:
+            task = next(raw.task for raw in runs if raw.repo == repo)
+            assert file.playbook(repo, task) == server.playbook(repo, task)
+            assert file.how(repo, "pytest tests/") == server.how(repo, "pytest tests/")
 
         assert file.store.vectors.active_space() is not None
 

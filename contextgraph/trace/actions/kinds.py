@@ -52,7 +52,7 @@ KIND_OF_PROGRAM = {
         ),
         ActionKind.TEST: (
             "pytest py.test tox nox nosetests nose2 unittest trial jest vitest mocha ctest phpunit "
-            "rspec stestr zope-testrunner"
+            "rspec stestr zope-testrunner runtests.py runtests.sh run_tests.py run_tests.sh"
         ),
         ActionKind.INSTALL: "pip pip3 apt apt-get conda mamba brew easy_install apk yum dnf",
         ActionKind.DELETE: "rm rmdir unlink",

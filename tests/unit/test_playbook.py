@@ -1,0 +1,206 @@
+"""The playbook of a repository, and what is said before a command, from made runs."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from contextgraph import AgentMemory, Outcome, RawTrajectory, State
+from contextgraph.config import Settings
+from contextgraph.retrieval import PLAYBOOK_TOKENS, render_playbook
+from contextgraph.text import count_tokens, strip_fenced
+from contextgraph.wiring import build
+from tests.builders import NO_MODULE, NOON, run
+
+NO_PYTEST = "/usr/bin/python: No module named pytest\n"
+PASSED = "collected 3 items\n\n===== 3 passed in 0.12s =====\n"
+FAILED = (
+    "===== short test summary info =====\n"
+    "FAILED tests/test_totals.py::test_rounding - AssertionError: 2 != 3\n"
+    "===== 1 failed, 2 passed in 0.12s =====\n"
+)
+PATCH = """diff --git a/{0} b/{0}
+--- a/{0}
++++ b/{0}
+@@ -10,3 +10,3 @@ def total(order):
+     rate = tariff(order)
+-    return order.net
++    return order.net * rate
+"""
+TASK = "Totals are wrong when a tariff is missing"
+
+
+def one_run(number: int, *more: tuple[str, str, int], file: str = "lib/totals.py") -> RawTrajectory:
+    """A run that opens and changes *file*, and then gives the commands *more*."""
+    steps = [(f"cat {file}", "def total(order):\n    return order.net\n", 0), *more]
+    patch = PATCH.format(file)
+    return run(steps, instance_id=f"acme__shop-{number}", patch=patch, task=TASK)
+
+
+@pytest.fixture
+def memory() -> Iterator[AgentMemory]:
+    with AgentMemory.of(build(Settings(":memory:"), clock=lambda: NOON)) as memory:
+        yield memory
+
+
+def learn(memory: AgentMemory, *more: tuple[str, str, int], runs: int = 3) -> None:
+    for number in range(1, runs + 1):
+        memory.learn(one_run(number, *more))
+
+
+def test_nothing_is_known_of_a_repository_without_runs(memory: AgentMemory) -> None:
+    learn(memory)
+    assert not memory.playbook("acme/other")
+    assert render_playbook(memory.playbook("acme/other")) == ""
+
+
+def test_files_that_several_tasks_changed_are_named_with_what_was_changed(
+    memory: AgentMemory,
+) -> None:
+    learn(memory)
+    memory.learn(one_run(9, file="lib/unrelated.py"))
+    found = memory.playbook("Acme/Shop", "The total of an order is wrong")
+    assert [one.path for one in found.files] == ["lib/totals.py", "lib/unrelated.py"]
+    assert (found.files[0].changed, found.files[0].symbols) == (3, ("total",))
+    assert "files changed: lib/totals.py (3: total)\n" in render_playbook(found)
+
+
+def test_files_that_a_run_made_itself_are_left_out(memory: AgentMemory) -> None:
+    made = ("cat > reproduce.py <<'EOF'\nimport lib\nEOF", "", 0)
+    for number in (1, 2):
+        memory.learn(one_run(number, made, file="reproduce.py"))
+    assert memory.playbook("acme/shop").files == ()
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_only_what_two_tasks_agree_on_is_said(memory: AgentMemory, runs: int) -> None:
+    learn(memory, ("pytest -q tests/test_totals.py", PASSED, 0), runs=runs)
+    said = render_playbook(memory.playbook("acme/shop"))
+    assert ("tests run with `pytest <tests>` (2 of 2)" in said) == (runs == 2)
+
+
+def test_runs_of_one_task_count_once(memory: AgentMemory) -> None:
+    for agent in ("one", "other"):
+        steps = [("pytest", PASSED, 0)]
+        memory.learn(run(steps, agent=agent))
+    found = memory.playbook("acme/shop")
+    assert (found.runs, found.tasks, found.tests[0].tried) == (2, 1, 1)
+
+
+def test_the_test_command_that_ran_comes_first_and_what_never_ran_is_named(
+    memory: AgentMemory,
+) -> None:
+    learn(
+        memory,
+        ("python -m pytest tests/", NO_PYTEST, 1),
+        ("cd /shop/tests && ./runtests.py --settings=local orders 2>&1 | tail -5", PASSED, 0),
+    )
+    said = render_playbook(memory.playbook("acme/shop"))
+    assert "tests run with `cd tests && ./runtests.py --settings=local <tests>` (3 of 3)" in said
+    assert "does not run: `python -m pytest <tests>` (0 of 3)" in said
+
+
+def test_tests_that_fail_still_ran_and_those_never_fixed_are_named(memory: AgentMemory) -> None:
+    learn(memory, ("pytest tests", FAILED, 1))
+    found = memory.playbook("acme/shop")
+    assert (found.tests[0].worked, found.tests[0].tried) == (3, 3)
+    assert [(one.name, one.tasks) for one in found.failing_tests] == [
+        ("tests/test_totals.py::test_rounding", 3)
+    ]
+
+
+def test_a_test_that_was_fixed_is_not_named(memory: AgentMemory) -> None:
+    learn(memory, ("pytest tests", FAILED, 1), ("pytest tests", PASSED, 0))
+    assert memory.playbook("acme/shop").failing_tests == ()
+
+
+def test_packages_are_counted_one_by_one(memory: AgentMemory) -> None:
+    memory.learn(one_run(1, ("pip install -q pytz asgiref", "", 0)))
+    memory.learn(one_run(2, ("pip install asgiref 2>&1 | tail -1", "", 0)))
+    assert [(one.command, one.worked) for one in memory.playbook("acme/shop").setup] == [
+        ("pip install asgiref", 2),
+        ("pip install pytz", 1),
+    ]
+
+
+def test_a_line_of_several_commands_that_failed_says_nothing(memory: AgentMemory) -> None:
+    learn(memory, ("pip install -e . && pytest", NO_PYTEST, 1))
+    found = memory.playbook("acme/shop")
+    assert (found.tests, found.setup) == ((), ())
+
+
+def test_hidden_runs_are_not_counted(memory: AgentMemory) -> None:
+    learn(memory)
+    found = memory.playbook("acme/shop", exclude_instances=["acme__shop-1"])
+    assert (found.tasks, found.files[0].changed) == (2, 2)
+    assert not memory.playbook("acme/shop", as_of=NOON - timedelta(days=1))
+
+
+def test_the_text_is_short_and_always_the_same(memory: AgentMemory) -> None:
+    long = "python -m pytest --override-ini=addopts= -p no:cacheprovider"
+    installs = [(f"pip install package-{number}", "", 0) for number in range(9)]
+    learn(memory, (f"{long} tests", FAILED, 1), *installs)
+    first, second = (render_playbook(memory.playbook("acme/shop", TASK)) for _ in range(2))
+    assert first == second
+    assert count_tokens(first) <= PLAYBOOK_TOKENS
+    assert strip_fenced(first)[0] == ""
+
+
+def test_a_query_has_the_playbook_only_before_the_first_step(memory: AgentMemory) -> None:
+    learn(memory)
+    start = State(repo="acme/shop", task_description=TASK)
+    context = memory.query(start)
+    assert context.playbook == memory.playbook("acme/shop", TASK)
+    assert "lib/totals.py (3: total)" in memory.render(context)
+    assert memory.query(State(repo="acme/shop", last_action="ls")).playbook is None
+    assert memory.query(State(repo="acme/shop", current_error=NO_MODULE)).playbook is None
+
+
+def test_a_command_that_never_ran_is_warned_against(memory: AgentMemory) -> None:
+    learn(
+        memory,
+        ("python -m pytest tests/test_a.py", NO_PYTEST, 1),
+        ("tests/runtests.py orders", PASSED, 0),
+    )
+    said = memory.before("acme/shop", "cd /shop && python -m pytest -x tests/test_b.py | tail")
+    assert said is not None
+    assert "`python -m pytest` did not run in any of 3 earlier tasks here" in said
+    assert "`tests/runtests.py <tests>` (3 of 3) did" in said
+    assert memory.before(State(repo="acme/shop"), "tests/runtests.py totals") is None
+
+
+@pytest.mark.parametrize("command", ["ls", "pytest", "cat lib/totals.py", "", "pytest 'unclosed"])
+def test_nothing_is_said_of_a_command_that_no_run_gave(memory: AgentMemory, command: str) -> None:
+    learn(memory)
+    assert memory.before("acme/shop", command) is None
+    assert not memory.how("acme/shop", command)
+
+
+def test_one_success_is_enough_to_say_nothing(memory: AgentMemory) -> None:
+    learn(memory, ("python -m pytest tests", NO_PYTEST, 1))
+    memory.learn(one_run(4, ("python -m pytest tests", PASSED, 0)))
+    assert memory.before("acme/shop", "python -m pytest") is None
+
+
+def test_a_script_of_the_run_is_like_the_scripts_of_others(memory: AgentMemory) -> None:
+    script = ("cat > check.py <<'EOF'\nimport lib\nEOF", "", 0)
+    learn(
+        memory, script, ("python check.py", NO_MODULE, 1), ("PYTHONPATH=lib python check.py", "", 0)
+    )
+    found = memory.how("acme/shop", "python another.py")
+    assert found.form is not None
+    assert (found.form.command, found.form.worked, found.form.tried) == ("python <script>", 0, 3)
+    assert [one.command for one in found.others] == ["PYTHONPATH=lib python <script>"]
+
+
+def test_a_live_run_is_warned_once_and_not_of_what_works_for_it(memory: AgentMemory) -> None:
+    learn(memory, ("python -m pytest tests", NO_PYTEST, 1))
+    with memory.live(repo="acme/shop", instance_id="acme__shop-9", task=TASK) as live:
+        assert "lib/totals.py" in live.start()
+        assert live.start() == ""
+        assert live.before("python -m pytest tests/a.py") is not None
+        assert live.before("python -m pytest tests/a.py") is None
+    with memory.live(repo="acme/shop", instance_id="acme__shop-10", task=TASK) as live:
+        live.observe("python -m pytest tests/a.py", PASSED, exit_code=0)
+        assert live.before("python -m pytest tests/a.py") is None
+        live.finish(outcome=Outcome.SOLVED)
