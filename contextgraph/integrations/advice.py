@@ -3,7 +3,7 @@
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,9 @@ CREATE TABLE error_advice (
     PRIMARY KEY (repo, family, error_type, template, names)
 ) WITHOUT ROWID;
 CREATE TABLE repository (repo TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE command (
+    repo TEXT NOT NULL, command TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (repo, command)
+) WITHOUT ROWID;
 CREATE TABLE submission (sign TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL);
 PRAGMA user_version = 1;
@@ -56,6 +59,18 @@ class Advice:
     installs: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class RepositoryAdvice:
+    """What is said in a repository, by its name in lower case.
+
+    *commands* are texts and forms of commands that do not run, with what is to be said of each.
+    """
+
+    repo: str
+    playbook: str
+    commands: Mapping[str, str]
+
+
 class AdviceFile:
     """The advice that was compiled to the file *path*; raises `sqlite3.Error` where it is not."""
 
@@ -80,6 +95,12 @@ class AdviceFile:
         query = "SELECT text FROM repository WHERE repo = ?"
         row = self._connection.execute(query, (repo.casefold(),)).fetchone()
         return Advice(row[0] if row else "")
+
+    def for_command(self, repo: str, forms: Sequence[str]) -> str:
+        """What is known of a command that does not run; *forms* are its text and its form."""
+        query = "SELECT text FROM command WHERE repo = ? AND command = ?"
+        rows = (self._connection.execute(query, (repo.casefold(), one)).fetchone() for one in forms)
+        return next((str(row[0]) for row in rows if row), "")
 
     def submission_warnings(self) -> dict[str, str]:
         """Sign of a run that is submitted too early -> the warning."""
@@ -115,7 +136,7 @@ def write_advice(
     path: Path,
     revision: int,
     errors: Iterable[tuple[ErrorKey, Advice]],
-    repositories: Iterable[tuple[str, Advice]],
+    repositories: Iterable[RepositoryAdvice],
     warnings: Iterable[tuple[str, str]],
     *,
     outdated: "Iterable[ErrorPattern] | None" = None,
@@ -139,10 +160,15 @@ def write_advice(
                 ((*key, one.text, json.dumps(one.items), one.installs) for key, one in errors),
             )
             connection.executescript("DELETE FROM submission; DELETE FROM source")
-            connection.executemany(
-                "INSERT OR REPLACE INTO repository VALUES (?, ?)",
-                ((repo, one.text) for repo, one in repositories),
-            )
+            for one in repositories:
+                connection.execute(
+                    "INSERT OR REPLACE INTO repository VALUES (?, ?)", (one.repo, one.playbook)
+                )
+                connection.execute("DELETE FROM command WHERE repo = ?", (one.repo,))
+                connection.executemany(
+                    "INSERT INTO command VALUES (?, ?, ?)",
+                    ((one.repo, command, text) for command, text in one.commands.items()),
+                )
             connection.executemany("INSERT INTO submission VALUES (?, ?)", warnings)
             connection.execute("INSERT INTO source VALUES (?)", (revision,))
             connection.commit()
@@ -185,10 +211,12 @@ def _advice(
 
     Empty as well where it is to install what the repository itself is.
     """
+    from contextgraph.text import mask_secrets
     from contextgraph.trace.remedies.placeholders import is_own_module
 
     for stand_in, name in zip(STAND_INS, names, strict=False):
-        text = text.replace(stand_in, name)
+        if stand_in in text:  # all else was masked when it was learned
+            text = text.replace(stand_in, mask_secrets(name))
     is_own = installs and any(is_own_module(name, repo) for name in names)
     is_incomplete = any(stand_in in text for stand_in in STAND_INS)
     return Advice("") if is_own or is_incomplete else Advice(text, items, installs)

@@ -1,13 +1,14 @@
 """Compiling advice: what a memory answers, for hooks that have no time to ask it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contextgraph.integrations.advice import (
     STAND_INS,
     Advice,
     ErrorKey,
+    RepositoryAdvice,
     compiled_revision,
     write_advice,
 )
@@ -26,7 +27,12 @@ from contextgraph.model import (
     SignatureLevel,
     State,
 )
-from contextgraph.retrieval import PLAYBOOK_TOKENS, MemoryRetriever, render_unfenced
+from contextgraph.retrieval import (
+    PLAYBOOK_TOKENS,
+    MemoryRetriever,
+    command_warning,
+    render_unfenced,
+)
 from contextgraph.text import quoted_names
 
 # Patterns that are read at once, and recoveries of one that say where and of what it was.
@@ -108,11 +114,25 @@ class _Compiler:
         for (repo, family, error_type), message in types.items():
             yield self._entry(repo, ErrorSignature(family, error_type, message, ""))
 
-    def repositories(self, repos: Sequence[str]) -> Iterator[tuple[str, Advice]]:
-        """What work in each of *repos* begins with, by its name in lower case."""
+    def repositories(self, repos: Sequence[str]) -> Iterator[RepositoryAdvice]:
+        """What work in each of *repos* begins with, and which commands do not run there."""
         for repo in repos:
             context = self._retriever.retrieve(State(repo=repo), _LIMIT)
-            yield repo.casefold(), Advice(render_unfenced(context, PLAYBOOK_TOKENS))
+            playbook = render_unfenced(context, PLAYBOOK_TOKENS)
+            yield RepositoryAdvice(repo.casefold(), playbook, self._failing_commands(repo))
+
+    def _failing_commands(self, repo: str) -> dict[str, str]:
+        playbooks = self._retriever.playbooks
+        runs = playbooks.runs(repo, frozenset())
+        failed = {use.text for run in runs for use in run.facts.commands if not use.ran}
+        found: dict[str, str] = {}
+        for command in sorted(failed):
+            history = playbooks.history(repo, command)
+            # That it failed before is known by now: only what runs instead is news.
+            if history.form and history.others:
+                found[command] = command_warning(history)
+                found[history.form.command] = command_warning(replace(history, exact=None))
+        return {command: text for command, text in found.items() if text}
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
         asked = ErrorQuestion(_signature(error), SignatureLevel.TEMPLATE, _EVERYWHERE)

@@ -19,7 +19,7 @@ from contextgraph.integrations.advice import Advice, AdviceFile
 from contextgraph.integrations.sessions import HookFiles, HookRecord
 
 if TYPE_CHECKING:
-    from contextgraph.model import Action, ErrorSignature, Json
+    from contextgraph.model import Action, Json, Step
 
 # After compaction or `/clear` the agent no longer knows what it was shown at its start.
 _FORGETTING = ("compact", "clear")
@@ -76,16 +76,20 @@ class HookEvent:
 
         return action_for(self.text("tool_name"), arguments)
 
-    def error(self) -> "ErrorSignature | None":
-        """The failure that the output of the tool shows."""
+    def step(self) -> "Step":
+        """The step of a run that the event is about, with the output of the tool."""
+        from contextgraph.model import Step
         from contextgraph.readers.outputs import output_in
-        from contextgraph.trace.errors.signature import recognise
 
         failed = self.name == "PostToolUseFailure"
-        answer = self.fields.get("error") if failed else self._response()
-        output = output_in(_text_in(answer))
-        return recognise(
-            self.action(), output.text, exit_code=output.exit_code, is_error=failed or None
+        output = output_in(_text_in(self.fields.get("error") if failed else self._response()))
+        return Step(
+            0,
+            "",
+            self.action(),
+            output.text,
+            exit_code=output.exit_code,
+            is_error=failed or None,
         )
 
     def _response(self) -> object:
@@ -153,11 +157,15 @@ class _Responder:
         return self._shown(advice, self._record(), again=is_forgotten)
 
     def _at_error(self) -> str:
-        error = self._event.error()
+        from contextgraph.text import quoted_names
+        from contextgraph.trace.errors.signature import recognise
+
+        step = self._event.step()
+        error = recognise(
+            step.action, step.observation, exit_code=step.exit_code, is_error=step.is_error
+        )
         if error is None:
             return ""
-        from contextgraph.text import quoted_names
-
         record = replace(
             self._record(),
             family=str(error.family),
@@ -168,7 +176,9 @@ class _Responder:
             return self._shown(Advice(""), record)
         with self._file() as file:
             advice = file.for_error(error, quoted_names(error.message), self._repo)
-        return self._shown(advice, record)
+            warning = file.for_command(self._repo, _forms(step))
+        texts = filter(None, (warning, advice.text))
+        return self._shown(replace(advice, text="\n".join(texts)), record)
 
     def _warning(self) -> _Output:
         """A message to the user alone: to the agent it would be a reason to go on."""
@@ -186,12 +196,10 @@ class _Responder:
 
     def _shown(self, advice: Advice, record: HookRecord, *, again: bool = False) -> str:
         """The text of *advice* in its fence, unless it was shown; *record* is appended with it."""
-        from contextgraph.text import fence, mask_secrets
+        from contextgraph.text import fence
 
-        # It is masked as the memory is, but for the names that it takes from this error.
-        text = mask_secrets(advice.text) if record.family else advice.text
-        if not again and any(one.text == text for one in self._before):
-            text = ""
+        is_known = not again and any(one.text == advice.text for one in self._before)
+        text = "" if is_known else advice.text
         if text:
             context = f"ctx_{os.urandom(8).hex()}"
             record = replace(record, context=context, text=text, items=advice.items)
@@ -239,6 +247,15 @@ class _Responder:
         from contextgraph.text import masked_name
 
         return masked_name(repository_name(self._event.cwd))
+
+
+def _forms(step: "Step") -> Sequence[str]:
+    """The text and the form of the command that did not run; empty where it ran, and failed."""
+    from contextgraph.model import RawTrajectory
+    from contextgraph.trace.project import project_facts
+
+    uses = project_facts(RawTrajectory("", "", "", "", (step,))).commands
+    return [form for use in uses if not use.ran for form in (use.text, use.runner)]
 
 
 def _signs_of(transcript: str) -> Sequence[str]:

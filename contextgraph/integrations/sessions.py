@@ -69,11 +69,10 @@ class HookFiles:
         return self.folder.exists() or self.advice.exists()
 
     def append(self, record: HookRecord) -> None:
-        """Append *record* to the file of its session, secrets masked."""
+        """Append *record*, whose text is masked, to the file of its session."""
         written = {name: value for name, value in asdict(record).items() if value}
-        for name in ("template", "text"):
-            if name in written:
-                written[name] = mask_secrets(written[name])
+        if record.template:
+            written["template"] = mask_secrets(record.template)
         _append(self._of(record.session), written)
 
     def records(self, session: str | None = None) -> Iterator[HookRecord]:

@@ -14,6 +14,7 @@ from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, quer
 from contextgraph.retrieval.render import (
     MAX_TOKENS,
     PLAYBOOK_TOKENS,
+    command_warning,
     playbook_lines,
     render,
     render_playbook,
@@ -42,6 +43,7 @@ __all__ = [
     "by_semantic",
     "by_state",
     "by_task",
+    "command_warning",
     "playbook_lines",
     "query_of",
     "render",

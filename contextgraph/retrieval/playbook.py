@@ -89,14 +89,14 @@ class Playbooks:
         # A script that is not known is one that the run has just made.
         for created in (made, command.split()):
             asked = command_use(command, created)
-            same = [(run, use) for run, use in uses if asked and _runner(use) == _runner(asked)]
+            same = [(run, use) for run, use in uses if asked and use.runner == asked.runner]
             if asked and same:
                 exact = [one for one in same if one[1].text == asked.text]
                 return CommandHistory(
                     repo,
                     command,
                     len(runs),
-                    next(iter(_recorded(same, lambda use: (_runner(use), ""))), None),
+                    next(iter(_recorded(same, lambda use: (use.runner, ""))), None),
                     next(iter(_recorded(exact, lambda use: (use.text, ""))), None),
                     _recorded(same, lambda use: (use.text, use.folder)),
                     tuple(_instead_of(asked, runs)),
@@ -332,15 +332,10 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
     forms = {use.form for _, use in uses}
 
     def key(use: CommandUse) -> tuple[str, str]:
-        chosen = f"{_runner(use)} {TESTS}"
+        chosen = f"{use.runner} {TESTS}"
         return chosen if chosen in forms else use.form, use.folder
 
     return _recorded(uses, key)
-
-
-def _runner(use: CommandUse) -> str:
-    """The form of *use* whether or not tests were chosen: that does not decide whether it runs."""
-    return use.form.removesuffix(f" {TESTS}")
 
 
 def _instead_of(asked: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
@@ -348,7 +343,7 @@ def _instead_of(asked: CommandUse, runs: Sequence[KnownRun]) -> Iterator[Command
     if asked.kind is ActionKind.TEST or asked.form.endswith(SCRIPT):
         for one in _records(runs, asked.kind):
             is_script = one.command.endswith(SCRIPT)
-            is_same = one.command.removesuffix(f" {TESTS}") == _runner(asked)
+            is_same = one.command.removesuffix(f" {TESTS}") == asked.runner
             if one.is_agreed and not is_same and is_script == asked.form.endswith(SCRIPT):
                 yield one
 

@@ -117,8 +117,17 @@ def _agreed(records: Sequence[CommandRecord]) -> list[CommandRecord]:
 def render_warning(history: CommandHistory) -> str:
     """What is to be said before the command of *history* is run; empty where it may well work.
 
-    That is: this very command never ran in at least two tasks, or no command of its form did in at
-    least three. In one line, fenced.
+    In one line, fenced.
+    """
+    text = command_warning(history)
+    return fence(text, f"before_{_digest(text)}") if text else ""
+
+
+def command_warning(history: CommandHistory) -> str:
+    """The text of `render_warning` without its fence.
+
+    That this very command never ran in at least two tasks, or no command of its form did in at
+    least three.
     """
     # Of a script that runs made, the name says nothing of another one.
     is_script = history.form is not None and history.form.command.endswith(SCRIPT)
@@ -127,8 +136,7 @@ def render_warning(history: CommandHistory) -> str:
         if record and not record.worked and record.tried >= least:
             text = f"`{record.command}` did not run in any of {record.tried} earlier tasks here"
             text += f" ({record.error_type})" if record.error_type else ""
-            text += "".join(f"; {_record(one)} did" for one in history.others[:1])
-            return fence(text, f"before_{_digest(text)}")
+            return text + "".join(f"; {_record(one)} did" for one in history.others[:1])
     return ""
 
 
