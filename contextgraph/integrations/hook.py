@@ -185,11 +185,20 @@ class _Responder:
         with self._file() as file:
             warnings = file.submission_warnings()
         said = {one.text for one in self._before}
-        signs = _signs_of(self._event.text("transcript_path")) if warnings else ()
-        new = [text for sign in signs if (text := warnings.get(sign, "")) and text not in said]
-        for text in new:
+        new = {sign: text for sign, text in warnings.items() if text not in said}
+        shown = [new[sign] for sign in self._signs() if sign in new] if new else []
+        for text in shown:
             self._files.append(replace(self._record(), text=text))
-        return {"systemMessage": "ContextGraph: " + "; ".join(new)} if new else {}
+        return {"systemMessage": f"ContextGraph: {'; '.join(shown)}"} if shown else {}
+
+    def _signs(self) -> Sequence[str]:
+        """The signs of a run that is submitted too early, at the end of the session's log."""
+        from contextgraph.readers import read
+        from contextgraph.trace import read_steps, submission_signs
+
+        log = self._event.text("transcript_path")
+        run = next(read(log, on_error=_ignore, on_skip=_ignore), None) if log else None
+        return sorted(map(str, submission_signs(read_steps(run)))) if run else ()
 
     def _file(self) -> AdviceFile:
         return AdviceFile(self._files.advice)
@@ -256,15 +265,6 @@ def _forms(step: "Step") -> Sequence[str]:
 
     uses = project_facts(RawTrajectory("", "", "", "", (step,))).commands
     return [form for use in uses if not use.ran for form in (use.text, use.runner)]
-
-
-def _signs_of(transcript: str) -> Sequence[str]:
-    """The signs at the end of the run that the file *transcript* holds."""
-    from contextgraph.readers import read
-    from contextgraph.trace import read_steps, submission_signs
-
-    runs = read(transcript, on_error=_ignore, on_skip=_ignore)
-    return sorted(map(str, submission_signs(read_steps(next(runs))))) if transcript else ()
 
 
 def _ignore(_error: object) -> None:

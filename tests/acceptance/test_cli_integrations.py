@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from contextgraph.integrations.advice import write_advice
 from contextgraph.integrations.hook import answer
 from tests.acceptance.command_line import contextgraph, write_runs
-from tests.builders import NO_MODULE, recovering_run
+from tests.builders import NO_MODULE, recovering_run, run
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 REMEDY = "PYTHONPATH=lib python reproduce.py"
@@ -116,8 +117,6 @@ def test_the_names_of_the_message_at_hand_are_used(tmp_path: Path, project: Path
 
 
 def installing() -> Any:
-    from tests.builders import run
-
     return run(
         [
             ("python a.py", NO_MODULE, 1),
@@ -194,6 +193,47 @@ def test_the_end_of_a_session_is_learned_when_the_next_one_starts(
     assert not list(store.with_name("memory.hooks").glob("queue*"))
     runs = contextgraph("runs", "--store", store, "--json").records
     assert str(transcript) in {run.get("source") for run in runs}
+
+
+def test_what_is_learned_later_is_compiled_as_well(store: Path, project: Path) -> None:
+    error = "ValueError: tariff codes have six digits"
+    steps = [("python b.py", error, 1), ("python b.py --pad", "total: 12", 0)]
+    learn(store, [run(steps, instance_id=f"acme__shop-{number}") for number in (11, 12, 13)])
+
+    said = shown(failure(project, error=f"Exit code 1\n{error}"), store)
+
+    assert "python b.py --pad" in said
+    assert REMEDY in shown(failure(project), store)
+
+
+def test_a_failure_of_a_command_that_never_ran_here_names_the_one_that_does(
+    tmp_path: Path, project: Path
+) -> None:
+    store = tmp_path / "memory.db"
+    missing = "/usr/bin/python: No module named pytest"
+    passed = "Ran 4 tests in 0.1s\n\nOK"
+    steps = [("python -m pytest tests", missing, 1), ("python tests/run.py tests", passed, 0)]
+    learn(store, [run(steps, instance_id=f"acme__shop-{number}") for number in range(4)])
+    contextgraph("integrations", "install", "claude-code", "--store", store)
+    command = {"command": "python -m pytest tests/test_b.py"}
+
+    said = shown(failure(project, tool_input=command, error=f"Exit code 1\n{missing}"), store)
+
+    assert "`python -m pytest` did not run in any of 4 earlier tasks here" in said
+
+
+def test_the_user_is_warned_once_of_a_session_that_ends_too_early(
+    store: Path, project: Path, tmp_path: Path
+) -> None:
+    write_advice(store.with_name("memory.advice.db"), 1, (), (), [("no_edit", "No edit was seen")])
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in session(project, "")))
+    event = {"hook_event_name": "Stop", "session_id": "1", "transcript_path": str(transcript)}
+
+    said = [answer(json.dumps(event), str(store)) for _ in range(2)]
+
+    assert json.loads(said[0]) == {"systemMessage": "ContextGraph: No edit was seen"}
+    assert not said[1]
 
 
 def test_a_hook_that_fails_says_nothing_and_doctor_shows_why(store: Path, project: Path) -> None:
