@@ -91,7 +91,9 @@ def integrations(
         raise typer.BadParameter("name an agent, or give --auto")
     settings = load_settings(store=store or None, tenant=tenant)
     folder = Path.cwd() if project else None
-    command = hook_command(settings.address if store else None, is_shared=project)
+    # Named for good: a file contextgraph.toml in a checkout must not choose another memory.
+    address = None if project and not store else _absolute(settings)
+    command = hook_command(address, is_shared=project)
     for agent in chosen_agents(agents or [], all_known=action is Action.LIST):
         file = _settings_file(agent, folder)
         changed = False
@@ -157,6 +159,10 @@ def compile_for_hooks(
     files = HookFiles(load_settings(store=store or None, tenant=tenant))
     if files.are_used:
         compile_advice(memory, files.advice, whole=whole)
+
+
+def _absolute(settings: "Settings") -> str:
+    return settings.address if settings.is_remote else str(Path(settings.address).absolute())
 
 
 def _settings_file(agent: "Agent", folder: Path | None) -> "SettingsFile":

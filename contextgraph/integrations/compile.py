@@ -28,7 +28,6 @@ from contextgraph.model import (
     State,
 )
 from contextgraph.retrieval import (
-    PLAYBOOK_TOKENS,
     MemoryRetriever,
     command_warning,
     render_unfenced,
@@ -118,7 +117,7 @@ class _Compiler:
         """What work in each of *repos* begins with, and which commands do not run there."""
         for repo in repos:
             context = self._retriever.retrieve(State(repo=repo), _LIMIT)
-            playbook = render_unfenced(context, PLAYBOOK_TOKENS)
+            playbook = render_unfenced(context)
             yield RepositoryAdvice(repo.casefold(), playbook, self._failing_commands(repo))
 
     def _failing_commands(self, repo: str) -> dict[str, str]:

@@ -177,8 +177,9 @@ class _Responder:
         with self._file() as file:
             advice = file.for_error(error, quoted_names(error.message), self._repo)
             warning = file.for_command(self._repo, _forms(step))
-        texts = filter(None, (warning, advice.text))
-        return self._shown(replace(advice, text="\n".join(texts)), record)
+        if warning and not any(warning in one.text for one in self._before):
+            advice = replace(advice, text=f"{warning}\n{advice.text}".rstrip())
+        return self._shown(advice, record)
 
     def _warning(self) -> _Output:
         """A message to the user alone: to the agent it would be a reason to go on."""

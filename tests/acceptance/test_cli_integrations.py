@@ -206,20 +206,29 @@ def test_what_is_learned_later_is_compiled_as_well(store: Path, project: Path) -
     assert REMEDY in shown(failure(project), store)
 
 
-def test_a_failure_of_a_command_that_never_ran_here_names_the_one_that_does(
+def test_a_session_begins_with_the_playbook_and_a_failure_names_the_command_that_runs(
     tmp_path: Path, project: Path
 ) -> None:
     store = tmp_path / "memory.db"
     missing = "/usr/bin/python: No module named pytest"
     passed = "Ran 4 tests in 0.1s\n\nOK"
-    steps = [("python -m pytest tests", missing, 1), ("python tests/run.py tests", passed, 0)]
+    steps = [
+        ("python -m pytest tests", missing, 1),
+        ("python tests/runtests.py tariffs", passed, 0),
+    ]
     learn(store, [run(steps, instance_id=f"acme__shop-{number}") for number in range(4)])
     contextgraph("integrations", "install", "claude-code", "--store", store)
     command = {"command": "python -m pytest tests/test_b.py"}
 
     said = shown(failure(project, tool_input=command, error=f"Exit code 1\n{missing}"), store)
+    start = {"hook_event_name": "SessionStart", "session_id": "2", "cwd": str(project)}
+    told = [shown({**start, "source": source}, store) for source in ("startup", "resume", "clear")]
 
+    assert "tests run with `python tests/runtests.py <tests>` (4 of 4)" in told[0]
+    assert not told[1]
+    assert told[2]  # the agent has forgotten it
     assert "`python -m pytest` did not run in any of 4 earlier tasks here" in said
+    assert "`python tests/runtests.py <tests>` (4 of 4) did" in said
 
 
 def test_the_user_is_warned_once_of_a_session_that_ends_too_early(
@@ -323,6 +332,27 @@ def test_a_broken_settings_file_is_an_error_that_names_it(content: str) -> None:
     assert result.code == 1
     assert str(path) in result.err
     assert path.read_text() == content
+
+
+def test_the_hook_uses_the_memory_it_was_installed_with(
+    store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contextgraph("integrations", "uninstall", "claude-code")
+    monkeypatch.chdir(store.parent)
+    contextgraph("integrations", "install", "claude-code", "--store", store.name)
+    config = json.loads((Path.home() / ".claude" / "settings.json").read_text())
+    (entry,) = config["hooks"]["PostToolUseFailure"][0]["hooks"]
+
+    done = subprocess.run(
+        entry["command"],
+        shell=True,
+        cwd=project,
+        input=json.dumps(failure(project)).encode(),
+        capture_output=True,
+        check=True,
+    )
+
+    assert REMEDY in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
 
 
 def test_auto_finds_the_agents_of_this_machine(store: Path) -> None:
