@@ -10,13 +10,16 @@ from pathlib import Path
 from benchmarks.corpus import bundles
 from benchmarks.measure import Row, seconds
 from contextgraph import AgentMemory
+from contextgraph.integrations.advice import Advice, ErrorKey, write_advice
 from contextgraph.model import RawTrajectory
 
-RUNS = 1_500
+RUNS, ENTRIES = 1_500, 100_000
+_FAILURE = """{"session_id": "1", "cwd": "/", "hook_event_name": "PostToolUseFailure",
+"tool_name": "Bash", "tool_input": {"command": "python a.py"}, "error": "Error7: no such tariff"}"""
 
 
 def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
-    """Import, help, and one query, each in a process of its own."""
+    """Import, help, one query and one hook event, each in a process of its own."""
     path = folder / "cold.db"
     with AgentMemory.open(str(path)) as memory:
         for number, bundle in enumerate(bundles(found, sys.maxsize)):
@@ -31,16 +34,34 @@ def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     query += ["--error", "ModuleNotFoundError: No module named 'tariffs'"]
     code = f"{start}{query!r}; main()"
     yield _row(f"contextgraph query, {RUNS:,} runs", _process(code), baseline, "1,000 ms")
+    code = "from contextgraph.__main__ import main; import sys; sys.argv[1:] = "
+    code += f"['hook', '--store', {str(path)!r}]; main()"
+    write_advice(path.with_name("cold.advice.db"), 1, _entries(), (), ())
+    what = f"contextgraph hook after a failure, {ENTRIES:,} entries"
+    yield _row(what, _process(code, _FAILURE), baseline, "100 ms")
+
+
+def _entries() -> Iterator[tuple[ErrorKey, Advice]]:
+    for number in range(ENTRIES):
+        key = (f"acme/shop{number % 1_000}", "python_exception", f"Error{number}", "", "")
+        yield key, Advice(f"use `python3` instead of `python` [{number} tasks]", ("frg_1", "frg_2"))
 
 
 def _row(what: str, taken: float, baseline: float, budget: str) -> Row:
     return Row(what, taken * 1000, "ms", "an empty python process", taken / baseline, budget)
 
 
-def _process(code: str) -> float:
+def _process(code: str, given: str = "") -> float:
     command = [sys.executable, "-c", code]
     # A first run may write byte code, as an installed package has it.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    start = partial(subprocess.run, command, check=False, capture_output=True, env=environment)
+    start = partial(
+        subprocess.run,
+        command,
+        check=False,
+        capture_output=True,
+        env=environment,
+        input=given.encode(),
+    )
     start()
     return seconds(start, repeat=5)

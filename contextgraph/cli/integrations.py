@@ -193,6 +193,7 @@ def _compile_now(store: str | None, tenant: str | None, settings: "Settings") ->
 
     try:
         with open_memory(store, tenant, create=False) as memory:
+            warn(f"compiling advice from {number_of(len(memory.store.runs.ids()), 'run')}")
             done = compile_advice(memory, HookFiles(settings).advice)
     except MemoryNotFoundError:
         warn("the memory is empty: finished sessions are learned, or use contextgraph learn")
