@@ -291,7 +291,7 @@ class AgentMemory:
     ) -> RepositoryPlaybook:
         """What the runs of *repo* agree on, its files ranked for *task*; false where unknown.
 
-        At most 64 runs are looked at, solved ones first, then the newest. *exclude_instances* and
+        At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances* and
         *as_of* are as for `query`. `contextgraph.retrieval.render_playbook` gives its prompt text.
         """
         return self.retriever.playbooks.of(repo, task, frozenset(exclude_instances), as_of)

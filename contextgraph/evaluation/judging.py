@@ -4,7 +4,7 @@ import posixpath
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import chain
 
 from contextgraph.evaluation.baselines import (
     Answer,
@@ -36,6 +36,7 @@ from contextgraph.trace import (
     Recovery,
     Trace,
     files_changed,
+    files_created,
     names_in,
     signature_of,
     states_of,
@@ -237,11 +238,7 @@ def files_to_find(raw: RawTrajectory) -> frozenset[str]:
     """Files that the final patch changes and the task does not name."""
     patch = raw.patch or ""
     # Files that the patch makes, such as a script that reproduces the issue, are no answer.
-    created = {
-        new[4:].split("\t")[0].removeprefix("b/")
-        for old, new in pairwise(patch.splitlines())
-        if old.startswith("--- /dev/null") and new.startswith("+++ ")
-    }
+    created = files_created(patch)
     return frozenset(
         file
         for file in files_changed(patch)

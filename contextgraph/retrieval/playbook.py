@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
+from itertools import chain
 from math import exp, log
 from typing import TypeAlias
 
@@ -31,8 +33,8 @@ from contextgraph.trace import (
     project_facts,
 )
 
-# So many runs are looked at: solved ones first, then the newest.
-RUNS = 64
+# So many runs are looked at, solved ones first, then the newest: reading one takes 1.5 ms.
+RUNS = 32
 FILES = 20
 _SHORTEST_NAME = 4
 _FILES_SHOWN, _MIN_PROBABILITY = 3, 0.08
@@ -48,7 +50,7 @@ class Playbooks:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._facts: dict[str, ProjectFacts] = {}
+        self._runs: dict[str, KnownRun] = {}
 
     def of(
         self,
@@ -65,7 +67,7 @@ class Playbooks:
         return RepositoryPlaybook(
             repo=repo,
             runs=len(runs),
-            tasks=len({run.trajectory.instance_id for run in runs}),
+            tasks=len({run.instance_id for run in runs}),
             files=tuple(ranked_files(runs, task))[:FILES],
             tests=_records(runs, ActionKind.TEST),
             scripts=_records(runs, ActionKind.RUN),
@@ -113,46 +115,47 @@ class Playbooks:
             spelled = self._store.runs.trajectories(self._store.runs.ids(repo=repo)).values()
             names = sorted({one.repo for one in spelled})
             found = [one for name in names for one in self._of_task(Scope(name, hidden, as_of))]
-        return [KnownRun(one, self._facts_of(one.id)) for one in found[:RUNS]]
+        return [self._known(one) for one in found[:RUNS]]
 
     def _of_task(self, scope: Scope) -> Sequence[Trajectory]:
         return self._store.runs.for_task(None, scope, RUNS)
 
-    def _facts_of(self, run: str) -> ProjectFacts:
-        known = self._facts.get(run)
+    def _known(self, run: Trajectory) -> "KnownRun":
+        known = self._runs.get(run.id)
         if known is None:
-            raw = self._store.runs.raw(run)
-            known = project_facts(raw) if raw else ProjectFacts()
-            if len(self._facts) >= _REMEMBERED_RUNS:
-                self._facts.pop(next(iter(self._facts)), None)
-            self._facts[run] = known
+            raw = self._store.runs.raw(run.id)
+            known = _known_run(run, project_facts(raw) if raw else ProjectFacts())
+            if len(self._runs) >= _REMEMBERED_RUNS:
+                self._runs.pop(next(iter(self._runs)), None)
+            self._runs[run.id] = known
         return known
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRun:
-    """A run of the repository, and what it shows of the project."""
+    """A run of the repository: its task, and what it shows of the project.
 
-    trajectory: Trajectory
+    *changed* and *opened* are the files of the project itself that it changed and looked at.
+    """
+
+    instance_id: str
+    task: str
+    changed: frozenset[str]
+    opened: frozenset[str]
     facts: ProjectFacts
 
-    @property
-    def changed(self) -> frozenset[str]:
-        """Files of the project itself that it changed."""
-        return self._own(self.trajectory.files)
 
-    @property
-    def opened(self) -> frozenset[str]:
-        """Files of the project itself that it looked at."""
-        return self._own(self.facts.opened)
-
-    def _own(self, files: Iterable[str]) -> frozenset[str]:
-        made = self.facts.created
+def _known_run(run: Trajectory, facts: ProjectFacts) -> KnownRun:
+    def own(files: Iterable[str]) -> frozenset[str]:
         return frozenset(
             file
             for file in files
-            if file not in made and not file.startswith(_OUTSIDE) and not _TEST_FILE.search(file)
+            if file not in facts.created
+            and not file.startswith(_OUTSIDE)
+            and not _TEST_FILE.search(file)
         )
+
+    return KnownRun(run.instance_id, run.task, own(run.files), own(facts.opened), facts)
 
 
 _Use: TypeAlias = tuple[KnownRun, CommandUse]
@@ -178,12 +181,12 @@ class FileFeatures:
 
 # Fitted by `python -m benchmarks.playbook` (see benchmarks/README.md): a logistic regression.
 COEFFICIENTS = {
-    "folders": 0.84,
-    "name": 1.58,
-    "changed": 2.07,
-    "opened": 3.85,
-    "nearest": 0.82,
-    "symbol": 1.61,
+    "folders": 0.76,
+    "name": 1.68,
+    "changed": 1.21,
+    "opened": 4.32,
+    "nearest": 1.02,
+    "symbol": 1.08,
 }
 INTERCEPT = -5.55
 
@@ -243,7 +246,7 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
     symbols: dict[str, dict[str, set[str]]] = {}
     likeness = _likeness(runs, task)
     for run in runs:
-        instance = run.trajectory.instance_id
+        instance = run.instance_id
         for file in run.changed:
             changed.setdefault(file, set()).add(instance)
         for file in run.opened:
@@ -253,17 +256,17 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
             for name in names:
                 of_file.setdefault(name, set()).add(instance)
     asked = frozenset(words(task[:TASK_CHARS]))
-    count = len({run.trajectory.instance_id for run in runs}) + 1
+    count = len({run.instance_id for run in runs}) + 1
     kinds = {posixpath.splitext(file)[1] for file in changed}
-    rarity = _rarity(frozenset((*changed, *opened)))
+    rarity = _rarity({*changed, *opened})
     return {
         file: FileEvidence(
             frozenset(did),
             frozenset(opened.get(file, ())),
             symbols.get(file, {}),
             FileFeatures(
-                folders=_share(words(posixpath.dirname(file)), asked, rarity),
-                name=_share(words(_stem(file)), asked, rarity),
+                folders=_share(_words_of(file)[0], asked, rarity),
+                name=_share(_words_of(file)[1], asked, rarity),
                 changed=len(did) / count,
                 opened=len(opened.get(file, ())) / count,
                 nearest=max((likeness[one] for one in did), default=0.0),
@@ -278,32 +281,34 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
 
 def _likeness(runs: Sequence[KnownRun], task: str) -> dict[str, float]:
     """Instance -> how similar its task is to *task*, relative to the most similar one."""
-    texts = {run.trajectory.instance_id: word_counts(run.trajectory.task) for run in runs}
+    texts = {run.instance_id: word_counts(run.task) for run in runs}
     scores = bm25(word_counts(task), list(texts.values()))
     most = max(scores, default=0.0) or 1.0
     return dict(zip(texts, (score / most for score in scores), strict=True))
 
 
-def _rarity(files: frozenset[str]) -> dict[str, float]:
-    met = Counter(word for file in files for word in set(words(file)))
+def _rarity(files: Collection[str]) -> dict[str, float]:
+    met = Counter(word for file in files for word in {*chain(*_words_of(file))})
     return {word: log(1 + len(files) / n) for word, n in met.items()}
 
 
-def _share(named: Sequence[str], asked: frozenset[str], rarity: Mapping[str, float]) -> float:
-    weights = {word: rarity.get(word, 1.0) for word in named}
-    total = sum(weights.values())
-    return (
-        sum(weight for word, weight in weights.items() if word in asked) / total if total else 0.0
-    )
+def _share(named: Collection[str], asked: frozenset[str], rarity: Mapping[str, float]) -> float:
+    # In a fixed order: floating-point sums depend on it.
+    shared = sum(rarity[word] for word in named if word in asked)
+    return shared / sum(rarity[word] for word in named) if shared else 0.0
+
+
+@lru_cache(1 << 14)
+def _words_of(file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of the folders of *file*, and those of its name, each once."""
+    folder, name = posixpath.split(file)
+    stem = posixpath.splitext(name)[0]
+    stem = posixpath.basename(folder) if stem == "__init__" else stem
+    return tuple(dict.fromkeys(words(folder))), tuple(dict.fromkeys(words(stem)))
 
 
 def _is_named(symbol: str, asked: frozenset[str]) -> bool:
     return len(symbol) >= _SHORTEST_NAME and symbol.lower() in asked
-
-
-def _stem(file: str) -> str:
-    name = posixpath.splitext(posixpath.basename(file))[0]
-    return name if name != "__init__" else posixpath.basename(posixpath.dirname(file))
 
 
 def _package(runs: Sequence[KnownRun]) -> tuple[str, int]:
@@ -314,7 +319,7 @@ def _package(runs: Sequence[KnownRun]) -> tuple[str, int]:
             parts = file.split("/")[:-1]
             depth = 2 if parts[:1] in (["src"], ["lib"]) else 1
             if len(parts) >= depth:
-                folders.setdefault("/".join(parts[:depth]), set()).add(run.trajectory.instance_id)
+                folders.setdefault("/".join(parts[:depth]), set()).add(run.instance_id)
     counted = sorted(
         ((len(did), folder) for folder, did in folders.items()), key=lambda one: (-one[0], one[1])
     )
@@ -356,7 +361,7 @@ def _recorded(
     tried: dict[tuple[str, str], set[str]] = {}
     reasons: dict[tuple[str, str], Counter[str]] = {}
     for run, use in uses:
-        found, instance = key(use), run.trajectory.instance_id
+        found, instance = key(use), run.instance_id
         tried.setdefault(found, set()).add(instance)
         if use.ran:
             worked.setdefault(found, set()).add(instance)
@@ -380,6 +385,6 @@ def _failing(runs: Sequence[KnownRun]) -> tuple[FailingTest, ...]:
     failed: dict[str, set[str]] = {}
     for run in runs:
         for name in run.facts.failing:
-            failed.setdefault(name, set()).add(run.trajectory.instance_id)
+            failed.setdefault(name, set()).add(run.instance_id)
     found = (FailingTest(name, len(tasks)) for name, tasks in failed.items() if len(tasks) > 1)
     return tuple(sorted(found, key=lambda one: (-one.tasks, one.name)))

@@ -159,7 +159,8 @@ class MemoryRetriever:
     def _by(self, channel: str, state: State, limit: int) -> MemoryContext:
         alone = {channel: self.channels.get(channel, CHANNELS[channel])}
         retriever = MemoryRetriever(self._store, alone, self.gate, self._embedder, self.weights)
-        return retriever.retrieve(state, limit)
+        retriever.playbooks = self.playbooks
+        return replace(retriever.retrieve(state, limit), playbook=None)
 
     def _ask(self, query: Query) -> tuple[dict[str, Findings], tuple[str, ...]]:
         found: dict[str, Findings] = {}

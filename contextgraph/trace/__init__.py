@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from contextgraph.trace.actions.reading import ActionReading, canonical, read_action
     from contextgraph.trace.edits import Change, change_of, is_edit, net_changes
     from contextgraph.trace.errors.signature import recognise, signature_of
-    from contextgraph.trace.files import files_changed
+    from contextgraph.trace.files import files_changed, files_created
     from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
     from contextgraph.trace.phase import PhaseTracker
     from contextgraph.trace.predicament import is_same_predicament
@@ -64,6 +64,7 @@ __all__ = [
     "describe_pattern",
     "describe_remedy",
     "files_changed",
+    "files_created",
     "is_edit",
     "is_own_module",
     "is_retry",

@@ -14,6 +14,17 @@ def files_changed(patch: str) -> tuple[str, ...]:
     In the order of the patch, with created files last: agents leave scripts of their own behind.
     A deleted file counts, a renamed one by its new name.
     """
+    changed, created = _files(patch)
+    return tuple(sorted(changed, key=created.__contains__))
+
+
+def files_created(patch: str) -> frozenset[str]:
+    """Those of `files_changed` that the unified diff *patch* makes."""
+    return frozenset(_files(patch)[1])
+
+
+def _files(patch: str) -> tuple[list[str], set[str]]:
+    """The files that *patch* changes, and those of them that it makes."""
     found: dict[str, None] = {}
     created: set[str] = set()
     old = ""
@@ -32,8 +43,7 @@ def files_changed(patch: str) -> tuple[str, ...]:
                 created.add(new)
         elif line.startswith("@@ "):
             in_hunk = _hunk_lines(line)
-    changed = [path for path in found if path and path != _NO_FILE]
-    return tuple(sorted(changed, key=created.__contains__))
+    return [path for path in found if path and path != _NO_FILE], created
 
 
 def symbols_changed(patch: str) -> dict[str, tuple[str, ...]]:

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, Family, RawTrajectory, Step
+from contextgraph.trace.actions.commands import read_command_line
 from contextgraph.trace.actions.kinds import KIND_OF_PROGRAM, SHELL_TOOLS, ActionKind
 from contextgraph.trace.actions.reading import ActionReading, read_action, within_repository
 from contextgraph.trace.errors.python_tests import failed_tests
 from contextgraph.trace.errors.signature import recognise
-from contextgraph.trace.files import symbols_changed
+from contextgraph.trace.files import files_changed, files_created, symbols_changed
 from contextgraph.trace.remedies.command_lines import (
     SCRIPT,
     Command,
@@ -18,6 +19,7 @@ from contextgraph.trace.remedies.command_lines import (
     folder_of,
     is_path,
 )
+from contextgraph.trace.remedies.shell_lines import shell_line
 
 TESTS = "<tests>"
 
@@ -78,6 +80,7 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
     """What *raw* shows of its project."""
     created: set[str] = set()
     opened: set[str] = set()
+    edited: set[str] = set()
     reports: dict[str, tuple[str, ...]] = {}
     uses: list[CommandUse] = []
     cwd: str | None = None
@@ -85,8 +88,10 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
     for step in raw.steps:
         before = cwd or step.cwd
         reading = read_action(step.action, before, open_file)
-        if reading.kind not in _CHANGING:
-            created.update(reading.changed)
+        if reading.changed:
+            made = set(_written(step.action.text, reading)).intersection(reading.changed)
+            created.update(made - opened - edited)
+            edited.update(set(reading.changed) - made)
         if reading.kind is ActionKind.VIEW and _is_shown(step, reading):
             opened.update(path for path in reading.targets if is_path(path))
         elif reading.kind in _RUNNABLE and step.observation is not None:
@@ -95,13 +100,16 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
                 if use.kind is ActionKind.TEST and use.ran:
                     reports[use.text] = failed_tests(step.observation)
         cwd, open_file = step.cwd or cwd, step.open_file
+    patch = raw.patch or ""
+    made_by_patch = files_created(patch)
+    created.difference_update(set(files_changed(patch)) - made_by_patch)
     failing = tuple(dict.fromkeys(test for failed in reports.values() for test in failed))
     return ProjectFacts(
         tuple(uses),
-        frozenset(created),
+        frozenset(created | made_by_patch),
         frozenset(opened),
         failing,
-        symbols_changed(raw.patch or ""),
+        symbols_changed(patch),
     )
 
 
@@ -135,6 +143,15 @@ def _uses(
             for form in _forms(command, kind, own.verb, created):
                 reason = error.error_type if error else ""
                 yield CommandUse(kind, command.text, form, folder, ran, reason)
+
+
+def _written(text: str, reading: ActionReading) -> Iterator[str]:
+    """The names of files that an action writes as a whole, rather than edits."""
+    if reading.kind is ActionKind.CREATE:
+        yield from reading.changed
+    elif reading.span is None:
+        parts = map(read_command_line, shell_line(text).changes)
+        yield from (path for one in parts if one.kind not in _CHANGING for path in one.changed)
 
 
 def _is_shown(step: Step, reading: ActionReading) -> bool:

@@ -37,11 +37,13 @@ for number in range(3):
 def test_nothing_is_shown_twice(chosen: list[tuple[str, str, int]], repeated: int) -> None:
     live = MEMORY.live(repo="acme/shop", instance_id="acme__shop-9", task="Totals are wrong")
     shown = [live.start()]
+    shown += [live.before(command) or "" for command, _, _ in STEPS]
     shown += [
         live.observe(command, output, exit_code=code) or ""
         for command, output, code in chosen
         for _ in range(repeated)
     ]
+    shown += [live.before(command) or "" for command, _, _ in chosen]
     texts = Counter(re.sub(r'id="\w+"', "", text) for text in shown if text)
     assert set(texts.values()) <= {1}
     assert all(strip_fenced(text)[0] == "" for text in shown)

@@ -66,10 +66,14 @@ def test_files_that_several_tasks_changed_are_named_with_what_was_changed(
 
 
 def test_files_that_a_run_made_itself_are_left_out(memory: AgentMemory) -> None:
-    made = ("cat > reproduce.py <<'EOF'\nimport lib\nEOF", "", 0)
+    steps = [
+        ("cat > reproduce.py <<'EOF'\nimport lib\nEOF", "", 0),
+        ("cat reproduce.py", "import lib\n", 0),
+        ("sed -i 's/net/gross/' lib/totals.py && git diff > patch.txt", "", 0),
+    ]
     for number in (1, 2):
-        memory.learn(one_run(number, made, file="reproduce.py"))
-    assert memory.playbook("acme/shop").files == ()
+        memory.learn(run(steps, instance_id=f"acme__shop-{number}"))
+    assert [one.path for one in memory.playbook("acme/shop").files] == ["lib/totals.py"]
 
 
 @pytest.mark.parametrize("runs", [1, 2])
