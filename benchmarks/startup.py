@@ -15,7 +15,7 @@ from contextgraph.model import RawTrajectory
 
 RUNS, ENTRIES = 1_500, 100_000
 _FAILURE = """{"session_id": "%d", "cwd": "/", "hook_event_name": "PostToolUseFailure",
-"tool_name": "Bash", "tool_input": {"command": "python a.py"}, "error": "Error7: no such tariff"}"""
+"tool_name": "Bash", "tool_input": {"command": "python a.py"}, "error": "ValueError: no such tariff"}"""
 # Of a session of its own: in one session nothing is looked up twice.
 _EVENT = f"import io, os, sys; event = {_FAILURE!r} % os.getpid(); "
 _EVENT += "sys.stdin = io.TextIOWrapper(io.BytesIO(event.encode()))"
@@ -46,7 +46,8 @@ def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
 
 def _entries() -> Iterator[tuple[ErrorKey, Advice]]:
     for number in range(ENTRIES):
-        key = (f"acme/shop{number % 1_000}", "python_exception", f"Error{number}", "", "")
+        repo = f"acme/shop{number % 1_000}" if number else ""
+        key = (repo, "python_exception", "ValueError", f"tariff {number}" if number else "", "")
         yield key, Advice(f"use `python3` instead of `python` [{number} tasks]", ("frg_1", "frg_2"))
 
 
