@@ -15,7 +15,7 @@ from contextgraph.model import RawTrajectory
 
 RUNS, ENTRIES = 1_500, 100_000
 _FAILURE = """{"session_id": "%d", "cwd": "/", "hook_event_name": "PostToolUseFailure",
-"tool_name": "Bash", "tool_input": {"command": "python a.py"}, "error": "ValueError: no such tariff"}"""
+"tool_name": "Bash", "tool_input": {"command": "python a.py"}, "error": "ValueError: no tariff"}"""
 # Of a session of its own: in one session nothing is looked up twice.
 _EVENT = f"import io, os, sys; event = {_FAILURE!r} % os.getpid(); "
 _EVENT += "sys.stdin = io.TextIOWrapper(io.BytesIO(event.encode()))"
