@@ -124,12 +124,14 @@ class AdviceFile:
 def compiled_revision(path: Path) -> int | None:
     """The revision of the memory that the file *path* was compiled at.
 
-    None where it is not there, or another version of ContextGraph wrote it.
+    None where it is not there or damaged, or another version of ContextGraph wrote it: then it has
+    to be compiled as a whole.
     """
-    if not path.exists():
+    try:
+        with AdviceFile(path) as file:
+            return file.revision()
+    except sqlite3.Error:
         return None
-    with AdviceFile(path) as file:
-        return file.revision()
 
 
 def write_advice(
@@ -161,19 +163,20 @@ def write_advice(
             )
             connection.executescript("DELETE FROM submission; DELETE FROM source")
             for one in repositories:
-                connection.execute(
-                    "INSERT OR REPLACE INTO repository VALUES (?, ?)", (one.repo, one.playbook)
-                )
-                connection.execute("DELETE FROM command WHERE repo = ?", (one.repo,))
-                connection.executemany(
-                    "INSERT INTO command VALUES (?, ?, ?)",
-                    ((one.repo, command, text) for command, text in one.commands.items()),
-                )
+                _put(connection, one)
             connection.executemany("INSERT INTO submission VALUES (?, ?)", warnings)
             connection.execute("INSERT INTO source VALUES (?)", (revision,))
             connection.commit()
             found: tuple[int, int] = connection.execute(_COUNTS).fetchone()
     return found
+
+
+def _put(connection: sqlite3.Connection, advice: RepositoryAdvice) -> None:
+    repo, insert = advice.repo, "INSERT OR REPLACE INTO repository VALUES (?, ?)"
+    connection.execute(insert, (repo, advice.playbook))
+    connection.execute("DELETE FROM command WHERE repo = ?", (repo,))
+    commands = ((repo, command, text) for command, text in advice.commands.items())
+    connection.executemany("INSERT INTO command VALUES (?, ?, ?)", commands)
 
 
 @contextmanager

@@ -71,8 +71,8 @@ class HookFiles:
     def append(self, record: HookRecord) -> None:
         """Append *record*, whose text is masked, to the file of its session."""
         written = {name: value for name, value in asdict(record).items() if value}
-        if record.template:
-            written["template"] = mask_secrets(record.template)
+        of_error = {"error_type", "template"} & written.keys()
+        written |= {name: mask_secrets(written[name]) for name in of_error}
         _append(self._of(record.session), written)
 
     def records(self, session: str | None = None) -> Iterator[HookRecord]:

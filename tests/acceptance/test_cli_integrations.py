@@ -256,6 +256,14 @@ def test_a_hook_that_fails_says_nothing_and_doctor_shows_why(store: Path, projec
     assert "not a database" in check["detail"]
 
 
+def test_a_damaged_file_of_advice_is_compiled_again(store: Path, project: Path) -> None:
+    store.with_name("memory.advice.db").write_text("no database")
+
+    learn(store, [recovering_run(4)])
+
+    assert REMEDY in shown(failure(project), store)
+
+
 def test_no_secret_is_written_by_a_hook(store: Path, project: Path) -> None:
     error = f"Exit code 1\nModuleNotFoundError: No module named '{TOKEN}' ({TOKEN})"
     events = (
