@@ -304,7 +304,7 @@ class AgentMemory:
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
     ) -> CommandHistory:
-        """How *command* is really run in *repo*, with counts; false where no run gave such one."""
+        """How *command* is really run in *repo*, with counts; false where no run did."""
         return self.retriever.playbooks.history(repo, command, frozenset(exclude_instances), as_of)
 
     def before(

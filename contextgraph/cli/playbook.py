@@ -75,8 +75,9 @@ def how(
     and the names of scripts that runs made are left open. Counts are of tasks.
 
     \b
-    With --json one object: "repo", "command", "runs", "form", "exact", "ways" [], "others" [],
-    "warning"; a form or way has "command", "folder", "worked", "tried", "error_type".
+    With --json one object: "repo", "command", "runs", "form", "first" (of each run), "exact",
+    "ways" [], "others" [], "warning"; a form or way has "command", "folder", "worked", "tried",
+    "error_type".
 
     \b
     Example:
@@ -94,6 +95,7 @@ def how(
                 "command": command,
                 "runs": found.runs,
                 "form": command_record(found.form) if found.form else None,
+                "first": command_record(found.first) if found.first else None,
                 "exact": command_record(found.exact) if found.exact else None,
                 "ways": [command_record(one) for one in found.ways],
                 "others": [command_record(one) for one in found.others],

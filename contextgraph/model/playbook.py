@@ -82,8 +82,9 @@ class RepositoryPlaybook:
 class CommandHistory:
     """How a *command* is really run in a repository, of which *runs* are known.
 
-    *form* is how all commands of its form went, in any folder; *exact* is the record of this very
-    command, None where no run gave it. *ways* are the commands of this form as they were typed, the
+    *form* is how all commands of its form went, in any folder, *first* how the first one of each
+    run did: what a run installs makes others work. *exact* is the record of this very command, None
+    where no run gave it. *ways* are the commands of this form as they were typed, the
     most frequent first; *others* are other commands for the same purpose that mostly worked.
     """
 
@@ -91,6 +92,7 @@ class CommandHistory:
     command: str
     runs: int = 0
     form: CommandRecord | None = None
+    first: CommandRecord | None = None
     exact: CommandRecord | None = None
     ways: tuple[CommandRecord, ...] = ()
     others: tuple[CommandRecord, ...] = ()

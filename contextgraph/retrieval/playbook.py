@@ -91,17 +91,18 @@ class Playbooks:
         # A script that is not known is one that the run has just made.
         for created in (made, command.split()):
             asked = command_use(command, created)
-            same = [(run, use) for run, use in uses if asked and use.runner == asked.runner]
+            same = [(run, use) for run, use in uses if asked and _runner(use) == _runner(asked)]
             if asked and same:
                 exact = [one for one in same if one[1].text == asked.text]
                 return CommandHistory(
                     repo,
                     command,
                     len(runs),
-                    next(iter(_recorded(same, lambda use: (use.runner, ""))), None),
-                    next(iter(_recorded(exact, lambda use: (use.text, ""))), None),
-                    _recorded(same, lambda use: (use.text, use.folder)),
-                    tuple(_instead_of(asked, runs)),
+                    form=_record(same, _runner),
+                    first=_record(list(_first_of_each_run(same)), _runner),
+                    exact=_record(exact, lambda use: use.text),
+                    ways=_recorded(same, lambda use: (use.text, use.folder)),
+                    others=tuple(_instead_of(asked, runs)),
                 )
         return CommandHistory(repo, command, len(runs))
 
@@ -337,10 +338,28 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
     forms = {use.form for _, use in uses}
 
     def key(use: CommandUse) -> tuple[str, str]:
-        chosen = f"{use.runner} {TESTS}"
+        chosen = f"{_runner(use)} {TESTS}"
         return chosen if chosen in forms else use.form, use.folder
 
     return _recorded(uses, key)
+
+
+def _runner(use: CommandUse) -> str:
+    return use.runner
+
+
+def _first_of_each_run(uses: Sequence[_Use]) -> Iterator[_Use]:
+    """The first of the *uses* of each run; those of one run stand together."""
+    last: KnownRun | None = None
+    for run, use in uses:
+        if run is not last:
+            yield run, use
+        last = run
+
+
+def _record(uses: Sequence[_Use], command: Callable[[CommandUse], str]) -> CommandRecord | None:
+    """One record of all *uses*, which are of one *command*, in any folder."""
+    return next(iter(_recorded(uses, lambda use: (command(use), ""))), None)
 
 
 def _instead_of(asked: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
@@ -348,7 +367,7 @@ def _instead_of(asked: CommandUse, runs: Sequence[KnownRun]) -> Iterator[Command
     if asked.kind is ActionKind.TEST or asked.form.endswith(SCRIPT):
         for one in _records(runs, asked.kind):
             is_script = one.command.endswith(SCRIPT)
-            is_same = one.command.removesuffix(f" {TESTS}") == asked.runner
+            is_same = one.command.removesuffix(f" {TESTS}") == _runner(asked)
             if one.is_agreed and not is_same and is_script == asked.form.endswith(SCRIPT):
                 yield one
 

@@ -126,15 +126,18 @@ def render_warning(history: CommandHistory) -> str:
 def command_warning(history: CommandHistory) -> str:
     """The text of `render_warning` without its fence.
 
-    That this very command never ran in at least two tasks, or no command of its form did in at
-    least three.
+    That is: this very command never ran in at least two tasks, or the first command of its form did
+    not in at least three.
     """
     # Of a script that runs made, the name says nothing of another one.
     is_script = history.form is not None and history.form.command.endswith(SCRIPT)
     exact = None if is_script else history.exact
-    for record, least in ((exact, _AGREEING), (history.form, _AGREEING + 1)):
+    for record, least in ((exact, _AGREEING), (history.first, _AGREEING + 1)):
         if record and not record.worked and record.tried >= least:
-            text = f"`{record.command}` did not run in any of {record.tried} earlier tasks here"
+            when = "at first " if record is history.first else ""
+            text = (
+                f"`{record.command}` did not run {when}in any of {record.tried} earlier tasks here"
+            )
             text += f" ({record.error_type})" if record.error_type else ""
             return text + "".join(f"; {_record(one)} did" for one in history.others[:1])
     return ""

@@ -81,7 +81,7 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
     created: set[str] = set()
     opened: set[str] = set()
     edited: set[str] = set()
-    reports: dict[str, tuple[str, ...]] = {}
+    failing: dict[str, None] = {}
     uses: list[CommandUse] = []
     cwd: str | None = None
     open_file: str | None = None
@@ -98,17 +98,18 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
             for use in _uses(step, reading, before, created):
                 uses.append(use)
                 if use.kind is ActionKind.TEST and use.ran:
-                    reports[use.text] = failed_tests(step.observation)
+                    again = failed_tests(step.observation)
+                    kept = [test for test in failing if not _covers(use, test)]
+                    failing = dict.fromkeys((*kept, *again))
         cwd, open_file = step.cwd or cwd, step.open_file
     patch = raw.patch or ""
     made_by_patch = files_created(patch)
     created.difference_update(set(files_changed(patch)) - made_by_patch)
-    failing = tuple(dict.fromkeys(test for failed in reports.values() for test in failed))
     return ProjectFacts(
         tuple(uses),
         frozenset(created | made_by_patch),
         frozenset(opened),
-        failing,
+        tuple(failing),
         symbols_changed(patch),
     )
 
@@ -143,6 +144,12 @@ def _uses(
             for form in _forms(command, kind, own.verb, created):
                 reason = error.error_type if error else ""
                 yield CommandUse(kind, command.text, form, folder, ran, reason)
+
+
+def _covers(use: CommandUse, test: str) -> bool:
+    """Whether the test command *use* runs *test*, too: it chooses none, or names its file."""
+    chosen = [word for command in commands_in(use.text) for word in command.words]
+    return not use.form.endswith(TESTS) or any(word.strip("./") in test for word in chosen)
 
 
 def _written(text: str, reading: ActionReading) -> Iterator[str]:

@@ -227,7 +227,7 @@ def test_a_session_begins_with_the_playbook_and_a_failure_names_the_command_that
     assert "tests run with `python tests/runtests.py <tests>` (4 of 4)" in told[0]
     assert not told[1]
     assert told[2]  # the agent has forgotten it
-    assert "`python -m pytest` did not run in any of 4 earlier tasks here" in said
+    assert "`python -m pytest` did not run at first in any of 4 earlier tasks here" in said
     assert "`python tests/runtests.py <tests>` (4 of 4) did" in said
 
 

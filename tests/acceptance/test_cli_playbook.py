@@ -80,7 +80,7 @@ def test_how_shows_what_ran_instead(store: Path) -> None:
         "tried": 3,
         "error_type": "python -m: No module named",
     }
-    assert "did not run in any of 3 earlier tasks here" in found["warning"]
+    assert "did not run at first in any of 3 earlier tasks here" in found["warning"]
 
 
 def test_a_command_that_no_run_gave_is_said_to_be_unknown(store: Path) -> None:

@@ -113,9 +113,19 @@ def test_tests_that_fail_still_ran_and_those_never_fixed_are_named(memory: Agent
     ]
 
 
-def test_a_test_that_was_fixed_is_not_named(memory: AgentMemory) -> None:
-    learn(memory, ("pytest tests", FAILED, 1), ("pytest tests", PASSED, 0))
-    assert memory.playbook("acme/shop").failing_tests == ()
+@pytest.mark.parametrize(
+    ("later", "is_fixed"),
+    [
+        ("pytest tests", True),
+        ("pytest -v tests/test_totals.py", True),
+        ("pytest tests/a.py", False),
+    ],
+)
+def test_a_test_that_was_fixed_is_not_named(
+    memory: AgentMemory, later: str, is_fixed: bool
+) -> None:
+    learn(memory, ("pytest tests", FAILED, 1), (later, PASSED, 0))
+    assert (memory.playbook("acme/shop").failing_tests == ()) == is_fixed
 
 
 def test_packages_are_counted_one_by_one(memory: AgentMemory) -> None:
@@ -168,7 +178,7 @@ def test_a_command_that_never_ran_is_warned_against(memory: AgentMemory) -> None
     )
     said = memory.before("acme/shop", "cd /shop && python -m pytest -x tests/test_b.py | tail")
     assert said is not None
-    assert "`python -m pytest` did not run in any of 3 earlier tasks here" in said
+    assert "`python -m pytest` did not run at first in any of 3 earlier tasks here" in said
     assert "`tests/runtests.py <tests>` (3 of 3) did" in said
     assert memory.before(State(repo="acme/shop"), "tests/runtests.py totals") is None
 
@@ -184,6 +194,16 @@ def test_one_success_is_enough_to_say_nothing(memory: AgentMemory) -> None:
     learn(memory, ("python -m pytest tests", NO_PYTEST, 1))
     memory.learn(one_run(4, ("python -m pytest tests", PASSED, 0)))
     assert memory.before("acme/shop", "python -m pytest") is None
+
+
+def test_what_ran_only_after_something_else_is_warned_against(memory: AgentMemory) -> None:
+    failed, worked = ("pytest tests/", NO_PYTEST, 1), ("pytest tests/", PASSED, 0)
+    learn(memory, failed, ("pip install pytest", "", 0), worked)
+    found = memory.how("acme/shop", "pytest lib/")
+    assert found.form is not None
+    assert found.first is not None
+    assert (found.form.worked, found.first.worked) == (3, 0)
+    assert "at first" in (memory.before("acme/shop", "pytest lib/") or "")
 
 
 def test_a_script_of_the_run_is_like_the_scripts_of_others(memory: AgentMemory) -> None:
