@@ -10,13 +10,19 @@ from pathlib import Path
 from benchmarks.corpus import bundles
 from benchmarks.measure import Row, seconds
 from contextgraph import AgentMemory
+from contextgraph.integrations.advice import Advice, ErrorKey, write_advice
 from contextgraph.model import RawTrajectory
 
-RUNS = 1_500
+RUNS, ENTRIES = 1_500, 100_000
+_FAILURE = """{"session_id": "%d", "cwd": "/", "hook_event_name": "PostToolUseFailure",
+"tool_name": "Bash", "tool_input": {"command": "python a.py"}, "error": "ValueError: no tariff"}"""
+# Of a session of its own: in one session nothing is looked up twice.
+_EVENT = f"import io, os, sys; event = {_FAILURE!r} % os.getpid(); "
+_EVENT += "sys.stdin = io.TextIOWrapper(io.BytesIO(event.encode()))"
 
 
 def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
-    """Import, help, and one query, each in a process of its own."""
+    """Import, help, one query and one hook event, each in a process of its own."""
     path = folder / "cold.db"
     with AgentMemory.open(str(path)) as memory:
         for number, bundle in enumerate(bundles(found, sys.maxsize)):
@@ -31,6 +37,18 @@ def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
     query += ["--error", "ModuleNotFoundError: No module named 'tariffs'"]
     code = f"{start}{query!r}; main()"
     yield _row(f"contextgraph query, {RUNS:,} runs", _process(code), baseline, "1,000 ms")
+    code = f"{_EVENT}; sys.argv[1:] = ['hook', '--store', {str(path)!r}]"
+    code += "; from contextgraph.__main__ import main; main()"
+    write_advice(path.with_name("cold.advice.db"), 1, _entries(), (), ())
+    what = f"contextgraph hook after a failure, {ENTRIES:,} entries"
+    yield _row(what, _process(code), baseline, "100 ms")
+
+
+def _entries() -> Iterator[tuple[ErrorKey, Advice]]:
+    for number in range(ENTRIES):
+        repo = f"acme/shop{number % 1_000}" if number else ""
+        key = (repo, "python_exception", "ValueError", f"tariff {number}" if number else "", "")
+        yield key, Advice(f"use `python3` instead of `python` [{number} tasks]", ("frg_1", "frg_2"))
 
 
 def _row(what: str, taken: float, baseline: float, budget: str) -> Row:

@@ -1,6 +1,20 @@
-"""``python -m contextgraph``: the command line where its script is not on the path."""
+"""The entry point of the command ``contextgraph``, and of ``python -m contextgraph``."""
 
-from contextgraph.cli import main
+import sys
+
+
+def main() -> None:
+    """Run the command line; the hook of an agent without loading the other commands."""
+    match sys.argv[1:]:
+        case ["hook"] | ["hook", "--store", _]:
+            from contextgraph.integrations.hook import main as hook
+
+            hook(*sys.argv[3:])
+        case _:
+            from contextgraph.cli import main as command_line
+
+            command_line()
+
 
 if __name__ == "__main__":
     main()

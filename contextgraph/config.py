@@ -1,8 +1,6 @@
 """Settings: flags over environment over ``contextgraph.toml`` over defaults."""
 
-import logging
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -30,8 +28,6 @@ _OPENAI = {"embedding_api_key": "OPENAI_API_KEY", "api_url": "OPENAI_BASE_URL"}
 
 DEFAULT = "default"  # the configuration that changes nothing, unless the file defines it
 _CONFIGURATIONS = "configurations"
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +83,24 @@ class Settings:
     def address(self) -> str:
         """Where the memory is, defaults applied."""
         return self.store or str(default_memory())
+
+    @property
+    def companion(self) -> Path:
+        """The path that files which belong to the memory begin with; absolute.
+
+        That of its file without the suffix; for a server, one in the user's data directory.
+        """
+        if not self.is_remote:
+            path = Path(self.address).absolute().with_suffix("")
+            return (
+                path if self.tenant == "default" else path.with_name(f"{path.name}.{self.tenant}")
+            )
+        from hashlib import blake2b
+
+        from platformdirs import user_data_path
+
+        server = blake2b(f"{self.address}\n{self.tenant}".encode(), digest_size=8).hexdigest()
+        return user_data_path() / "contextgraph" / "servers" / server
 
 
 def default_memory() -> Path:
@@ -145,10 +159,16 @@ def _named(name: str, configurations: Mapping[str, object]) -> Configuration:
 
 def _from_file(path: Path) -> tuple[dict[str, str | float], dict[str, Any]]:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}, {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path.name}: {error}") from error
+    import tomllib
+
+    try:
+        table = tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path.name}: {error}") from error
     _drop_removed(path.name, table)
     _check_keys(path.name, table, (*_TEXTS, *_NUMBERS, _CONFIGURATIONS))
@@ -205,7 +225,13 @@ def _drop_removed(where: str, table: dict[str, Any]) -> None:
     """Remove settings of earlier versions from *table*, with a warning."""
     for key in table.keys() & _REMOVED.keys():
         del table[key]
-        _log.warning("%s: the setting %r is ignored: %s", where, key, _REMOVED[key])
+        _warn(f"{where}: the setting {key!r} is ignored: {_REMOVED[key]}")
+
+
+def _warn(message: str) -> None:
+    import logging
+
+    logging.getLogger(__name__).warning(message)
 
 
 def _table(where: str, given: object) -> dict[str, Any]:
@@ -227,7 +253,7 @@ def _is_number(value: object) -> bool:
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str | float]:
     for key, reason in _REMOVED.items():
         if environment.get(name := ENV_PREFIX + key.upper()):
-            _log.warning("the variable %s is ignored: %s", name, reason)
+            _warn(f"the variable {name} is ignored: {reason}")
     names = {key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *_NUMBERS)} | _OPENAI
     return {
         key: _number(name, environment[name]) if key in _NUMBERS else environment[name]

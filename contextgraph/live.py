@@ -248,7 +248,7 @@ class LiveRun:
         """A warning for each of *signs* that went with failure."""
         self._warned.update(signs)
         rates = self._memory.stats.get_solve_rates(self._excluded) if signs else {}
-        warnings = (_warning(sign, rates[sign]) for sign in signs if rates[sign].is_lower)
+        warnings = (submission_warning(sign, rates[sign]) for sign in signs if rates[sign].is_lower)
         return MemoryContext(new_context_id(), warnings=tuple(warnings))
 
     def _shown(self, ask: Callable[[], MemoryContext], max_tokens: int) -> str:
@@ -287,7 +287,8 @@ class LiveRun:
         )
 
 
-def _warning(sign: SubmissionSign, rates: SolveRates) -> FailureWarning:
+def submission_warning(sign: SubmissionSign, rates: SolveRates) -> FailureWarning:
+    """What is said of *sign*, with how runs that ended so went."""
     text = (
         f"{_SIGNS[sign]}: {rates.solved_shown} of {rates.shown} earlier runs that ended so were "
         f"solved, and {rates.solved_others} of {rates.others} others"

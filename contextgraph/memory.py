@@ -489,8 +489,5 @@ class AgentMemory:
 
 def _shown(context: MemoryContext, at: datetime) -> Exposure:
     """What is noted of *context*, so that its effect can be reported."""
-    items = [solution.fragment_id for solution in context.error_solutions]
-    items += [suggestion.id for suggestion in context.suggestions]
-    items += [escape.id for escape in context.loop.escape_suggestions] if context.loop else []
     error = error_id(context.error) if context.error else None
-    return Exposure.of(context.id, items, at, error)
+    return Exposure.of(context.id, context.item_ids, at, error)

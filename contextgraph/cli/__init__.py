@@ -14,6 +14,7 @@ from contextgraph.cli import (
     experiment,
     formats,
     inspect,
+    integrations,
     learn,
     maintenance,
     playbook,
@@ -56,6 +57,9 @@ for command in (
     maintenance.migrate,
     maintenance.forget,
     maintenance.export,
+    integrations.integrations,
+    integrations.hook,
+    integrations.log,
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)

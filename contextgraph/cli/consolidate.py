@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import (
     FAILED,
     LEASE_HELD,
@@ -73,6 +74,7 @@ def consolidate(
             return
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
+        compile_for_hooks(memory, store, tenant, whole=True)
     _show_report(report, as_json=as_json)
     if not report.started:
         raise typer.Exit(LEASE_HELD)

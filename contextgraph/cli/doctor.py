@@ -12,6 +12,7 @@ from contextgraph.cli.output import console, emit, print_table, styled
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
+    from contextgraph.config import Settings
     from contextgraph.model import HealthCheck, Json
     from contextgraph.ports import RunStore
 
@@ -81,7 +82,7 @@ def check_up(store: str | None, tenant: str | None, *, secrets: bool = False) ->
     settings = load_settings(store=store or None, tenant=tenant)
     return Checkup(
         store=settings.address,
-        checks=(*_installation(), *_memory(store, tenant, secrets)),
+        checks=(*_installation(), *_memory(store, tenant, secrets), *_hooks(settings)),
         versions=_versions(),
         extras={extra: _installed(name) for extra, name in EXTRAS.items()},
     )
@@ -121,6 +122,21 @@ def _memory(store: str | None, tenant: str | None, secrets: bool) -> "list[Healt
     with open_memory(store, tenant) as memory:  # for writing, so that writing is checked, too
         checks = list(memory.health())
         return [*checks, _secrets(memory.store.runs)] if secrets else checks
+
+
+def _hooks(settings: "Settings") -> "list[HealthCheck]":
+    """Whether hooks of agents failed; nothing where none uses the memory."""
+    from contextgraph.integrations.sessions import HookFiles
+    from contextgraph.model import HealthCheck
+
+    files = HookFiles(settings)
+    if not files.are_used:
+        return []
+    failed = files.failed()
+    detail = f"{number_of(len(failed), 'failure')}" + "".join(
+        f", the last: {one}" for one in failed[-1:]
+    )
+    return [HealthCheck("hooks", not failed, detail, f"see {files.failures}, then remove it")]
 
 
 def _secrets(runs: "RunStore") -> "HealthCheck":

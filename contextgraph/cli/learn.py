@@ -13,6 +13,7 @@ import typer
 from contextgraph.cli.batch import Results, learn_all, spool_rest, summarize, warn_about
 from contextgraph.cli.discovery import discovered_paths
 from contextgraph.cli.intake import Intake, Selection, numbers_of
+from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import (
     AsJson,
     Embedder,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from contextgraph.cli.batch import Record
     from contextgraph.cli.spool import Spool
     from contextgraph.errors import ReadError
+    from contextgraph.integrations.sessions import HookFiles
     from contextgraph.memory import AgentMemory
     from contextgraph.readers.sources import StrPath
 
@@ -55,6 +57,10 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         typer.Option(
             "--discover", help="Learn what coding agents have recorded on this machine; asks first."
         ),
+    ] = False,
+    queued: Annotated[
+        bool,
+        typer.Option("--queued", help="Learn the sessions whose end the hook of an agent noted."),
     ] = False,
     exclude: Annotated[
         list[str] | None, option("--exclude", "PATTERN", "Not these files (repeatable).")
@@ -109,11 +115,23 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
       contextgraph learn runs/ --outcomes report.json
       contextgraph learn --discover --exclude '*/private/*'
       contextgraph learn ~/.claude/projects --watch
+      contextgraph learn --queued
       cat run.traj | contextgraph learn -
     """
+    from contextgraph.config import load_settings
+    from contextgraph.integrations.sessions import HookFiles
+
+    if sum((bool(paths), discover, queued)) != 1:
+        raise typer.BadParameter("give PATH, --discover or --queued")
     _check_usage(paths, discover=discover, of_discovery=bool(exclude or yes), watch=watch)
     address = store_address(store, tenant)
-    found = paths or discovered_paths(exclude or (), yes=yes, address=address)
+    hooks = HookFiles(load_settings(store=store or None, tenant=tenant))
+    found: Sequence[StrPath]
+    queue: Sequence[Path] = ()
+    if queued:
+        found, queue = hooks.take_queue()
+    else:
+        found = paths or discovered_paths(exclude or (), yes=yes, address=address)
     learning = _Learning(
         open_memory=partial(open_memory, store, tenant, embedder=embedder, max_cost=max_cost),
         spool=_spool(store, tenant),
@@ -129,6 +147,9 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         workers=workers,
         as_json=as_json,
         address=address,
+        hooks=hooks,
+        queue=queue,
+        compile=partial(compile_for_hooks, store=store, tenant=tenant),
     )
     if watch:
         learning.watch(found)
@@ -140,11 +161,9 @@ def _check_usage(
 ) -> None:
     from contextgraph.readers import is_stream
 
-    if bool(paths) == discover:
-        raise typer.BadParameter("give PATH, or --discover")
     if of_discovery and not discover:
         raise typer.BadParameter("--exclude and --yes belong to --discover")
-    if watch and (discover or any(map(is_stream, paths or ()))):
+    if watch and (not paths or any(map(is_stream, paths))):
         raise typer.BadParameter("--watch takes files, folders or globs")
 
 
@@ -167,13 +186,16 @@ class _Learning:
     workers: int
     as_json: bool
     address: str
+    hooks: "HookFiles"
+    queue: Sequence[Path]
+    compile: "Callable[[AgentMemory], None]"
 
-    def watch(self, paths: "Sequence[str]") -> NoReturn:
+    def watch(self, paths: "Sequence[StrPath]") -> NoReturn:
         """Learn the files in *paths*, and those that are new or change; ends by an exception."""
         from contextgraph.readers import Watch
 
         watched = Watch(paths, follow_links=self.follow_links)
-        warn(f"watching {', '.join(paths)}; Ctrl-C ends it")
+        warn(f"watching {', '.join(map(str, paths))}; Ctrl-C ends it")
         while True:
             if due := watched.due(time.time()):
                 self.learn(due)
@@ -191,8 +213,12 @@ class _Learning:
         waiting: list[Record] = []
         try:
             with self.open_memory() as memory:
+                self.hooks.note_shown(memory.store)
                 learn_all(memory, self.spool, records, waiting, results, self.workers)
                 warn_about(memory, results)
+                for path in self.queue:
+                    path.unlink(missing_ok=True)
+                self.compile(memory)
         except StoreUnavailableError as error:
             if self.spool is not None:
                 spool_rest(self.spool, paths, chain(waiting, records), results, error)

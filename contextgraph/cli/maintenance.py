@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory
 from contextgraph.cli.output import Progress, emit, plain, warn
 from contextgraph.cli.records import receipt_record
@@ -105,6 +106,7 @@ def rebuild(
     with open_memory(store, tenant, create=False) as memory:
         damaged = _Damaged(strict, as_json)
         done = _rebuild_all(memory, damaged)
+        compile_for_hooks(memory, store, tenant, whole=True)
     if as_json:
         emit({"summary": {"updated": done, "failed": len(damaged.ids)}})
     else:

@@ -50,6 +50,7 @@ def receipt_record(receipt: "LearnReceipt") -> "dict[str, Json]":
     return record_of(
         receipt,
         "outcome",
+        "outcome_source",
         "usage",
         not_embedded=receipt.not_embedded or None,
         tokens=receipt.usage.tokens,

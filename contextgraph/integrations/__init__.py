@@ -1,1 +1,1 @@
-"""Agents with a memory: what each of them calls."""
+"""Agents with a memory: what their programs load, and the hooks that they call."""

@@ -1,118 +1,122 @@
 """The nouns of the memory, as frozen values."""
 
-from contextgraph.model.bundle import (
-    ArchivedRun,
-    Bundle,
-    EmbeddedBundle,
-    Exposure,
-    FailurePattern,
-    HealthCheck,
-    Learned,
-    LearnReceipt,
-    LearnStatus,
-    MemoryCounts,
-    MistakePattern,
-)
-from contextgraph.model.context import (
-    Agreement,
-    ChannelRank,
-    ErrorQuestion,
-    ErrorSolution,
-    ErrorTally,
-    Explanation,
-    FailureWarning,
-    FragmentCandidate,
-    MemoryContext,
-    RecoveryCandidate,
-    Relation,
-    Scope,
-    ScopeLevel,
-    SimilarCase,
-    State,
-    Suggestion,
-    Why,
-    WordCounts,
-    new_context_id,
-)
-from contextgraph.model.embedding import (
-    Embeddings,
-    Near,
-    NodeKind,
-    RunTexts,
-    RunVectors,
-    Space,
-    methodology_text,
-    run_texts,
-)
-from contextgraph.model.error import (
-    EXCEPTIONS,
-    ErrorPattern,
-    ErrorSignature,
-    Family,
-    SignatureLevel,
-)
-from contextgraph.model.fragment import (
-    CausedError,
-    EscapeEvidence,
-    EscapeSuggestion,
-    Fragment,
-    FragmentOutcome,
-    FragmentType,
-    LoopEnding,
-    LoopInfo,
-    LoopKind,
-    LoopSeverity,
-    Phase,
-    Recovered,
-    most_telling,
-)
-from contextgraph.model.methodology import (
-    NO_USAGE,
-    Clearance,
-    CommonRemedy,
-    ConsolidationReport,
-    ErrorHistory,
-    ErrorOccurrence,
-    Group,
-    Methodology,
-    MethodologyGroup,
-    MethodologyStatus,
-    PastRun,
-    PracticeGroup,
-    RepoHistory,
-    ResolvedBy,
-    SimilarTo,
-    Source,
-    StepReport,
-    Summary,
-    Unconsolidated,
-    Usage,
-    Wording,
-    WordingPlan,
-    Words,
-)
-from contextgraph.model.playbook import (
-    CommandHistory,
-    CommandRecord,
-    FailingTest,
-    PlaybookFile,
-    RepositoryPlaybook,
-)
-from contextgraph.model.remedy import RemedyAction, RemedyKind, RemedyPattern
-from contextgraph.model.trajectory import (
-    Action,
-    Json,
-    Judged,
-    Outcome,
-    OutcomeSource,
-    RawTrajectory,
-    Step,
-    TaskType,
-    Trajectory,
-    instance_id_in,
-    precedes,
-    repo_of,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from contextgraph.model.bundle import (
+        ArchivedRun,
+        Bundle,
+        EmbeddedBundle,
+        Exposure,
+        FailurePattern,
+        HealthCheck,
+        Learned,
+        LearnReceipt,
+        LearnStatus,
+        MemoryCounts,
+        MistakePattern,
+    )
+    from contextgraph.model.context import (
+        Agreement,
+        ChannelRank,
+        ErrorQuestion,
+        ErrorSolution,
+        ErrorTally,
+        Explanation,
+        FailureWarning,
+        FragmentCandidate,
+        MemoryContext,
+        RecoveryCandidate,
+        Relation,
+        Scope,
+        ScopeLevel,
+        SimilarCase,
+        State,
+        Suggestion,
+        Why,
+        WordCounts,
+        new_context_id,
+    )
+    from contextgraph.model.embedding import (
+        Embeddings,
+        Near,
+        NodeKind,
+        RunTexts,
+        RunVectors,
+        Space,
+        methodology_text,
+        run_texts,
+    )
+    from contextgraph.model.error import (
+        EXCEPTIONS,
+        ErrorPattern,
+        ErrorSignature,
+        Family,
+        SignatureLevel,
+    )
+    from contextgraph.model.fragment import (
+        CausedError,
+        EscapeEvidence,
+        EscapeSuggestion,
+        Fragment,
+        FragmentOutcome,
+        FragmentType,
+        LoopEnding,
+        LoopInfo,
+        LoopKind,
+        LoopSeverity,
+        Phase,
+        Recovered,
+        most_telling,
+    )
+    from contextgraph.model.methodology import (
+        NO_USAGE,
+        Clearance,
+        CommonRemedy,
+        ConsolidationReport,
+        ErrorHistory,
+        ErrorOccurrence,
+        Group,
+        Methodology,
+        MethodologyGroup,
+        MethodologyStatus,
+        PastRun,
+        PracticeGroup,
+        RepoHistory,
+        ResolvedBy,
+        SimilarTo,
+        Source,
+        StepReport,
+        Summary,
+        Unconsolidated,
+        Usage,
+        Wording,
+        WordingPlan,
+        Words,
+    )
+    from contextgraph.model.playbook import (
+        CommandHistory,
+        CommandRecord,
+        FailingTest,
+        PlaybookFile,
+        RepositoryPlaybook,
+    )
+    from contextgraph.model.remedy import RemedyAction, RemedyKind, RemedyPattern
+    from contextgraph.model.trajectory import (
+        Action,
+        Json,
+        Judged,
+        Outcome,
+        OutcomeSource,
+        RawTrajectory,
+        Step,
+        TaskType,
+        Trajectory,
+        instance_id_in,
+        precedes,
+        repo_of,
+    )
 
 __all__ = [
     "EXCEPTIONS",
@@ -215,3 +219,26 @@ __all__ = [
     "repo_of",
     "run_texts",
 ]
+
+# Searched in this order at first use: the hook of an agent needs the first two only.
+_MODULES = (
+    "error",
+    "trajectory",
+    "remedy",
+    "fragment",
+    "methodology",
+    "playbook",
+    "embedding",
+    "context",
+    "bundle",
+)
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        for module in _MODULES if name in __all__ else ():
+            home = import_module(f"contextgraph.model.{module}")
+            if hasattr(home, name):
+                globals()[name] = getattr(home, name)
+                return globals()[name]
+        raise AttributeError(f"module 'contextgraph.model' has no attribute {name!r}")

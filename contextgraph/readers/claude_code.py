@@ -23,13 +23,23 @@ from contextgraph.readers.conversation import (
 from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
 from contextgraph.readers.format import Format
 from contextgraph.readers.place import EmptyRunError, Place
+from contextgraph.text import may_be_fenced
 
 NAME = "claude-code"
 
 _MESSAGES = ("user", "assistant")
 _OTHER_LINES = frozenset(
-    {"summary", "file-history-snapshot", "queue-operation", "system", "result", "progress"}
+    {
+        "summary",
+        "file-history-snapshot",
+        "queue-operation",
+        "system",
+        "result",
+        "progress",
+        "attachment",
+    }
 )
+_LEARNED = (*_MESSAGES, "system", "result", "attachment")
 _MARKS = ("sessionId", "session_id", "leafUuid", "messageId", "parentUuid")
 _INTERRUPTED = "[Request interrupted by user"
 _DENIED = "The user doesn't want to "
@@ -62,7 +72,10 @@ def recognises(value: object) -> bool:
 
 @dataclass(slots=True)
 class _Session:
-    """What the lines of one agent have in common; *agent* is empty for the main one."""
+    """What the lines of one agent have in common; *agent* is empty for the main one.
+
+    *shown* is what hooks of ContextGraph told it.
+    """
 
     id: str
     agent: str = ""
@@ -70,6 +83,7 @@ class _Session:
     model: str = ""
     folder: str = ""
     ending: str = ""
+    shown: list[str] = field(default_factory=list)
 
     def add(self, row: Row, turns: Sequence[Turn]) -> None:
         """Take in a line and its *turns*."""
@@ -79,6 +93,8 @@ class _Session:
         self.folder = self.folder or text(row, "cwd")
         if row.get("type") == "result":
             self.ending = text(row, "subtype")
+        elif row.get("type") == "attachment":
+            self.shown += filter(may_be_fenced, _hook_context(row_at(row, "attachment")))
 
 
 def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
@@ -93,7 +109,7 @@ def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadErr
     for index, line in enumerate(lines):
         try:
             row = as_row(line, "line")
-            if row.get("type") not in (*_MESSAGES, "system", "result") or _is_repeated(row, seen):
+            if row.get("type") not in _LEARNED or _is_repeated(row, seen):
                 continue
             turns = list(_turns(row))
             key = (text(row, "sessionId") or text(row, "session_id"), _agent(row, roots))
@@ -104,6 +120,14 @@ def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadErr
     if not begun:
         yield EmptyRunError(place.file, "", "a session without messages, nothing to learn")
     yield from _with_parents(begun, place)
+
+
+def _hook_context(attachment: Row) -> list[str]:
+    """What a hook added to the context of the model."""
+    content = attachment.get("content")
+    if attachment.get("type") != "hook_additional_context" or not isinstance(content, list):
+        return []
+    return [part for part in content if isinstance(part, str)]
 
 
 def _is_repeated(row: Row, seen: set[str]) -> bool:
@@ -146,6 +170,8 @@ def _run(session: _Session, place: Place) -> RawTrajectory | ReadError:
         agent=f"{NAME}/subagent" if session.agent else NAME,
         model=session.model,
         exit_status=session.ending or None,
+        # Stripped before learning; its ids say what this run was shown.
+        system_prompt="\n".join(session.shown),
     )
     folder = session.folder or None
     try:

@@ -1,14 +1,13 @@
 """The turns of a conversation between a person, an agent and its tools, as steps of a run."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
 from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.readers.fields import Row
-from contextgraph.readers.json_text import loads
+from contextgraph.readers.outputs import coalesce, output_in
 from contextgraph.readers.place import EmptyRunError, Place, repo_named
 from contextgraph.readers.prompts import task_in
 from contextgraph.readers.repository import instance_in, repository_name
@@ -54,8 +53,6 @@ class UserMessage:
     text: str
     interrupted: bool = False
 
-
-_T = TypeVar("_T")
 
 Turn: TypeAlias = Thought | Call | Result | UserMessage
 
@@ -134,9 +131,9 @@ class _Draft:
             thought=self.thought,
             action=self.action,
             observation=output.text if output else None,
-            exit_code=_first(result.exit_code, output.exit_code) if result and output else None,
+            exit_code=coalesce(result.exit_code, output.exit_code) if result and output else None,
             is_error=result.is_error if result and not result.denied else None,
-            cwd=_first(result.cwd, output.cwd) if result and output else None,
+            cwd=coalesce(result.cwd, output.cwd) if result and output else None,
             timestamp=self.time,
             user_message="\n\n".join(self.messages) or None,
             interrupted=self.interrupted or bool(result and result.interrupted),
@@ -205,90 +202,6 @@ class _Builder:
         self._thoughts.clear()
         self._drafts.append(_Draft(thought, action, time))
         return self._drafts[-1]
-
-
-class Output(NamedTuple):
-    """The output of a command, and what the agent's tool wrote around it."""
-
-    text: str
-    exit_code: int | None = None
-    cwd: str | None = None
-
-
-_CODE = r"(?P<code>-?\d{1,10})"
-# What tools write before and after the output of a command.
-_HEADERS = (
-    re.compile(r"\A(?:EXECUTION RESULT of \[[\w.-]+\]|OBSERVATION):\n"),
-    re.compile(rf"\A(?:Error: )?Exit code:? {_CODE}(?:\n(?:Wall time: .*\n)?(?:Output:\n)?|\Z)"),
-    re.compile(
-        r"\A(?:Chunk ID: .*\n)?(?:Wall time: .*\n)?Process exited with code "
-        rf"{_CODE}(?:\n|\Z)(?:Original token count: .*\n)?(?:Output:(?:\n|\Z))?"
-    ),
-    re.compile(rf"\A\s*<returncode>{_CODE}</returncode>\s*"),
-    re.compile(rf"\ACommand (?:failed|exited) with (?:exit )?code:? {_CODE}\.?\n?"),
-)
-_TRAILERS = (
-    re.compile(
-        r"\n?\[(?:The command completed|Command(?: -?\d+)? finished) with exit code "
-        rf"{_CODE}\.?[^\]\n]{{0,80}}\]\s*\Z"
-    ),
-    re.compile(r"\n?\[(?:Jupyter )?[Cc]urrent working directory: (?P<cwd>[^\]\n]*)\]\s*\Z"),
-    re.compile(
-        r"\n?\[(?:Jupyter )?Python [Ii]nterpreter: [^\]\n]*\]"
-        r"(?:\n\S{1,80}@[\w.-]{1,80}:(?P<cwd>[^\n#$]{1,300}?) ?[#$])?\s*\Z"
-    ),
-    re.compile(rf"\n?<(?:command )?(?:exited|completed) with exit code {_CODE}>\s*\Z"),
-    re.compile(rf"\n?Exit Code: {_CODE}(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*\Z"),
-)
-_TRAILER_CHARS = 800
-_TRAILER_ENDS = frozenset("]>#$0123456789")
-
-
-def output_in(text: str) -> Output:
-    """The output that a tool's answer holds, without the tool's own notes on exit code and cwd."""
-    text, exit_code = _unwrapped(clean(text))
-    cwd = None
-    for header in _HEADERS:
-        if found := header.match(text):
-            exit_code = _first(exit_code, _code(found))
-            text = text[found.end() :]
-    trimmed = True
-    while trimmed and text.rstrip()[-1:] in _TRAILER_ENDS:
-        start = max(0, len(text) - _TRAILER_CHARS)
-        trimmed = False
-        for trailer in _TRAILERS:
-            if found := trailer.search(text, start):
-                exit_code, cwd = _first(exit_code, _code(found)), cwd or _group(found, "cwd")
-                text, trimmed = text[: found.start()], True
-    return Output(text, exit_code, cwd)
-
-
-def _unwrapped(text: str) -> tuple[str, int | None]:
-    """The text in ``{"output": …, "metadata": {"exit_code": …}}``, as Codex logs it."""
-    if not text.startswith('{"output"'):
-        return text, None
-    try:
-        value = loads(text)
-    except ValueError:
-        return text, None
-    output, metadata = value.get("output"), value.get("metadata")
-    code = metadata.get("exit_code") if isinstance(metadata, dict) else None
-    if not isinstance(output, str):
-        return text, None
-    return clean(output), code if type(code) is int else None
-
-
-def _code(found: re.Match[str]) -> int | None:
-    code = _group(found, "code")
-    return int(code) if code else None
-
-
-def _group(found: re.Match[str], name: str) -> str | None:
-    return found.groupdict().get(name)
-
-
-def _first(one: _T | None, other: _T | None) -> _T | None:
-    return other if one is None else one
 
 
 def time_in(row: Row, name: str = "timestamp") -> datetime | None:

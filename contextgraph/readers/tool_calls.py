@@ -5,8 +5,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import orjson
-
 from contextgraph.model import Action, Json
 from contextgraph.readers.fields import Row, row_at, text
 from contextgraph.readers.json_text import loads
@@ -127,7 +125,11 @@ def _fits(value: object) -> bool:
 def _plain(value: Json) -> str:
     if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
         return " ".join(map(str, value))
-    return orjson.dumps(value).decode() if isinstance(value, list | dict) else str(value)
+    if not isinstance(value, list | dict):
+        return str(value)
+    import orjson
+
+    return orjson.dumps(value).decode()
 
 
 def _command(arguments: Mapping[str, Json]) -> str | None:

@@ -14,9 +14,11 @@ from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, quer
 from contextgraph.retrieval.render import (
     MAX_TOKENS,
     PLAYBOOK_TOKENS,
+    command_warning,
     playbook_lines,
     render,
     render_playbook,
+    render_unfenced,
     render_warning,
 )
 from contextgraph.retrieval.retriever import MemoryRetriever
@@ -41,9 +43,11 @@ __all__ = [
     "by_semantic",
     "by_state",
     "by_task",
+    "command_warning",
     "playbook_lines",
     "query_of",
     "render",
     "render_playbook",
+    "render_unfenced",
     "render_warning",
 ]

@@ -155,8 +155,7 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
 
 
 def _runner(use: CommandUse) -> str:
-    """The form of *use* whether or not tests were chosen: that does not decide whether it runs."""
-    return use.form.removesuffix(f" {TESTS}")
+    return use.runner
 
 
 def _first_of_each_run(uses: Sequence[_Use]) -> Iterator[_Use]:

@@ -68,9 +68,13 @@ def query_of(
     exclude_instances: frozenset[str] = frozenset(),
     as_of: datetime | None = None,
     embedder: EmbedderSource = no_embedder,
+    *,
+    error: ErrorSignature | None = None,
 ) -> Query:
-    """What *state* asks of *store*."""
-    signature = signature_of(state.current_error) if state.current_error.strip() else None
+    """What *state* asks of *store*; *error* is its error where that is recognised already."""
+    signature = error
+    if signature is None and state.current_error.strip():
+        signature = signature_of(state.current_error)
     asked = word_counts(state.task_description)
     task_words = tuple(asked)[:TASK_WORDS]
     error_words = tuple(dict.fromkeys(words(signature.message)))[:ERROR_WORDS] if signature else ()

@@ -35,6 +35,7 @@ from contextgraph.trace import (
     describe_pattern,
     describe_remedy,
     is_hazardous,
+    is_own_module,
     is_retry,
 )
 
@@ -218,15 +219,8 @@ def _is_general(pattern: RemedyPattern) -> bool:
 def _contradicts(query: Query, remedy: Remedy) -> bool:
     """True for what cannot help in this state: the project's own module is not to be installed."""
     installed = (one.pattern.target for one in remedy if one.kind is RemedyKind.INSTALL)
-    return any(_is_own(query, query.names.fill(target)) for target in installed)
-
-
-def _is_own(query: Query, module: str) -> bool:
-    """True for a module of the repository: it is called so, or a folder of the open file is."""
-    name = module.partition(".")[0].casefold()
-    owner = query.state.repo.casefold().rpartition("/")[2]
-    folders = query.state.open_file.casefold().split("/")[:-1]
-    return name in folders or name.replace("_", "-") == owner.replace("_", "-")
+    state, fill = query.state, query.names.fill
+    return any(is_own_module(fill(one), state.repo, state.open_file) for one in installed)
 
 
 @lru_cache(_REMEMBERED)

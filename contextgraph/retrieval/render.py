@@ -49,6 +49,12 @@ def render(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
 
     At most *max_tokens* (estimated, on the high side); empty where there is nothing to say.
     """
+    text = render_unfenced(context, max_tokens)
+    return fence(text, context.id) if text else ""
+
+
+def render_unfenced(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
+    """The text of `render` without its fence, to be fenced with another id when it is shown."""
     lines = [_HEAD_AT_ERROR if context.error else _HEAD]
     enough = _TOKENS_AT_ERROR if context.error else _TOKENS_AT_START if context.playbook else None
     for entry in _entries(context):
@@ -56,7 +62,7 @@ def render(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
         if tokens > max_tokens or (enough and lines[1:] and tokens > enough):
             break
         lines.append(entry)
-    return fence("\n".join(lines), context.id) if len(lines) > 1 else ""
+    return "\n".join(lines) if len(lines) > 1 else ""
 
 
 def render_playbook(playbook: RepositoryPlaybook, max_tokens: int = PLAYBOOK_TOKENS) -> str:
@@ -117,8 +123,17 @@ def _agreed(records: Sequence[CommandRecord]) -> list[CommandRecord]:
 def render_warning(history: CommandHistory) -> str:
     """What is to be said before the command of *history* is run; empty where it may well work.
 
+    In one line, fenced.
+    """
+    text = command_warning(history)
+    return fence(text, f"before_{_digest(text)}") if text else ""
+
+
+def command_warning(history: CommandHistory) -> str:
+    """The text of `render_warning` without its fence.
+
     That is: this very command never ran in at least two tasks, or the first command of its form did
-    not in at least three. In one line, fenced.
+    not in at least three.
     """
     # Of a script that runs made, the name says nothing of another one.
     is_script = history.form is not None and history.form.command.endswith(SCRIPT)
@@ -130,8 +145,7 @@ def render_warning(history: CommandHistory) -> str:
                 f"`{record.command}` did not run {when}in any of {record.tried} earlier tasks here"
             )
             text += f" ({record.error_type})" if record.error_type else ""
-            text += "".join(f"; {_record(one)} did" for one in history.others[:1])
-            return fence(text, f"before_{_digest(text)}")
+            return text + "".join(f"; {_record(one)} did" for one in history.others[:1])
     return ""
 
 

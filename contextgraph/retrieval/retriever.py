@@ -7,7 +7,13 @@ from functools import partial
 from typing import TypeAlias
 
 from contextgraph.errors import ContextGraphError, StoreError
-from contextgraph.model import MemoryContext, RepositoryPlaybook, State, new_context_id
+from contextgraph.model import (
+    ErrorSignature,
+    MemoryContext,
+    RepositoryPlaybook,
+    State,
+    new_context_id,
+)
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.retrieval.cases import cases_of
 from contextgraph.retrieval.channels import CHANNELS
@@ -49,13 +55,20 @@ class MemoryRetriever:
         *,
         exclude_instances: frozenset[str] = frozenset(),
         as_of: datetime | None = None,
+        error: ErrorSignature | None = None,
     ) -> MemoryContext:
         """What fits *state*, at most *limit* items of a kind; a channel that fails is named.
 
-        Raises `StoreError` where the store itself does not answer.
+        *error* is the error of *state* where that is recognised already. Raises `StoreError` where
+        the store itself does not answer.
         """
         (context,) = self.retrieve_under(
-            (self.gate,), state, limit, exclude_instances=exclude_instances, as_of=as_of
+            (self.gate,),
+            state,
+            limit,
+            exclude_instances=exclude_instances,
+            as_of=as_of,
+            error=error,
         )
         return context
 
@@ -67,10 +80,13 @@ class MemoryRetriever:
         *,
         exclude_instances: frozenset[str] = frozenset(),
         as_of: datetime | None = None,
+        error: ErrorSignature | None = None,
     ) -> tuple[MemoryContext, ...]:
         """What `retrieve` answers under each of *gates*, from one search of the memory."""
         with self._store.admin.snapshot():
-            query = query_of(state, self._store, exclude_instances, as_of, self.embedder)
+            query = query_of(
+                state, self._store, exclude_instances, as_of, self.embedder, error=error
+            )
             warnings = [
                 self._store.admin.prefetch(partial(warnings_for, query, self._store, gate, limit))
                 for gate in gates

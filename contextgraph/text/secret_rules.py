@@ -6,11 +6,9 @@ anything else needs a hint and a rule of the same name.
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import cache, lru_cache, partial
 from types import MappingProxyType
 
 from contextgraph.text.secret_values import (
@@ -31,7 +29,12 @@ class Hint:
     """Where a secret may be: *search* is worth its time only where *first* is in the text."""
 
     first: str
-    search: Callable[[str, int], re.Match[str] | None]
+    pattern: Callable[[], str]
+
+    @property
+    def search(self) -> Callable[[str, int], re.Match[str] | None]:
+        """Searches a text from a position on; compiled when it is first needed."""
+        return _searches(self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +173,34 @@ def hints() -> tuple[tuple[Hint, ...], tuple[Hint, ...], tuple[Hint, ...]]:
 
 def _hint(beginning: str, pattern: str) -> Hint:
     # A character is found ten times as fast as a word, for which `search` is faster, too.
-    return Hint(beginning[:1], re.compile(pattern, re.VERBOSE).search)
+    return Hint(beginning[:1], lambda: pattern)
+
+
+@cache
+def _searches(pattern: Callable[[], str]) -> Callable[[str, int], re.Match[str] | None]:
+    return re.compile(pattern(), re.VERBOSE).search
 
 
 def _separator_hint(separator: str) -> Hint:
-    """The hint of all tokens whose prefix ends in *separator*."""
+    return Hint(separator, partial(_separator_pattern, separator))
+
+
+def _separator_pattern(separator: str) -> str:
+    """What all tokens whose prefix ends in *separator* begin with."""
     ends = "|".join(f"(?<={re.escape(prefix)})" for prefix in tokens() if prefix[-1] == separator)
     pattern = rf"{_TAIL}(?P<provider>{ends})"
     if separator == "-":
         pattern = f"(?:{pattern}|{_OPTIONS})"
-    return _hint(separator, re.escape(separator) + pattern)
+    return re.escape(separator) + pattern
 
 
 @cache
 def tokens() -> Mapping[str, tuple[Rule, ...]]:
     """The rules of providers' tokens by prefix, in lower case."""
+    # A text without any separator needs none of this, and it takes longer than all the rest.
+    import tomllib
+    from importlib.resources import files
+
     data = files("contextgraph.text").joinpath("secret_rules.toml").read_text("utf-8")
     taken = (
         Token(one["kind"], tuple(one["prefixes"]), one["pattern"])

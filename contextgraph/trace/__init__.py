@@ -1,37 +1,41 @@
 """Reads a run: what happened at each step, and the errors, loops and recoveries of the run."""
 
-from contextgraph.trace.actions.kinds import ActionKind
-from contextgraph.trace.actions.reading import ActionReading, canonical, read_action
-from contextgraph.trace.edits import Change, change_of, is_edit, net_changes
-from contextgraph.trace.errors.signature import recognise, signature_of
-from contextgraph.trace.files import files_changed, files_created
-from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
-from contextgraph.trace.phase import PhaseTracker
-from contextgraph.trace.predicament import is_same_predicament
-from contextgraph.trace.project import (
-    TESTS,
-    CommandUse,
-    ProjectFacts,
-    command_use,
-    project_facts,
-)
-from contextgraph.trace.remedies.command_lines import SCRIPT
-from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
-from contextgraph.trace.remedies.hazards import is_hazardous
-from contextgraph.trace.remedies.placeholders import Names, names_in
-from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
-from contextgraph.trace.remedies.wording import (
-    command_lines,
-    describe_change,
-    describe_pattern,
-    describe_remedy,
-    is_retry,
-)
-from contextgraph.trace.run import Trace, trace
-from contextgraph.trace.state import StateTracker, state_at, states_of
-from contextgraph.trace.steps import StepReader, StepTrace, read_steps
-from contextgraph.trace.submission import SubmissionSign, SubmissionTracker, submission_signs
-from contextgraph.trace.task import task_type_of
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from contextgraph.trace.actions.kinds import ActionKind
+    from contextgraph.trace.actions.reading import ActionReading, canonical, read_action
+    from contextgraph.trace.edits import Change, change_of, is_edit, net_changes
+    from contextgraph.trace.errors.signature import recognise, signature_of
+    from contextgraph.trace.files import files_changed, files_created
+    from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
+    from contextgraph.trace.phase import PhaseTracker
+    from contextgraph.trace.predicament import is_same_predicament
+    from contextgraph.trace.project import (
+        TESTS,
+        CommandUse,
+        ProjectFacts,
+        command_use,
+        project_facts,
+    )
+    from contextgraph.trace.remedies.command_lines import SCRIPT
+    from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
+    from contextgraph.trace.remedies.hazards import is_hazardous
+    from contextgraph.trace.remedies.placeholders import Names, is_own_module, names_in
+    from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
+    from contextgraph.trace.remedies.wording import (
+        command_lines,
+        describe_change,
+        describe_pattern,
+        describe_remedy,
+        is_retry,
+    )
+    from contextgraph.trace.run import Trace, trace
+    from contextgraph.trace.state import StateTracker, state_at, states_of
+    from contextgraph.trace.steps import StepReader, StepTrace, read_steps
+    from contextgraph.trace.submission import SubmissionSign, SubmissionTracker, submission_signs
+    from contextgraph.trace.task import task_type_of
 
 __all__ = [
     "ANOTHER_MODULE",
@@ -64,6 +68,7 @@ __all__ = [
     "files_created",
     "is_edit",
     "is_hazardous",
+    "is_own_module",
     "is_retry",
     "is_same_predicament",
     "loop_in",
@@ -82,3 +87,37 @@ __all__ = [
     "task_type_of",
     "trace",
 ]
+
+# Searched in this order at first use: the hook of an agent recognises errors, and nothing else.
+_MODULES = (
+    "actions.kinds",
+    "actions.reading",
+    "errors.signature",
+    "files",
+    "task",
+    "remedies.placeholders",
+    "steps",
+    "edits",
+    "phase",
+    "loops",
+    "predicament",
+    "remedies.command_lines",
+    "project",
+    "remedies.edits",
+    "remedies.wording",
+    "remedies.recovery",
+    "state",
+    "submission",
+    "run",
+    "remedies.hazards",
+)
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        for module in _MODULES if name in __all__ else ():
+            home = import_module(f"contextgraph.trace.{module}")
+            if hasattr(home, name):
+                globals()[name] = getattr(home, name)
+                return globals()[name]
+        raise AttributeError(f"module 'contextgraph.trace' has no attribute {name!r}")

@@ -55,6 +55,11 @@ class CommandUse:
     ran: bool
     error_type: str = ""
 
+    @property
+    def runner(self) -> str:
+        """Its form whether or not tests were chosen: that does not decide whether it runs."""
+        return self.form.removesuffix(f" {TESTS}")
+
 
 @dataclass(frozen=True, slots=True)
 class ProjectFacts:

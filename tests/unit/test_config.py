@@ -162,3 +162,13 @@ def test_a_flag_that_does_not_exist_is_an_error(tmp_path):
 def test_secrets_do_not_show_when_settings_are_printed():
     settings = Settings(auth=("neo4j", "confidential"), embedding_api_key="confidential")
     assert "confidential" not in repr(settings)
+
+
+def test_files_of_a_memory_stand_beside_it_or_in_the_data_directory_of_the_user() -> None:
+    beside = Settings(store="/data/team.db").companion
+    of_tenant = Settings(store="/data/team.db", tenant="web").companion
+    servers = {Settings(store="bolt://host", tenant=one).companion for one in ("web", "default")}
+
+    assert (str(beside), str(of_tenant)) == ("/data/team", "/data/team.web")
+    assert len(servers) == 2
+    assert all(Path.home() in one.parents for one in servers)

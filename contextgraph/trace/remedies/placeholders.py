@@ -75,6 +75,14 @@ def names_in(error_type: str, message: str) -> Names:
     return Names(names, (*known, *GENERIC_ROLES[len(known) :])[: len(names)])
 
 
+def is_own_module(module: str, repo: str, open_file: str = "") -> bool:
+    """True for a module of the repository: it is called so, or a folder of the open file is."""
+    name = module.partition(".")[0].casefold()
+    owner = repo.casefold().rpartition("/")[2]
+    folders = open_file.casefold().split("/")[:-1]
+    return name in folders or name.replace("_", "-") == owner.replace("_", "-")
+
+
 def path_placeholder(wrong: str, right: str, repo_name: str) -> str:
     """How the path *right* differs from the path *wrong* that it replaced."""
     old, new = wrong.strip("/"), right.strip("/")

@@ -1,0 +1,245 @@
+"""``contextgraph hook``, ``integrations`` and ``log``: advice in the sessions of coding agents."""
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from contextgraph.cli.options import AsJson, Store, Tenant, open_memory
+from contextgraph.cli.output import console, emit, styled, warn
+from contextgraph.text import number_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contextgraph.config import Settings
+    from contextgraph.integrations.install import Agent, Installation, SettingsFile
+    from contextgraph.integrations.sessions import HookRecord
+    from contextgraph.memory import AgentMemory
+    from contextgraph.model import Json
+
+_PAGE = 1000
+
+
+class Action(StrEnum):
+    """What `integrations` does."""
+
+    LIST = "list"
+    INSTALL = "install"
+    UNINSTALL = "uninstall"
+
+
+def hook(store: Store = None, tenant: Tenant = None) -> None:
+    """Answer an agent's hook event.
+
+    The event is one JSON object on standard input, as Claude Code, Codex CLI or OpenHands writes
+    it; the answer on standard output is what that agent expects, or nothing. Always exit code 0.
+    `contextgraph integrations install` makes an agent call this.
+
+    \b
+    Example:
+      echo '{"hook_event_name": "SessionStart", "cwd": "."}' | contextgraph hook
+    """
+    from contextgraph.integrations.hook import main
+
+    main(store, tenant)
+
+
+def integrations(
+    action: Annotated[Action, typer.Argument(help="list, install or uninstall.")] = Action.LIST,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[AGENT]...",
+            help="claude-code, codex-cli, openhands; without --auto, for install, at least one.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    auto: Annotated[
+        bool, typer.Option("--auto", help="All agents that are found on this machine.")
+    ] = False,
+    project: Annotated[
+        bool,
+        typer.Option("--project", help="Settings of the project in this folder, not of the user."),
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Connect coding agents to the memory.
+
+    install adds hooks to the settings of an agent and leaves all other entries as they are;
+    uninstall removes them again. The agent then gets advice at the start of a session and after a
+    failure, and its finished sessions are learned. See docs/hooks.md.
+
+    \b
+    With --json one line per agent: "agent", "path", "installed", "changed".
+
+    \b
+    Example:
+      contextgraph integrations install claude-code
+      contextgraph integrations install --auto
+      contextgraph integrations uninstall claude-code
+    """
+    from contextgraph.config import load_settings
+    from contextgraph.integrations.install import Installation, chosen_agents, hook_command
+
+    if action is not Action.LIST and bool(agents) == auto:
+        raise typer.BadParameter("name an agent, or give --auto")
+    settings = load_settings(store=store or None, tenant=tenant)
+    folder = Path.cwd() if project else None
+    # Named for good: a file contextgraph.toml in a checkout must not choose another memory.
+    address = None if project and not store else _absolute(settings)
+    command = hook_command(address, is_shared=project)
+    for agent in chosen_agents(agents or [], all_known=action is Action.LIST):
+        file = _settings_file(agent, folder)
+        changed = False
+        if action is Action.INSTALL:
+            changed = file.install(agent, command)
+        elif action is Action.UNINSTALL:
+            changed = file.uninstall()
+        _report(Installation(agent.name, file.path, file.has_hooks(), changed), agent, as_json)
+    if action is Action.INSTALL:
+        _compile_now(store, tenant, settings)
+
+
+def log(
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, help="The newest N answers.")
+    ] = 50,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Show what hooks told agents.
+
+    When, in which session and at which event, and what happened next: whether the error was met
+    again in the session, and, once the session was learned, whether it was cleared.
+
+    \b
+    With --json one line per answer, oldest first: "at", "event", "agent", "session", "subagent",
+    "folder" (a checksum), "repo", "family", "error_type", "template", "context", "text", "items",
+    "met_again" (times), "cleared" (true, false, or null where it is not known).
+
+    \b
+    Example:
+      contextgraph log --limit 10
+    """
+    from contextgraph.config import load_settings
+    from contextgraph.integrations.sessions import HookFiles
+
+    settings = load_settings(store=store or None, tenant=tenant)
+    records = list(HookFiles(settings).records())
+    shown = [one for one in records if one.text][-limit:]
+    cleared = _cleared(store, tenant) if shown else {}
+    for one in shown:
+        line = _line(one, records, cleared.get(one.context))
+        if as_json:
+            emit(line)
+        else:
+            _show(one, line)
+    if not shown and not as_json:
+        print("nothing was shown yet: contextgraph integrations install")
+
+
+def compile_for_hooks(
+    memory: "AgentMemory", store: str | None, tenant: str | None, *, whole: bool = False
+) -> None:
+    """Bring compiled advice up to date, where hooks use the memory that the options name.
+
+    With *whole*, also that on errors that were not met since it was compiled last.
+    """
+    from contextgraph.config import load_settings
+    from contextgraph.integrations.compile import compile_advice
+    from contextgraph.integrations.sessions import HookFiles
+
+    files = HookFiles(load_settings(store=store or None, tenant=tenant))
+    if files.are_used:
+        compile_advice(memory, files.advice, whole=whole)
+
+
+def _absolute(settings: "Settings") -> str:
+    return settings.address if settings.is_remote else str(Path(settings.address).absolute())
+
+
+def _settings_file(agent: "Agent", folder: Path | None) -> "SettingsFile":
+    from platformdirs import user_data_path
+
+    from contextgraph.integrations.install import SettingsFile
+
+    kept = user_data_path() / "contextgraph" / "integrations"
+    return SettingsFile(agent.settings_file(folder), kept)
+
+
+def _report(done: "Installation", agent: "Agent", as_json: bool) -> None:
+    if as_json:
+        record: dict[str, Json] = {"agent": done.agent, "path": str(done.path)}
+        emit({**record, "installed": done.installed, "changed": done.changed})
+        return
+    state = "installed" if done.installed else "not installed"
+    print(f"{done.agent}: {state}{'' if done.changed else ' (unchanged)'}, {done.path}")
+    if done.installed and done.changed and agent.note:
+        warn(agent.note)
+
+
+def _compile_now(store: str | None, tenant: str | None, settings: "Settings") -> None:
+    """Compile what the memory knows so far, so that the next session gets it."""
+    from contextgraph.errors import MemoryNotFoundError
+    from contextgraph.integrations.compile import compile_advice
+    from contextgraph.integrations.sessions import HookFiles
+
+    try:
+        with open_memory(store, tenant, create=False) as memory:
+            warn(f"compiling advice from {number_of(len(memory.store.runs.ids()), 'run')}")
+            done = compile_advice(memory, HookFiles(settings).advice)
+    except MemoryNotFoundError:
+        warn("the memory is empty: finished sessions are learned, or use contextgraph learn")
+    else:
+        warn(f"advice on {number_of(done.errors, 'error')} in {done.path}")
+
+
+def _cleared(store: str | None, tenant: str | None) -> "dict[str, bool | None]":
+    """Context -> whether its error was cleared, of those whose session was learned."""
+    from contextgraph.errors import MemoryNotFoundError
+
+    known: dict[str, bool | None] = {}
+    try:
+        with open_memory(store, tenant, read_only=True) as memory:
+            after = ""
+            while page := memory.store.exposures.contexts(after, _PAGE):
+                known |= {one.context_id: one.helped for one in page}
+                after = page[-1].context_id
+    except MemoryNotFoundError:
+        return {}
+    return known
+
+
+def _line(
+    shown: "HookRecord", records: "Sequence[HookRecord]", cleared: bool | None
+) -> "dict[str, Json]":
+    again = [one for one in records if shown.family and one.repeats(shown)]
+    record: dict[str, Json] = {**asdict(shown), "items": [*shown.items]}
+    return {**record, "met_again": len(again), "cleared": cleared}
+
+
+def _show(shown: "HookRecord", line: "dict[str, Json]") -> None:
+    what = [
+        shown.at[:19].replace("T", " "),
+        shown.agent,
+        shown.session[:8],
+        shown.event,
+        shown.repo,
+    ]
+    outcome = {True: "cleared", False: "not cleared", None: ""}[
+        cast("bool | None", line["cleared"])
+    ]
+    again = f"met again: {line['met_again']}" if line["met_again"] else ""
+    error = f"{shown.error_type}: {shown.template}" if shown.family else ""
+    screen = console()
+    screen.print(styled((" · ".join(filter(None, what)), "bold")))
+    if noted := " · ".join(filter(None, (error, outcome, again))):
+        screen.print(styled((f"  {noted}", "dim")))
+    screen.print(styled("\n".join(f"  {row}" for row in shown.text.splitlines())))

@@ -1,0 +1,225 @@
+"""Compiled advice: one read-only SQLite file beside a memory, read by a process that just began."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+from contextgraph.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contextgraph.model import ErrorPattern, ErrorSignature
+
+# What stands for the first names that an error message quotes, until an agent meets the error.
+STAND_INS = ("contextgraphnameone", "contextgraphnametwo", "contextgraphnamethree")
+
+_SCHEMA = """
+CREATE TABLE error_advice (
+    repo TEXT NOT NULL, family TEXT NOT NULL, error_type TEXT NOT NULL, template TEXT NOT NULL,
+    names TEXT NOT NULL, text TEXT NOT NULL, items TEXT NOT NULL, installs INTEGER NOT NULL,
+    PRIMARY KEY (repo, family, error_type, template, names)
+) WITHOUT ROWID;
+CREATE TABLE repository (repo TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE command (
+    repo TEXT NOT NULL, command TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (repo, command)
+) WITHOUT ROWID;
+CREATE TABLE submission (sign TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE source (revision INTEGER NOT NULL);
+PRAGMA user_version = 1;
+"""
+_VERSION = 1
+_FOR_ERROR = """
+SELECT text, items, installs FROM error_advice
+WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
+_REMOVE = "DELETE FROM error_advice WHERE family = ? AND error_type = ? AND template = ?"
+_COUNTS = """
+SELECT (SELECT count(*) FROM error_advice WHERE text != ''),
+    (SELECT count(*) FROM repository WHERE text != '')"""
+
+ErrorKey: TypeAlias = tuple[str, str, str, str, str]
+"""Repository in lower case, family, type, template, names; what is not known is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A text without its fence, and the ids of its items.
+
+    *installs*: it advises to install something. An empty *text* means that the memory has nothing
+    to say.
+    """
+
+    text: str
+    items: tuple[str, ...] = ()
+    installs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryAdvice:
+    """What is said in a repository, by its name in lower case.
+
+    *commands* are texts and forms of commands that do not run, with what is to be said of each.
+    """
+
+    repo: str
+    playbook: str
+    commands: Mapping[str, str]
+
+
+class AdviceFile:
+    """The advice that was compiled to the file *path*; raises `sqlite3.Error` where it is not."""
+
+    def __init__(self, path: Path) -> None:
+        # Immutable: it is only ever replaced as a whole, so that no lock is needed.
+        address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        self._connection = sqlite3.connect(address, uri=True)
+
+    def for_error(self, signature: "ErrorSignature", names: Sequence[str], repo: str) -> Advice:
+        """What cleared this error: the most exact entry that there is, though it may be empty.
+
+        *names* are those that the message quotes.
+        """
+        for key in _keys(signature, names, repo.casefold()):
+            if row := self._connection.execute(_FOR_ERROR, key).fetchone():
+                text, items, installs = row
+                return _advice(text, tuple(json.loads(items)), bool(installs), names, repo)
+        return Advice("")
+
+    def for_repository(self, repo: str) -> Advice:
+        """What all work in this repository begins with."""
+        query = "SELECT text FROM repository WHERE repo = ?"
+        row = self._connection.execute(query, (repo.casefold(),)).fetchone()
+        return Advice(row[0] if row else "")
+
+    def for_command(self, repo: str, forms: Sequence[str]) -> str:
+        """What is known of a command that does not run; *forms* are its text and its form."""
+        query = "SELECT text FROM command WHERE repo = ? AND command = ?"
+        rows = (self._connection.execute(query, (repo.casefold(), one)).fetchone() for one in forms)
+        return next((str(row[0]) for row in rows if row), "")
+
+    def submission_warnings(self) -> dict[str, str]:
+        """Sign of a run that is submitted too early -> the warning."""
+        return dict(self._connection.execute("SELECT sign, text FROM submission"))
+
+    def revision(self) -> int | None:
+        """The revision of the memory that it was compiled at; None for another version's file."""
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version != _VERSION:
+            return None
+        (revision,) = self._connection.execute("SELECT revision FROM source").fetchone()
+        return int(revision)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._connection.close()
+
+
+def compiled_revision(path: Path) -> int | None:
+    """The revision of the memory that the file *path* was compiled at.
+
+    None where it is not there or damaged, or another version of ContextGraph wrote it: then it has
+    to be compiled as a whole.
+    """
+    try:
+        with AdviceFile(path) as file:
+            return file.revision()
+    except sqlite3.Error:
+        return None
+
+
+def write_advice(
+    path: Path,
+    revision: int,
+    errors: Iterable[tuple[ErrorKey, Advice]],
+    repositories: Iterable[RepositoryAdvice],
+    warnings: Iterable[tuple[str, str]],
+    *,
+    outdated: "Iterable[ErrorPattern] | None" = None,
+) -> tuple[int, int]:
+    """Replace the file *path* in one step; how many texts on errors and on repositories it holds.
+
+    *revision* is that of the memory. With *outdated*, what it says of other errors stays. Raises
+    `SettingsError` where it cannot be written.
+    """
+    with _replacing(path) as part:
+        if outdated is not None:
+            part.write_bytes(path.read_bytes())
+        with closing(sqlite3.connect(part)) as connection:
+            connection.execute("PRAGMA journal_mode = OFF")
+            if outdated is None:
+                connection.executescript(_SCHEMA)
+            patterns = [(one.family, one.error_type, one.template) for one in outdated or ()]
+            connection.executemany(_REMOVE, patterns)
+            connection.executemany(
+                "INSERT OR REPLACE INTO error_advice VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                ((*key, one.text, json.dumps(one.items), one.installs) for key, one in errors),
+            )
+            connection.executescript("DELETE FROM submission; DELETE FROM source")
+            for one in repositories:
+                _put(connection, one)
+            connection.executemany("INSERT INTO submission VALUES (?, ?)", warnings)
+            connection.execute("INSERT INTO source VALUES (?)", (revision,))
+            connection.commit()
+            found: tuple[int, int] = connection.execute(_COUNTS).fetchone()
+    return found
+
+
+def _put(connection: sqlite3.Connection, advice: RepositoryAdvice) -> None:
+    repo, insert = advice.repo, "INSERT OR REPLACE INTO repository VALUES (?, ?)"
+    connection.execute(insert, (repo, advice.playbook))
+    connection.execute("DELETE FROM command WHERE repo = ?", (repo,))
+    commands = ((repo, command, text) for command, text in advice.commands.items())
+    connection.executemany("INSERT INTO command VALUES (?, ?, ?)", commands)
+
+
+@contextmanager
+def _replacing(path: Path) -> "Iterator[Path]":
+    """A file to write, which then takes the place of *path*."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
+        yield part
+        part.replace(path)
+    except (OSError, sqlite3.OperationalError) as error:
+        raise SettingsError(f"{path} cannot be written: {error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _keys(signature: "ErrorSignature", names: Sequence[str], repo: str) -> "Iterator[ErrorKey]":
+    """The keys of *signature*, the most exact first."""
+    variants = signature.variants()
+    for where in dict.fromkeys((repo, "")):
+        for one in variants:
+            if where and names:
+                yield (where, one.family, one.error_type, one.template, "\n".join(names))
+            yield (where, one.family, one.error_type, one.template, "")
+    for where in dict.fromkeys((repo, "")):
+        for one in variants:
+            yield (where, one.family, one.error_type, "", "")
+
+
+def _advice(
+    text: str, items: tuple[str, ...], installs: bool, names: Sequence[str], repo: str
+) -> Advice:
+    """The advice with *names* for their stand-ins; empty where one is missing.
+
+    Empty as well where it is to install what the repository itself is.
+    """
+    from contextgraph.text import mask_secrets
+    from contextgraph.trace.remedies.placeholders import is_own_module
+
+    for stand_in, name in zip(STAND_INS, names, strict=False):
+        if stand_in in text:  # all else was masked when it was learned
+            text = text.replace(stand_in, mask_secrets(name))
+    is_own = installs and any(is_own_module(name, repo) for name in names)
+    is_incomplete = any(stand_in in text for stand_in in STAND_INS)
+    return Advice("") if is_own or is_incomplete else Advice(text, items, installs)

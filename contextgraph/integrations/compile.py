@@ -1,0 +1,176 @@
+"""Compiling advice: what a memory answers, for hooks that have no time to ask it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from contextgraph.integrations.advice import (
+    STAND_INS,
+    Advice,
+    ErrorKey,
+    RepositoryAdvice,
+    compiled_revision,
+    write_advice,
+)
+from contextgraph.live import STEP_TOKENS, submission_warning
+from contextgraph.memory import AgentMemory
+from contextgraph.model import (
+    EXCEPTIONS,
+    ErrorPattern,
+    ErrorQuestion,
+    ErrorSignature,
+    ErrorTally,
+    Family,
+    RecoveryCandidate,
+    RemedyKind,
+    Scope,
+    SignatureLevel,
+    State,
+)
+from contextgraph.retrieval import (
+    MemoryRetriever,
+    command_warning,
+    render_unfenced,
+)
+from contextgraph.text import quoted_names
+
+# Patterns that are read at once, and recoveries of one that say where and of what it was.
+_MAX_ERRORS, _MAX_RECOVERIES = 100_000, 256
+_LIMIT = 3
+_EVERYWHERE = Scope(None)
+# Where code was at fault, what cleared an error about one name is no help with another.
+_OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledAdvice:
+    """What was compiled: the file, and for how many errors and repositories it has a text."""
+
+    path: Path
+    errors: int
+    repositories: int
+
+
+def compile_advice(memory: AgentMemory, path: Path, *, whole: bool = False) -> CompiledAdvice:
+    """Write what *memory* answers to the file *path*, in one step.
+
+    Errors are asked about as `query` does, at each level of their signature, in each repository
+    that met them and in general, but without vectors. Where *path* was compiled before, only
+    errors that were met since are asked about, unless the *whole* is wanted. Raises
+    `SettingsError` where the file cannot be written, and `StoreError`.
+    """
+    before = None if whole else compiled_revision(path)
+    todo = memory.store.admin.unconsolidated(before or 0)
+    if before is not None and before > todo.revision:
+        before = None  # of another memory that was at this place
+    tallies = memory.store.recoveries.errors(_EVERYWHERE, _MAX_ERRORS)
+    if before is not None:
+        changed = set(todo.error_ids)
+        tallies = [one for one in tallies if one.error.id in changed]
+    compiler = _Compiler(memory)
+    counts = write_advice(
+        path,
+        todo.revision,
+        compiler.errors(tallies),
+        compiler.repositories(todo.repos),
+        _submission_warnings(memory),
+        outdated=None if before is None else [one.error for one in tallies],
+    )
+    return CompiledAdvice(path, *counts)
+
+
+def _submission_warnings(memory: AgentMemory) -> list[tuple[str, str]]:
+    rates = memory.stats.get_solve_rates()
+    return [
+        (str(sign), submission_warning(sign, one).text)
+        for sign, one in rates.items()
+        if one.is_lower
+    ]
+
+
+class _Compiler:
+    def __init__(self, memory: AgentMemory) -> None:
+        self._store = memory.store
+        whole = memory.retriever
+        # A message without its names has no meaning that could be compared, and models cost.
+        channels = {name: one for name, one in whole.channels.items() if name != "semantic"}
+        self._retriever = MemoryRetriever(memory.store, channels, whole.gate, weights=whole.weights)
+
+    def errors(self, tallies: Sequence[ErrorTally]) -> Iterator[tuple[ErrorKey, Advice]]:
+        """The advice on each error that was cleared, by its key."""
+        types: dict[tuple[str, Family, str], str] = {}
+        for tally in tallies:
+            error = tally.error
+            cleared = self._cleared(error) if tally.cleared_runs else ()
+            repos = sorted({one.trajectory.repo.casefold() for one in cleared} | {""})
+            message = _neutral(error.context)
+            for repo in repos if cleared else ():
+                yield self._entry(repo, _signature(error, message))
+                types.setdefault((repo, error.family, error.error_type), message)
+            if error.family in _OF_CODE:
+                yield from self._by_name(error, cleared)
+        # A message that is not known is taken to be like the most frequent one of its type.
+        for (repo, family, error_type), message in types.items():
+            yield self._entry(repo, ErrorSignature(family, error_type, message, ""))
+
+    def repositories(self, repos: Sequence[str]) -> Iterator[RepositoryAdvice]:
+        """What work in each of *repos* begins with, and which commands do not run there."""
+        for repo in repos:
+            context = self._retriever.retrieve(State(repo=repo), _LIMIT)
+            playbook = render_unfenced(context)
+            yield RepositoryAdvice(repo.casefold(), playbook, self._failing_commands(repo))
+
+    def _failing_commands(self, repo: str) -> dict[str, str]:
+        playbooks = self._retriever.playbooks
+        runs = playbooks.runs(repo, frozenset())
+        failed = {use.text for run in runs for use in run.facts.commands if not use.ran}
+        found: dict[str, str] = {}
+        for command in sorted(failed):
+            history = playbooks.history(repo, command)
+            # That it failed before is known by now: only what runs instead is news.
+            if history.form and history.others:
+                found[command] = command_warning(history)
+                found[history.form.command] = command_warning(replace(history, exact=None))
+        return {command: text for command, text in found.items() if text}
+
+    def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
+        asked = ErrorQuestion(_signature(error), SignatureLevel.TEMPLATE, _EVERYWHERE)
+        return self._store.recoveries.for_error([asked], _MAX_RECOVERIES)
+
+    def _by_name(
+        self, error: ErrorPattern, cleared: Sequence[RecoveryCandidate]
+    ) -> Iterator[tuple[ErrorKey, Advice]]:
+        """The advice on *error* where its message quotes the very names of an earlier one."""
+        seen = set[tuple[str, tuple[str, ...]]]()
+        for one in cleared:
+            names = quoted_names(one.recovered.message)
+            repo = one.trajectory.repo.casefold()
+            if names and repo and (repo, names) not in seen:
+                seen.add((repo, names))
+                signature = _signature(error, one.recovered.message)
+                yield self._entry(repo, signature, "\n".join(names))
+
+    def _entry(
+        self, repo: str, signature: ErrorSignature, names: str = ""
+    ) -> tuple[ErrorKey, Advice]:
+        context = self._retriever.retrieve(State(repo=repo), _LIMIT, error=signature)
+        key = (repo, signature.family, signature.error_type, signature.template, names)
+        text = render_unfenced(context, STEP_TOKENS)
+        if not text:
+            return key, Advice("")
+        remedies = [one for item in context.error_solutions for one in item.actions]
+        remedies += [one for item in context.suggestions for one in item.remedies]
+        installs = any(one.kind is RemedyKind.INSTALL for one in remedies)
+        return key, Advice(text, context.item_ids, installs)
+
+
+def _signature(error: ErrorPattern, message: str = "") -> ErrorSignature:
+    return ErrorSignature(error.family, error.error_type, message, error.template, error.keywords)
+
+
+def _neutral(message: str) -> str:
+    """*message* with stand-ins for the names that it quotes."""
+    pairs = zip(quoted_names(message), STAND_INS, strict=False)
+    for name, stand_in in sorted(pairs, key=lambda pair: -len(pair[0])):
+        message = message.replace(name, stand_in)
+    return message

@@ -1,0 +1,398 @@
+"""``contextgraph hook``, ``integrations`` and ``log``, as an agent and its user run them."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextgraph.integrations.advice import write_advice
+from contextgraph.integrations.hook import answer
+from tests.acceptance.command_line import contextgraph, write_runs
+from tests.builders import NO_MODULE, recovering_run, run
+
+TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
+REMEDY = "PYTHONPATH=lib python reproduce.py"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A memory of three runs that met the same error, with compiled advice."""
+    path = tmp_path / "memory.db"
+    learn(path, [recovering_run(number) for number in (1, 2, 3)])
+    assert contextgraph("integrations", "install", "claude-code", "--store", path).code == 0
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A checkout of the repository of these runs."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    for command in (["init", "-q"], ["remote", "add", "origin", "git@github.com:acme/shop.git"]):
+        subprocess.run(["git", "-C", folder, *command], check=True)
+    return folder
+
+
+def learn(store: Path, runs: Sequence[Any]) -> None:
+    written = write_runs(store.with_name("runs.jsonl"), runs)
+    assert contextgraph("learn", written, "--store", store).code == 0
+
+
+def failure(project: Path, **fields: object) -> dict[str, object]:
+    """The event of a command that failed, as Claude Code writes it."""
+    return {
+        "session_id": "5f0c",
+        "cwd": str(project),
+        "hook_event_name": "PostToolUseFailure",
+        "tool_name": "Bash",
+        "tool_input": {"command": "python reproduce.py"},
+        "error": f"Exit code 1\n{NO_MODULE}",
+        **fields,
+    }
+
+
+def shown(event: dict[str, object], store: Path) -> str:
+    """What the agent is shown at *event*."""
+    output = answer(json.dumps(event), str(store))
+    return str(json.loads(output)["hookSpecificOutput"]["additionalContext"]) if output else ""
+
+
+def log(store: Path) -> list[dict[str, Any]]:
+    return contextgraph("log", "--store", store, "--json").records
+
+
+def test_a_failed_command_is_answered_with_the_remedy_in_a_process_of_its_own(
+    store: Path, project: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "contextgraph", "hook", "--store", store],
+        input=json.dumps(failure(project)).encode(),
+        capture_output=True,
+        check=True,
+    )
+
+    output = json.loads(done.stdout)["hookSpecificOutput"]
+    assert output["hookEventName"] == "PostToolUseFailure"
+    assert REMEDY in output["additionalContext"]
+    assert not done.stderr
+
+
+def test_an_agent_is_told_what_a_query_answers(store: Path, project: Path) -> None:
+    asked = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
+    (record,) = contextgraph(*asked).records
+
+    said = shown(failure(project), store)
+
+    assert said.splitlines()[1:] == record["text"].splitlines()[1:]
+
+
+def test_nothing_is_said_twice_in_a_session_but_again_to_a_sub_agent(
+    store: Path, project: Path
+) -> None:
+    assert shown(failure(project), store)
+
+    assert not shown(failure(project), store)
+    assert shown(failure(project, agent_id="a1"), store)
+    assert shown(failure(project, session_id="60aa"), store)
+
+
+def test_the_names_of_the_message_at_hand_are_used(tmp_path: Path, project: Path) -> None:
+    store = tmp_path / "memory.db"
+    runs = [
+        recovering_run(number, repo=f"acme/tool{number}", steps=installing().steps)
+        for number in (1, 2, 3)
+    ]
+    learn(store, runs)
+    contextgraph("integrations", "install", "claude-code", "--store", store)
+    error = "Exit code 1\nModuleNotFoundError: No module named '{}'"
+
+    assert "install `lanterns`" in shown(failure(project, error=error.format("lanterns")), store)
+    own = failure(project, session_id="own", error=error.format("shop"))
+    assert not shown(own, store)  # it is the repository itself
+
+
+def installing() -> Any:
+    return run(
+        [
+            ("python a.py", NO_MODULE, 1),
+            ("pip install tariffs", "Successfully installed tariffs-1.0", 0),
+            ("python a.py", "total: 12\n", 0),
+        ]
+    )
+
+
+def test_what_a_hook_showed_is_credited_when_the_session_is_learned(
+    store: Path, project: Path, tmp_path: Path
+) -> None:
+    said = shown(failure(project), store)
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in session(project, said)))
+    event = {"hook_event_name": "SessionEnd", "session_id": "5f0c"}
+    assert not answer(json.dumps({**event, "transcript_path": str(transcript)}), str(store))
+    assert [one["cleared"] for one in log(store)] == [None]
+
+    learned = contextgraph("learn", "--queued", "--store", store, "--json").records
+
+    assert learned[0]["source"] == str(transcript)
+    assert [one["cleared"] for one in log(store)] == [True]
+    assert "What cleared this error" not in exported(store, tmp_path)
+    again = contextgraph("learn", "--queued", "--store", store, "--json").records
+    assert again[-1]["summary"]["records"] == 0
+
+
+def exported(store: Path, tmp_path: Path) -> str:
+    contextgraph("export", tmp_path / "all.jsonl", "--store", store)
+    return (tmp_path / "all.jsonl").read_text()
+
+
+def session(project: Path, said: str) -> list[dict[str, object]]:
+    """The lines of a session of Claude Code, in which a hook *said* something at the error."""
+
+    def line(number: int, kind: str, **fields: object) -> dict[str, object]:
+        common = {"uuid": str(number), "sessionId": "5f0c", "cwd": str(project)}
+        return {**common, "type": kind, **fields}
+
+    def call(number: int, command: str) -> dict[str, object]:
+        block = {"type": "tool_use", "id": f"t{number}", "name": "Bash"}
+        content = [{**block, "input": {"command": command}}]
+        return line(number, "assistant", message={"role": "assistant", "content": content})
+
+    def result(number: int, of: int, output: str, *, failed: bool) -> dict[str, object]:
+        block = {"type": "tool_result", "tool_use_id": f"t{of}", "is_error": failed}
+        return line(
+            number, "user", message={"role": "user", "content": [{**block, "content": output}]}
+        )
+
+    context = {"type": "hook_additional_context", "content": [said], "toolUseID": "t2"}
+    return [
+        line(1, "user", message={"role": "user", "content": "Mend the tariffs"}),
+        call(2, "python reproduce.py"),
+        result(3, 2, f"Exit code 1\n{NO_MODULE}", failed=True),
+        line(4, "attachment", attachment=context),
+        call(5, REMEDY),
+        result(6, 5, "total: 12", failed=False),
+    ]
+
+
+def test_the_end_of_a_session_is_learned_when_the_next_one_starts(
+    store: Path, project: Path, tmp_path: Path
+) -> None:
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in session(project, "")))
+    for event in ("SessionEnd", "SessionStart"):
+        fields = {"hook_event_name": event, "session_id": "1", "transcript_path": str(transcript)}
+        answer(json.dumps({**fields, "cwd": str(project)}), str(store))
+
+    os.wait()  # for the process that the start of the session began
+
+    assert not list(store.with_name("memory.hooks").glob("queue*"))
+    runs = contextgraph("runs", "--store", store, "--json").records
+    assert str(transcript) in {run.get("source") for run in runs}
+
+
+def test_what_is_learned_later_is_compiled_as_well(store: Path, project: Path) -> None:
+    error = "ValueError: tariff codes have six digits"
+    steps = [("python b.py", error, 1), ("python b.py --pad", "total: 12", 0)]
+    learn(store, [run(steps, instance_id=f"acme__shop-{number}") for number in (11, 12, 13)])
+
+    said = shown(failure(project, error=f"Exit code 1\n{error}"), store)
+
+    assert "python b.py --pad" in said
+    assert REMEDY in shown(failure(project), store)
+
+
+def test_a_session_begins_with_the_playbook_and_a_failure_names_the_command_that_runs(
+    tmp_path: Path, project: Path
+) -> None:
+    store = tmp_path / "memory.db"
+    missing = "/usr/bin/python: No module named pytest"
+    passed = "Ran 4 tests in 0.1s\n\nOK"
+    steps = [
+        ("python -m pytest tests", missing, 1),
+        ("python tests/runtests.py tariffs", passed, 0),
+    ]
+    learn(store, [run(steps, instance_id=f"acme__shop-{number}") for number in range(4)])
+    contextgraph("integrations", "install", "claude-code", "--store", store)
+    command = {"command": "python -m pytest tests/test_b.py"}
+
+    said = shown(failure(project, tool_input=command, error=f"Exit code 1\n{missing}"), store)
+    start = {"hook_event_name": "SessionStart", "session_id": "2", "cwd": str(project)}
+    told = [shown({**start, "source": source}, store) for source in ("startup", "resume", "clear")]
+
+    assert "tests run with `python tests/runtests.py <tests>` (4 of 4)" in told[0]
+    assert not told[1]
+    assert told[2]  # the agent has forgotten it
+    assert "`python -m pytest` did not run at first in any of 4 earlier tasks here" in said
+    assert "`python tests/runtests.py <tests>` (4 of 4) did" in said
+
+
+def test_the_user_is_warned_once_of_a_session_that_ends_too_early(
+    store: Path, project: Path, tmp_path: Path
+) -> None:
+    write_advice(store.with_name("memory.advice.db"), 1, (), (), [("no_edit", "No edit was seen")])
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in session(project, "")))
+    event = {"hook_event_name": "Stop", "session_id": "1", "transcript_path": str(transcript)}
+
+    said = [answer(json.dumps(event), str(store)) for _ in range(2)]
+
+    assert json.loads(said[0]) == {"systemMessage": "ContextGraph: No edit was seen"}
+    assert not said[1]
+
+
+def test_a_hook_that_fails_says_nothing_and_doctor_shows_why(store: Path, project: Path) -> None:
+    store.with_name("memory.advice.db").write_text("no database")
+
+    assert not shown(failure(project), store)
+
+    checks = contextgraph("doctor", "--store", store, "--json").records[0]["checks"]
+    (check,) = [one for one in checks if one["name"] == "hooks"]
+    assert not check["ok"]
+    assert "not a database" in check["detail"]
+
+
+def test_a_damaged_file_of_advice_is_compiled_again(store: Path, project: Path) -> None:
+    store.with_name("memory.advice.db").write_text("no database")
+
+    learn(store, [recovering_run(4)])
+
+    assert REMEDY in shown(failure(project), store)
+
+
+def test_no_secret_is_written_by_a_hook(store: Path, project: Path) -> None:
+    error = f"Exit code 1\nModuleNotFoundError: No module named '{TOKEN}' ({TOKEN})"
+    events = (
+        failure(project, error=error, tool_input={"command": f"curl -H 'token: {TOKEN}'"}),
+        {"hook_event_name": "SessionStart", "cwd": f"/home/{TOKEN}", "session_id": "s"},
+    )
+    for event in events:
+        answer(json.dumps(event), str(store))
+    answer(f"no JSON {TOKEN}", str(store))
+
+    written = [path for path in store.with_name("memory.hooks").rglob("*") if path.is_file()]
+    assert written
+    assert not [path for path in written if TOKEN in path.read_text()]
+
+
+def test_each_agent_gets_the_answer_in_its_own_form(store: Path, project: Path) -> None:
+    fields = {"working_dir": str(project), "session_id": "1", "tool_name": "terminal"}
+    response = {"content": [{"type": "text", "text": NO_MODULE}], "exit_code": 1}
+    openhands = {**fields, "event_type": "PostToolUse", "tool_response": response}
+    codex = failure(
+        project, hook_event_name="PostToolUse", turn_id="1", tool_response=NO_MODULE, error=None
+    )
+
+    assert REMEDY in json.loads(answer(json.dumps(openhands), str(store)))["additionalContext"]
+    assert REMEDY in shown({**codex, "session_id": "2"}, store)
+
+
+def test_hooks_are_added_to_the_settings_and_removed_without_a_trace(store: Path) -> None:
+    contextgraph("integrations", "uninstall", "claude-code")
+    path = Path.home() / ".claude" / "settings.json"
+    other = {"type": "command", "command": "notify-send done"}
+    hooks = json.dumps({"Stop": [{"hooks": [other]}]})
+    before = f'{{\n\t"model": "opus",\n\t"hooks": {hooks}\n}}'
+    path.write_text(before)
+
+    for _ in range(2):  # again changes nothing
+        assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+    config = json.loads(path.read_text())
+
+    assert config["model"] == "opus"
+    assert [len(group["hooks"]) for group in config["hooks"]["Stop"]] == [1, 1]
+    assert config["hooks"]["Stop"][0]["hooks"] == [other]
+    assert contextgraph("integrations", "uninstall", "claude-code").code == 0
+    assert path.read_text() == before
+
+
+def test_what_the_user_changed_after_the_installation_stays(store: Path) -> None:
+    path = Path.home() / ".claude" / "settings.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps({**config, "theme": "dark"}))
+
+    contextgraph("integrations", "uninstall", "claude-code", "--store", store)
+
+    assert json.loads(path.read_text()) == {"theme": "dark"}
+
+
+def test_a_settings_file_that_was_not_there_is_gone_afterwards(store: Path) -> None:
+    path = Path.home() / ".claude" / "settings.json"
+    assert path.exists()
+
+    contextgraph("integrations", "uninstall", "claude-code", "--store", store)
+
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}'])
+def test_a_broken_settings_file_is_an_error_that_names_it(content: str) -> None:
+    path = Path.home() / ".claude" / "settings.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+
+    result = contextgraph("integrations", "install", "claude-code")
+
+    assert result.code == 1
+    assert str(path) in result.err
+    assert path.read_text() == content
+
+
+def test_the_hook_uses_the_memory_it_was_installed_with(
+    store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contextgraph("integrations", "uninstall", "claude-code")
+    monkeypatch.chdir(store.parent)
+    contextgraph("integrations", "install", "claude-code", "--store", store.name)
+    config = json.loads((Path.home() / ".claude" / "settings.json").read_text())
+    (entry,) = config["hooks"]["PostToolUseFailure"][0]["hooks"]
+
+    done = subprocess.run(
+        entry["command"],
+        shell=True,
+        cwd=project,
+        input=json.dumps(failure(project)).encode(),
+        capture_output=True,
+        check=True,
+    )
+
+    assert REMEDY in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+
+
+def test_auto_finds_the_agents_of_this_machine(store: Path) -> None:
+    contextgraph("integrations", "uninstall", "claude-code")
+    (Path.home() / ".codex").mkdir()
+
+    result = contextgraph("integrations", "install", "--auto", "--store", store, "--json")
+
+    assert {one["agent"] for one in result.records if one["installed"]} == {
+        "claude-code",
+        "codex-cli",
+    }
+
+
+def test_hooks_of_a_project_are_in_its_folder(
+    store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+
+    contextgraph("integrations", "install", "openhands", "--project", "--store", store)
+
+    hooks = json.loads((project / ".openhands" / "hooks.json").read_text())["hooks"]
+    assert [*hooks] == ["UserPromptSubmit"]
+
+
+def test_people_see_what_was_shown_and_whether_the_error_came_back(
+    store: Path, project: Path
+) -> None:
+    shown(failure(project), store)
+    shown(failure(project), store)
+
+    result = contextgraph("log", "--store", store)
+
+    assert "met again: 1" in result.out
+    assert REMEDY in result.out

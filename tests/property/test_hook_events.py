@@ -1,0 +1,52 @@
+"""Whatever an agent writes to a hook, the hook answers or keeps silent; it never fails."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from contextgraph import AgentMemory
+from contextgraph.integrations.compile import compile_advice
+from contextgraph.integrations.hook import answer
+from tests.builders import NO_MODULE, recovering_run
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text() | st.just(NO_MODULE),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(
+    (
+        *("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse"),
+        *("PostToolUseFailure", "PreCompact", "Stop", "SessionEnd", "Unheard"),
+    )
+)
+KEYS = "session_id cwd tool_name tool_input tool_response error source agent_id turn_id".split()
+EVENTS = st.fixed_dictionaries(
+    {}, optional={"hook_event_name": NAMES, "event_type": NAMES, **dict.fromkeys(KEYS, JSON)}
+)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path: Path = tmp_path_factory.mktemp("hooks") / "memory.db"
+    with AgentMemory.open(str(path)) as memory:
+        for number in (1, 2, 3):
+            memory.learn(recovering_run(number))
+        compile_advice(memory, path.with_name("memory.advice.db"))
+    return str(path)
+
+
+@given(event=EVENTS | JSON)
+def test_any_json_is_answered_with_an_object_or_nothing(store: str, event: object) -> None:
+    output = answer(json.dumps(event), store)
+
+    assert not output or isinstance(json.loads(output), dict)
+
+
+@given(text=st.text())
+def test_any_text_is_answered_with_nothing_or_an_object(store: str, text: str) -> None:
+    output = answer(text, store)
+
+    assert not output or isinstance(json.loads(output), dict)
