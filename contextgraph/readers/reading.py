@@ -113,6 +113,15 @@ def read_many(
                 raise found
 
 
+def read_file(file: IO[bytes], name: str) -> Iterator[RawTrajectory | ReadError]:
+    """The runs in an open *file*, and an error at the place of each record that is none.
+
+    Formats as `read`, without the reports beside it. *name* is what sources and errors name, and
+    gives an instance id where the content has none.
+    """
+    return _same_once(one for record in records(name, file, _ignore) for one in _runs_of(record))
+
+
 def _ignore(_value: object) -> None:
     """Do nothing."""
 
