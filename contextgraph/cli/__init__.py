@@ -15,6 +15,7 @@ from contextgraph.cli import (
     inspect,
     learn,
     maintenance,
+    mcp,
     playbook,
     query,
     replay,
@@ -58,6 +59,7 @@ for command in (
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)
+app.add_typer(mcp.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
