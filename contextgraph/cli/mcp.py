@@ -91,6 +91,6 @@ def _command(store: str | None, tenant: str | None) -> list[str]:
     """What starts the server, wherever the client runs: with absolute paths."""
     address = store_address(store, tenant)
     if "://" not in address and address != ":memory:":
-        address = str(Path(address).absolute())
+        address = str(Path(address).resolve())
     named = ["--tenant", tenant] if tenant else []
     return [sys.executable, "-m", "contextgraph", "mcp", "--store", address, *named]

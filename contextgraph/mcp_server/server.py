@@ -2,6 +2,7 @@
 
 import json
 import logging
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -55,7 +56,7 @@ from contextgraph.model import (
     new_context_id,
 )
 from contextgraph.readers import read_file
-from contextgraph.retrieval import render_playbook
+from contextgraph.retrieval import render_playbook, render_warning
 from contextgraph.text import mask_secrets, words
 from contextgraph.trace import submission_signs
 
@@ -89,7 +90,12 @@ _log = logging.getLogger(__name__)
 
 
 def serve(memory: AgentMemory) -> None:
-    """Serve *memory* on standard input and output until the input ends."""
+    """Serve *memory* on standard input and output until the input ends.
+
+    For the main thread. An interrupt ends the process at once.
+    """
+    # The SDK would wait for the next line of input; nothing that was answered is lost.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     server_of(memory).run("stdio")
 
 
@@ -225,7 +231,7 @@ class _Tools:
         """How a command is really run in a repository; text warns of one that never worked."""
         found = self._memory.how(repo, command)
         return How(
-            text=self._memory.before(repo, command) or "",
+            text=render_warning(found),
             runs=found.runs,
             form=Command.model_validate(found.form) if found.form else None,
             ways=Command.each(found.ways[:limit]),

@@ -36,8 +36,9 @@ def test_the_configuration_of_a_client_starts_the_server(client: str, tmp_path: 
 def test_a_relative_memory_becomes_absolute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    options = ("--client", "claude-code", "--store", "team.db", "--tenant", "web", "--json")
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    options = ("--client", "claude-code", "--store", "../team.db", "--tenant", "web", "--json")
     (record,) = contextgraph("mcp", "config", *options).records
     named = ["--store", str(tmp_path / "team.db"), "--tenant", "web"]
     assert record["command"][-4:] == named

@@ -1,5 +1,6 @@
 """``contextgraph mcp`` as a client of the official SDK sees it, over standard input and output."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -7,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import orjson
 import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
@@ -188,6 +190,25 @@ def test_the_server_ends_with_its_input(store: Path) -> None:
     command = [sys.executable, "-m", "contextgraph", "mcp", "--store", str(store)]
     done = subprocess.run(command, input=b"", capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_while_its_input_is_open(store: Path, number: int) -> None:
+    client = {"name": "test", "version": "1"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    with subprocess.Popen(
+        [sys.executable, "-m", "contextgraph", "mcp", "--store", str(store)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write(orjson.dumps(request) + b"\n")
+        server.stdin.flush()
+        assert orjson.loads(server.stdout.readline())["result"]["serverInfo"]
+        server.send_signal(number)
+        assert server.wait(timeout=60) == -number
 
 
 def test_without_the_sdk_the_remedy_is_named() -> None:
