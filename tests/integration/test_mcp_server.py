@@ -166,6 +166,15 @@ def test_the_text_of_a_log_file_is_learned(call: Call) -> None:
     assert shown["run"]["outcome"] == "solved"
 
 
+def test_a_run_in_the_form_that_the_tool_describes_is_learned(call: Call) -> None:
+    action = {"tool": "bash", "text": "ls"}
+    step = {"index": 0, "thought": "", "action": action, "observation": "lib", "exit_code": 0}
+    named = {"instance_id": "acme__shop-8", "repo": "acme/shop", "task": "Totals", "agent": "mine"}
+    record = {"contextgraph": 1, "source_format": "mcp", **named, "steps": [step]}
+    (learned,) = answer_of(call("learn_trajectory", run=record))["runs"]
+    assert learned["status"] == "created"
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "reason"),
     [
