@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from types import TracebackType
 from typing import Protocol, Self
@@ -164,7 +164,7 @@ class LiveRun:
         stuck in a loop. Only where significantly fewer of the runs in this memory that ended so
         were solved than of the others. The first call with such a sign takes about half a second.
         """
-        signs = sorted(self._signs.signs - self._warned)
+        signs = self._signs.signs - self._warned
         return self._shown(lambda: self._missing(signs), STEP_TOKENS) or None
 
     def finish(
@@ -244,12 +244,9 @@ class LiveRun:
         self._alarms.add(attempt)
         return loop
 
-    def _missing(self, signs: Sequence[SubmissionSign]) -> MemoryContext:
-        """A warning for each of *signs* that went with failure."""
+    def _missing(self, signs: frozenset[SubmissionSign]) -> MemoryContext:
         self._warned.update(signs)
-        rates = self._memory.stats.get_solve_rates(self._excluded) if signs else {}
-        warnings = (submission_warning(sign, rates[sign]) for sign in signs if rates[sign].is_lower)
-        return MemoryContext(new_context_id(), warnings=tuple(warnings))
+        return submission_context(self._memory.stats, signs, self._excluded)
 
     def _shown(self, ask: Callable[[], MemoryContext], max_tokens: int) -> str:
         """The text of what *ask* finds and the agent has not seen; empty for nothing."""
@@ -285,6 +282,19 @@ class LiveRun:
             loop=loop,
             playbook=context.playbook if context.playbook and is_new("playbook") else None,
         )
+
+
+def submission_context(
+    stats: StatisticsEngine, signs: Iterable[SubmissionSign], exclude_instances: frozenset[str]
+) -> MemoryContext:
+    """A warning for each of *signs* with which significantly fewer runs were solved.
+
+    Runs of *exclude_instances* do not count.
+    """
+    shown = sorted(signs)
+    rates = stats.get_solve_rates(exclude_instances) if shown else {}
+    warnings = (submission_warning(sign, rates[sign]) for sign in shown if rates[sign].is_lower)
+    return MemoryContext(new_context_id(), warnings=tuple(warnings))
 
 
 def submission_warning(sign: SubmissionSign, rates: SolveRates) -> FailureWarning:

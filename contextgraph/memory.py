@@ -134,7 +134,7 @@ class AgentMemory:
         then `close` waits for it. Raises `StoreUnavailableError` or `StoreError`; then nothing of
         the run is stored.
         """
-        self._note_exposures()
+        self.note_exposures()
         receipt = self.writer.write(raw)
         self._trigger.after_learning(receipt.status, background=background)
         return receipt
@@ -170,7 +170,7 @@ class AgentMemory:
                 yield from self._learned(some)
 
     def _learned(self, raws: Sequence[RawTrajectory]) -> Iterator[LearnReceipt]:
-        self._note_exposures()
+        self.note_exposures()
         try:
             receipts = self.writer.write_all(raws)
         except StoreUnavailableError:
@@ -218,7 +218,7 @@ class AgentMemory:
         `learn` does so by itself after every 16 runs. *progress* is called with how many of how
         many kinds of error are done. Where another process holds the lease, the report says so.
         """
-        self._note_exposures()
+        self.note_exposures()
         return self.consolidator.consolidate(progress)
 
     def plan_wording(self) -> WordingPlan:
@@ -337,11 +337,14 @@ class AgentMemory:
 
     def report_outcome(self, context_id: str, helped: bool) -> bool:
         """Record whether the advice of a context helped; False if unknown or already recorded."""
-        self._note_exposures()
+        self.note_exposures()
         return self.store.exposures.report(context_id, helped)
 
-    def _note_exposures(self) -> None:
-        """Store what was shown; put off until something is written, so that no query waits."""
+    def note_exposures(self) -> None:
+        """Store what was shown, which is else put off until something is written.
+
+        Raises `StoreError`; then it is tried again when something is written.
+        """
         for shown in self._shown.copy():
             self.store.exposures.add([shown])
             # Only now: what cannot be stored waits, and a thread that finds none can rely on it.
@@ -350,7 +353,7 @@ class AgentMemory:
 
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error or context comes from; None where unknown."""
-        self._note_exposures()
+        self.note_exposures()
         run = self.store.runs.learned([node_id]).get(node_id)
         return self.store.admin.explain(run.trajectory_id if run else node_id)
 
@@ -382,7 +385,7 @@ class AgentMemory:
         """
         from contextgraph.store.archive import export_memory
 
-        self._note_exposures()
+        self.note_exposures()
         return export_memory(
             self.store,
             path,
@@ -475,7 +478,7 @@ class AgentMemory:
         """
         try:
             self._trigger.wait()
-            self._note_exposures()
+            self.note_exposures()
         finally:
             self.spaces.close()
             self.store.admin.close()

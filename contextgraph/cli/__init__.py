@@ -17,6 +17,7 @@ from contextgraph.cli import (
     integrations,
     learn,
     maintenance,
+    mcp,
     playbook,
     query,
     replay,
@@ -64,6 +65,7 @@ for command in (
     app.command()(command)
 app.command("import")(maintenance.import_)
 app.add_typer(experiment.experiment, name="experiment")
+app.add_typer(mcp.app, name="mcp")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

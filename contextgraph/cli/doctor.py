@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 DISTRIBUTION = "contextgraph-memory"
 LIBRARIES = "neo4j networkx numpy orjson rich scikit-learn typer zstandard".split()
-EXTRAS = {"local": "onnxruntime", "openai": "openai", "parquet": "pyarrow", "plot": "matplotlib"}
+EXTRAS = {
+    "local": "onnxruntime",
+    "mcp": "mcp",
+    "openai": "openai",
+    "parquet": "pyarrow",
+    "plot": "matplotlib",
+}
 OLDEST_PYTHON = (3, 11)
 _NAMED = 10
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from contextgraph.readers.reading import (
         ReadCounts as ReadCounts,
         read as read,
+        read_file as read_file,
         read_many as read_many,
     )
     from contextgraph.readers.repository import repository_name as repository_name
@@ -42,6 +43,7 @@ _MODULES = {
     "from_record": "own",
     "is_stream": "sources",
     "read": "reading",
+    "read_file": "reading",
     "read_many": "reading",
     "repository_name": "repository",
     "size_of": "sources",

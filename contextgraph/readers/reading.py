@@ -126,6 +126,16 @@ def read_many(
                 raise found
 
 
+def read_file(file: IO[bytes], name: str) -> Iterator[RawTrajectory | ReadError]:
+    """The runs in an open *file*, and an error at the place of each record that is none.
+
+    Formats as `read`, without the reports beside it. *name* is what sources and errors name, and
+    gives an instance id where the content has none. A run may have 256 MiB.
+    """
+    found = records(name, file, _ignore, MAX_RUN_SIZE)
+    return _while_fruitful(one for record in found for one in _runs_of(record))
+
+
 def _ignore(_value: object) -> None:
     """Do nothing."""
 

@@ -1,0 +1,234 @@
+"""``contextgraph mcp`` as a client of the official SDK sees it, over standard input and output."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import orjson
+import pytest
+from anyio.from_thread import start_blocking_portal
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.types import CallToolResult, TextContent
+
+from contextgraph import AgentMemory
+from contextgraph.readers import read, to_record
+from tests.builders import run
+
+ROOT = Path(__file__).parents[2]
+REPO, ERROR = "fernway/parcelkit", "ModuleNotFoundError: No module named 'parcelkit'"
+FAILED = {"action": "python -m unittest", "observation": ERROR, "exit_code": 1}
+FAKE_KEY = "AKIA" + "Q3EGRIPZ7TLMVX2B"
+
+Call: TypeAlias = Callable[..., CallToolResult]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A memory of the runs in examples/trajectories."""
+    path = tmp_path_factory.mktemp("mcp") / "memory.db"
+    with AgentMemory.open(str(path)) as memory:
+        for _ in memory.learn_many(read(ROOT / "examples/trajectories", on_skip=print)):
+            pass
+    return path
+
+
+@pytest.fixture(scope="module")
+def client(store: Path) -> Iterator[tuple[Client, Call]]:
+    """A client of one server process, and its `call_tool` as a plain function.
+
+    The client raises where a result does not fit the output schema of its tool.
+    """
+    command = ["-m", "contextgraph", "mcp", "--store", str(store)]
+    server = stdio_client(StdioServerParameters(command=sys.executable, args=command, cwd=ROOT))
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(server)) as connected,
+    ):
+
+        def call(tool: str, **arguments: Any) -> CallToolResult:
+            return portal.call(partial(connected.call_tool, tool, arguments))
+
+        yield connected, call
+
+
+@pytest.fixture
+def call(client: tuple[Client, Call]) -> Call:
+    return client[1]
+
+
+def text_of(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+def answer_of(result: CallToolResult) -> Any:
+    assert not result.is_error, text_of(result)
+    return result.structured_content
+
+
+def test_each_tool_says_what_it_does_and_none_destroys(store: Path) -> None:
+    from contextgraph.mcp_server.server import server_of
+
+    with AgentMemory.open(str(store)) as memory, start_blocking_portal() as portal:
+        tools = portal.call(server_of(memory).list_tools)
+
+    assert all(tool.description and tool.output_schema for tool in tools)
+    notes = {tool.name: tool.annotations for tool in tools if tool.annotations}
+    assert len(notes) == len(tools) == 9
+    writing = {name for name, note in notes.items() if not note.read_only_hint}
+    assert writing == {"learn_trajectory", "report_outcome"}
+    assert not any(notes[name].destructive_hint for name in writing)
+    assert all(notes[name].idempotent_hint for name in writing)
+
+
+def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:
+    result = call("query_memory", repo=REPO, current_error=ERROR)
+    advice = answer_of(result)
+    assert text_of(result) == advice["text"]
+    assert "set `PYTHONPATH=lib`" in advice["text"]
+    assert advice["context_id"] in advice["text"]
+    assert advice["remedies"][0]["actions"] == ["PYTHONPATH=lib python -m unittest"]
+
+    report = {"context_id": advice["context_id"], "helped": True}
+    assert answer_of(call("report_outcome", **report)) == report
+    assert "reported before" in text_of(call("report_outcome", **report))
+
+
+def test_where_nothing_is_known_nothing_is_said(call: Call) -> None:
+    result = call("query_memory", current_error="QuotaExceeded: no such thing here")
+    assert answer_of(result)["text"] == ""
+    assert answer_of(result)["context_id"] is None
+    assert text_of(result) == "Nothing known applies."
+
+
+def test_the_start_of_a_task_has_the_playbook(call: Call) -> None:
+    task = "Prices are wrong when a rate table has no price per kilogram"
+    started = answer_of(call("query_memory", repo=REPO, task_description=task))
+    playbook = answer_of(call("playbook", repo=REPO, task_description=task))
+    for text in (started["text"], playbook["text"]):
+        assert "does not run: `python -m unittest" in text
+    assert playbook["tests"][0]["line"] == "PYTHONPATH=lib python -m unittest <tests>"
+    assert len(playbook["files"]) == 5
+
+
+def test_how_warns_of_a_command_that_never_ran(call: Call) -> None:
+    found = answer_of(call("how", repo=REPO, command="python -m unittest"))
+    assert "did not run at first in any of" in found["text"]
+    assert found["form"]["worked"] == 0
+    assert found["others"][0]["line"] == "PYTHONPATH=lib python -m unittest <tests>"
+
+
+def test_a_loop_is_found_in_the_latest_steps_only(call: Call) -> None:
+    stuck = answer_of(call("check_loop", steps=[FAILED] * 6, repo=REPO))
+    assert (stuck["loop"]["repetitions"], stuck["loop"]["severity"]) == (6, "stuck")
+    assert "set `PYTHONPATH=lib`" in stuck["text"]
+
+    left = [FAILED] * 6 + [{"action": "cat README.md", "observation": "Parcels", "exit_code": 0}]
+    assert answer_of(call("check_loop", steps=left, repo=REPO))["loop"] is None
+
+
+def test_a_submission_is_compared_with_earlier_runs(call: Call) -> None:
+    stuck = answer_of(call("check_submit", steps=[FAILED] * 7, repo=REPO))
+    assert "The last steps repeat an attempt" in stuck["text"]
+    passed = {"action": "PYTHONPATH=lib python -m unittest", "observation": "OK", "exit_code": 0}
+    edit = {"action": "sed -i s/a/b/ lib/parcelkit/rates.py", "exit_code": 0}
+    assert answer_of(call("check_submit", steps=[edit, passed], repo=REPO))["text"] == ""
+
+
+def test_a_run_is_found_and_shown_in_part(call: Call) -> None:
+    found, *_ = answer_of(call("search_trajectories", text="shopping list bullet"))["runs"]
+    assert found["instance_id"] == "quillworks__recipebox-11"
+    shown = answer_of(call("get_trajectory", trajectory_id=found["id"], first_step=1, steps=2))
+    assert shown["run"] == found
+    assert [step["index"] for step in shown["steps"]] == [1, 2]
+    assert shown["parts"]
+
+
+def test_a_learned_run_is_masked_and_learned_once(call: Call) -> None:
+    record = to_record(run([("env", f"AWS_KEY={FAKE_KEY}", 0)], instance_id="acme__shop-9"))
+    first, again = (answer_of(call("learn_trajectory", run=record))["runs"] for _ in range(2))
+    assert [first[0]["status"], again[0]["status"]] == ["created", "unchanged"]
+    shown = call("get_trajectory", trajectory_id=first[0]["trajectory_id"])
+    assert answer_of(shown)["steps"][0]["action"] == "env"
+    assert FAKE_KEY not in text_of(shown)
+
+
+def test_the_text_of_a_log_file_is_learned(call: Call) -> None:
+    log = next((ROOT / "examples/unseen").glob("*.json")).read_text(encoding="utf-8")
+    (learned,) = answer_of(call("learn_trajectory", run=log, outcome="solved"))["runs"]
+    shown = answer_of(call("get_trajectory", trajectory_id=learned["trajectory_id"], steps=0))
+    assert shown["run"]["outcome"] == "solved"
+
+
+def test_a_run_in_the_form_that_the_tool_describes_is_learned(call: Call) -> None:
+    action = {"tool": "bash", "text": "ls"}
+    step = {"index": 0, "thought": "", "action": action, "observation": "lib", "exit_code": 0}
+    named = {"instance_id": "acme__shop-8", "repo": "acme/shop", "task": "Totals", "agent": "mine"}
+    record = {"contextgraph": 1, "source_format": "mcp", **named, "steps": [step]}
+    (learned,) = answer_of(call("learn_trajectory", run=record))["runs"]
+    assert learned["status"] == "created"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "reason"),
+    [
+        ("get_trajectory", {"trajectory_id": "trj_none"}, "no run trj_none in this memory"),
+        ("report_outcome", {"context_id": "ctx_none", "helped": True}, "ctx_none is unknown"),
+        ("query_memory", {}, "describe a state"),
+        ("query_memory", {"repo": REPO, "limit": 1000}, "less than or equal to 10"),
+        ("check_loop", {"steps": []}, "at least 1 item"),
+        ("learn_trajectory", {"run": "good morning"}, "neither json nor parquet"),
+    ],
+)
+def test_a_failure_is_an_error_of_the_tool(
+    call: Call, tool: str, arguments: dict[str, Any], reason: str
+) -> None:
+    result = call(tool, **arguments)
+    assert result.is_error
+    assert reason in text_of(result)
+    assert "Traceback" not in text_of(result)
+
+
+def test_the_server_ends_with_its_input(store: Path) -> None:
+    command = [sys.executable, "-m", "contextgraph", "mcp", "--store", str(store)]
+    done = subprocess.run(command, input=b"", capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_while_its_input_is_open(store: Path, number: int) -> None:
+    client = {"name": "test", "version": "1"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    with subprocess.Popen(
+        [sys.executable, "-m", "contextgraph", "mcp", "--store", str(store)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write(orjson.dumps(request) + b"\n")
+        server.stdin.flush()
+        assert orjson.loads(server.stdout.readline())["result"]["serverInfo"]
+        server.send_signal(number)
+        assert server.wait(timeout=60) == -number
+
+
+def test_without_the_sdk_the_remedy_is_named() -> None:
+    program = (
+        "import sys; sys.modules['mcp'] = None\n"
+        "from contextgraph.cli import main\n"
+        "main(['mcp', '--store', ':memory:'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 1
+    assert 'pip install "contextgraph-memory[mcp]"' in done.stderr
+    assert "Traceback" not in done.stderr
