@@ -30,8 +30,9 @@ from contextgraph.model import (
     WordingPlan,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval import MAX_TOKENS, render, render_warning
+from contextgraph.retrieval import MAX_TOKENS, render_warning, rendered
 from contextgraph.stats import MemoryStats
+from contextgraph.text import fence
 from contextgraph.wiring import Parts, build
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
@@ -331,9 +332,12 @@ class AgentMemory:
 
     def render(self, context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
         """The prompt text of *context*, noted as shown so that its effect can be reported."""
-        if context:
-            self._shown.append(_shown(context, self._now()))
-        return render(context, max_tokens)
+        text, items = rendered(context, max_tokens)
+        if not text:
+            return ""
+        error = error_id(context.error) if context.error else None
+        self._shown.append(Exposure.of(context.id, items, self._now(), error))
+        return fence(text, context.id)
 
     def report_outcome(self, context_id: str, helped: bool) -> bool:
         """Record whether the advice of a context helped; False if unknown or already recorded."""
@@ -488,9 +492,3 @@ class AgentMemory:
 
     def __exit__(self, *raised: object) -> None:
         self.close()
-
-
-def _shown(context: MemoryContext, at: datetime) -> Exposure:
-    """What is noted of *context*, so that its effect can be reported."""
-    error = error_id(context.error) if context.error else None
-    return Exposure.of(context.id, context.item_ids, at, error)

@@ -30,7 +30,7 @@ from contextgraph.model import (
 from contextgraph.retrieval import (
     MemoryRetriever,
     command_warning,
-    render_unfenced,
+    rendered,
 )
 from contextgraph.text import quoted_names
 
@@ -117,7 +117,7 @@ class _Compiler:
         """What work in each of *repos* begins with, and which commands do not run there."""
         for repo in repos:
             context = self._retriever.retrieve(State(repo=repo), _LIMIT)
-            playbook = render_unfenced(context)
+            playbook = rendered(context).text
             yield RepositoryAdvice(repo.casefold(), playbook, self._failing_commands(repo))
 
     def _failing_commands(self, repo: str) -> dict[str, str]:
@@ -155,13 +155,13 @@ class _Compiler:
     ) -> tuple[ErrorKey, Advice]:
         context = self._retriever.retrieve(State(repo=repo), _LIMIT, error=signature)
         key = (repo, signature.family, signature.error_type, signature.template, names)
-        text = render_unfenced(context, STEP_TOKENS)
+        text, items = rendered(context, STEP_TOKENS)
         if not text:
             return key, Advice("")
         remedies = [one for item in context.error_solutions for one in item.actions]
         remedies += [one for item in context.suggestions for one in item.remedies]
         installs = any(one.kind is RemedyKind.INSTALL for one in remedies)
-        return key, Advice(text, context.item_ids, installs)
+        return key, Advice(text, items, installs)
 
 
 def _signature(error: ErrorPattern, message: str = "") -> ErrorSignature:

@@ -250,16 +250,6 @@ class MemoryContext:
         """Suggestions and error solutions in their one order."""
         return tuple(sorted((*self.suggestions, *self.error_solutions), key=lambda one: one.rank))
 
-    @property
-    def item_ids(self) -> tuple[str, ...]:
-        """Ids of the items whose effect is recorded: fragments, methodologies, escapes."""
-        escapes = self.loop.escape_suggestions if self.loop else ()
-        return (
-            *(one.fragment_id for one in self.error_solutions),
-            *(one.id for one in self.suggestions),
-            *(one.id for one in escapes),
-        )
-
     def __bool__(self) -> bool:
         """True where there is anything to say."""
         items = self.suggestions or self.error_solutions or self.similar_cases or self.warnings

@@ -18,8 +18,8 @@ from contextgraph.retrieval.render import (
     playbook_lines,
     render,
     render_playbook,
-    render_unfenced,
     render_warning,
+    rendered,
 )
 from contextgraph.retrieval.retriever import MemoryRetriever
 from contextgraph.retrieval.semantic import by_semantic
@@ -48,6 +48,6 @@ __all__ = [
     "query_of",
     "render",
     "render_playbook",
-    "render_unfenced",
     "render_warning",
+    "rendered",
 ]

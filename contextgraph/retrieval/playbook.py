@@ -23,6 +23,7 @@ from contextgraph.trace import (
     CommandUse,
     ProjectFacts,
     command_use,
+    is_hazardous_command,
     project_facts,
 )
 
@@ -138,12 +139,14 @@ def _package(runs: Sequence[KnownRun]) -> tuple[str, int]:
 
 
 def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord, ...]:
-    """How the commands of this *kind* went, by form: those that worked in most tasks first."""
+    """How commands of this *kind* that may be advised went, by form: most that worked first."""
     uses = [
         (run, use)
         for run in runs
         for use in run.facts.commands
-        if use.kind is kind and not use.folder.startswith(OUTSIDE)
+        if use.kind is kind
+        and not use.folder.startswith(OUTSIDE)
+        and not is_hazardous_command(use.text)
     ]
     forms = {use.form for _, use in uses}
 

@@ -1,8 +1,9 @@
 """A context as text for an agent's prompt."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import islice
+from typing import NamedTuple
 
 from contextgraph.model import (
     CommandHistory,
@@ -49,20 +50,29 @@ def render(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
 
     At most *max_tokens* (estimated, on the high side); empty where there is nothing to say.
     """
-    text = render_unfenced(context, max_tokens)
+    text = rendered(context, max_tokens).text
     return fence(text, context.id) if text else ""
 
 
-def render_unfenced(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
-    """The text of `render` without its fence, to be fenced with another id when it is shown."""
+class Rendered(NamedTuple):
+    """A text without its fence, and the ids of the items that stand in it."""
+
+    text: str
+    items: tuple[str, ...]
+
+
+def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
+    """The text of `render` without its fence, with what its effect is recorded of."""
     lines = [_HEAD_AT_ERROR if context.error else _HEAD]
+    items: list[str] = []
     enough = _TOKENS_AT_ERROR if context.error else _TOKENS_AT_START if context.playbook else None
     for entry in _entries(context):
-        tokens = count_tokens(fence("\n".join([*lines, entry]), context.id))
+        tokens = count_tokens(fence("\n".join([*lines, entry.text]), context.id))
         if tokens > max_tokens or (enough and lines[1:] and tokens > enough):
             break
-        lines.append(entry)
-    return "\n".join(lines) if len(lines) > 1 else ""
+        lines.append(entry.text)
+        items += [entry.item] if entry.item else []
+    return Rendered("\n".join(lines) if len(lines) > 1 else "", tuple(items))
 
 
 def render_playbook(playbook: RepositoryPlaybook, max_tokens: int = PLAYBOOK_TOKENS) -> str:
@@ -85,7 +95,8 @@ def _fitting(playbook: RepositoryPlaybook, head: str, name: str, max_tokens: int
     """*head* and those lines of *playbook* that fit into a fence of *max_tokens*."""
     lines = [head]
     for line in playbook_lines(playbook):
-        if count_tokens(fence("\n".join([*lines, line]), name)) <= max_tokens:
+        fits = count_tokens(fence("\n".join([*lines, line]), name)) <= max_tokens
+        if fits and not gives_instructions(line):
             lines.append(line)
     return lines
 
@@ -162,18 +173,24 @@ def _record(record: CommandRecord) -> str:
     return f"`{record.line}` ({record.worked} of {record.tried})"
 
 
-def _entries(context: MemoryContext) -> Iterator[str]:
+class _Entry(NamedTuple):
+    text: str
+    item: str | None = None
+
+
+def _entries(context: MemoryContext) -> Iterator[_Entry]:
     if context.loop:
-        yield _loop(context.loop)
-        escapes = (escape.text for escape in context.loop.escape_suggestions)
+        yield _Entry(_loop(context.loop))
+        escapes = (_Entry(escape.text, escape.id) for escape in context.loop.escape_suggestions)
         yield from _titled("What ended such loops:", escapes)
     if context.error:
         remedies = _instructions_last(map(_remedy, context.ranked))[:_REMEDIES]
-        yield from (f"{rank}. {remedy}" for rank, remedy in enumerate(remedies, start=1))
+        yield from _numbered(remedies)
         return
     if context.playbook:
         head = f"This repository, {_earlier(context.playbook)}:"
-        yield "\n".join(_fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS))
+        lines = _fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS)
+        yield _Entry("\n".join(lines))
     else:  # a playbook says what worked and what did not run
         yield from _titled("What has worked:", map(_practice, context.suggestions))
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
@@ -181,17 +198,25 @@ def _entries(context: MemoryContext) -> Iterator[str]:
     yield from _titled("Similar tasks:", shown_cases)
 
 
-def _titled(title: str, entries: Iterator[str]) -> Iterator[str]:
-    for number, entry in enumerate(_instructions_last(entries), start=1):
-        yield f"{title}\n{number}. {entry}" if number == 1 else f"{number}. {entry}"
+def _titled(title: str, entries: Iterable[_Entry]) -> Iterator[_Entry]:
+    for place, entry in enumerate(_numbered(_instructions_last(entries))):
+        yield entry if place else entry._replace(text=f"{title}\n{entry.text}")
 
 
-def _instructions_last(entries: Iterator[str]) -> list[str]:
+def _numbered(entries: Iterable[_Entry]) -> Iterator[_Entry]:
+    for number, entry in enumerate(entries, start=1):
+        yield entry._replace(text=f"{number}. {entry.text}")
+
+
+def _instructions_last(entries: Iterable[_Entry]) -> list[_Entry]:
     """*entries*, with those last and marked that look like instructions; none where all do."""
-    texts = list(entries)
-    quoted = [one for one in texts if gives_instructions(one)]
-    others = [one for one in texts if one not in quoted]
-    return [*others, *(f"{_QUOTED} {one}" for one in quoted)] if others else []
+    others, quoted = list[_Entry](), list[_Entry]()
+    for one in entries:
+        if gives_instructions(one.text):
+            quoted.append(one._replace(text=f"{_QUOTED} {one.text}"))
+        else:
+            others.append(one)
+    return [*others, *quoted] if others else []
 
 
 def _loop(loop: LoopInfo) -> str:
@@ -199,17 +224,17 @@ def _loop(loop: LoopInfo) -> str:
     return f"The last {loop.repetitions} attempts had the same outcome: {what}"
 
 
-def _remedy(item: ErrorSolution | Suggestion) -> str:
+def _remedy(item: ErrorSolution | Suggestion) -> _Entry:
     if isinstance(item, Suggestion):
-        text, *words = item.strategy.split("\n")
+        (text, *words), name = item.strategy.split("\n"), item.id
     else:
-        text, words = item.description, []
+        text, words, name = item.description, [], item.fragment_id
     marks = ["seen in one run"] if item.why.support == 1 else []
     marks += [_agreement(item.why)] if item.why.agreement else []
     if isinstance(item, ErrorSolution) and item.workaround:
         marks.append("a workaround")
     head = clip(text, _REMEDY_CHARS, at="end") + (f" [{', '.join(marks)}]" if marks else "")
-    return "\n".join([head, *(f"   {line}" for line in words)])
+    return _Entry("\n".join([head, *(f"   {line}" for line in words)]), name)
 
 
 def _agreement(why: Why) -> str:
@@ -222,17 +247,17 @@ def _agreement(why: Why) -> str:
     return f"{found.did} of {number_of(found.cleared, 'task')}{where}{what}"
 
 
-def _practice(suggestion: Suggestion) -> str:
+def _practice(suggestion: Suggestion) -> _Entry:
     counted, *words = suggestion.strategy.split("\n")
     head = f"{suggestion.situation}: {counted}"
-    return "\n".join([head, *(f"   {line}" for line in words)])
+    return _Entry("\n".join([head, *(f"   {line}" for line in words)]), suggestion.id)
 
 
-def _warning(warning: FailureWarning) -> str:
-    return clip(warning.text, _SENTENCE_CHARS)
+def _warning(warning: FailureWarning) -> _Entry:
+    return _Entry(clip(warning.text, _SENTENCE_CHARS))
 
 
-def _case(case: SimilarCase) -> str:
+def _case(case: SimilarCase) -> _Entry:
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
     files = f"; changed {', '.join(case.files[:_FILES])}" if case.files else ""
@@ -241,4 +266,4 @@ def _case(case: SimilarCase) -> str:
         for one in case.fragments
         if one.fragment_type is FragmentType.ERROR_RECOVERY
     )
-    return "; ".join([f"{head}: {case.title}{files}", *islice(cleared, 1)])
+    return _Entry("; ".join([f"{head}: {case.title}{files}", *islice(cleared, 1)]))

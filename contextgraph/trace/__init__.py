@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from contextgraph.trace.remedies.command_lines import SCRIPT
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
-    from contextgraph.trace.remedies.hazards import is_hazardous
+    from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
     from contextgraph.trace.remedies.placeholders import Names, is_own_module, names_in
     from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
     from contextgraph.trace.remedies.wording import (
@@ -68,6 +68,7 @@ __all__ = [
     "files_created",
     "is_edit",
     "is_hazardous",
+    "is_hazardous_command",
     "is_own_module",
     "is_retry",
     "is_same_predicament",

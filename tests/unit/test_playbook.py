@@ -83,6 +83,15 @@ def test_only_what_two_tasks_agree_on_is_said(memory: AgentMemory, runs: int) ->
     assert ("tests run with `pytest <tests>` (2 of 2)" in said) == (runs == 2)
 
 
+def test_a_command_that_is_never_advice_is_left_out(memory: AgentMemory) -> None:
+    learn(
+        memory,
+        ("pip install --trusted-host pypi.example shop", "Successfully installed shop\n", 0),
+        ("pip install nose", "Successfully installed nose\n", 0),
+    )
+    assert [one.line for one in memory.playbook("acme/shop").setup] == ["pip install nose"]
+
+
 def test_runs_of_one_task_count_once(memory: AgentMemory) -> None:
     for agent in ("one", "other"):
         steps = [("pytest", PASSED, 0)]

@@ -15,7 +15,7 @@ from contextgraph.model import (
     SimilarCase,
     Why,
 )
-from contextgraph.retrieval import render
+from contextgraph.retrieval import render, rendered
 from contextgraph.text import count_tokens, strip_fenced
 from contextgraph.trace import signature_of
 from tests.builders import NO_MODULE, SET_PATH
@@ -77,11 +77,14 @@ def test_a_remedy_is_shown_with_how_many_tasks_agree_and_from_where():
 
 
 def test_at_an_error_three_remedies_are_shown_and_nothing_else():
-    remedies = [solution(f"remedy {rank}", rank=rank) for rank in range(1, 6)]
-    text = render(at_error(*remedies, similar_cases=(case(),)))
+    remedies = [
+        solution(f"remedy {rank}", rank=rank, fragment_id=f"frg_{rank}") for rank in range(1, 6)
+    ]
+    text, items = rendered(at_error(*remedies, similar_cases=(case(),)))
     assert "remedy 3" in text
     assert "remedy 4" not in text
     assert "acme__shop-2" not in text
+    assert items == ("frg_1", "frg_2", "frg_3")
 
 
 def test_without_an_error_warnings_stand_before_past_runs():

@@ -62,12 +62,17 @@ def is_hazardous(actions: Sequence[RemedyAction]) -> bool:
     return any(map(_is_hazardous, actions))
 
 
+def is_hazardous_command(line: str) -> bool:
+    """True where a command *line* is never advice, however often it worked."""
+    return _HAZARD.search(line) is not None
+
+
 @lru_cache(8_192)
 def _is_hazardous(action: RemedyAction) -> bool:
     values = (value for _, value in action.parameters)
     texts = (action.target, action.pattern.target, *action.pattern.parameters, *values)
     text = "\n".join(one[:_READ] for one in texts)
-    if _HAZARD.search(text):
+    if is_hazardous_command(text):
         return True
     return _TEST_FILE.search(text) is not None and _deletes_tests(action, text)
 
