@@ -114,7 +114,7 @@ def log(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show what hooks told agents.
+    """Show the advice that hooks gave agents.
 
     When, in which session and at which event, and what happened next: whether the error was met
     again in the session, and, once the session was learned, whether it was cleared.

@@ -41,7 +41,7 @@ class Agent(Protocol):
     ) -> Ending:
         """Work on *task* in *folder* and write *log*; then run the check.
 
-        The agent is told of earlier *logs*, where given. May raise what breaks the attempt.
+        The prompt names earlier *logs*, where given. May raise what breaks the attempt.
         """
 
 

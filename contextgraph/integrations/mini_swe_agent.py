@@ -31,7 +31,7 @@ Message: TypeAlias = dict[str, Any]
 
 
 class Advisor(Protocol):
-    """What an `AdvisedModel` asks for advice, and tells of the run; see `LiveRun`."""
+    """What gives an `AdvisedModel` advice and follows the run; see `LiveRun`."""
 
     def start(self) -> str:
         """Text for the first prompt; may be empty."""

@@ -74,7 +74,7 @@ def recognises(value: object) -> bool:
 class _Session:
     """What the lines of one agent have in common; *agent* is empty for the main one.
 
-    *shown* is what hooks of ContextGraph told it.
+    *shown* is what hooks of ContextGraph showed it.
     """
 
     id: str

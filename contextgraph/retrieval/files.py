@@ -134,7 +134,7 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
     changed: dict[str, set[str]] = {}
     opened: dict[str, set[str]] = {}
     symbols: dict[str, dict[str, set[str]]] = {}
-    likeness = _likeness(runs, task)
+    similarities = _similarities(runs, task)
     for run in runs:
         instance = run.instance_id
         for file in run.changed:
@@ -159,7 +159,7 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
                 name=_share(_words_of(file)[1], asked, rarity),
                 changed=len(did) / count,
                 opened=len(opened.get(file, ())) / count,
-                nearest=max((likeness[one] for one in did), default=0.0),
+                nearest=max((similarities[one] for one in did), default=0.0),
                 symbol=float(any(_is_named(name, asked) for name in symbols.get(file, ()))),
             ),
         )
@@ -169,7 +169,7 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
     }
 
 
-def _likeness(runs: Sequence[KnownRun], task: str) -> dict[str, float]:
+def _similarities(runs: Sequence[KnownRun], task: str) -> dict[str, float]:
     """Instance -> how similar its task is to *task*, relative to the most similar one."""
     texts = {run.instance_id: word_counts(run.task) for run in runs}
     scores = bm25(word_counts(task), list(texts.values()))

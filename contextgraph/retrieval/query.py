@@ -114,7 +114,7 @@ _SAME_REPO, _SAME_TYPE = 0.15, 0.05
 
 @dataclass(frozen=True, slots=True)
 class CaseHit:
-    """A past run that a channel found, with its evidence (0 to 1) and the likeness of its task.
+    """A past run that a channel found, with its evidence (0 to 1) and the similarity of its task.
 
     *similarity* is the cosine of the vectors, where vectors were compared.
     """

@@ -156,8 +156,8 @@ def test_only_the_arm_that_may_search_is_told_of_the_logs(
     out, _ = resumed
     for arm in ARMS:
         logs = list((out / "runs" / "judge" / arm).glob("*.traj.json"))
-        told = ["Logs of earlier runs" in one.read_text() for one in logs]
-        assert told == [arm == "grep"] * 4
+        named = ["Logs of earlier runs" in one.read_text() for one in logs]
+        assert named == [arm == "grep"] * 4
 
 
 def test_without_the_agent_the_command_names_the_remedy(tasks: Path, tmp_path: Path) -> None:

@@ -222,11 +222,11 @@ def test_a_session_begins_with_the_playbook_and_a_failure_names_the_command_that
 
     said = shown(failure(project, tool_input=command, error=f"Exit code 1\n{missing}"), store)
     start = {"hook_event_name": "SessionStart", "session_id": "2", "cwd": str(project)}
-    told = [shown({**start, "source": source}, store) for source in ("startup", "resume", "clear")]
+    given = [shown({**start, "source": source}, store) for source in ("startup", "resume", "clear")]
 
-    assert "tests run with `python tests/runtests.py <tests>` (4 of 4)" in told[0]
-    assert not told[1]
-    assert told[2]  # the agent has forgotten it
+    assert "tests run with `python tests/runtests.py <tests>` (4 of 4)" in given[0]
+    assert not given[1]
+    assert given[2]  # the agent has forgotten it
     assert "`python -m pytest` did not run at first in any of 4 earlier tasks here" in said
     assert "`python tests/runtests.py <tests>` (4 of 4) did" in said
 

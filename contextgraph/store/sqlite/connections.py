@@ -117,7 +117,7 @@ class Connections:
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         with self._lock:
-            # Nothing tells a reader of an unchanging file that another user has changed it.
+            # A reader of an unchanging file does not learn that another user has changed it.
             if not self._closed and not self._is_unwritable():
                 self._idle.append(connection)
                 return

@@ -77,7 +77,7 @@ def _same_run(failed: StepTrace, later: StepTrace) -> bool:
 
 
 def is_version(one: ActionReading, other: ActionReading) -> bool:
-    """True for two scripts of similar names: agents write a script anew, as another file."""
+    """True for two scripts of similar names: agents write a script again, as another file."""
     if not one.kind is other.kind is ActionKind.RUN or _names(one) & _names(other):
         return False
     return any(

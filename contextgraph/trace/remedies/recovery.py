@@ -173,7 +173,7 @@ def _rerun(
         parts = {part: change for part, change in parts.items() if not part.startswith("rm ")}
     actions = [*_shell_actions(parts, between, failed)]
     actions += [code_change(one, error, failed.reading.targets) for one in net_changes(edits)]
-    # The name of a script that was written anew is no remedy, but what was written is.
+    # The name of a script that was written again is no remedy, but what was written is.
     if not actions or (is_other and not is_version(failed.reading, until.reading)):
         actions += other_command(failed, until, repo_name)
     changes = [*net_changes(edits), *(change for change in parts.values() if change)]
