@@ -459,7 +459,8 @@ class ReferenceMemory(ReferenceStore):
             run = bundle.trajectory
             nodes[run.id] = ("Trajectory", run.name, {
                 "instance_id": run.instance_id, "repo": run.repo, "task_type": run.task_type.value,
-                "outcome": run.outcome.value, "exit_status": run.exit_status,
+                "outcome": run.outcome.value, "outcome_source": run.outcome_source.value,
+                "exit_status": run.exit_status,
                 "total_steps": run.total_steps, "summary": run.summary, "agent": run.agent,
                 "model": run.model, "source": run.source, "seen_at": _time(run.seen_at),
             })  # fmt: skip

@@ -63,8 +63,7 @@ def ranking_of(query: Query, found: Rankings, weights: Mapping[str, float]) -> l
 
 
 def _features(query: Query, hits: Sequence[CaseHit], closeness: float) -> CaseFeatures:
-    # Where no vectors were compared, words are.
-    similarity = max(hit.similarity for hit in hits) or hits[0].task_overlap
+    similarity = max(hits[0].task_overlap, *(hit.similarity for hit in hits))
     shared = query.weights.keys() & word_counts(hits[0].trajectory.task).keys()
     return CaseFeatures(similarity, len(shared), closeness)
 

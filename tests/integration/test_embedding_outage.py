@@ -16,7 +16,7 @@ from tests.acceptance.command_line import contextgraph, write_runs
 from tests.model_server import KEY, MODEL, Server, error, serving
 
 TOPICS = ("the cache returns stale sessions", "the parser loses indentation of nested blocks")
-QUESTION = State(task_description="stale sessions after login", repo="ada/engine")
+QUESTION = State(task_description=TOPICS[0], repo="ada/engine")
 
 
 def issue(number: int) -> RawTrajectory:
