@@ -6,10 +6,6 @@ CALL dbms.components() YIELD name, versions, edition
 WHERE name = 'Neo4j Kernel'
 RETURN versions[0] AS version, edition
 
-// name: await_indexes
-// Wait until all indexes are online.
-CALL db.awaitIndexes($seconds)
-
 // name: index_names
 // The names of all indexes; a constraint has one of its own name.
 SHOW INDEXES YIELD name

@@ -17,7 +17,6 @@ WITHOUT_TENANT = {
     "trajectory_word_counts",
     "any_node",
     "applied_migrations",
-    "await_indexes",
     "offline_indexes",
     "index_names",
     "record_migration",

@@ -7,9 +7,9 @@ runs again from its first statement, so all statements must be repeatable.
 
 import hashlib
 import re
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ _CREATED_CONCURRENTLY = {
 }
 # A statement that commits batches by itself cannot run in a managed transaction.
 _BATCHED = re.compile(r"\bIN TRANSACTIONS\b")
+_POLL_SECONDS = 0.1
 INDEXES_WITHIN = 3600  # seconds: populating an index over a large memory takes time
 
 
@@ -118,10 +119,26 @@ def apply(driver: "Driver", database: str, step: Migration) -> None:
     run_statement(driver, database, query("unique_migrations"))
     for statement in step.statements:
         run_statement(driver, database, statement)
-    run = partial(driver.execute_query, database_=database)
-    run(query("await_indexes"), seconds=INDEXES_WITHIN)
+    wait_for_indexes(driver, database, INDEXES_WITHIN)
     if step.recorded:
-        run(query("record_migration"), name=step.name, checksum=step.checksum)
+        record = query("record_migration")
+        driver.execute_query(record, name=step.name, checksum=step.checksum, database_=database)
+
+
+def wait_for_indexes(driver: "Driver", database: str, seconds: float) -> None:
+    """Return once all indexes are online.
+
+    `db.awaitIndexes` keeps its locks while it waits: it blocked the constraint that another process
+    was creating, whose index it waited for. Raises `SchemaError` where an index has failed, or is
+    not online within *seconds*.
+    """
+    deadline = time.monotonic() + seconds
+    statement = query("offline_indexes")
+    while rows := driver.execute_query(statement, database_=database).records:
+        if any(row["state"] == "FAILED" for row in rows) or time.monotonic() > deadline:
+            states = ", ".join(f"{row['name']} is {row['state']}" for row in rows)
+            raise SchemaError(f"{states}; drop it and run contextgraph migrate")
+        time.sleep(_POLL_SECONDS)
 
 
 def run_statement(driver: "Driver", database: str, statement: str) -> None:

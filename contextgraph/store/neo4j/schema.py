@@ -16,6 +16,7 @@ from contextgraph.store.neo4j.migrations import (
     migrations,
     missing_of,
     run_statement,
+    wait_for_indexes,
 )
 from contextgraph.store.neo4j.queries import query
 
@@ -86,8 +87,7 @@ def create_vector_indexes(driver: "Driver", database: str, property_: str) -> No
     version = server_version(driver, database)
     for label in _EMBEDDED_LABELS:
         run_statement(driver, database, _vector_index_statement(label, property_, version))
-    wait = query("await_indexes")
-    driver.execute_query(wait, seconds=_VECTOR_INDEXES_WITHIN, database_=database)
+    wait_for_indexes(driver, database, _VECTOR_INDEXES_WITHIN)
 
 
 def vector_index(label: str, property_: str) -> str:
