@@ -92,7 +92,13 @@ class ActiveEmbedder:
         # Read once: another thread may replace it.
         loaded = self._loaded
         if loaded is None or _identity(loaded[0]) != _identity(active):
-            loaded = self._loaded = (active, self._load(active))
+            try:
+                loaded = self._loaded = (active, self._load(active))
+            except EmbeddingError:
+                # Another process may have dropped that space with its model meanwhile.
+                if self._store.vectors.active_space() == active:
+                    raise
+                return self()
         return loaded[1]
 
     def _initialize(self, configured: NeuralEmbedder) -> Space | None:
