@@ -180,7 +180,7 @@ def _report(done: "Installation", agent: "Agent", as_json: bool) -> None:
         emit({**record, "installed": done.installed, "changed": done.changed})
         return
     state = "installed" if done.installed else "not installed"
-    print(f"{done.agent}: {state}{'' if done.changed else ' (unchanged)'}, {done.path}")
+    print(f"{done.agent}: {state}, {done.path}")
     if done.installed and done.changed and agent.note:
         warn(agent.note)
 

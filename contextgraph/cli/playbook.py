@@ -127,8 +127,8 @@ def _show(found: "RepositoryPlaybook") -> None:
         )
         for one in found.files[:_ROWS]
     )
-    columns = ("file", "changed", "opened", "likely", "functions")
-    print_table(f"Likely to change ({tasks})", columns, files, columns[1:4])
+    columns = ("file", "changed", "opened", "probability", "functions")
+    print_table(f"Files ({tasks})", columns, files, columns[1:4])
     _print_commands("Tests", found.tests)
     _print_commands("Set-up", found.setup)
     _print_commands("Scripts", found.scripts)

@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Path:
 def test_a_playbook_for_people_fits_the_terminal(store: Path) -> None:
     result = contextgraph("playbook", "--store", store, "--repo", "acme/shop")
     assert result.code == 0
-    assert "Likely to change (3 tasks, 3 runs)" in result.out
+    assert "Files (3 tasks, 3 runs)" in result.out
     assert "lib/totals.py" in result.out
     assert "tests/runtests.py <tests>" in result.out
     assert max(map(len, result.out.splitlines())) <= 80
