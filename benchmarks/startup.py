@@ -30,13 +30,13 @@ def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
                 break
             memory.store.runs.add([bundle])
     baseline = _process("pass")
-    yield _row("import contextgraph", _process("import contextgraph"), baseline, "150 ms")
+    yield _row("import contextgraph", _process("import contextgraph"), baseline, "50 ms")
     start = "from contextgraph.cli import main; import sys; sys.argv[1:] = "
-    yield _row("contextgraph --help", _process(f"{start}['--help']; main()"), baseline, "250 ms")
+    yield _row("contextgraph --help", _process(f"{start}['--help']; main()"), baseline, "150 ms")
     query = ["query", "--store", str(path), "--repo", "acme/shop0"]
     query += ["--error", "ModuleNotFoundError: No module named 'tariffs'"]
     code = f"{start}{query!r}; main()"
-    yield _row(f"contextgraph query, {RUNS:,} runs", _process(code), baseline, "1,000 ms")
+    yield _row(f"contextgraph query, {RUNS:,} runs", _process(code), baseline, "500 ms")
     code = f"{_EVENT}; sys.argv[1:] = ['hook', '--store', {str(path)!r}]"
     code += "; from contextgraph.__main__ import main; main()"
     write_advice(path.with_name("cold.advice.db"), 1, _entries(), (), ())
