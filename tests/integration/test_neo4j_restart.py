@@ -127,10 +127,11 @@ def test_an_unreachable_server_is_tried_once(server: Proxied, memory: AgentMemor
             nonlocal tried
             while True:
                 try:
-                    listening.accept()[0].close()
+                    connection = listening.accept()[0]
                 except OSError:
                     return
                 tried += 1
+                connection.close()
 
         Thread(target=refuse, daemon=True).start()
         with pytest.raises(StoreUnavailableError):
