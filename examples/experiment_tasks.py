@@ -3,7 +3,7 @@
 In three seeded repositories every printout carries the stamp of an office, which an environment
 variable names. The code holds only a digest of it. Tasks to learn have a document that says which
 office it is; of the tasks to judge by, most do not. So an agent can solve them only if something
-tells it what was found out before. One judged task of each repository has the document: there,
+says what was found out before. One judged task of each repository has the document: there,
 advice can only save steps. Needs git and a Unix shell.
 
     python examples/experiment_tasks.py FOLDER       # writes FOLDER/tasks.jsonl and workspaces

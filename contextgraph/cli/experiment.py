@@ -152,7 +152,7 @@ def report(
 
 
 def figure(value: "Estimate | Difference | None", scale: float = 1, *, signed: bool = False) -> str:
-    """*value* with its interval, in as few digits as tell it; a dash where there is none."""
+    """*value* with its interval, in as few digits as matter; a dash where there is none."""
     if value is None:
         return "–"
     numbers = [one * scale for one in (value.value, value.low, value.high)]

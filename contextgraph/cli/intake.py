@@ -59,8 +59,8 @@ def numbers_of(text: str) -> range:
 class Warnings:
     """Prints the first warnings of each file and reason, and at the end how many more there were.
 
-    Files that are no trajectories count together: a folder of runs may hold many of them. Of a file
-    whose records are no trajectories or of no known format, the first is printed.
+    Files that are not trajectories count together: a folder of runs may hold many. Of a file whose
+    records are not trajectories, or of an unknown format, the first is printed.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)

@@ -237,7 +237,7 @@ def _first_occurrences(read: Trace) -> set[int]:
 def files_to_find(raw: RawTrajectory) -> frozenset[str]:
     """Files that the final patch changes and the task does not name."""
     patch = raw.patch or ""
-    # Files that the patch makes, such as a script that reproduces the issue, are no answer.
+    # Files that the patch makes, such as a script that reproduces the issue, do not count.
     created = files_created(patch)
     return frozenset(
         file

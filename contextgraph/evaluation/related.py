@@ -135,5 +135,5 @@ def _links(path: Path) -> Mapping[str, Sequence[str]]:
     except orjson.JSONDecodeError as error:
         raise ReadError(str(path), "", str(error)) from error
     if not isinstance(links, dict) or not all(isinstance(ids, list) for ids in links.values()):
-        raise ReadError(str(path), "", "is no object of query id to a list of ids")
+        raise ReadError(str(path), "", "is not an object of query id to a list of ids")
     return {str(query): [str(one) for one in ids] for query, ids in links.items()}

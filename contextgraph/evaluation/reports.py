@@ -104,7 +104,7 @@ def moments_in(path: Path) -> tuple[Moment, ...]:
     except OSError as error:
         raise ReadError(str(path), "", f"cannot be read: {error.strerror or error}") from error
     except (ReadError, orjson.JSONDecodeError, TypeError, KeyError) as error:
-        reason = "is no report with moments; write one with evaluate --details FILE"
+        reason = "is not a report with moments; write one with evaluate --details FILE"
         raise ReadError(str(path), "", reason) from error
 
 

@@ -217,7 +217,7 @@ class MemoryModel(AdvisedModel):
     """A model advised by a memory; for ``mini-extra swebench --model-class``.
 
     The batch runner names the instance to its environment only. So the run begins with the first
-    observation, whose variables tell it, and the text for the start follows that.
+    observation, whose variables hold it, and the text for the start follows that.
     """
 
     def __init__(self, *, memory: Mapping[str, str] | None = None, **config: Any) -> None:

@@ -190,7 +190,7 @@ def _reply(message: Row) -> Iterator[Turn]:
 
 
 def _call(call: Row) -> Call:
-    """The *call*; of arguments that are no JSON the text as it is."""
+    """The *call*; of arguments that are not JSON, the text as it is."""
     function = tool_call(call)
     written = row_at(call, "function").get("arguments")
     is_broken = isinstance(written, str) and bool(written.strip()) and not function.arguments

@@ -20,7 +20,7 @@ def is_database(head: bytes) -> bool:
 def sessions_in(name: str, max_size: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """The sessions in the database *name*, numbered from 1, in the order in which they began.
 
-    Read without locking out the agent that writes it. Raises ReadError where *name* is no file
+    Read without locking out the agent that writes it. Raises ReadError where *name* is not a file
     on disk, no database of a known agent, damaged, or holds a value of more than *max_size* bytes.
     """
     with _opened(name) as connection:

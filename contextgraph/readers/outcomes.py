@@ -43,7 +43,7 @@ _CARRIED = (
 
 
 def outcomes_in(value: Any, names: Sequence[str] = ()) -> Outcomes | None:
-    """The outcome of each instance in a parsed report; None if *value* is no report.
+    """The outcome of each instance in a parsed report; None if *value* is not a report.
 
     A report is a summary with lists of ids, an object of reports by instance id, or the report of
     a single instance, which is then about all of *names*. Evaluations that broke give no outcome.
@@ -86,7 +86,7 @@ def is_prediction(value: Any) -> bool:
 
 
 def outcomes_of(file: Path) -> Outcomes | None:
-    """The outcomes in *file*; None if it is no report. Raises OSError if it cannot be read."""
+    """The outcomes in *file*; None if it is not a report. Raises OSError if it cannot be read."""
     with file.open("rb") as stream:
         head = stream.read(_HEAD)
         if not _REPORT_WORDS.search(head) or file.stat().st_size > _LARGEST:

@@ -19,7 +19,7 @@ from contextgraph.readers.reports import GivenOutcomes, OnConflict, given_outcom
 from contextgraph.readers.sources import STANDARD_INPUT, Source, StrPath, files_in, sources
 from contextgraph.readers.streams import MAX_RUN_SIZE, OnBytes, too_large
 
-# A file with more records in a row that are no runs is given up.
+# A file with more records in a row that are not runs is given up.
 _MAX_FRUITLESS = 1_000_000
 
 OnError: TypeAlias = Callable[[ReadError], None]
@@ -239,13 +239,13 @@ def _runs_of(record: Record | ReadError) -> Iterable[RawTrajectory | ReadError]:
 def _while_fruitful(
     found: Iterable[RawTrajectory | ReadError],
 ) -> Iterator[RawTrajectory | ReadError]:
-    """*found*, up to so many records in a row that are no run."""
+    """*found*, up to so many records in a row that are not runs."""
     fruitless = 0
     for one in found:
         if isinstance(one, RawTrajectory):
             fruitless = 0
         elif (fruitless := fruitless + 1) > _MAX_FRUITLESS:
-            reason = f"{_MAX_FRUITLESS:,} records in a row are no runs; the rest is not read"
+            reason = f"{_MAX_FRUITLESS:,} records in a row are not runs; the rest is not read"
             yield ReadError(one.source, one.position, reason)
             return
         yield one

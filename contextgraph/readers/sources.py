@@ -29,8 +29,9 @@ class Source:
     """A file to read, by the *name* the caller would know it by.
 
     *folder* is the folder in which it was found. It is None for a file that the caller named; what
-    is no trajectory is an error there, and skipped in a folder. *parts* are the files of a run that
-    is spread over the folder *name*. *refused* is why it is not read, such as "a pipe"; or empty.
+    is not a trajectory is an error there, and skipped in a folder. *parts* are the files of a run
+    that is spread over the folder *name*. *refused* is why it is not read, such as "a pipe", or
+    empty.
     """
 
     name: str

@@ -70,7 +70,7 @@ class Found:
 
     @property
     def instance(self) -> str:
-        """The instance of its run: several runs of one are no independent evidence."""
+        """The instance of its run: several runs of one are not independent evidence."""
         return self.candidate.trajectory.instance_id
 
 

@@ -117,7 +117,7 @@ def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[str]:
     if failing := [one for one in playbook.failing_tests if one.tasks >= _AGREEING]:
         named = ", ".join(f"{one.name} ({one.tasks})" for one in failing[:_TESTS])
         yield f"tests that failed and were not fixed: {named}"
-    # That a plain `python` runs scripts from the root, and a folder of the root, are no news.
+    # Agents try a plain `python`, and folders of the root, by themselves.
     scripts = _agreed(playbook.scripts)[:1]
     if scripts and scripts[0].line != _USUAL_SCRIPT:
         yield f"scripts run with {_record(scripts[0])}"

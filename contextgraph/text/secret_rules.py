@@ -109,7 +109,7 @@ _TAIL = r"(?=[a-z0-9_][a-z0-9_-]{15})(?:(?=[a-z_-]{0,40}[0-9])|(?=[a-z]{30}))"
 # After an option or in a file of logins the value follows a blank.
 _BLANK = """(?=[ ]|["'],[ ])"""
 
-# A hint is named as its rule; digits at the end tell hints of one rule apart.
+# A hint is named as its rule; digits at the end distinguish hints of one rule.
 # Of the text as it is.
 _EXACT = {
     "A": (

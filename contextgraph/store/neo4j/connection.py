@@ -354,7 +354,7 @@ class Connection(NamedQueries):
     def _new_driver(self) -> "Driver":
         from neo4j import GraphDatabase
 
-        # Retried deadlocks are no news for a process that has not configured logging.
+        # Retried deadlocks do not concern a process that has not configured logging.
         logging.getLogger("neo4j").addHandler(logging.NullHandler())
         return GraphDatabase.driver(
             self._uri,

@@ -1,7 +1,7 @@
 """The schema of a memory on a server: created where there is none, checked, and repaired.
 
 Vector indexes belong to embedding spaces: one for each property that holds vectors and each label
-whose nodes have them. They are no part of the migrations.
+whose nodes have them. They are not part of the migrations.
 """
 
 import re

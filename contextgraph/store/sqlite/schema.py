@@ -199,7 +199,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             fragment INTEGER PRIMARY KEY, description TEXT NOT NULL)""",
     ),
     (
-        # Remedies are data: the sentences of version 0.1 go, and are no actions until a rebuild.
+        # Remedies are data: the sentences of version 0.1 go; there are no actions until a rebuild.
         "ALTER TABLE recovered DROP COLUMN what",
         "ALTER TABLE methodology ADD COLUMN remedies TEXT NOT NULL DEFAULT '[]'",
         "ALTER TABLE fragment ADD COLUMN loop_kind TEXT",
