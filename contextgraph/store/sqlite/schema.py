@@ -220,6 +220,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     ("ALTER TABLE space RENAME COLUMN alike TO similarity_threshold",),
     ("ALTER TABLE trajectory ADD COLUMN outcome_source TEXT NOT NULL DEFAULT 'log'",),
+    # Of what was learned before, none is known until a rebuild.
+    ("ALTER TABLE recovered ADD COLUMN circumstances TEXT NOT NULL DEFAULT '[]'",),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20
