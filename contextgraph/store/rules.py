@@ -4,6 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -282,6 +283,7 @@ def actions_text(actions: Iterable[RemedyAction]) -> str:
         raise StoreError(f"a text cannot be stored: {error}") from error
 
 
+@lru_cache(4_096)
 def actions_of(text: str) -> tuple[RemedyAction, ...]:
     """The actions that `actions_text` gave *text* for.
 
