@@ -42,18 +42,9 @@ def methodologies_for(query: Query, store: Store) -> tuple[MethodologyHit, ...]:
 
 def practices_for(query: Query, store: Store) -> tuple[MethodologyHit, ...]:
     """What worked for tasks like that of *query* in its repository, best first."""
-    if not asks_for_practices(query):
+    if query.signature or not query.state.repo or not query.task_words:
         return ()
-    return practices_among(query, store.methodologies.for_task(query.task_type, query.scope, _MOST))
-
-
-def asks_for_practices(query: Query) -> bool:
-    """False where an error is asked about: then that is what matters."""
-    return bool(not query.signature and query.state.repo and query.task_words)
-
-
-def practices_among(query: Query, found: Iterable[Methodology]) -> tuple[MethodologyHit, ...]:
-    """Those of *found* that are of no error, and about a task like that of *query*, best first."""
+    found = store.methodologies.for_task(query.task_type, query.scope, _MOST)
     mentioned = {"", *words(query.state.task_description[:TASK_CHARS])}
     return _best_first(
         MethodologyHit(one, _evidence(one))
