@@ -116,9 +116,9 @@ def found_for(
     return found
 
 
-def _differing(one: frozenset[str], other: frozenset[str]) -> int:
-    """In how many circumstances two errors differ, of those that are known of both."""
-    return min(len(one), len(other)) - len(one & other)
+def _differing(one: frozenset[str], other: frozenset[str]) -> float:
+    """In how many circumstances two errors differ; what is known of one alone counts half."""
+    return len(one ^ other) / 2 if one and other else 0.0
 
 
 @lru_cache(_REMEMBERED)

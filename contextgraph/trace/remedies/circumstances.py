@@ -23,8 +23,8 @@ _PROGRAM = re.compile(r"\w[\w.-]*")
 def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[str, ...]:
     """What is known of the action *attempt* that met *error* and returned *shown*, sorted.
 
-    A later statement of a kind is known only where the earlier ones are: of two failures, as many
-    differ as the shorter tuple has and the longer one has not.
+    Statements of one kind exclude each other, so that the circumstances of two failures can be
+    compared.
     """
     action = Action(tool="", text=attempt)
     reading = read_action(action, None, None)
