@@ -35,8 +35,6 @@ from contextgraph.model import (
     RawTrajectory,
     RecoveryCandidate,
     ResolvedBy,
-    RunTexts,
-    RunVectors,
     Scope,
     SimilarTo,
     Space,
@@ -56,8 +54,6 @@ if TYPE_CHECKING:
     Graph: TypeAlias = MultiDiGraph[str]
 
 Answer = TypeVar("Answer")
-Embedded = TypeVar("Embedded", Trajectory, FragmentCandidate, RecoveryCandidate, Methodology)
-"""What can be near a vector; a recovery is where its fragment is."""
 
 
 class RunStore(Protocol):
@@ -242,44 +238,26 @@ class VectorStore(Protocol):
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
-    ) -> Sequence[RunTexts]:
-        """The texts of runs, by id: of all, or of those without vectors in *space*.
+    ) -> Mapping[str, str]:
+        """Run id -> its `run_text`, by id: of all runs, or of those without a vector in *space*.
 
-        Only of ids greater than *after*. In a space that was not prepared no run has vectors.
+        Only of ids greater than *after*. A text for which the embedder has no vector counts as
+        embedded. In a space that was not prepared no run has a vector.
         """
 
-    def methodologies_to_embed(self, limit: int, space: str | None = None) -> Sequence[Methodology]:
-        """Methodologies by id, tombstones excepted: all, or those without a vector in *space*.
+    def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        """Store vectors of *space* by the ids of runs, in one transaction.
 
-        A text for which the embedder has no vector counts as embedded. In a space that was not
-        prepared none has a vector.
+        Runs that are gone or have a vector of that space already are skipped. Raises `StoreError`
+        where the space was not prepared, or has been dropped since.
         """
 
-    def add(
-        self,
-        space: str,
-        runs: Mapping[str, RunVectors],
-        methodologies: Mapping[str, Vector | None],
-    ) -> None:
-        """Store vectors of *space* by the ids of runs and of methodologies, in one transaction.
+    def nearest(self, vector: Vector, scope: Scope, limit: int) -> Sequence[Near]:
+        """Runs by the cosine of their vector with *vector*, highest first.
 
-        Those that are gone, have other fragments by now, or have vectors of that space already are
-        skipped. Raises `StoreError` where the space was not prepared, or has been dropped since.
+        Cosines that are equal when rounded to four decimals tie. Raises `SpaceMismatchError` where
+        *vector* is not of the active space.
         """
-
-    def nearest(
-        self, kind: type[Embedded], vector: Vector, scope: Scope, limit: int
-    ) -> Sequence[Near[Embedded]]:
-        """Items of this *kind* by the cosine of their vector with *vector*, highest first.
-
-        Cosines that are equal when rounded to four decimals tie. Recoveries are those of the
-        *limit* nearest fragments, those of one by error id and step; methodologies are of the
-        repository of *scope* or general, and hidden as in `MethodologyStore.for_error`. Raises
-        `SpaceMismatchError` where *vector* is not of the active space.
-        """
-
-    def of_methodologies(self, space: str, ids: Sequence[str]) -> Mapping[str, Vector | None]:
-        """Vectors in *space* of those of these methodologies that are embedded, by id."""
 
 
 class MethodologyStore(Protocol):
@@ -323,7 +301,7 @@ class MethodologyStore(Protocol):
 
         *resolved* replace the edges between the same two nodes; retired methodologies lose theirs.
         What a removed methodology had superseded is removed as well, and its errors count as
-        changed. A methodology whose text changed loses its vectors.
+        changed.
         """
 
     def remove_orphans(self) -> int:

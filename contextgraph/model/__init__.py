@@ -39,14 +39,11 @@ if TYPE_CHECKING:
         new_context_id,
     )
     from contextgraph.model.embedding import (
+        EmbeddedRun,
         Embeddings,
         Near,
-        NodeKind,
-        RunTexts,
-        RunVectors,
         Space,
-        methodology_text,
-        run_texts,
+        run_text,
     )
     from contextgraph.model.error import (
         EXCEPTIONS,
@@ -129,6 +126,7 @@ __all__ = [
     "CommonRemedy",
     "ConsolidationReport",
     "EmbeddedBundle",
+    "EmbeddedRun",
     "Embeddings",
     "ErrorHistory",
     "ErrorOccurrence",
@@ -166,7 +164,6 @@ __all__ = [
     "MethodologyStatus",
     "MistakePattern",
     "Near",
-    "NodeKind",
     "Outcome",
     "OutcomeSource",
     "Phase",
@@ -180,8 +177,6 @@ __all__ = [
     "RemedyPattern",
     "RepositoryPlaybook",
     "ResolvedBy",
-    "RunTexts",
-    "RunVectors",
     "Scope",
     "ScopeLevel",
     "SignatureLevel",
@@ -204,12 +199,11 @@ __all__ = [
     "WordingPlan",
     "Words",
     "instance_id_in",
-    "methodology_text",
     "most_telling",
     "new_context_id",
     "precedes",
     "repo_of",
-    "run_texts",
+    "run_text",
 ]
 
 # Searched in this order at first use: the hook of an agent needs the first two only.

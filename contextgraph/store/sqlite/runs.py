@@ -6,6 +6,7 @@ from contextgraph.model import (
     ArchivedRun,
     Bundle,
     CausedError,
+    EmbeddedRun,
     Fragment,
     FragmentCandidate,
     Learned,
@@ -15,7 +16,6 @@ from contextgraph.model import (
     Phase,
     RawTrajectory,
     Recovered,
-    RunVectors,
     Scope,
     TaskType,
     Trajectory,
@@ -27,7 +27,6 @@ from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.run_rows import Run
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
-from contextgraph.vectors import dimensions_of
 
 _OUTCOME = "SELECT outcome, outcome_source FROM trajectory WHERE tenant = ? AND id = ?"
 _LEARNED = f"""
@@ -83,7 +82,7 @@ _RECOVERED = f"""
 SELECT f.id, e.id, {rows.columns_of(rows.RECOVERIES, "r")}
 FROM recovered r JOIN fragment f ON f.key = r.fragment JOIN error_pattern e ON e.key = r.error
 WHERE r.key BETWEEN ? AND ? ORDER BY r.error_step, f.id, e.id"""
-_VECTORS = """
+_EMBEDDED = """
 SELECT s.name, v.data FROM vectors v JOIN space s ON s.key = v.space AND s.active
 WHERE v.trajectory = ?"""
 
@@ -325,7 +324,7 @@ def _learned(
         is_open=bool(is_open) and outcome == Outcome.UNKNOWN,
         fragments=fragments,
         error_patterns=errors,
-        to_embed=0 if embedded else fragments + 1,
+        to_embed=0 if embedded else 1,
         outcome_source=OutcomeSource(source),
     )
 
@@ -376,7 +375,7 @@ def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> Archive
         ),
         recovered=tuple(map(_recovered, transaction.rows(_RECOVERED, run.keys))),
         raw=raw,
-        vectors=_vectors(transaction, run, keys),
+        embedded=_embedded(transaction, run),
     )
     return ArchivedRun(bundle, {row[0]: row[6] for row in errors})
 
@@ -385,15 +384,10 @@ def _recovered(row: rows.Row) -> Recovered:
     return rows.RECOVERIES.value(row[2:], fragment_id=row[0], error_id=row[1])
 
 
-def _vectors(transaction: Transaction, run: Run, keys: Sequence[int]) -> RunVectors | None:
-    """Those of *run* and its fragments in the active space."""
-    row = transaction.row(_VECTORS, (run.key,))
-    if row is None:
-        return None
-    space, data = row
-    size = 4 * dimensions_of(space)
-    found = [rows.vector_of(space, data[at : at + size]) for at in range(0, len(data), size)]
-    return RunVectors(space, found[0], tuple(found[1 + key - run.first] for key in keys))
+def _embedded(transaction: Transaction, run: Run) -> EmbeddedRun | None:
+    """*run* in the active space."""
+    row = transaction.row(_EMBEDDED, (run.key,))
+    return None if row is None else EmbeddedRun(row[0], rows.vector_of(*row))
 
 
 def _restore(transaction: Transaction, run: ArchivedRun) -> LearnStatus:
