@@ -302,5 +302,7 @@ def _warning(warning: FailureWarning) -> _Entry:
 def _case(case: SimilarCase) -> _Entry:
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
-    files = f"; changed {', '.join(case.files[:_FILES])}" if case.files else ""
+    # Paths of another repository say nothing here.
+    shown = case.files[:_FILES] if case.why.scope is ScopeLevel.REPO else ()
+    files = f"; changed {', '.join(shown)}" if shown else ""
     return _Entry(f"{head}: {case.title}{files}")
