@@ -93,7 +93,7 @@ def times() -> st.SearchStrategy[datetime]:
 def scopes() -> st.SearchStrategy[Scope]:
     return st.builds(
         Scope,
-        repo=st.none() | st.sampled_from((*REPOSITORIES, "nobody/nothing")),
+        repo=st.none() | st.sampled_from((*REPOSITORIES, "Ada/Engine", "nobody/nothing")),
         exclude_instances=st.just(frozenset()) | st.frozensets(st.sampled_from(INSTANCES)),
         as_of=st.none() | times(),
     )
