@@ -79,6 +79,14 @@ FollowLinks = Annotated[
     bool,
     typer.Option("--follow-links", help="Follow links that lead out of a named folder."),
 ]
+Git = Annotated[
+    bool,
+    typer.Option(
+        "--git",
+        help="Ask the git repositories of runs, where they are on this machine, whether later"
+        " commits hold or reverted their changes.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Paths = Annotated[
     list[str],

@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from contextgraph.model.remedy import RemedyAction, RemedyKind, RemedyPattern
     from contextgraph.model.trajectory import (
         Action,
+        ChangeStatus,
         Json,
         Judged,
         Outcome,
@@ -113,6 +114,7 @@ if TYPE_CHECKING:
         Step,
         TaskType,
         Trajectory,
+        adds_to,
         instance_id_in,
         precedes,
         repo_of,
@@ -126,6 +128,7 @@ __all__ = [
     "ArchivedRun",
     "Bundle",
     "CausedError",
+    "ChangeStatus",
     "ChannelRank",
     "Clearance",
     "CommandHistory",
@@ -211,6 +214,7 @@ __all__ = [
     "Wording",
     "WordingPlan",
     "Words",
+    "adds_to",
     "instance_id_in",
     "methodology_text",
     "most_telling",

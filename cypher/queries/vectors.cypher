@@ -72,7 +72,7 @@ WHERE t.tenant = $tenant AND t.id > $after
 WITH t ORDER BY t.tenant, t.id LIMIT $limit
 RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
     .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at,
-    .outcome_source} AS trajectory,
+    .outcome_source, .change} AS trajectory,
     COLLECT {
         MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
         RETURN f {.id, .order, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome,

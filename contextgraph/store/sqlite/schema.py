@@ -220,6 +220,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     ("ALTER TABLE space RENAME COLUMN alike TO similarity_threshold",),
     ("ALTER TABLE trajectory ADD COLUMN outcome_source TEXT NOT NULL DEFAULT 'log'",),
+    ("ALTER TABLE trajectory ADD COLUMN change TEXT NOT NULL DEFAULT 'unknown'",),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20
