@@ -233,6 +233,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             replace(s.name, rtrim(s.name, replace(s.name, '@', '')), '') AS INTEGER)
             FROM space s WHERE s.key = vectors.space))""",
     ),
+    ("ALTER TABLE trajectory ADD COLUMN change TEXT NOT NULL DEFAULT 'unknown'",),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20
