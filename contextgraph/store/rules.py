@@ -299,7 +299,7 @@ def packed(raw: RawTrajectory) -> bytes:
         raise StoreError(
             f"run {raw.instance_id or raw.source} cannot be stored: {error}"
         ) from error
-    return zstandard.compress(data, _COMPRESSION)
+    return zstandard.ZstdCompressor(_COMPRESSION, write_checksum=True).compress(data)
 
 
 def unpacked(data: bytes, identity: str) -> RawTrajectory:

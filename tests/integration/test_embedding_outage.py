@@ -276,6 +276,7 @@ def test_a_killed_reembedding_continues_when_repeated(server: Server, tmp_path: 
 def expire_lease(path: Path) -> None:
     """Expire the lease, so that the test need not wait for that."""
     connection = sqlite3.connect(path)
+    connection.create_function("row_hash", -1, lambda *row: 0)
     with connection:
         connection.execute("UPDATE consolidation SET expires_at = 0")
     connection.close()

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from contextgraph.errors import StoreError, StoreUnavailableError
+from contextgraph.store.sqlite import checksums
 from contextgraph.store.sqlite.failures import BUSY_SECONDS, store_errors
 from contextgraph.store.sqlite.schema import (
     check_schema,
@@ -70,6 +71,24 @@ class Connections:
             _transaction(connection, "IMMEDIATE"),
         ):
             yield connection
+
+    @contextmanager
+    def trying_to_write(self) -> Iterator[sqlite3.Connection]:
+        """A connection within a writing transaction that is rolled back: the file stays as it is.
+
+        Also where the memory was opened for reading.
+        """
+        with store_errors(self.path), self._borrowed() as reader:
+            if self.in_memory:
+                with _transaction(reader, "IMMEDIATE", end="ROLLBACK"):
+                    yield reader
+                return
+            # The last connection that is closed moves the log into the file: not this one.
+            with (
+                closing(self._connected("rw")) as connection,
+                _transaction(connection, "IMMEDIATE", end="ROLLBACK"),
+            ):
+                yield connection
 
     def pending_migrations(self) -> tuple[str, ...]:
         """The migrations not applied to the file yet."""
@@ -142,6 +161,7 @@ class Connections:
         self._prepare_file()
         connection = self._connected("ro" if self.read_only else "rwc")
         try:
+            checksums.prepare(connection)
             self._prepare(connection)
         except BaseException:
             connection.close()
@@ -218,11 +238,11 @@ class Connections:
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
+def _transaction(connection: sqlite3.Connection, kind: str, end: str = "COMMIT") -> Iterator[None]:
     connection.execute(f"BEGIN {kind}")
     try:
         yield
-        connection.execute("COMMIT")
+        connection.execute(end)
     except BaseException:
         # Some failures, such as a full disk, have ended the transaction already.
         if connection.in_transaction:
