@@ -4,6 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ from contextgraph.model import (
     Trajectory,
     precedes,
 )
+from contextgraph.processes import has_ended
 from contextgraph.trace import describe_remedy
 from contextgraph.vectors import Vector
 
@@ -103,6 +105,13 @@ def with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
         if not precedes(trajectory, run):
             trajectory = with_outcome_of(trajectory, run)
     return replace(bundle, trajectory=trajectory)
+
+
+def is_free(held_by: str | None, expires_at: datetime, holder: str, now: datetime) -> bool:
+    """Whether *holder* may take the lease of *held_by*, whose first word is its process."""
+    if held_by is None or held_by == holder or expires_at <= now:
+        return True
+    return has_ended(held_by.partition(" ")[0])
 
 
 def check_bundle(bundle: Bundle) -> None:

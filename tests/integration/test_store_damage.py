@@ -1,6 +1,8 @@
 """Damage of a memory file: `doctor` finds what changes stored data, a backup is whole."""
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +17,16 @@ from tests.made_bundles import made_bundle
 
 RUNS = 40
 SPACE = "made/up@4"
+LEARN = """
+import sys
+from itertools import count
+from contextgraph.store import SqliteStore
+from tests.made_bundles import made_bundle
+store = SqliteStore(sys.argv[1])
+for number in count(100):
+    store.runs.add([made_bundle(number)])
+    print(number, flush=True)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +114,33 @@ def test_the_doctor_leaves_a_memory_as_a_killed_process_left_it(
     assert all(checks[name]["ok"] for name in ("reachable", "integrity", "writable"))
     assert f"{RUNS} trajectories" in checks["sizes"]["detail"], "what the log holds is seen"
     assert {copy: copy.read_bytes() for copy in left} == left
+
+
+def test_a_backup_is_made_while_another_process_learns_and_can_be_restored(
+    sound: Path, tmp_path: Path
+) -> None:
+    path, copy, restored = (tmp_path / name for name in ("memory.db", "copy.db", "restored.db"))
+    path.write_bytes(sound.read_bytes())
+    learning = subprocess.Popen(
+        [sys.executable, "-c", LEARN, str(path)], stdout=subprocess.PIPE, text=True
+    )
+    assert learning.stdout is not None
+    learning.stdout.readline()  # it has begun
+
+    made = contextgraph("backup", copy, "--store", path, "--json")
+    again = contextgraph("backup", copy, "--store", path)
+    learning.kill()
+    learning.communicate()
+    back = contextgraph("backup", restored, "--store", copy)
+
+    assert (made.code, again.code, back.code) == (0, 1, 0)
+    assert made.records[0]["bytes"] == copy.stat().st_size
+    assert f"{copy} exists; name a new file" in again.err
+    assert healthy(restored)
+    whole, later = SqliteStore(str(restored)), SqliteStore(str(path))
+    ids = whole.runs.ids()
+    assert RUNS <= len(ids) <= len(later.runs.ids())
+    assert all(whole.runs.archived(one) == later.runs.archived(one) for one in ids)
+    assert not [*tmp_path.glob("*.part*")]
+    whole.admin.close()
+    later.admin.close()

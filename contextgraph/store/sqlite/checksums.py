@@ -17,9 +17,10 @@ _RUN = "run"
 _RUN_OF = {"trajectory": "key"} | dict.fromkeys(
     ("raw", "fragment", "touched", "met", "caused", "recovered", "vectors"), "trajectory"
 )
+# ANALYZE may add the tables that are left out.
 _SCHEMA = """
 SELECT 'schema', 0, type, name, tbl_name, sql FROM sqlite_schema
-WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"""
+WHERE name NOT LIKE 'sqlite!_stat%' ESCAPE '!'"""
 # Neither the tables of SQLite and of its full-text indexes, nor that of the checksums.
 _TABLES = """
 SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'

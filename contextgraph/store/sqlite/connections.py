@@ -1,6 +1,7 @@
 """A pool of connections to one memory file; a forked process gets its own."""
 
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -33,6 +34,8 @@ _PRAGMAS = (
     "PRAGMA wal_autocheckpoint = 4000",
 )
 _MOST_AT_ONCE = 64
+# Of a backup, between which it can be interrupted: 16 MB.
+_PAGES_AT_ONCE = 4000
 _EFFECTIVE = os.access in os.supports_effective_ids
 _inherited: list[sqlite3.Connection] = []
 
@@ -99,6 +102,29 @@ class Connections:
         with store_errors(self.path), closing(self._connected("ro")) as connection:
             self._is_current(connection)
             return pending(schema_version(connection))
+
+    def back_up(self, path: Path) -> None:
+        """Copy one revision of the memory to the new file *path*; others may write meanwhile."""
+        for taken in (path, path.with_name(f"{path.name}-wal")):
+            if taken.exists():
+                raise StoreError(f"{taken} exists; name a new file")
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            with (
+                self.reading() as connection,
+                store_errors(str(path)),
+                closing(sqlite3.connect(part)) as copy,
+            ):
+                schema_version(connection)  # reading begins: all steps see one revision
+                connection.backup(copy, pages=_PAGES_AT_ONCE)
+            if not self.in_memory:
+                shutil.copymode(self.path, part)
+            part.replace(path)
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+        finally:
+            for left in (part, part.with_name(f"{part.name}-journal")):
+                left.unlink(missing_ok=True)
 
     def empty_log(self) -> None:
         """Move the write-ahead log into the file, so that deleted pages are overwritten there.
