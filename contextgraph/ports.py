@@ -513,6 +513,10 @@ class Embedder(Protocol):
     def similarity_threshold(self) -> float | None:
         """The cosine from which tasks of one repository count as similar; None while unknown."""
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a server gives the vectors: runs are stored before it is asked."""
+
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """A vector for each text, in their order.
 
