@@ -59,6 +59,7 @@ for command in (
     maintenance.migrate,
     maintenance.forget,
     maintenance.export,
+    maintenance.backup,
     integrations.integrations,
     integrations.hook,
     integrations.log,
