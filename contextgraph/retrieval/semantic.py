@@ -10,6 +10,7 @@ from contextgraph.errors import EmbeddingError, SpaceMismatchError
 from contextgraph.model import Methodology, Near, Trajectory
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import Store
+from contextgraph.ranking import word_counts
 from contextgraph.retrieval.query import (
     OVERFETCH,
     CaseHit,
@@ -19,7 +20,6 @@ from contextgraph.retrieval.query import (
     case_hit,
     weights_of,
 )
-from contextgraph.retrieval.score import word_counts
 from contextgraph.retrieval.suggestions import asks_for_practices, practices_among
 from contextgraph.vectors import Vector, cosines
 
