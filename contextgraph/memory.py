@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -38,6 +39,7 @@ from contextgraph.wiring import Parts, build
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
     from contextgraph.evaluation import Evaluation, Moment, Replay
+    from contextgraph.keyed import KeyedMemory
     from contextgraph.live import LiveRun
     from contextgraph.ports import Graph
     from contextgraph.store.archive import Exported, Imported
@@ -121,11 +123,20 @@ class AgentMemory:
         self.consolidator = parts.consolidator
         self.spaces = parts.spaces
         self._chat = parts.chat
+        self._keyed = parts.keyed
         self.configuration = parts.configuration
         self._trigger = ConsolidationTrigger(parts.consolidator)
         self._now = parts.now
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
+
+    @cached_property
+    def keyed(self) -> "KeyedMemory":
+        """What `set_memory` stores on plain files beside this memory: see docs/keyed.md.
+
+        Raises `SettingsError` for a memory in RAM without a setting *keyed_root*.
+        """
+        return self._keyed()
 
     def learn(self, raw: RawTrajectory, *, background: bool = False) -> LearnReceipt:
         """Learn one finished run; on return it is stored durably.

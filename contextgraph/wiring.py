@@ -17,6 +17,7 @@ from contextgraph.embedding import (
     embedded,
 )
 from contextgraph.errors import SettingsError
+from contextgraph.keyed import KeyedMemory
 from contextgraph.learning import MemoryWriter
 from contextgraph.llm import (
     Chat,
@@ -60,6 +61,7 @@ class Parts:
     spaces: EmbeddingSpaceManager
     chat: Chat | None
     now: Callable[[], datetime]
+    keyed: Callable[[], KeyedMemory]
     read_only: bool = False
     configuration: str = DEFAULT
 
@@ -109,9 +111,15 @@ def build(
         chat=chat,
         spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, now),
         now=now,
+        keyed=partial(keyed_memory, settings, now),
         read_only=read_only,
         configuration=settings.configuration.name,
     )
+
+
+def keyed_memory(settings: Settings, clock: Callable[[], datetime] | None = None) -> KeyedMemory:
+    """The keyed files of *settings*; nothing is created until something is set."""
+    return KeyedMemory(settings.keyed_folder, clock=clock or _now)
 
 
 def _channels(settings: Settings) -> Mapping[str, Channel]:
