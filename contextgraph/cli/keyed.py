@@ -35,10 +35,11 @@ def set_(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Store JSON under a key, as plain files that ls, grep and jq read.
+    """Store JSON under a key, on plain files.
 
-    What was there is replaced; the log keeps it. What comes from the web, a tool or a file, or goes
-    below /kb/, needs a source with kind, name, retrieved_at and locator. Secrets are masked.
+    Agents read them with ls, grep and jq. What was there is replaced; the log keeps it. What comes
+    from the web, a tool or a file, or goes below /kb/, needs a source with kind, name, retrieved_at
+    and locator. Secrets are masked.
 
     \b
     With --json one object: "key", "seq", "status" (set, removed or isolated), "path" (null where

@@ -175,7 +175,8 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Remove runs and everything that only they support.
 
-    With --key a keyed entry is erased instead, also from its log and archive. Asks for confirmation, unless --yes is given.
+    With --key a keyed entry is erased instead, also from its log and archive. Asks for
+    confirmation, unless --yes is given.
 
     \b
     Example:
