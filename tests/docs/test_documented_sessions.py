@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ["keyed.md"]
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
@@ -22,7 +21,7 @@ def sessions(document: str) -> list[tuple[str, str]]:
     return [pair for block in _BLOCK.findall(text) for pair in _COMMAND.findall(block)]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("document", ["keyed.md", "sessions.md"])
 def test_the_sessions_of_python_run_as_printed(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -31,8 +30,7 @@ def test_the_sessions_of_python_run_as_printed(
     assert (failed, tried > 3) == (0, True)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_the_sessions_of_the_shell_run_as_printed(document: str, tmp_path: Path) -> None:
+def test_the_sessions_of_the_shell_run_as_printed(tmp_path: Path) -> None:
     program = tmp_path / "bin" / "contextgraph"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m contextgraph "$@"\n')
@@ -43,7 +41,7 @@ def test_the_sessions_of_the_shell_run_as_printed(document: str, tmp_path: Path)
         "PYTHONPATH": str(ROOT),
         "XDG_DATA_HOME": str(tmp_path),
     }
-    found = sessions(document)
+    found = sessions("keyed.md")
     assert found
     for command, expected in found:
         if "jq " in command and not shutil.which("jq"):
