@@ -3,18 +3,19 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import cast
 
 import orjson
 
 from contextgraph.governance import age_weight
-from contextgraph.keyed.entry import UNTRUSTED, is_expired, time_of
+from contextgraph.keyed.entry import UNTRUSTED, is_expired
 from contextgraph.model import Json
 from contextgraph.text import clip, count_tokens, gives_instructions, visible
 
 HEADER = "[Agent Memory]"
+_UNTRUSTED = f"{UNTRUSTED}/"
 _SUMMARY_CHARS = 200
 _MOST_IMPORTANT, _DEFAULT_IMPORTANCE = 10.0, 5.0
-_LONG_AGO = timedelta(days=36_500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +68,21 @@ def brief(
 
 
 def _is_shown(record: Mapping[str, Json], now: datetime) -> bool:
-    trusted = not str(record["key"]).startswith(f"{UNTRUSTED}/")
-    return trusted and not is_expired(record["content"], now)
+    key = cast(str, record["key"])
+    return not key.startswith(_UNTRUSTED) and not is_expired(record["content"], now)
 
 
 def _rank(
-    record: Mapping[str, Json], wanted: Collection[str], now: datetime, policy: BriefingPolicy
+    record: Mapping[str, Json], wanted: frozenset[str], now: datetime, policy: BriefingPolicy
 ) -> tuple[float, ...]:
     """What *record* is sorted by, the highest first; later calls win ties."""
-    written = time_of(record["ts"])
-    content = record["content"] if isinstance(record["content"], dict) else {}
-    importance = _importance(content.get("importance")) / _MOST_IMPORTANT
-    tags = _tag_overlap(content.get("tags"), wanted) if wanted else 0.0
-    seq = float(str(record["seq"]))
+    age = now - datetime.fromisoformat(cast(str, record["ts"]))
+    content, seq = record["content"], cast(int, record["seq"])
+    fields = content if isinstance(content, dict) else {}
+    importance = _importance(fields.get("importance")) / _MOST_IMPORTANT
+    tags = _tag_overlap(fields.get("tags"), wanted) if wanted else 0.0
     if policy.newest_first:
-        return written.timestamp() if written else 0.0, importance, tags, seq
-    age = now - written if written else _LONG_AGO
+        return -age.total_seconds(), importance, tags, seq
     score = (
         policy.recency * age_weight(age, policy.half_life)
         + policy.importance * importance
@@ -98,12 +98,12 @@ def _importance(value: Json) -> float:
     return min(_MOST_IMPORTANT, max(0.0, float(value)))
 
 
-def _tag_overlap(value: Json, wanted: Collection[str]) -> float:
+def _tag_overlap(value: Json, wanted: frozenset[str]) -> float:
     """The share of the *wanted* tags, which are in lower case, that *value* has."""
-    own = (
-        {one.casefold() for one in value if isinstance(one, str)} if isinstance(value, list) else ()
-    )
-    return sum(tag in own for tag in wanted) / len(wanted)
+    if not isinstance(value, list):
+        return 0.0
+    own = {one.casefold() for one in value if isinstance(one, str)}
+    return len(own & wanted) / len(wanted)
 
 
 def _line(record: Mapping[str, Json]) -> str:
@@ -115,11 +115,10 @@ def _line(record: Mapping[str, Json]) -> str:
 
 def _summary(content: Json) -> str:
     """What *content* says in a line: its summary, else its text, else its JSON."""
-    named = (
-        [content.get("summary"), content.get("text")] if isinstance(content, dict) else [content]
-    )
-    text = next((one for one in named if isinstance(one, str) and one.strip()), None)
-    text = orjson.dumps(content).decode() if text is None else text
+    fields = content if isinstance(content, dict) else {"text": content}
+    named = (fields.get("summary"), fields.get("text"))
+    written = (one for one in named if isinstance(one, str) and one.strip())
+    text = next(written, "") or orjson.dumps(content).decode()
     if gives_instructions(text):
         return "(looks like an instruction to the agent: read the file before you trust it)"
     return clip(text, _SUMMARY_CHARS, at="end")

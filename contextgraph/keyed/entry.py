@@ -46,7 +46,9 @@ def time_of(value: object) -> datetime | None:
 
 def is_expired(content: Json, now: datetime) -> bool:
     """Whether the *expired_at* of *content* is before *now*; no other field expires an entry."""
-    expires = time_of(content.get("expired_at")) if isinstance(content, dict) else None
+    if not isinstance(content, dict) or "expired_at" not in content:
+        return False
+    expires = time_of(content["expired_at"])
     return expires is not None and expires < now
 
 
