@@ -15,6 +15,7 @@ from contextgraph.cli import (
     formats,
     inspect,
     integrations,
+    keyed,
     learn,
     maintenance,
     mcp,
@@ -53,6 +54,8 @@ for command in (
     stats.explain,
     formats.formats,
     doctor.doctor,
+    keyed.brief,
+    keyed.compact,
     consolidate.consolidate,
     consolidate.reembed,
     maintenance.rebuild,
@@ -66,6 +69,7 @@ for command in (
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)
+app.command("set")(keyed.set_)
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(mcp.app, name="mcp")
 
