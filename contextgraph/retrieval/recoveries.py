@@ -15,13 +15,9 @@ from contextgraph.model import (
     RemedyPattern,
     SignatureLevel,
 )
+from contextgraph.ranking import bm25, word_counts
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.score import (
-    about_another,
-    bm25,
-    signature_level,
-    word_counts,
-)
+from contextgraph.retrieval.score import about_another, signature_level
 from contextgraph.trace import (
     ANOTHER_MODULE,
     ANOTHER_NAME,

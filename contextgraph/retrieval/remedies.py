@@ -19,7 +19,8 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval.fuse import newest_first, ranks_in
+from contextgraph.ranking import ranks_in
+from contextgraph.retrieval.fuse import newest_first
 from contextgraph.retrieval.gate import Gate, RemedyFeatures, may_be_shown, probability
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.recoveries import Found, Key, found_for
