@@ -206,7 +206,7 @@ def _parts(
     done = set(line_of(failed).changes)
     made: dict[str, Change | None] = {}
     for step in (*between, until):
-        if step.reading.span is not None or not _took_effect(step):
+        if is_tool_edit(step) or not _took_effect(step):
             continue
         for part in line_of(step).changes:
             if _UNDOING.match(part):
