@@ -18,7 +18,7 @@ from contextgraph.model import (
     Outcome,
     RawTrajectory,
     Trajectory,
-    precedes,
+    adds_to,
 )
 from contextgraph.ports import Store
 
@@ -135,7 +135,7 @@ class MemoryWriter:
     def _known_or_read(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""
         known = held.run
-        if known is None or precedes(raw, known):
+        if known is None or adds_to(raw, known):
             return self._bundle(raw, known.trajectory_id if known else held.ids.id)
         return LearnReceipt(
             known.trajectory_id,
@@ -264,7 +264,7 @@ def _receipt(made: EmbeddedBundle, status: LearnStatus) -> LearnReceipt:
         status=status,
         fragments=len(bundle.fragments),
         error_patterns=len(bundle.errors),
-        to_embed=0 if bundle.vectors else len(bundle.fragments) + 1,
+        to_embed=0 if bundle.embedded else 1,
         outcome=bundle.trajectory.outcome,
         outcome_source=bundle.trajectory.outcome_source,
         not_embedded=made.failure,

@@ -14,6 +14,7 @@ from contextgraph.codec import decoded, encoded
 from contextgraph.errors import DamagedRunError, ReadError, SpaceMismatchError, StoreError
 from contextgraph.model import (
     Bundle,
+    ChangeStatus,
     ErrorPattern,
     Explanation,
     Fragment,
@@ -28,6 +29,7 @@ from contextgraph.model import (
     RemedyAction,
     Space,
     Trajectory,
+    adds_to,
     precedes,
 )
 from contextgraph.trace import describe_remedy
@@ -49,17 +51,24 @@ _COMPRESSION = 1
 
 @dataclass(frozen=True, slots=True)
 class StoredOutcome:
-    """The outcome of a run in the store, and where it is from."""
+    """The outcome of a run in the store, where it is from, and what became of the change."""
 
     outcome: Outcome
     outcome_source: OutcomeSource
+    exit_status: str | None
+    change: ChangeStatus
+
+    @classmethod
+    def of(cls, outcome: str, source: str, status: str | None, change: str) -> "StoredOutcome":
+        """That of the columns of a run."""
+        return cls(Outcome(outcome), OutcomeSource(source), status, ChangeStatus(change))
 
 
 def learn_status(known: Judged | None, given: Judged) -> LearnStatus:
     """What learning the run *given* does; *known* is what is stored of it, None for nothing."""
     if known is None:
         return LearnStatus.CREATED
-    return LearnStatus.UPDATED if precedes(given, known) else LearnStatus.UNCHANGED
+    return LearnStatus.UPDATED if adds_to(given, known) else LearnStatus.UNCHANGED
 
 
 def set_by_hand(runs: Iterable[Trajectory], outcome: Outcome) -> list[Trajectory]:
@@ -72,7 +81,14 @@ def set_by_hand(runs: Iterable[Trajectory], outcome: Outcome) -> list[Trajectory
     ]
 
 
-def with_outcome_of(run: Trajectory, judged: Trajectory) -> Trajectory:
+def merged(given: Trajectory, known: StoredOutcome | Trajectory) -> Trajectory:
+    """*given*, with what is *known* of its outcome and its change where it does not say more."""
+    changed = given.change is not ChangeStatus.UNKNOWN
+    run = given if changed else replace(given, change=known.change)
+    return run if precedes(given, known) else with_outcome_of(run, known)
+
+
+def with_outcome_of(run: Trajectory, judged: StoredOutcome | Trajectory) -> Trajectory:
     """*run*, with the outcome of *judged*, and how that ended."""
     return replace(
         run,
@@ -82,23 +98,28 @@ def with_outcome_of(run: Trajectory, judged: Trajectory) -> Trajectory:
     )
 
 
-def raw_with_outcome(
-    raw: RawTrajectory, outcome: str, source: str, status: str | None
-) -> RawTrajectory:
-    """*raw*, with the stored outcome, its source and the exit status of its run."""
+def raw_with_outcome(raw: RawTrajectory, stored: StoredOutcome) -> RawTrajectory:
+    """*raw*, with what is *stored* of the outcome and the change of its run."""
     return replace(
-        raw, outcome=Outcome(outcome), outcome_source=OutcomeSource(source), exit_status=status
+        raw,
+        outcome=stored.outcome,
+        outcome_source=stored.outcome_source,
+        exit_status=stored.exit_status,
+        change=stored.change,
     )
 
 
 def with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
     """*bundle* with what does not depend on how a log is read: what was *known* of its run.
 
-    That is an outcome that the one of *bundle* does not precede, and when it was learned first.
+    That is an outcome that the one of *bundle* does not precede, a change where that of *bundle* is
+    unknown, and when it was learned first.
     """
     judged = [run for run in known if run.outcome is not Outcome.UNKNOWN]
     learned_at = min(run.learned_at for run in known)
-    trajectory = replace(bundle.trajectory, learned_at=learned_at)
+    changes = (run.change for run in (bundle.trajectory, *known))
+    change = next((one for one in changes if one is not ChangeStatus.UNKNOWN), ChangeStatus.UNKNOWN)
+    trajectory = replace(bundle.trajectory, learned_at=learned_at, change=change)
     for run in judged[:1]:
         if not precedes(trajectory, run):
             trajectory = with_outcome_of(trajectory, run)
@@ -187,20 +208,17 @@ class RemovedMethodology(NamedTuple):
 
     id: str
     error_id: str
-    repo: str | None
     superseded_by: str | None
 
 
-def made_stale(removed: Iterable[RemovedMethodology]) -> tuple[list[str], list[str]]:
-    """The error ids and the repositories to consolidate again.
+def made_stale(removed: Iterable[RemovedMethodology]) -> list[str]:
+    """The ids of the errors to consolidate again.
 
     They are those of methodologies that go because what had superseded them goes.
     """
     gone = list(removed)
     ids = {one.id for one in gone}
-    again = [one for one in gone if one.superseded_by in ids]
-    errors = sorted({one.error_id for one in again if one.error_id})
-    return errors, sorted({one.repo for one in again if one.repo and not one.error_id})
+    return sorted({one.error_id for one in gone if one.superseded_by in ids})
 
 
 def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:

@@ -14,6 +14,7 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.model import (
+    ChangeStatus,
     Explanation,
     HealthCheck,
     Json,
@@ -84,6 +85,7 @@ class Neo4jAdmin:
                 "SIMILAR_TO": row["similar"],
             },
             outcomes=_counted(Outcome, row["outcomes"]),
+            changes=_counted(ChangeStatus, row["changes"]),
             methodologies=_counted(MethodologyStatus, row["statuses"]),
             repositories=row["repositories"],
         )
