@@ -14,10 +14,11 @@ from contextgraph.model import (
     ScopeLevel,
     SignatureLevel,
 )
-from contextgraph.text import quoted_names, words
+from contextgraph.text import clip, quoted_names, words
 
 # The head of an issue says what it is about; logs and code follow.
 TASK_CHARS = 2_000
+_TITLE_CHARS, _TITLE_AGAIN = 120, 2
 _REMEMBERED_TEXTS = 4_096
 
 # BM25 (Robertson & Zaragoza 2009) with the usual constants; the reference length stands for the
@@ -27,12 +28,11 @@ _K1, _B, _REFERENCE_WORDS = 1.2, 0.75, 150
 _OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
 
 
-def overlap(asked: Mapping[str, float], text: str) -> float:
-    """How much of what is *asked* (word -> weight) *text* has, 0 to 1: BM25 over its maximum."""
+def overlap(asked: Mapping[str, float], counted: Counter[str]) -> float:
+    """How much of what is *asked* (word -> weight) is *counted*, 0 to 1: BM25 over its maximum."""
     most = sum(asked.values()) * (_K1 + 1)
     if not most:
         return 0.0
-    counted = word_counts(text)
     norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
     # In a fixed order: floating-point sums depend on it.
     shared = sorted(asked.keys() & counted.keys())
@@ -62,6 +62,34 @@ def _bm25(text: Counter[str], rarity: Mapping[str, float], mean: float) -> float
 def word_counts(text: str) -> Counter[str]:
     """The words in the head of *text* with their counts, in order; not to be changed."""
     return Counter(words(text[:TASK_CHARS]))
+
+
+def title_of(task: str) -> str:
+    """The first line of *task*, clipped."""
+    return clip(task.strip().partition("\n")[0], _TITLE_CHARS)
+
+
+@lru_cache(_REMEMBERED_TEXTS)
+def task_counts(task: str, files: tuple[str, ...]) -> Counter[str]:
+    """The words of a past task by field, as in BM25F: its title three times, its *files* once.
+
+    Not to be changed.
+    """
+    counted = word_counts(task).copy()
+    for _ in range(_TITLE_AGAIN):
+        counted.update(words(title_of(task)))
+    for file in files:
+        counted.update(words(file))
+    return counted
+
+
+def emphasised(weights: Mapping[str, float], task: str) -> dict[str, float]:
+    """*weights* of the words of *task*: those of its title double, and whole identifiers."""
+    title = frozenset(words(title_of(task)))
+    return {
+        word: weight * (2 if word in title else 1) * (2 if "_" in word else 1)
+        for word, weight in weights.items()
+    }
 
 
 def about_another(asked: ErrorSignature, recovered: Recovered) -> bool:
