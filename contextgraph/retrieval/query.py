@@ -17,13 +17,8 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.ports import EmbedderSource, Store
-from contextgraph.retrieval.score import (
-    emphasised,
-    overlap,
-    scope_level,
-    task_counts,
-    word_counts,
-)
+from contextgraph.ranking import overlap, word_counts
+from contextgraph.retrieval.score import emphasised, scope_level, task_counts
 from contextgraph.text import masked_name, words
 from contextgraph.trace import Names, names_in, signature_of, task_type_of
 

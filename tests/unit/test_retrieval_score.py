@@ -6,17 +6,15 @@ from dataclasses import replace
 import pytest
 
 from contextgraph.model import ErrorSignature, Family, ScopeLevel, SignatureLevel
+from contextgraph.ranking import bm25, overlap, word_counts
 from contextgraph.retrieval import CONSERVATIVE
 from contextgraph.retrieval.gate import CaseFeatures, case_probability
 from contextgraph.retrieval.score import (
     about_another,
-    bm25,
     emphasised,
-    overlap,
     scope_level,
     signature_level,
     task_counts,
-    word_counts,
 )
 from tests.builders import recovery
 
