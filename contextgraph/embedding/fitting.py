@@ -27,13 +27,21 @@ from contextgraph.vectors import Vector, cosines
 def embedded(bundles: Sequence[Bundle], source: EmbedderSource) -> list[EmbeddedBundle]:
     """*bundles* with their vectors; unchanged while there is no space, or where the embedder fails.
 
-    Bundles without vectors are embedded later. The first result has the usage of all of them.
+    Bundles without vectors are embedded later; what has vectors in its space stays as it is. The
+    first result has the usage of all of them.
     """
     try:
         embedder = source() if bundles else None
         if embedder is None:
             return [EmbeddedBundle(bundle) for bundle in bundles]
-        vectors, usage = embed_runs([bundle.texts for bundle in bundles], embedder)
+        known = {
+            bundle.trajectory.id: bundle.vectors
+            for bundle in bundles
+            if bundle.vectors and bundle.vectors.space == embedder.space
+        }
+        missing = [bundle.texts for bundle in bundles if bundle.trajectory.id not in known]
+        vectors, usage = embed_runs(missing, embedder) if missing else ({}, NO_USAGE)
+        vectors |= known
     except EmbeddingError as error:
         return [EmbeddedBundle(bundle, failure=str(error)) for bundle in bundles]
     usages = chain([usage], repeat(NO_USAGE))
