@@ -44,8 +44,9 @@ def doctor(
     recognises: `rebuild` masks them.
 
     \b
-    With --json one object: "ok", "store", "checks" [{"name", "ok", "detail", "remedy"}],
-    "versions" {name: version}, "extras" {name: installed}. Exit code 1 when a check failed.
+    With --json one object: "ok", "store", "checks" [{"name", "ok", "detail",
+    "remedy"}], "versions" {name: version}, "extras" {name: installed}. Exit code
+    1 when a check failed.
 
     \b
     Example:
