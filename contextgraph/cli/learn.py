@@ -140,7 +140,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         raise typer.BadParameter("give PATH, --discover or --queued")
     _check_usage(paths, discover=discover, of_discovery=bool(exclude or yes), watch=watch)
     if ray:
-        _check_cluster(paths, alone=workers == 1 and not watch and max_cost is None)
+        _check_cluster(paths, alone=workers == 1 and not watch)
     address = store_address(store, tenant)
     hooks = HookFiles(load_settings(store=store or None, tenant=tenant))
     found: Sequence[StrPath]
@@ -190,7 +190,7 @@ def _check_cluster(paths: list[str] | None, *, alone: bool) -> None:
     from contextgraph.readers import is_stream
 
     if not alone:
-        raise typer.BadParameter("--ray does not go with --workers, --watch or --max-cost")
+        raise typer.BadParameter("--ray does not go with --workers or --watch")
     if any(map(is_stream, paths or ())):
         raise typer.BadParameter("--ray takes files, folders, globs or URLs")
 

@@ -17,7 +17,8 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.ports import EmbedderSource, Store
-from contextgraph.retrieval.score import overlap, scope_level, word_counts
+from contextgraph.ranking import overlap, word_counts
+from contextgraph.retrieval.score import scope_level
 from contextgraph.text import masked_name, words
 from contextgraph.trace import Names, names_in, signature_of, task_type_of
 
@@ -127,14 +128,6 @@ class CaseHit:
 
 
 @dataclass(frozen=True, slots=True)
-class MethodologyHit:
-    """A methodology that a channel found, with its evidence (0 to 1)."""
-
-    methodology: Methodology
-    evidence: float
-
-
-@dataclass(frozen=True, slots=True)
 class Findings:
     """What one channel found: *degraded* says what it could not do, and why.
 
@@ -143,7 +136,7 @@ class Findings:
 
     recoveries: tuple[RecoveryCandidate, ...] = ()
     cases: tuple[CaseHit, ...] = ()
-    methodologies: tuple[MethodologyHit, ...] = ()
+    methodologies: tuple[Methodology, ...] = ()
     degraded: str = ""
 
 

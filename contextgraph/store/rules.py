@@ -4,6 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ from contextgraph.model import (
     adds_to,
     precedes,
 )
+from contextgraph.processes import has_ended
 from contextgraph.trace import describe_remedy
 from contextgraph.vectors import Vector
 
@@ -126,6 +128,13 @@ def with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
     return replace(bundle, trajectory=trajectory)
 
 
+def is_free(held_by: str | None, expires_at: datetime, holder: str, now: datetime) -> bool:
+    """Whether *holder* may take the lease of *held_by*, whose first word is its process."""
+    if held_by is None or held_by == holder or expires_at <= now:
+        return True
+    return has_ended(held_by.partition(" ")[0])
+
+
 def check_bundle(bundle: Bundle) -> None:
     """Raise `StoreError` where something in *bundle* refers to what is not in it."""
     run = bundle.trajectory.id
@@ -208,20 +217,17 @@ class RemovedMethodology(NamedTuple):
 
     id: str
     error_id: str
-    repo: str | None
     superseded_by: str | None
 
 
-def made_stale(removed: Iterable[RemovedMethodology]) -> tuple[list[str], list[str]]:
-    """The error ids and the repositories to consolidate again.
+def made_stale(removed: Iterable[RemovedMethodology]) -> list[str]:
+    """The ids of the errors to consolidate again.
 
     They are those of methodologies that go because what had superseded them goes.
     """
     gone = list(removed)
     ids = {one.id for one in gone}
-    again = [one for one in gone if one.superseded_by in ids]
-    errors = sorted({one.error_id for one in again if one.error_id})
-    return errors, sorted({one.repo for one in again if one.repo and not one.error_id})
+    return sorted({one.error_id for one in gone if one.superseded_by in ids})
 
 
 def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:
@@ -320,7 +326,7 @@ def packed(raw: RawTrajectory) -> bytes:
         raise StoreError(
             f"run {raw.instance_id or raw.source} cannot be stored: {error}"
         ) from error
-    return zstandard.compress(data, _COMPRESSION)
+    return zstandard.ZstdCompressor(_COMPRESSION, write_checksum=True).compress(data)
 
 
 def unpacked(data: bytes, identity: str) -> RawTrajectory:

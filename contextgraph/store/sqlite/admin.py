@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from contextgraph.model import (
@@ -59,7 +60,7 @@ _FACTS = {
         (SELECT coalesce(sum(cleared), 0) FROM met WHERE error = x.key) AS cleared_runs""",
     "Methodology": """situation, strategy, repo, keyword, task_type, status, confidence, support,
         repositories, frequency, success_rate, avg_steps, success_count AS shown_and_helped,
-        failure_count AS shown_and_did_not, made_by, superseded_by, phase""",
+        failure_count AS shown_and_did_not, made_by, superseded_by""",
 }
 _CONTEXT = """
 SELECT datetime(shown_at / 1000000, 'unixepoch') || ' UTC', helped, key FROM exposure
@@ -122,14 +123,17 @@ class SqliteAdmin:
                 pass
         return missing
 
+    def back_up(self, path: Path) -> None:
+        self._database.connections.back_up(path)
+
     def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
         with self._database.writing() as transaction:
             row = transaction.row(
                 "SELECT holder, expires_at FROM consolidation WHERE tenant = ?",
                 (transaction.tenant,),
             )
-            if row and row[0] not in (None, holder) and row[1] > rows.moment(now):
-                return rows.time_of(row[1])
+            if row and not rules.is_free(row[0], expires_at := rows.time_of(row[1]), holder, now):
+                return expires_at
             transaction.write(
                 "INSERT INTO consolidation (tenant, revision, holder, expires_at) "
                 "VALUES (?1, 0, ?2, ?3) "
