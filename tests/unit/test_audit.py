@@ -12,7 +12,7 @@ def test_no_tracked_file_holds_a_secret() -> None:
 
 
 def test_a_secret_is_named_by_its_place_and_kind(tmp_path: Path) -> None:
-    text, secret = KINDS["github-token"](Random(1))
+    text, secret = KINDS["github token"](Random(1))
     path = tmp_path / "settings.py"
     path.write_text(f"import os\n\n{text}\n")
     (found,) = secrets([path])
