@@ -15,6 +15,7 @@ from contextgraph.cli import (
     formats,
     inspect,
     integrations,
+    keyed,
     learn,
     maintenance,
     mcp,
@@ -49,9 +50,12 @@ for command in (
     runs.runs,
     runs.outcome,
     stats.stats,
+    stats.friction,
     stats.explain,
     formats.formats,
     doctor.doctor,
+    keyed.brief,
+    keyed.compact,
     consolidate.consolidate,
     consolidate.reembed,
     maintenance.rebuild,
@@ -65,6 +69,7 @@ for command in (
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)
+app.command("set")(keyed.set_)
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(mcp.app, name="mcp")
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory
+from contextgraph.cli.keyed import forget_key
+from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory, option
 from contextgraph.cli.output import Progress, emit, interrupted_by_termination, plain, warn
 from contextgraph.cli.records import receipt_record
 from contextgraph.text import masked_name, number_of
@@ -160,11 +161,13 @@ def migrate(
         print("the schema is up to date")
 
 
-def forget(
+def forget(  # noqa: PLR0913  (one parameter per flag)
     ids: Ids = None,
+    *,
     instance: Instances = None,
     repo: Repos = None,
     everything: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
+    key: Annotated[str | None, option("--key", "KEY", "A keyed entry, and its history.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     store: Store = None,
@@ -172,16 +175,23 @@ def forget(
 ) -> None:
     """Remove runs and everything that only they support.
 
-    Asks for confirmation, unless --yes is given.
+    With --key a keyed entry is erased instead, also from its log and archive. Asks for
+    confirmation, unless --yes is given.
 
     \b
     Example:
       contextgraph forget --instance owner__repo-12
       contextgraph forget --repo owner/repo --yes
+      contextgraph forget --key /user/preference/review
     """
+    if key is not None:
+        if everything or ids or instance or repo:
+            raise typer.BadParameter("--key cannot be combined with runs")
+        forget_key(key, store, tenant, yes=yes, as_json=as_json)
+        return
     if not everything and not (ids or instance or repo):
         raise typer.BadParameter(
-            "name what to forget: a trajectory id, --instance, --repo or --all"
+            "name what to forget: a trajectory id, --instance, --repo, --all or --key"
         )
     with open_memory(store, tenant, create=False) as memory:
         known = memory.store.runs

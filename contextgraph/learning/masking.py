@@ -9,6 +9,7 @@ from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.text import (
     clean,
     is_plain,
+    mask_after,
     mask_secrets,
     may_be_fenced,
     may_hold_secrets,
@@ -209,13 +210,7 @@ class _Mask:
         """*value* as the value of *key*: `hunter2!` is a secret where its name is `password`."""
         if not isinstance(value, str):
             return self._value(value)
-        return self._after(f'"{key}": "', value)
-
-    def _after(self, lead: str, value: str) -> str:
-        """*value* as it is masked after *lead*."""
-        fit = self._fit(value)
-        whole = mask_secrets(f'{lead}{fit}"')
-        return whole.removeprefix(lead).removesuffix('"') if whole.startswith(lead) else fit
+        return mask_after(f'"{key}": "', self._fit(value))
 
     def _value(self, value: Json) -> Json:
         if isinstance(value, str):
@@ -233,7 +228,7 @@ class _Mask:
         for item in items:
             option = isinstance(before, str) and _OPTION_NAME.match(before)
             if option and isinstance(item, str):
-                fit.append(self._after(f'curl "{before}" "', item))
+                fit.append(mask_after(f'curl "{before}" "', self._fit(item)))
             else:
                 fit.append(self._value(item))
             before = item

@@ -18,7 +18,7 @@ from contextgraph.model import (
     Outcome,
     RawTrajectory,
     Trajectory,
-    precedes,
+    adds_to,
 )
 from contextgraph.ports import Store
 
@@ -140,7 +140,7 @@ class MemoryWriter:
     def _known_or_read(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""
         known = held.run
-        if known is None or precedes(raw, known):
+        if known is None or adds_to(raw, known):
             return self._bundle(raw, known.trajectory_id if known else held.ids.id)
         return LearnReceipt(
             known.trajectory_id,
@@ -209,14 +209,14 @@ class MemoryWriter:
 
     def _embedded_by_server(self, stored: Sequence[EmbeddedBundle]) -> Sequence[EmbeddedBundle]:
         """*stored* bundles, with the vectors that a server gives them, which are stored, too."""
-        if any(one.bundle.vectors or one.failure for one in stored):
+        if any(one.bundle.embedded or one.failure for one in stored):
             return stored
         made = self._embedded([one.bundle for one in stored], True)
-        vectors = {one.bundle.trajectory.id: one.bundle.vectors for one in made}
-        found = {run: of_run for run, of_run in vectors.items() if of_run}
+        embedded = {one.bundle.trajectory.id: one.bundle.embedded for one in made}
+        found = {run: one for run, one in embedded.items() if one}
         try:
             for space in {one.space for one in found.values()}:
-                self._store.vectors.add(space, found, {})
+                self._store.vectors.add(space, {run: one.vector for run, one in found.items()})
         except StoreError as error:
             return [replace(one, failure=str(error)) for one in stored]
         return made
@@ -284,7 +284,7 @@ def _receipt(made: EmbeddedBundle, status: LearnStatus) -> LearnReceipt:
         status=status,
         fragments=len(bundle.fragments),
         error_patterns=len(bundle.errors),
-        to_embed=0 if bundle.vectors else len(bundle.fragments) + 1,
+        to_embed=0 if bundle.embedded else 1,
         outcome=bundle.trajectory.outcome,
         outcome_source=bundle.trajectory.outcome_source,
         not_embedded=made.failure,

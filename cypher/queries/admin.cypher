@@ -68,7 +68,8 @@ RETURN m.planned_at AS trajectories
 CALL () {
     MATCH (t:Trajectory {tenant: $tenant})
     WHERE t.id IS NOT NULL
-    RETURN collect(t.outcome) AS outcomes, count(DISTINCT nullif(t.repo, '')) AS repositories,
+    RETURN collect(t.outcome) AS outcomes,
+        collect(coalesce(t.change, 'unknown')) AS changes, count(DISTINCT nullif(t.repo, '')) AS repositories,
         sum(COUNT { (t)-[:HAS_FRAGMENT]->() }) AS fragments
 }
 CALL () {
@@ -100,7 +101,7 @@ CALL () {
     WHERE s.tenant = $tenant
     RETURN count(s) AS similar
 }
-RETURN outcomes, repositories, fragments, caused, recovered, errors, statuses, resolved, derived,
+RETURN outcomes, changes, repositories, fragments, caused, recovered, errors, statuses, resolved, derived,
     supersedes, similar
 
 // name: explain_trajectory
@@ -124,7 +125,7 @@ MATCH (n:Methodology {tenant: $tenant, id: $id})
 RETURN n.name AS name, n {.situation, .strategy, .repo, .keyword, .task_type, .status, .confidence,
     .support, .repositories, .frequency, .success_rate, .avg_steps,
     shown_and_helped: n.success_count, shown_and_did_not: n.failure_count, .made_by,
-    .superseded_by, .phase} AS facts
+    .superseded_by} AS facts
 
 // name: explain_context
 // A context that was shown: when, whether it helped, and its items.

@@ -128,7 +128,7 @@ RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error, C
         seen_at: t.seen_at, message: m.context, cleared: COLLECT {
             MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)-[r:RECOVERED]->(e)
             RETURN [f.id, r {.error_step, .cleared_step, .message, .location, .actions,
-                .verified, .workaround}]
+                .verified, .workaround, .circumstances}]
         }} ORDER BY m.seen_at DESC, t.id
 } AS met
 ORDER BY error.id
@@ -257,18 +257,3 @@ WHERE NOT EXISTS { (f)-[:RECOVERED]->() }
 WITH f ORDER BY f.seen_at DESC, f.id SKIP $keep LIMIT $limit
 RETURN f.id AS id, f.trajectory_id AS trajectory_id, f.repo AS repo,
     COLLECT { MATCH (f)-[:TOUCHED]->(file:File) RETURN file.name } AS files
-
-// name: drop_vectors_of_runs
-// Let runs be embedded again: their fragments have changed.
-UNWIND $ids AS id
-CALL (id) {
-    MATCH (t:Trajectory {tenant: $tenant, id: id})
-    CALL (t) {
-        UNWIND t.embedded AS property
-        SET t[property] = null
-        WITH t, property
-        MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
-        SET f[property] = null
-    }
-    SET t.embedded = []
-}

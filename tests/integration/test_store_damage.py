@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from contextgraph.model import RunVectors, Space
+from contextgraph.model import Space
 from contextgraph.store import SqliteStore
 from contextgraph.vectors import Vector
 from tests.acceptance.command_line import contextgraph
@@ -37,9 +37,8 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bundles = [made_bundle(number) for number in range(RUNS)]
     store.runs.add(bundles)
     store.vectors.prepare(Space(SPACE, RUNS), b"the model" * 100)
-    none = Vector(SPACE, bytes(range(16)))
-    vectors = {one.trajectory.id: RunVectors(SPACE, none, (none, none)) for one in bundles}
-    store.vectors.add(SPACE, vectors, {})
+    vector = Vector(SPACE, bytes(range(16)))
+    store.vectors.add(SPACE, {one.trajectory.id: vector for one in bundles})
     store.vectors.switch(SPACE)
     store.runs.forget([bundles[3].trajectory.id])
     store.admin.close()

@@ -15,6 +15,7 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.model import (
+    ChangeStatus,
     Explanation,
     HealthCheck,
     Json,
@@ -85,6 +86,7 @@ class Neo4jAdmin:
                 "SIMILAR_TO": row["similar"],
             },
             outcomes=_counted(Outcome, row["outcomes"]),
+            changes=_counted(ChangeStatus, row["changes"]),
             methodologies=_counted(MethodologyStatus, row["statuses"]),
             repositories=row["repositories"],
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from contextgraph.model import (
+    ChangeStatus,
     Explanation,
     HealthCheck,
     Json,
@@ -59,7 +60,7 @@ _FACTS = {
         (SELECT coalesce(sum(cleared), 0) FROM met WHERE error = x.key) AS cleared_runs""",
     "Methodology": """situation, strategy, repo, keyword, task_type, status, confidence, support,
         repositories, frequency, success_rate, avg_steps, success_count AS shown_and_helped,
-        failure_count AS shown_and_did_not, made_by, superseded_by, phase""",
+        failure_count AS shown_and_did_not, made_by, superseded_by""",
 }
 _CONTEXT = """
 SELECT datetime(shown_at / 1000000, 'unixepoch') || ' UTC', helped, key FROM exposure
@@ -86,6 +87,7 @@ class SqliteAdmin:
     def counts(self) -> MemoryCounts:
         with self._database.reading() as transaction:
             outcomes = _counted(transaction, "outcome", "trajectory")
+            changes = _counted(transaction, "change", "trajectory")
             statuses = _counted(transaction, "status", "methodology")
             return MemoryCounts(
                 nodes={
@@ -94,6 +96,7 @@ class SqliteAdmin:
                 },
                 edges={name: _count(transaction, which) for name, which in _EDGES.items()},
                 outcomes={one.value: outcomes.get(one.value, 0) for one in Outcome},
+                changes={one.value: changes.get(one.value, 0) for one in ChangeStatus},
                 methodologies={one.value: statuses.get(one.value, 0) for one in MethodologyStatus},
                 repositories=_count(transaction, "place WHERE tenant = ? AND repo <> ''"),
             )
