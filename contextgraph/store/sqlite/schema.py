@@ -234,6 +234,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             FROM space s WHERE s.key = vectors.space))""",
     ),
     ("ALTER TABLE trajectory ADD COLUMN change TEXT NOT NULL DEFAULT 'unknown'",),
+    (
+        """CREATE TABLE note (
+            key INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, id TEXT NOT NULL,
+            live INTEGER NOT NULL, created_at INTEGER NOT NULL, data TEXT NOT NULL,
+            UNIQUE (tenant, id))""",
+        """CREATE VIRTUAL TABLE note_text USING fts5 (
+            words, detail=none, columnsize=0, tokenize="ascii tokenchars '_@'")""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20
