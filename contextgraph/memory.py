@@ -482,6 +482,14 @@ class AgentMemory:
             on_damaged=on_damaged,
         )
 
+    def back_up(self, path: Path) -> None:
+        """Copy the memory file to the new file *path*, which is a memory; others may write.
+
+        Raises `StoreError` where *path* exists or cannot be written, and for a server.
+        """
+        self.note_exposures()
+        self.store.admin.back_up(path)
+
     def import_archive(
         self,
         path: Path,

@@ -66,6 +66,7 @@ for command in (
     maintenance.migrate,
     maintenance.forget,
     maintenance.export,
+    maintenance.backup,
     integrations.integrations,
     integrations.hook,
     integrations.log,

@@ -55,7 +55,7 @@ def doctor(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Check the memory and this installation; name remedies.
+    """Check the memory and this installation; name remedies. Changes nothing.
 
     With --secrets also whether runs that an older version stored hold secrets that this version
     recognises: `rebuild` masks them. With --stale also which files, symbols, commands and tests of
@@ -154,7 +154,7 @@ def _has_full_text() -> bool:
 
 
 def _memory(store: str | None, tenant: str | None, secrets: bool) -> "list[HealthCheck]":
-    with open_memory(store, tenant) as memory:  # for writing, so that writing is checked, too
+    with open_memory(store, tenant, read_only=True) as memory:
         checks = list(memory.health())
         return [*checks, _secrets(memory.store.runs)] if secrets else checks
 

@@ -69,21 +69,25 @@ def holds_secrets(raw: RawTrajectory) -> bool:
 
 
 def _suspects(texts: Sequence[str]) -> frozenset[int]:
-    """The `id` of those of *texts* that may not be fit: hashing them would cost as much again.
+    """The `id` of those of *texts* that may not be fit.
 
-    All are looked at together, which is a third of the work.
+    All are looked at together, which is a third of the work; a quarter of real runs is repetition.
     """
     unfit: list[str] = []
+    distinct = dict.fromkeys(texts)
     # Other characters than ASCII are rare, and would make a slow text of the whole.
     for group in (
-        [text for text in texts if text.isascii()],
-        [text for text in texts if not text.isascii()],
+        [text for text in distinct if text.isascii()],
+        [text for text in distinct if not text.isascii()],
     ):
         whole = "\n".join(group)
         if not is_plain(whole) or may_be_fenced(whole):
             unfit += [text for text in group if not is_plain(text) or may_be_fenced(text)]
         unfit += [group[index] for index in may_hold_secrets(group, whole)]
-    return frozenset(map(id, unfit))
+    if not unfit:
+        return frozenset()
+    suspected = frozenset(unfit)
+    return frozenset(id(text) for text in texts if text in suspected)
 
 
 def _texts(raw: RawTrajectory) -> Iterator[str]:

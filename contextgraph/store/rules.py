@@ -4,6 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ from contextgraph.model import (
     adds_to,
     precedes,
 )
+from contextgraph.processes import has_ended
 from contextgraph.trace import describe_remedy
 from contextgraph.vectors import Vector
 
@@ -125,6 +127,13 @@ def with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
         if not precedes(trajectory, run):
             trajectory = with_outcome_of(trajectory, run)
     return replace(bundle, trajectory=trajectory)
+
+
+def is_free(held_by: str | None, expires_at: datetime, holder: str, now: datetime) -> bool:
+    """Whether *holder* may take the lease of *held_by*, whose first word is its process."""
+    if held_by is None or held_by == holder or expires_at <= now:
+        return True
+    return has_ended(held_by.partition(" ")[0])
 
 
 def check_bundle(bundle: Bundle) -> None:
@@ -323,7 +332,7 @@ def packed(raw: RawTrajectory) -> bytes:
         raise StoreError(
             f"run {raw.instance_id or raw.source} cannot be stored: {error}"
         ) from error
-    return zstandard.compress(data, _COMPRESSION)
+    return zstandard.ZstdCompressor(_COMPRESSION, write_checksum=True).compress(data)
 
 
 def unpacked(data: bytes, identity: str) -> RawTrajectory:
