@@ -34,13 +34,13 @@ def remember(
     deleted. Secrets are masked.
 
     \b
-    With --json one object: "id", "status" (created, same, supersedes, contradicts), "others" [ids],
-    "confidence".
+    With --json one object: "id", "status" (created, same, supersedes,
+    contradicts), "others" [ids], "confidence".
 
     \b
     Example:
       contextgraph remember "CI uses Python 3.11" --repo acme/shop
-      contextgraph remember - --repo acme/shop --source file:tox.ini --tag ci < note.txt
+      contextgraph remember - --source file:tox.ini --tag ci < note.txt
     """
     content = sys.stdin.read() if text == "-" else text
     with open_memory(store, tenant) as memory:
@@ -75,8 +75,8 @@ def recall(
     """Show the notes that share most with a question.
 
     \b
-    With --json one line per note: as `notes`, and "score" (0 to 1), "why" {"words", "recency",
-    "credibility"}.
+    With --json one line per note: as `notes`, and "score" (0 to 1), "why"
+    {"words", "recency", "credibility"}.
 
     \b
     Example:
@@ -110,9 +110,10 @@ def notes(
     """List notes, the newest first; or archive or delete some.
 
     \b
-    With --json one line per note: "id", "content", "repo", "source", "tags", "created_at",
-    "credibility", "confirmed", "contradicts", "superseded_by", "archived_at"; with --archive or
-    --forget one object: "archived", "forgotten" (how many).
+    With --json one line per note: "id", "content", "repo", "source", "tags",
+    "created_at", "credibility", "confirmed", "contradicts", "superseded_by",
+    "archived_at"; with --archive or --forget one object: "archived",
+    "forgotten" (how many).
 
     \b
     Example:

@@ -232,7 +232,7 @@ def _weights(asked: Sequence[str], found: Sequence[Note]) -> dict[str, float]:
 
 def _recollection(note: Note, weights: Mapping[str, float], now: datetime) -> Recollection:
     why = {
-        "words": overlap(weights, " ".join((note.content, *note.tags))),
+        "words": overlap(weights, word_counts(" ".join((note.content, *note.tags)))),
         "recency": age_weight(now - note.created_at, _HALF_LIFE),
         "credibility": note.credibility,
     }
