@@ -24,12 +24,11 @@ RRF_K = 60
 Key = TypeVar("Key", bound=Hashable)
 
 
-def overlap(asked: Mapping[str, float], text: str) -> float:
-    """How much of what is *asked* (word -> weight) *text* has, 0 to 1: BM25 over its maximum."""
+def overlap(asked: Mapping[str, float], counted: Counter[str]) -> float:
+    """How much of what is *asked* (word -> weight) is *counted*, 0 to 1: BM25 over its maximum."""
     most = sum(asked.values()) * (_K1 + 1)
     if not most:
         return 0.0
-    counted = word_counts(text)
     norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
     # In a fixed order: floating-point sums depend on it.
     shared = sorted(asked.keys() & counted.keys())
