@@ -34,10 +34,15 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, limits: Limits | None = None, store: str = "") -> Iterator[Served]:
+def served(
+    folder: Path,
+    limits: Limits | None = None,
+    store: str = "",
+    auth: tuple[str, str] | None = None,
+) -> Iterator[Served]:
     """The service of a memory in *folder*, or at *store*."""
     tokens = TokenFile(folder / "tokens.json")
-    settings = Settings(store=store or str(folder / "memory.db"))
+    settings = Settings(store=store or str(folder / "memory.db"), auth=auth)
     app = create_app(settings, tokens, limits or Limits())
     with TestClient(app):  # which starts and ends it
         yield Served(app, tokens)
