@@ -1,56 +1,20 @@
 """A process of ``contextgraph serve`` that ends, is killed, or does not reach its store."""
 
-import json
 import signal
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
 
-import httpx
 import orjson
 import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.readers import to_record
 from tests.builders import NO_MODULE, recovering_run
+from tests.served import serving
 
 LIVE = {"repo": "acme/shop", "instance_id": "acme__shop-live", "task": "Totals are wrong"}
 STEP = {"action": "python reproduce.py", "observation": NO_MODULE, "exit_code": 1}
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """A server process, and a client of it."""
-
-    process: subprocess.Popen[str]
-    client: httpx.Client
-
-    def end(self, number: signal.Signals) -> int:
-        """Send a signal and wait; the exit code."""
-        self.process.send_signal(number)
-        return self.process.wait()
-
-
-@contextmanager
-def serving(store: Path) -> Iterator[Process]:
-    """A server of *store* on a free port of loopback."""
-    command = [sys.executable, "-m", "contextgraph", "serve", "--store", str(store), "--no-auth"]
-    with subprocess.Popen(
-        [*command, "--port", "0", "--json", "--log-level", "warning"],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout
-        try:
-            url = json.loads(process.stdout.readline())["url"]
-            with httpx.Client(base_url=url, timeout=60) as client:
-                yield Process(process, client)
-        finally:
-            process.kill()
 
 
 @pytest.fixture
