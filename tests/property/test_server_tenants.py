@@ -77,7 +77,7 @@ def stable(answer: Any) -> Any:
     return [stable(one) for one in answer] if isinstance(answer, list) else answer
 
 
-@given(st.lists(st.tuples(st.booleans(), actions), max_size=12))
+@given(st.lists(st.tuples(st.booleans(), actions), max_size=8))
 def test_answers_are_those_of_a_memory_without_the_other_tenant(
     service: Served, steps: list[tuple[bool, tuple[str, int]]]
 ) -> None:
