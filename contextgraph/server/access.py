@@ -1,6 +1,5 @@
 """Who calls: the token of a request, its scope, and how often it may be used."""
 
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPBearer
 
 from contextgraph.model import RawTrajectory
+from contextgraph.server.limits import RateLimiter
 from contextgraph.server.observing import TENANT
 from contextgraph.server.service import Service, Tenant
 from contextgraph.server.tokens import Scope, Token
@@ -31,22 +31,6 @@ class Caller:
     def source_of(self, raw: RawTrajectory) -> str:
         """Where *raw* comes from: this caller, and the file that it names."""
         return ":".join(filter(None, (self.token.source, raw.source)))
-
-
-class RateLimiter:
-    """Lets each key pass *rate* times a second, twice as often for a moment."""
-
-    def __init__(self, rate: float) -> None:
-        self._rate = rate
-        self._left: dict[str, tuple[float, float]] = {}
-
-    def wait(self, key: str) -> float:
-        """Seconds until *key* may pass; 0 where it passes now."""
-        now = time.monotonic()
-        left, at = self._left.get(key, (2 * self._rate, now))
-        left = min(2 * self._rate, left + (now - at) * self._rate)
-        self._left[key] = (max(left - 1, 0.0) if left >= 1 else left, now)
-        return 0.0 if left >= 1 else (1 - left) / self._rate
 
 
 def allowed(scope: Scope) -> Callable[..., Awaitable[Caller]]:

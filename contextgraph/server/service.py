@@ -1,6 +1,7 @@
 """What the service holds beside the requests: memories of tenants, live runs, the writer."""
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +25,8 @@ from contextgraph.server.tokens import TokenFile
 from contextgraph.server.writer import Job, Writer
 from contextgraph.spool import Spool
 from contextgraph.wiring import build
+
+_log = logging.getLogger(__name__)
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -174,16 +177,16 @@ class Service:
         self.writer.close()
         for tenant in self._tenants.values():
             tenant.journal.close()
-            tenant.memory.close()
+            try:
+                tenant.memory.close()
+            except StoreError as error:
+                _log.warning("what was shown last is not recorded: %s", error)
 
     def _tidy(self) -> None:
         """Store what was shown, and learn live runs that are not used any more."""
         self._end_live_runs(self.limits.idle)
         for tenant in [*self._tenants.values()]:
-            try:
-                tenant.memory.note_exposures()
-            except StoreError:
-                continue  # they are kept, and tried again
+            tenant.memory.note_exposures()
 
     def _end_live_runs(self, idle: float) -> None:
         now = time.monotonic()

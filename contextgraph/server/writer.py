@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
-from contextgraph.errors import StoreUnavailableError
+from contextgraph.errors import ContextGraphError, StoreUnavailableError
 from contextgraph.memory import RUNS_AT_ONCE, AgentMemory
 from contextgraph.model import Json, LearnReceipt, RawTrajectory
 from contextgraph.records import learned_record, not_learned_record
@@ -65,7 +65,7 @@ class Job:
 
 
 class Writer:
-    """The one thread that learns. *idle* is called at least once a second between runs."""
+    """The one thread that learns. *idle* is called every second in which nothing is learned."""
 
     def __init__(self, idle: Callable[[], None]) -> None:
         self._idle = idle
@@ -157,7 +157,10 @@ class Writer:
                 if self._is_closing:
                     return None
                 self._changed.wait(_IDLE_SECONDS)
-            self._idle()
+            try:
+                self._idle()
+            except ContextGraphError as error:
+                _log.warning("tried again later: %s", error)
 
     def _learn_some(self, job: Job) -> None:
         """Learn the next runs of *job*; after them it is the turn of others."""
