@@ -16,6 +16,7 @@ from contextgraph.records import (
     context_record,
     explanation_record,
     fragment_record,
+    friction_record,
     history_record,
     playbook_record,
     record_of,
@@ -118,6 +119,13 @@ async def stats(caller: Reader, repo: Name = "", situation: Name = "") -> Respon
     return json_response(await caller.service.answer(answer))
 
 
+@router.get("/v1/friction")
+async def friction(caller: Reader, repo: Name = "", limit: PageSize = 10) -> Response:
+    """What keeps failing across tasks, as `contextgraph friction --json` prints it."""
+    found = await caller.service.answer(caller.tenant.memory.stats.get_friction, repo, limit)
+    return json_response(friction_record(repo, found))
+
+
 @router.get("/v1/trajectories")
 async def trajectories(
     caller: Reader,
@@ -176,7 +184,9 @@ async def methodologies(
 
     def answer() -> dict[str, Json]:
         store = caller.tenant.memory.store.methodologies
-        ids = [one.id for one in store.find(repos=[repo])] if repo else store.ids()
+        ids = store.ids()
+        if repo:
+            ids = [one.id for one in store.get(ids) if (one.repo or "").lower() == repo.lower()]
         page, following = _page(ids, after, limit)
         return {"methodologies": [*map(record_of, store.get(page))], "next": following}
 
