@@ -82,11 +82,11 @@ class Process:
 
 
 @contextmanager
-def serving(store: Path) -> Iterator[Process]:
-    """A server of *store* on a free port of loopback."""
-    command = [sys.executable, "-m", "contextgraph", "serve", "--store", str(store), "--no-auth"]
+def serving(store: Path, *options: str) -> Iterator[Process]:
+    """A server of *store* on a free port of loopback; without *options* it has no tokens."""
+    command = [sys.executable, "-m", "contextgraph", "serve", "--store", str(store)]
     with subprocess.Popen(
-        [*command, "--port", "0", "--json", "--log-level", "warning"],
+        [*command, *(options or ["--no-auth"]), "--port", "0", "--json", "--log-level", "warning"],
         stdout=subprocess.PIPE,
         text=True,
     ) as process:

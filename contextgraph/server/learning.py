@@ -118,11 +118,11 @@ def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) 
     )
 
 
-def _known_job(caller: Writing, identity: str) -> Job:
-    found = caller.service.writer.job(caller.tenant.memory, identity)
+def _known_job(caller: Writing, job: str) -> Job:
+    found = caller.service.writer.job(caller.tenant.memory, job)
     if found is None:
         raise HTTPException(
-            404, f"no job {identity}; jobs are forgotten when the server starts, their runs are not"
+            404, f"no job {job}; jobs are forgotten when the server starts, their runs are not"
         )
     return found
 
@@ -130,14 +130,14 @@ def _known_job(caller: Writing, identity: str) -> Job:
 KnownJob = Annotated[Job, Depends(_known_job)]
 
 
-@router.get("/v1/learn/{identity}")
-async def job(found: KnownJob, wait: Wait = 0) -> Response:
+@router.get("/v1/learn/{job}")
+async def job_state(found: KnownJob, wait: Wait = 0) -> Response:
     """A job of /v1/learn."""
     await finished(found, wait)
     return json_response(found.record())
 
 
-@router.get("/v1/learn/{identity}/events", response_class=EventSourceResponse)
+@router.get("/v1/learn/{job}/events", response_class=EventSourceResponse)
 async def job_events(caller: Writing, found: KnownJob) -> AsyncIterator[ServerSentEvent]:
     """The job as server-sent events, at each change of its progress, up to its end."""
     shown: dict[str, Json] = {}
