@@ -51,7 +51,7 @@ async def caller_of(request: Request, scope: Scope) -> Caller:
         raise HTTPException(403, f"the token does not have the scope {scope}")
     if service.tokens:
         _limit(request, token)
-    tenant = await service.answer(service.tenant, token.tenant)
+    tenant = await service.known(token.tenant)
     request.scope[TENANT] = tenant  # whose request the log and the metrics count
     return Caller(service, tenant, token)
 

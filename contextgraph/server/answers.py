@@ -25,7 +25,14 @@ from contextgraph.records import (
 )
 from contextgraph.retrieval import MAX_TOKENS, render, render_playbook
 from contextgraph.server.access import Reader
-from contextgraph.server.bodies import LONGEST, LoopBody, ProblemStatementBody, QueryBody
+from contextgraph.server.bodies import (
+    CONTEXT,
+    LONGEST,
+    LoopBody,
+    ProblemStatementBody,
+    QueryBody,
+    answered,
+)
 
 router = APIRouter()
 
@@ -40,7 +47,7 @@ def json_response(record: Mapping[str, Json], status: int = 200) -> Response:
     return Response(orjson.dumps(record), status, media_type="application/json")
 
 
-@router.post("/v1/query")
+@router.post("/v1/query", responses=answered(CONTEXT))
 async def query(body: QueryBody, caller: Reader) -> Response:
     """What is known for a state, as `contextgraph query --json` prints it."""
     return json_response(await caller.service.answer(_answer, caller.tenant.memory, body))
@@ -77,7 +84,7 @@ async def loops(body: LoopBody, caller: Reader) -> Response:
     return json_response(await caller.service.answer(answer))
 
 
-@router.post("/query_memory")
+@router.post("/query_memory", responses=answered({"playbook": "…"}))
 async def query_memory(body: ProblemStatementBody, caller: Reader) -> Response:
     """The advice for a task as text, empty where nothing is known."""
 

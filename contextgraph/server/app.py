@@ -16,7 +16,7 @@ from contextgraph.server.answers import json_response
 from contextgraph.server.limits import BodyLimiter, RateLimiter
 from contextgraph.server.mcp import McpEndpoint
 from contextgraph.server.observing import Observer
-from contextgraph.server.problems import add_handlers
+from contextgraph.server.problems import PROBLEMS, add_handlers
 from contextgraph.server.service import Limits, Service
 from contextgraph.server.tokens import TokenFile
 
@@ -58,7 +58,7 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
     app.add_middleware(Observer)
     add_handlers(app)
     for routes in (answers, learning, live_runs, administration):
-        app.include_router(routes.router, dependencies=[Depends(bearer)])
+        app.include_router(routes.router, dependencies=[Depends(bearer)], responses=PROBLEMS)
     app.router.routes.append(Route("/mcp", mcp))
     app.add_api_route("/healthz", healthz)
     app.add_api_route("/readyz", readyz)
@@ -73,6 +73,6 @@ async def healthz() -> Response:
 async def readyz(request: Request) -> Response:
     """The store answers; 503 where it does not."""
     service: Service = request.app.state.service
-    tenant = await service.answer(service.tenant, service.settings.tenant)
+    tenant = await service.known(service.settings.tenant)
     await service.answer(tenant.memory.store.runs.learned, [""])
     return json_response({"status": "ready"})

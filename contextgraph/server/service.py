@@ -112,6 +112,11 @@ class Service:
         for name in sorted({*names, self.settings.tenant}):
             self.tenant(name)
 
+    async def known(self, name: str) -> Tenant:
+        """As `tenant`, which waits in a thread where it has to open the memory."""
+        found = self._tenants.get(name)
+        return found if found is not None else await self.answer(self.tenant, name)
+
     def tenant(self, name: str) -> Tenant:
         """The tenant of this name, whose memory is opened at first use."""
         with self._opening:

@@ -102,10 +102,10 @@ class Writer:
         with self._changed:
             return self._jobs.get((id(memory), identity))
 
-    @property
-    def waiting(self) -> int:
-        """How many runs wait."""
-        return sum(len(job.waiting) for job in [*self._queue])
+    def waiting(self, memory: AgentMemory) -> int:
+        """How many runs wait to be learned by *memory*."""
+        with self._changed:
+            return sum(len(job.waiting) for job in self._jobs.values() if job.memory is memory)
 
     def close(self) -> None:
         """Learn what waits, unless the store is away; the files of the rest remain."""
