@@ -22,9 +22,9 @@ from contextgraph.cli.options import (
     open_memory,
     option,
 )
-from contextgraph.cli.output import Progress, console, emit, one_line, styled, warn
+from contextgraph.cli.output import Progress, console, emit, styled, warn
 from contextgraph.cli.replay import IN_MEMORY, OwnStore
-from contextgraph.text import number_of
+from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

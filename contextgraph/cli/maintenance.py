@@ -10,9 +10,9 @@ import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory
-from contextgraph.cli.output import Progress, emit, plain, warn
+from contextgraph.cli.output import Progress, emit, warn
 from contextgraph.records import receipt_record
-from contextgraph.text import masked_name, number_of
+from contextgraph.text import masked_name, number_of, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

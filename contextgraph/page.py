@@ -1,19 +1,17 @@
-"""``contextgraph inspect --html``: runs as one page that needs no network and no scripts."""
+"""Runs as pages that need no network and no scripts, for files and for the service."""
 
 from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contextgraph.cli.inspect import error_line, loop_line, recovery_line
-from contextgraph.cli.output import one_line, plain
 from contextgraph.errors import SettingsError
-from contextgraph.text import number_of
+from contextgraph.text import number_of, one_line, plain
 
 if TYPE_CHECKING:
     from contextgraph.learning import Inspection
-    from contextgraph.model import Fragment
-    from contextgraph.trace import StepTrace
+    from contextgraph.model import Fragment, LoopInfo
+    from contextgraph.trace import Recovery, StepTrace
 
 _SUMMARY_WIDTH = 140
 _PHASE_COLOURS = {
@@ -187,3 +185,29 @@ def _diff(patch: str) -> str:
 
 def _text(text: str) -> str:
     return escape(plain(text))
+
+
+def error_line(step: "StepTrace") -> str:
+    """The error of *step* in one line; empty where it has none."""
+    if not step.error:
+        return ""
+    place = f" ({step.error.location})" if step.error.location else ""
+    return f"{step.error.error_type}{place}: {one_line(step.error.message, 200)}"
+
+
+def loop_line(loop: "LoopInfo") -> str:
+    """*loop* in one line."""
+    return (
+        f"{loop.kind.replace('_', ' ')}, steps {loop.start}-{loop.end},"
+        f" {loop.repetitions} times, {loop.severity}"
+    )
+
+
+def recovery_line(recovery: "Recovery") -> str:
+    """How *recovery* cleared its error, in one line."""
+    from contextgraph.trace import describe_remedy
+
+    how = "avoided" if recovery.workaround else "cleared"
+    doubt = "" if recovery.verified else ", not verified"
+    what = one_line(describe_remedy(recovery.actions), 200)
+    return f"{how} {recovery.error.error_type} of step {recovery.error_step}{doubt}: {what}"
