@@ -225,6 +225,7 @@ def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
         run_at=raw.started_at,
         learned_at=learned_at,
         outcome_source=raw.outcome_source,
+        change=raw.change,
     )
 
 
@@ -287,6 +288,7 @@ def _recovered(recovery: Recovery, fragments: Sequence[Fragment]) -> Recovered:
         actions=recovery.actions,
         verified=recovery.verified,
         workaround=recovery.workaround,
+        circumstances=recovery.circumstances,
     )
 
 

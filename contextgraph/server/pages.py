@@ -20,7 +20,7 @@ _ROWS = 50
 _STYLE = """
 table { border-collapse: collapse; margin: .5rem 0 1.5rem; width: 100% }
 th, td { text-align: left; padding: .25rem .8rem .25rem 0; border-bottom: 1px solid #ddd;
-  overflow-wrap: anywhere; vertical-align: top }
+  overflow-wrap: break-word; vertical-align: top }
 nav.main { margin-bottom: 1.5rem }
 nav.main a, nav.main form { margin-right: 1.2rem; display: inline }
 """

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from contextgraph.trace.actions.reading import ActionReading, canonical, read_action
     from contextgraph.trace.edits import Change, change_of, is_edit, net_changes
     from contextgraph.trace.errors.signature import recognise, signature_of
-    from contextgraph.trace.files import files_changed, files_created
+    from contextgraph.trace.files import added_lines, files_changed, files_created
     from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
     from contextgraph.trace.phase import PhaseTracker
     from contextgraph.trace.predicament import is_same_predicament
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         command_use,
         project_facts,
     )
+    from contextgraph.trace.remedies.circumstances import circumstances_of, could_apply
     from contextgraph.trace.remedies.command_lines import SCRIPT, folder_of
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
@@ -57,10 +58,13 @@ __all__ = [
     "SubmissionSign",
     "SubmissionTracker",
     "Trace",
+    "added_lines",
     "canonical",
     "change_of",
+    "circumstances_of",
     "command_lines",
     "command_use",
+    "could_apply",
     "describe_change",
     "describe_pattern",
     "describe_remedy",
@@ -112,6 +116,7 @@ _MODULES = (
     "submission",
     "run",
     "remedies.hazards",
+    "remedies.circumstances",
 )
 
 if not TYPE_CHECKING:
