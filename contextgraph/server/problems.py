@@ -20,6 +20,7 @@ from contextgraph.errors import (
 )
 from contextgraph.model import Json
 from contextgraph.server.service import TooBusyError
+from contextgraph.text import mask_secrets
 
 _RETRY_SECONDS = "5"
 _STATUSES: Mapping[type[Exception], HTTPStatus] = {
@@ -67,7 +68,7 @@ def problem(
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": int(status),
-        "detail": detail,
+        "detail": mask_secrets(detail),  # it may quote what was read
         **members,
     }
     return Response(orjson.dumps(record), int(status), headers, "application/problem+json")
