@@ -138,7 +138,8 @@ def create(
     belongs to one tenant, and sees nothing of others.
 
     \b
-    With --json one object: "id", "token", "scopes" [], "tenant", "source".
+    With --json one object: "id", "token", "scopes" [], "tenant", "source",
+    "created_at".
 
     \b
     Example:
@@ -164,7 +165,8 @@ def list_(tokens: Tokens = None, as_json: AsJson = False, store: Store = None) -
     """List the tokens of the service.
 
     \b
-    With --json one line per token: "id", "scopes" [], "tenant", "source", "created_at".
+    With --json one line per token: "id", "scopes" [], "tenant", "source",
+    "created_at".
 
     \b
     Example:
