@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
-from contextgraph.cli.output import emit, plain, print_table, warn
-from contextgraph.text import number_of
+from contextgraph.cli.output import emit, print_table, warn
+from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
     from contextgraph.model import Json, Note

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, store_address
-from contextgraph.cli.output import console, emit, one_line, print_table, styled, warn
-from contextgraph.cli.records import record_of, usage_record
-from contextgraph.text import number_of
+from contextgraph.cli.output import console, emit, print_table, styled, warn
+from contextgraph.records import explanation_record, friction_record, stats_record
+from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from contextgraph.model import (
         Explanation,
         FailurePattern,
-        Json,
         MemoryCounts,
         MistakePattern,
         Relation,
@@ -170,21 +169,6 @@ def _followers(stats: "MemoryStats", error: str) -> str:
     return ", ".join(f"{name} {share:.0%}" for name, share in likely if share >= _RARE)
 
 
-def stats_record(
-    stats: "MemoryStats", mistakes: "Iterable[MistakePattern]", plots: "Iterable[Path]"
-) -> "dict[str, Json]":
-    """The JSON object of `contextgraph stats`."""
-    return {
-        "counts": record_of(stats.counts),
-        "error_frequency": dict(stats.error_frequency),
-        "transitions": {error: dict(nexts) for error, nexts in stats.transitions.items()},
-        "common_mistakes": [record_of(mistake) for mistake in mistakes],
-        "failure_patterns": [record_of(pattern) for pattern in stats.failure_patterns],
-        "usage": {model: usage_record(used) for model, used in stats.usage.items()},
-        "plots": [str(file) for file in plots],
-    }
-
-
 def friction(
     repo: Annotated[
         str,
@@ -214,10 +198,7 @@ def friction(
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.stats.get_friction(repo, top)
     if as_json:
-        records: list[Json] = [
-            record_of(one, share_cleared=round(one.cleared / one.tasks, 4)) for one in found
-        ]
-        emit({"repo": repo or None, "friction": records})
+        emit(friction_record(repo, found))
     elif found:
         _show_friction(found)
     else:
@@ -299,18 +280,3 @@ def _show_relations(title: str, edges: "list[Relation]") -> None:
     if len(edges) > _RELATIONS_SHOWN:
         more = len(edges) - _RELATIONS_SHOWN
         screen.print(styled((f"  and {more} more (--json has all)", "dim")))
-
-
-def explanation_record(found: "Explanation") -> "dict[str, Json]":
-    """The JSON object of `contextgraph explain`."""
-    relations: list[Json] = [
-        record_of(
-            edge,
-            "outgoing",
-            "properties",
-            direction="out" if edge.outgoing else "in",
-            **edge.properties,
-        )
-        for edge in found.relations
-    ]
-    return record_of(found, relations=relations)

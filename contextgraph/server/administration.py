@@ -1,0 +1,58 @@
+"""Routes for administrators: consolidation, removal, export, metrics."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fastapi import APIRouter, HTTPException, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse
+
+from contextgraph.records import consolidation_record
+from contextgraph.server.access import Admin
+from contextgraph.server.answers import json_response
+
+router = APIRouter()
+
+
+@router.post("/v1/consolidate")
+async def consolidate(caller: Admin) -> Response:
+    """Bring methodologies up to date, as `contextgraph consolidate --json`; may take minutes.
+
+    409 where another process does so.
+    """
+    report = await caller.service.maintain(caller.tenant.memory.consolidate)
+    return json_response(consolidation_record(report), 200 if report.started else 409)
+
+
+@router.delete("/v1/trajectories/{identity}")
+async def forget(caller: Admin, identity: str) -> Response:
+    """Remove a run and everything that only it supports."""
+    memory = caller.tenant.memory
+    if not await caller.service.maintain(lambda: memory.forget([identity])):
+        raise HTTPException(404, f"no run {identity}; /v1/trajectories lists those there are")
+    return json_response({"forgotten": 1})
+
+
+@router.get("/v1/export", response_class=FileResponse)
+async def export(caller: Admin, vectors: bool = True) -> Response:
+    """All that the memory holds, as `contextgraph export` writes it."""
+
+    folder = TemporaryDirectory(prefix="contextgraph-")  # which only this user can read
+    path = Path(folder.name) / "memory.jsonl.zst"
+    await caller.service.maintain(lambda: caller.tenant.memory.export(path, vectors=vectors))
+    return FileResponse(
+        path,
+        filename=path.name,
+        media_type="application/zstd",
+        background=BackgroundTask(folder.cleanup),
+    )
+
+
+@router.get("/metrics")
+async def metrics(caller: Admin) -> Response:
+    """Requests and waiting runs of the tenant, and the process, for Prometheus."""
+    tenant = caller.tenant
+    tenant.metrics.waiting.set(caller.service.writer.waiting(tenant.memory))
+    tenant.metrics.live.set(len(tenant.live))
+    return Response(generate_latest(tenant.metrics.registry), media_type=CONTENT_TYPE_LATEST)

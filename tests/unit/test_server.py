@@ -1,0 +1,327 @@
+"""The HTTP service: what each request answers, and who may send it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from fastapi.testclient import TestClient
+
+from contextgraph.codec import decoded
+from contextgraph.config import Settings
+from contextgraph.model import MemoryContext
+from contextgraph.readers import to_record
+from contextgraph.server.app import create_app
+from contextgraph.server.service import Limits
+from contextgraph.server.tokens import Scope
+from tests.builders import NO_MODULE, recovering_run
+from tests.line import HOST, free_port
+from tests.served import Served, learn, served
+
+AT_ERROR = {"repo": "acme/shop", "current_error": NO_MODULE}
+RUN = {"repo": "acme/shop", "instance_id": "acme__shop-9", "task": "Totals are wrong"}
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def client(service: Served) -> TestClient:
+    return service.client()
+
+
+def test_what_is_learned_answers_queries(client: TestClient) -> None:
+    job = learn(client, *map(recovering_run, range(1, 4)))
+    answer = client.post("/v1/query", json={"state": AT_ERROR}).json()
+
+    assert job["state"] == "done"
+    assert [run["status"] for run in job["runs"]] == ["created"] * 3
+    assert job["summary"] == {
+        "records": 3, "waiting": 0, "created": 3,
+        "unchanged": 0, "updated": 0, "failed": 0, "skipped": 0,
+    }  # fmt: skip
+    assert answer["error_solutions"][0]["actions"] == ["PYTHONPATH=lib python reproduce.py"]
+    assert "PYTHONPATH=lib" in answer["text"]
+
+
+def test_a_complete_answer_is_the_value_of_the_library(client: TestClient) -> None:
+    learn(client, *map(recovering_run, range(1, 4)))
+    answer = client.post("/v1/query", json={"state": AT_ERROR, "complete": True}).json()
+    context = decoded(MemoryContext, answer["context"])
+
+    assert context.id == answer["id"]
+    assert [one.fragment_id for one in context.error_solutions] == [
+        one["fragment_id"] for one in answer["error_solutions"]
+    ]
+
+
+def test_the_same_content_is_learned_once(client: TestClient) -> None:
+    first, second = (learn(client, recovering_run()) for _ in range(2))
+
+    assert first["job"] == second["job"]
+    assert second["runs"][0]["status"] == "unchanged"
+
+
+def test_an_uploaded_file_is_learned(client: TestClient) -> None:
+    log = min(Path("examples/trajectories").rglob("*.json"))
+    response = client.post("/v1/learn?wait=30", files={"file": (log.name, log.read_bytes())})
+
+    assert response.json()["summary"]["created"] == 1
+    assert response.json()["runs"][0]["source"] == f"ci:{log.name}"
+
+
+def test_what_is_no_run_is_refused(client: TestClient) -> None:
+    response = client.post("/v1/learn", content=b"no run")
+
+    assert response.status_code == 422
+    assert response.headers["Content-Type"] == "application/problem+json"
+
+
+def test_a_live_run_is_advised_and_learned(client: TestClient) -> None:
+    learn(client, *map(recovering_run, range(1, 4)))
+    live = f"/v1/runs/live/{client.post('/v1/runs/live', json=RUN).json()['id']}"
+    step = {"action": "python reproduce.py", "observation": NO_MODULE, "exit_code": 1}
+
+    assert "3 earlier tasks" in client.post(f"{live}/start").json()["text"]
+    before = client.post(f"{live}/before", json={"action": step["action"]}).json()
+    assert "did not run in any of 3 earlier tasks" in before["text"]
+    assert "PYTHONPATH=lib" in client.post(f"{live}/observe", json=step).json()["text"]
+    assert client.post(f"{live}/observe", json=step).json()["text"] is None
+    receipt = client.post(f"{live}/finish", json={"outcome": "solved"}).json()["receipt"]
+    stored = client.get(f"/v1/trajectories/{receipt['trajectory_id']}").json()
+    assert (stored["outcome"], stored["steps"], stored["source"]) == ("solved", 2, "ci")
+    assert client.post(f"{live}/observe", json=step).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("scope", "path", "status"),
+    [
+        (Scope.READ, "/v1/query", 422),
+        (Scope.READ, "/v1/learn", 403),
+        (Scope.WRITE, "/v1/query", 403),
+        (Scope.WRITE, "/v1/outcomes", 422),
+        (Scope.ADMIN, "/v1/query", 422),
+    ],
+)
+def test_a_token_allows_its_scopes(service: Served, scope: Scope, path: str, status: int) -> None:
+    assert service.client(scope).post(path).status_code == status
+
+
+def test_a_revoked_token_is_refused(service: Served) -> None:
+    client = service.client()
+    before = client.get("/v1/trajectories").status_code
+    service.tokens.revoke(service.tokens.all()[0].id)
+    response = client.get("/v1/trajectories")
+
+    assert (before, response.status_code) == (200, 401)
+    assert response.json()["detail"] == "the token is wrong or revoked"
+
+
+MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+
+
+def call_tool(client: TestClient, name: str, **arguments: object) -> Any:
+    """The result of a tool at /mcp."""
+    params = {"name": name, "arguments": arguments}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    response = client.post("/mcp", json=request, headers=MCP)
+    assert response.status_code == 200, response.text
+    return response.json()["result"]
+
+
+def test_mcp_tools_answer_from_the_memory_of_the_tenant(service: Served) -> None:
+    mine, other = service.client(tenant="mine"), service.client(tenant="other")
+    learn(mine, *map(recovering_run, range(1, 4)))
+    texts = [
+        call_tool(one, "query_memory", repo="acme/shop", current_error=NO_MODULE)
+        for one in (mine, other)
+    ]
+
+    assert "PYTHONPATH=lib" in texts[0]["structuredContent"]["text"]
+    assert texts[1]["structuredContent"]["text"] == ""
+
+
+def test_a_token_that_only_reads_has_no_writing_mcp_tool(service: Served) -> None:
+    result = call_tool(service.client(Scope.READ), "learn_trajectory", run={})
+
+    assert "Unknown tool" in result["content"][0]["text"]
+
+
+def test_maintenance_by_an_administrator(service: Served) -> None:
+    client = service.client(Scope.ADMIN)
+    run = learn(client, *map(recovering_run, range(1, 4)))["runs"][0]
+
+    assert client.post("/v1/consolidate").json()["started"]
+    page = client.get("/v1/methodologies", params={"limit": 1}).json()
+    (first,) = page["methodologies"]
+    assert page["next"] == first["id"]
+    assert client.get(f"/v1/methodologies/{first['id']}").json() == first
+    assert client.get(f"/v1/explain/{first['id']}").json()["label"] == "Methodology"
+    assert client.get("/v1/export").content.startswith(b"\x28\xb5\x2f\xfd")
+    assert client.delete(f"/v1/trajectories/{run['trajectory_id']}").json() == {"forgotten": 1}
+    assert client.get(f"/v1/trajectories/{run['trajectory_id']}").status_code == 404
+    assert 'path="/v1/consolidate",status="200"} 1.0' in client.get("/metrics").text
+
+
+def test_pages_hold_each_run_once(client: TestClient) -> None:
+    learn(client, *map(recovering_run, range(1, 8)))
+    pages: list[list[str]] = []
+    after: str | None = ""
+    while after is not None:
+        page = client.get("/v1/trajectories", params={"limit": 3, "after": after}).json()
+        pages.append([one["trajectory_id"] for one in page["trajectories"]])
+        after = page["next"]
+
+    assert [len(page) for page in pages] == [3, 3, 1]
+    assert len({one for page in pages for one in page}) == 7
+
+
+def test_outcomes_and_reports(client: TestClient) -> None:
+    learn(client, *map(recovering_run, range(1, 4)))
+    outcome = {"instance_id": "acme__shop-1", "outcome": "solved"}
+    context = client.post("/v1/query", json={"state": AT_ERROR}).json()["id"]
+    report = {"context": context, "helped": True}
+
+    (run,) = client.post("/v1/outcomes", json=outcome).json()["trajectories"]
+    assert client.get(f"/v1/trajectories/{run}").json()["outcome_source"] == "hand"
+    assert client.post("/v1/outcomes", json=outcome | {"agent": "nobody"}).status_code == 404
+    recorded = [client.post("/v1/reports", json=report).json()["recorded"] for _ in range(2)]
+    assert recorded == [True, False]
+
+
+def test_the_published_query_of_agents(client: TestClient) -> None:
+    learn(client, *map(recovering_run, range(1, 4)))
+    question = {"problem_statement": "Totals", "error_message": NO_MODULE, "current_file": None}
+    answer = client.post("/query_memory", json=question).json()
+
+    assert answer.keys() == {"playbook"}
+    assert "PYTHONPATH" in answer["playbook"]
+
+
+def test_repeated_steps_are_a_loop(client: TestClient) -> None:
+    states = [{"last_action": "pytest", "current_error": "KeyError: 'rate'"}] * 8
+    answer = client.post("/v1/loops", json={"states": states}).json()
+
+    assert (answer["loop"]["repetitions"], answer["loop"]["severity"]) == (8, "stuck")
+    assert "The last 8 attempts had the same outcome" in answer["text"]
+
+
+def problem_of(response: Any) -> tuple[int, str]:
+    """The status and the detail of a problem object."""
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.json()["status"] == response.status_code
+    return response.status_code, response.json()["detail"]
+
+
+def test_a_body_above_the_limit_is_refused(tmp_path: Path) -> None:
+    with served(tmp_path, Limits(upload=1000)) as service:
+        bodies = b" " * 1001, iter([b" " * 1001])  # with and without its length
+        responses = [service.client().post("/v1/learn", content=one) for one in bodies]
+
+    for response in responses:
+        assert problem_of(response) == (413, "a body may have at most 1000 bytes")
+
+
+def test_a_token_that_is_used_too_often_has_to_wait(tmp_path: Path) -> None:
+    with served(tmp_path, Limits(rate=0.001)) as service:
+        clients = service.client(), service.client()
+        for client in clients:
+            client.get("/v1/trajectories")
+        responses = [client.get("/v1/trajectories") for client in clients]
+
+    for response in responses:
+        assert problem_of(response) == (429, "too many requests with this token")
+        assert int(response.headers["Retry-After"]) > 0
+
+
+def test_an_unknown_field_is_named(client: TestClient) -> None:
+    response = client.post("/v1/query", json={"state": {"colour": "red"}})
+
+    assert problem_of(response) == (422, "the request is not valid")
+    assert response.json()["errors"][0]["at"] == "body.state.colour"
+
+
+def test_the_id_of_a_request_is_taken_over(client: TestClient) -> None:
+    given = [client.get("/healthz", headers={"X-Request-ID": name}) for name in ("a-1", "a b")]
+    found = [response.headers["X-Request-ID"] for response in given]
+
+    assert found[0] == "a-1"
+    assert found[1] not in {"", "a b"}
+
+
+def test_while_the_store_is_away_runs_wait_and_queries_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextgraph.store.neo4j.connection.RETRY_SECONDS", 0.1)
+    with served(tmp_path, store=f"bolt://{HOST}:{free_port()}", auth=("neo4j", "x")) as service:
+        client = service.client()
+        query = client.post("/v1/query", json={"state": AT_ERROR})
+        job = client.post("/v1/learn", content=orjson.dumps(to_record(recovering_run())))
+        ready, healthy = client.get("/readyz"), client.get("/healthz")
+
+    assert (job.status_code, job.json()["summary"]["waiting"]) == (202, 1)
+    assert "cannot be reached" in problem_of(query)[1]
+    assert query.headers["Retry-After"] == "5"
+    assert (query.status_code, ready.status_code, healthy.status_code) == (503, 503, 200)
+
+
+def test_progress_comes_as_events(client: TestClient) -> None:
+    job = learn(client, recovering_run())["job"]
+    with client.stream("GET", f"/v1/learn/{job}/events") as response:
+        events = [line for line in response.iter_lines() if line]
+
+    assert events[0] == "event: done"
+    assert orjson.loads(events[1].removeprefix("data: "))["summary"]["created"] == 1
+
+
+def test_without_tokens_other_hosts_are_refused(tmp_path: Path) -> None:
+    app = create_app(Settings(store=str(tmp_path / "memory.db")), None, Limits())
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        assert client.get("/v1/stats").status_code == 200
+        assert client.get("/v1/stats", headers={"Host": "evil.example"}).status_code == 400
+
+
+@pytest.fixture
+def visitor(service: Served) -> TestClient:
+    """A browser that has signed in."""
+    client = service.client(Scope.READ, Scope.WRITE)
+    learn(client, *map(recovering_run, range(1, 4)))
+    learn(client, recovering_run(4, task="<script>alert(1)</script>", repo="evil/<b>x</b>"))
+    token = client.headers.pop("Authorization").removeprefix("Bearer ")
+    assert client.post("/pages/login", data={"token": token}).status_code == 200
+    return client
+
+
+def test_pages_show_the_memory_its_runs_and_repositories(visitor: TestClient) -> None:
+    overview = visitor.get("/pages").text
+    (link,) = set(re.findall(r'href="(/pages/runs/[^"]+)">acme__shop-1<', overview))
+    repository = visitor.get("/pages/repositories", params={"repo": "acme/shop"}).text
+
+    assert "ModuleNotFoundError" in overview
+    assert "PYTHONPATH=lib" in repository
+    assert 'class="timeline"' in visitor.get(link).text
+    assert "acme__shop-2" in visitor.get("/pages/runs", params={"text": "tariff totals"}).text
+    assert visitor.get("/pages/runs/trj_none").status_code == 404
+
+
+def test_pages_hold_no_markup_of_runs_and_load_nothing(visitor: TestClient) -> None:
+    (link,) = set(re.findall(r'(/pages/runs/[^"]+)">acme__shop-4<', visitor.get("/pages").text))
+    for path in ("/pages", link, "/pages/runs?text=alert", "/pages/repositories?repo=<b>"):
+        page = visitor.get(path).text
+        assert "default-src 'none'" in page
+        assert not re.search(r"<script|<b>x|<b></h1>|src=|https?://", page)
+
+
+def test_pages_need_a_token(service: Served) -> None:
+    client = service.client()
+    client.headers.pop("Authorization")
+    response = client.get("/pages")
+
+    assert response.url.path == "/pages/login"
+    assert "<form" in response.text
+    assert client.get("/v1/stats").status_code == 401
