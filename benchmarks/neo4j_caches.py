@@ -9,15 +9,11 @@ from unittest.mock import patch
 
 from benchmarks.measure import Row, percentile
 from contextgraph import AgentMemory, State
-from contextgraph.model import Scope, WordCounts
+from contextgraph.model import WordCounts
 from contextgraph.store.neo4j import cache, full_text
 from contextgraph.store.neo4j.cache import CandidateCache
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.full_text import WordCountCache
-from contextgraph.store.neo4j.rows import numbers, scope_parameters, where
-from contextgraph.store.neo4j.vector_cache import ActiveSpace
-from contextgraph.store.neo4j.vectors import Neo4jVectors
-from contextgraph.vectors import Vector
 
 # A class, the name of one of its methods, and what replaces it.
 Replaced: TypeAlias = tuple[type, str, Callable[..., Any]]
@@ -66,23 +62,6 @@ def _no_counts(self: WordCountCache, words: Sequence[str]) -> WordCounts:
     return _counts(self, words)
 
 
-def _no_vectors(
-    self: Neo4jVectors,
-    active: ActiveSpace,
-    vector: Vector,
-    scope: Scope,
-    limit: int,
-) -> dict[str, Vector]:
-    found = self._connection.rows(
-        where("nearest_trajectories", scope),
-        property=active.property,
-        vector=vector.numbers().tolist(),
-        limit=limit,
-        **scope_parameters(scope),
-    )
-    return {row["id"]: Vector(vector.space, numbers(row["numbers"])) for row in found}
-
-
 def _no_prefetch(_: Connection, question: Callable[[], object]) -> Callable[[], object]:
     return question
 
@@ -91,7 +70,6 @@ def _no_prefetch(_: Connection, question: Callable[[], object]) -> Callable[[], 
 VARIANTS: Mapping[str, Replaced | None] = {
     "all caches": None,
     "no values": (CandidateCache, "_current", _no_values),
-    "no vectors": (Neo4jVectors, "_nearest", _no_vectors),
     "no word counts": (WordCountCache, "counts", _no_counts),
     "no state": (Connection, "row_of_snapshot", Connection.row),
     "no prefetching": (Connection, "prefetch", _no_prefetch),

@@ -5,8 +5,8 @@
 MATCH (m:Memory {tenant: $tenant})
 OPTIONAL MATCH (s:Space {tenant: $tenant, name: m.active_space})
 RETURN coalesce(m.identity, '') AS identity, m.revision AS revision, m.removals AS removals,
-    coalesce(m.embeddings, 0) AS embeddings, m.trajectories AS trajectories,
-    m.recoveries AS recoveries, s {.name, .runs, .similarity_threshold, .property} AS space
+    m.trajectories AS trajectories, m.recoveries AS recoveries,
+    s {.name, .runs, .similarity_threshold, .property} AS space
 
 // name: runs_changed_since
 // Runs that were learned or changed after a revision, and the errors that they may describe otherwise.

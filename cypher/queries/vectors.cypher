@@ -76,11 +76,6 @@ MATCH (t:Trajectory {tenant: $tenant, id: $id})
 WHERE $property IN t.embedded
 RETURN t[$property] AS vector
 
-// name: note_embedding
-// Count that vectors are added to stored nodes.
-MATCH (m:Memory {tenant: $tenant})
-SET m.embeddings = coalesce(m.embeddings, 0) + 1
-
 // name: note_embedded_runs
 UNWIND $ids AS id
 MATCH (t:Trajectory {tenant: $tenant, id: id})
@@ -90,37 +85,6 @@ SET t.embedded = t.embedded + $property
 UNWIND $rows AS row
 MATCH (t:Trajectory {tenant: $tenant, id: row.id})
 CALL db.create.setNodeVectorProperty(t, $property, row.vector)
-
-// name: embedded_trajectories_in_repo
-// The runs of a repository that may have a vector, up to $limit.
-MATCH (t:Trajectory)
-WHERE t.tenant = $tenant AND t.repo = $repo AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
-WITH t LIMIT $limit
-RETURN collect(t.id) AS found
-
-// name: embedded_trajectories_everywhere
-// The runs that may have a vector, up to $limit.
-MATCH (t:Trajectory)
-WHERE t.tenant = $tenant AND t.seen_at IS NOT NULL AND t.solved IS NOT NULL
-WITH t LIMIT $limit
-RETURN collect(t.id) AS found
-
-// name: embedded_trajectories_since
-// The runs that were learned or changed after a revision.
-MATCH (t:Trajectory)
-WHERE t.tenant = $tenant AND t.revision > $revision AND ($repo IS NULL OR t.repo = $repo)
-WITH t LIMIT $limit
-RETURN collect(t.id) AS found
-
-// name: vectors_of_trajectories
-// The vectors of runs, with what scopes filter by.
-UNWIND $ids AS id
-MATCH (t:Trajectory {tenant: $tenant, id: id})
-WITH t, t[$property] AS numbers
-WHERE numbers IS NOT NULL
-RETURN collect(t.id) AS ids, collect(t.instance_id) AS instances,
-    collect(t.seen_at.epochSeconds * 1000000 + t.seen_at.microsecond) AS seen_at,
-    collect(numbers) AS vectors
 
 // name: nearest_trajectories_in_repo
 // The runs of a repository nearest to a vector, by comparing all.

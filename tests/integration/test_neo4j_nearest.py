@@ -1,4 +1,4 @@
-"""Nearest items on a Neo4j server: cached vectors are current, indexes find the same."""
+"""Nearest runs on a Neo4j server: what others write is found, indexes find the same."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +11,7 @@ from neo4j import GraphDatabase
 
 from contextgraph.errors import StoreError
 from contextgraph.model import Bundle, EmbeddedRun, Scope, Space
-from contextgraph.store.neo4j import Neo4jStore, vector_cache
+from contextgraph.store.neo4j import Neo4jStore, vectors
 from contextgraph.store.neo4j.schema import create_vector_index, server_version, vector_index
 from contextgraph.vectors import Vector
 from tests.made_bundles import REPO, made_bundle
@@ -171,22 +171,10 @@ def test_an_index_finds_the_same_as_comparing_all(
         for given in map(vector, (7, 77))
         for within in (scope, hidden)
     ]
-    monkeypatch.setattr(vector_cache, "MAX_NUMBERS", 10 * 8)
+    monkeypatch.setattr(vectors, "MAX_COMPARED", 10)
     by_index = [
         other.vectors.nearest(given, within, 5)
         for given in map(vector, (7, 77))
         for within in (scope, hidden)
     ]
     assert by_index == compared
-
-
-def test_the_cache_drops_the_oldest_scope(
-    store: Neo4jStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store.runs.add([embedded(number) for number in range(8)])
-    given = vector(5)
-    before = [store.vectors.nearest(given, scope, 3) for scope in SCOPES]
-    monkeypatch.setattr(vector_cache, "_MAX_BYTES", 1)
-    again = [store.vectors.nearest(given, scope, 3) for scope in SCOPES]
-    assert again == before
-    assert len(store.vectors._cache._cached) == 1

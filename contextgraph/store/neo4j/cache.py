@@ -44,14 +44,12 @@ NEVER = CacheGeneration("", -1)
 class MemoryState:
     """The *revision* of a memory, how often something was removed, and how many texts it has.
 
-    *identity* is empty in memories of early versions. *embeddings* counts how often vectors were
-    added to stored nodes, which is no revision. *space* is the row of the active space.
+    *identity* is empty in memories of early versions. *space* is the row of the active space.
     """
 
     identity: str = ""
     revision: int = 0
     removals: int = 0
-    embeddings: int = 0
     trajectories: int = 0
     recoveries: int = 0
     space: Row | None = None

@@ -5,6 +5,7 @@ time, so that a space can be prepared beside the active one, with an index of it
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 
@@ -17,12 +18,13 @@ from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transa
 from contextgraph.store.neo4j.queries import query
 from contextgraph.store.neo4j.rows import Parameters, Row, where
 from contextgraph.store.neo4j.schema import vector_index
-from contextgraph.store.neo4j.vector_cache import ActiveSpace, VectorCache
 from contextgraph.vectors import Vector, dimensions_of
 
 # Larger transactions with vectors need more memory on the server and are no faster.
 _ROWS_AT_ONCE = 500
 _RUNS_CLEARED_AT_ONCE = 200
+# All runs of a repository are compared, and all of a memory of so many: a millisecond for twenty.
+MAX_COMPARED = 2_000
 # An index is queried for more than the limit, since it misses some: of the 20 nearest of 10,000
 # texts of real runs 0.1 % by 400 of Neo4j 2026.09, 2 % by 1,000 of 5.26. One without filters
 # is queried for yet more where too few are in scope.
@@ -33,13 +35,21 @@ _MAX_NEAREST = 4_000
 _ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
 
 
+@dataclass(frozen=True, slots=True)
+class ActiveSpace:
+    """The active space, the *property* of runs with its vectors, and how many *runs* there are."""
+
+    space: Space
+    property: str
+    runs: int
+
+
 class Neo4jVectors:
     """`VectorStore` on a server; the docstrings of its methods are those of the protocol."""
 
     def __init__(self, connection: Connection, values: CandidateCache) -> None:
         self._connection = connection
         self._values = values
-        self._cache = VectorCache(connection)
         self._has_filters: dict[str, bool] = {}
 
     def active_space(self) -> Space | None:
@@ -82,7 +92,6 @@ class Neo4jVectors:
     def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
         def work(transaction: Transaction) -> None:
             transaction.begin_change()
-            transaction.rows("note_embedding")
             property_ = _property_of(transaction, space)
             new = transaction.found("embeddable_runs", ids=sorted(vectors), property=property_)
             _write(transaction, property_, {run: vectors[run] for run in new})
@@ -101,20 +110,17 @@ class Neo4jVectors:
         self, active: ActiveSpace, vector: Vector, scope: Scope, limit: int
     ) -> dict[str, Vector]:
         """The ids of the nearest runs, best first, and their vectors."""
-        cached = self._cache.of(active, scope.repo)
-        if cached is not None:
-            return dict(cached.nearest(vector, scope, limit))
         parameters: Parameters = {
             "property": active.property,
             "vector": vector.numbers().tolist(),
             "limit": limit,
             **rows.scope_parameters(scope),
         }
-        index = vector_index(active.property)
-        if self._can_filter(index):
-            found = self._search_in_scope(index, scope, parameters, limit)
-        else:
-            found = self._search_all(index, parameters, limit)
+        found: list[Row] = []
+        if scope.repo is None and active.runs > MAX_COMPARED:
+            index = vector_index(active.property)
+            search = self._search_in_scope if self._can_filter(index) else self._search_all
+            found = search(index, scope, parameters, limit)
         if len(found) < limit:
             found = self._connection.rows(where("nearest_trajectories", scope), **parameters)
         return {row["id"]: Vector(vector.space, rows.numbers(row["numbers"])) for row in found}
@@ -136,7 +142,7 @@ class Neo4jVectors:
             },
         )
 
-    def _search_all(self, index: str, parameters: Parameters, limit: int) -> list[Row]:
+    def _search_all(self, index: str, _: Scope, parameters: Parameters, limit: int) -> list[Row]:
         """What of the nearest of all is in scope, up to the limit."""
         found: list[Row] = []
         nearest = max(_NEAREST_OF_ALL, limit)
@@ -166,11 +172,11 @@ class Neo4jVectors:
 
 
 def active_space(connection: Connection) -> ActiveSpace | None:
-    """The active space, with the state of the memory."""
+    """The active space, with the size of the memory."""
     state = memory_state(connection)
     if state.space is None:
         return None
-    return ActiveSpace(_space(state.space), state.space["property"], state)
+    return ActiveSpace(_space(state.space), state.space["property"], state.trajectories)
 
 
 def vector_of(space: str, value: object) -> Vector | None:
