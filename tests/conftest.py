@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.mini_swe_agent import mini_swe_agent
+from tests.agent_environments import agent_sdks, mini_swe_agent
 from tests.profiles import load_default_profile
 from tests.server import neo4j, neo4j_server
 
-__all__ = ["mini_swe_agent", "neo4j", "neo4j_server"]
+__all__ = ["agent_sdks", "mini_swe_agent", "neo4j", "neo4j_server"]
 
 _SETTINGS_PREFIXES = ("CONTEXTGRAPH_", "OPENAI_")
 

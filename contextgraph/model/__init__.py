@@ -116,6 +116,7 @@ if TYPE_CHECKING:
         instance_id_in,
         precedes,
         repo_of,
+        task_instance,
     )
 
 __all__ = [
@@ -218,6 +219,7 @@ __all__ = [
     "precedes",
     "repo_of",
     "run_texts",
+    "task_instance",
 ]
 
 # Searched in this order at first use: the hook of an agent needs the first two only.
