@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory
+from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory, option
 from contextgraph.cli.output import Progress, emit, plain, warn
 from contextgraph.cli.records import receipt_record
 from contextgraph.text import masked_name, number_of
@@ -253,6 +253,10 @@ def export(
         ExportFormat,
         typer.Option("--format", help="The memory itself, its graph, or its runs in ATIF."),
     ] = ExportFormat.ARCHIVE,
+    agents_md: Annotated[
+        str,
+        option("--agents-md", "OWNER/REPO", "A section on it in an AGENTS.md or SKILL.md instead."),
+    ] = "",
     vectors: WithVectors = True,
     strict: Strict = False,
     as_json: AsJson = False,
@@ -266,19 +270,27 @@ def export(
     texts. ATIF has the runs, one file each. A file is replaced at the end, or left as it was. It
     holds masked runs: protect it like the memory. A damaged run is named and left out.
 
+    --agents-md writes what at least two tasks agree on as a section of FILE for review, in the
+    place of that of an earlier export; the rest of FILE stays.
+
     \b
     With --json one object: "runs", "methodologies", "exposures", "seconds" of an archive; "nodes",
-    "relations", "seconds" of a graph; "runs", "seconds" of ATIF.
+    "relations", "seconds" of a graph; "runs", "seconds" of ATIF; "entries", "tasks", "seconds" of
+    a section.
 
     \b
     Example:
       contextgraph export team.jsonl.zst --store team.db
       contextgraph export graph.graphml --format graphml
+      contextgraph export AGENTS.md --agents-md owner/repo
     """
     started = time.monotonic()
     damaged = _Damaged(strict, as_json)
     with open_memory(store, tenant, read_only=True) as memory:
-        counts = _EXPORTS[file_format](memory, path, vectors, damaged)
+        if agents_md:
+            counts = _export_agents_md(memory, path, agents_md)
+        else:
+            counts = _EXPORTS[file_format](memory, path, vectors, damaged)
     seconds = round(time.monotonic() - started, 3)
     if as_json:
         emit({**counts, "seconds": seconds})
@@ -347,6 +359,17 @@ def _export_atif(
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
     return {"runs": len(runs) - len(damaged.ids)}
+
+
+def _export_agents_md(memory: "AgentMemory", path: Path, repo: str) -> dict[str, int]:
+    from contextgraph.integrations.agents_md import agents_md, write_agents_md
+
+    entries, tasks = agents_md(memory, repo), memory.playbook(repo).tasks
+    if not entries:
+        warn(f"nothing is written: no two tasks of {repo} in this memory agree on anything")
+        raise typer.Exit(FAILED)
+    write_agents_md(path, repo, tasks, entries)
+    return {"entries": len(entries), "tasks": tasks}
 
 
 _EXPORTS = {
