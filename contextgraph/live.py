@@ -178,17 +178,25 @@ class LiveRun:
 
         Raises as `AgentMemory.learn`.
         """
+        raw = self.end(outcome, exit_status=exit_status, patch=patch)
+        return self._memory.learn(raw, background=True) if raw.steps else None
+
+    def end(
+        self,
+        outcome: Outcome = Outcome.UNKNOWN,
+        *,
+        exit_status: str | None = None,
+        patch: str | None = None,
+    ) -> RawTrajectory:
+        """The finished run, for a caller that learns it another way than `finish` does."""
         self._is_finished = True
-        if not self._steps:
-            return None
-        raw = replace(
+        return replace(
             self._raw,
             steps=tuple(self._steps),
             outcome=outcome,
             exit_status=exit_status,
             patch=patch,
         )
-        return self._memory.learn(raw, background=True)
 
     def __enter__(self) -> Self:
         return self

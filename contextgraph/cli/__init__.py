@@ -22,6 +22,7 @@ from contextgraph.cli import (
     query,
     replay,
     runs,
+    service,
     stats,
 )
 from contextgraph.cli.options import FAILED, STORE_UNAVAILABLE
@@ -61,11 +62,13 @@ for command in (
     integrations.integrations,
     integrations.hook,
     integrations.log,
+    service.serve,
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(mcp.app, name="mcp")
+app.add_typer(service.token, name="token")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from contextgraph.cli.intake import Intake
 from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
-from contextgraph.cli.records import receipt_record
 from contextgraph.errors import StoreUnavailableError
+from contextgraph.records import learned_record, not_learned_record, unread_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from contextgraph.cli.spool import Spool
     from contextgraph.errors import ReadError
     from contextgraph.memory import AgentMemory
     from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
     from contextgraph.readers.sources import StrPath
+    from contextgraph.spool import Spool
 
     Record: TypeAlias = RawTrajectory | ReadError
 
@@ -76,9 +76,9 @@ def spool_rest(
         if isinstance(one, RawTrajectory):
             spool.put(one)
             reason = f"waits in the spool: {error}"
-            results.emit(_not_learned_record(one.source, one.instance_id, reason))
+            results.emit(not_learned_record(one.source, one.instance_id, reason))
         else:
-            results.emit(_unread_record(one))
+            results.emit(unread_record(one))
     warn(
         f"{number_of(len(spool), 'trajectory')} in {spool.folder}; "
         "the next `contextgraph learn` for this memory learns them first"
@@ -142,38 +142,10 @@ def _learn(memory: "AgentMemory", waiting: "list[Record]", results: Results) -> 
             if isinstance(one, RawTrajectory):
                 receipt = next(receipts)
                 results.add(one, receipt)
-                run = {"source": one.source, "instance_id": one.instance_id}
-                results.emit({**run, **receipt_record(receipt), "records": 1})
+                results.emit(learned_record(one, receipt))
             else:
-                results.emit(_unread_record(one))
+                results.emit(unread_record(one))
         del waiting[:RUNS_AT_ONCE]
-
-
-def _unread_record(error: "ReadError") -> "dict[str, Json]":
-    from contextgraph.readers import SkippedError
-
-    status = "skipped" if isinstance(error, SkippedError) else "failed"
-    return _not_learned_record(error.source, None, str(error), status)
-
-
-def _not_learned_record(
-    source: str | None, instance_id: str | None, error: str, status: str = "failed"
-) -> "dict[str, Json]":
-    """A record with the keys of a learned run, so that programs read every line the same way."""
-    return {
-        "source": source,
-        "instance_id": instance_id,
-        "trajectory_id": None,
-        "status": status,
-        "fragments": 0,
-        "error_patterns": 0,
-        "to_embed": 0,
-        "not_embedded": None,
-        "tokens": 0,
-        "cost": 0.0,
-        "error": error,
-        "records": 1,
-    }
 
 
 def warn_about(memory: "AgentMemory", results: Results) -> None:

@@ -18,7 +18,7 @@ from contextgraph.cli.options import (
     open_memory,
 )
 from contextgraph.cli.output import Progress, console, emit, plain, print_table, styled, warn
-from contextgraph.cli.records import record_of, usage_record
+from contextgraph.records import consolidation_record, usage_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -105,19 +105,6 @@ def _show_report(report: "ConsolidationReport", *, as_json: bool) -> None:
     if report.unusable:
         answers = number_of(report.unusable, "answer")
         warn(f"{answers} of the language model could not be used: {report.fault}")
-
-
-def consolidation_record(report: "ConsolidationReport") -> "dict[str, Json]":
-    """The JSON object of `contextgraph consolidate`."""
-    return record_of(
-        report,
-        "usage",
-        changed=report.changed,
-        seconds=round(report.seconds, 3),
-        not_worded=report.not_worded or None,
-        fault=report.fault or None,
-        **usage_record(report.usage),
-    )
 
 
 def _show_wording_plan(plan: "WordingPlan", *, as_json: bool) -> None:

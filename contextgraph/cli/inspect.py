@@ -16,7 +16,7 @@ from contextgraph.cli.options import (
     open_memory,
 )
 from contextgraph.cli.output import console, emit, one_line, plain, print_box, styled, warn
-from contextgraph.cli.records import fragment_record, loop_records
+from contextgraph.records import fragment_record, loop_records
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:

@@ -32,11 +32,11 @@ from contextgraph.text import number_of
 
 if TYPE_CHECKING:
     from contextgraph.cli.batch import Record
-    from contextgraph.cli.spool import Spool
     from contextgraph.errors import ReadError
     from contextgraph.integrations.sessions import HookFiles
     from contextgraph.memory import AgentMemory
     from contextgraph.readers.sources import StrPath
+    from contextgraph.spool import Spool
 
 # So many seconds pass before a watched folder is looked at again.
 _WATCH_SECONDS = 2.0
@@ -243,8 +243,8 @@ def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
 
 def _spool(store: str | None, tenant: str | None) -> "Spool | None":
     """Where runs wait for a server; None for a file: where it cannot be written, nothing can."""
-    from contextgraph.cli.spool import Spool
     from contextgraph.config import load_settings
+    from contextgraph.spool import Spool
 
     settings = load_settings(store=store or None, tenant=tenant)
     return Spool(settings) if settings.is_remote else None

@@ -11,7 +11,7 @@ import typer
 from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory, option
 from contextgraph.cli.output import Progress, emit, plain, warn
-from contextgraph.cli.records import receipt_record
+from contextgraph.records import receipt_record
 from contextgraph.text import masked_name, number_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
 from contextgraph.cli.output import emit, one_line, print_table, warn
-from contextgraph.cli.records import command_record, playbook_record
+from contextgraph.records import history_record, playbook_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -87,21 +87,8 @@ def how(
         found = memory.how(repo, command)
         if not found.runs:
             _unknown(memory, repo)
-        warning = memory.before(repo, command)
     if as_json:
-        emit(
-            {
-                "repo": repo,
-                "command": command,
-                "runs": found.runs,
-                "form": command_record(found.form) if found.form else None,
-                "first": command_record(found.first) if found.first else None,
-                "exact": command_record(found.exact) if found.exact else None,
-                "ways": [command_record(one) for one in found.ways],
-                "others": [command_record(one) for one in found.others],
-                "warning": warning,
-            }
-        )
+        emit(history_record(found))
     else:
         _show_history(found)
 

@@ -17,8 +17,8 @@ from contextgraph.cli.options import (
     option,
 )
 from contextgraph.cli.output import console, emit, one_line, print_panel, styled, warn
-from contextgraph.cli.records import fragment_record, playbook_record, record_of
 from contextgraph.errors import StoreError
+from contextgraph.records import context_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from contextgraph.model import (
         ErrorSolution,
         FailureWarning,
-        Json,
         MemoryContext,
         SimilarCase,
         State,
@@ -310,21 +309,3 @@ def _why(why: "Why", score: float | None = None) -> "Text":
     if why.trajectories:
         reasons.append(f"seen in {', '.join(why.trajectories[:_NAMED_RUNS])}")
     return styled((f"why: {'; '.join(reasons)}", "dim"))
-
-
-def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "dict[str, Json]":
-    """The JSON object of an answer; *text* is what an agent would be shown."""
-    from contextgraph.trace import command_lines
-
-    solutions: list[Json] = [
-        record_of(item, actions=[*command_lines(item.actions)]) for item in context.error_solutions
-    ]
-    cases: list[Json] = [
-        record_of(
-            item, fragments=[{"id": one.id, **fragment_record(one)} for one in item.fragments]
-        )
-        for item in context.similar_cases
-    ]
-    playbook = playbook_record(context.playbook) if context.playbook else None
-    lists = record_of(context, error_solutions=solutions, similar_cases=cases, playbook=playbook)
-    return {"key": key, **lists, "text": text}

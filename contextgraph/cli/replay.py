@@ -22,8 +22,7 @@ from contextgraph.cli.output import (
     styled,
     warn,
 )
-from contextgraph.cli.query import context_record
-from contextgraph.cli.records import loop_records
+from contextgraph.records import context_record, loop_records
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:

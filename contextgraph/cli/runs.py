@@ -11,10 +11,11 @@ import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
 from contextgraph.cli.output import emit, plain, print_table, warn
+from contextgraph.records import run_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from contextgraph.model import Json, Trajectory
+    from contextgraph.model import Trajectory
     from contextgraph.ports import RunStore
 
 _RUNS_AT_ONCE = 500
@@ -118,27 +119,6 @@ def _stored(runs: "RunStore", repo: str | None) -> "Iterator[Trajectory]":
 def _row(run: "Trajectory") -> tuple[str, ...]:
     when = f"{run.seen_at:%Y-%m-%d}"
     return when, str(run.outcome), f"{run.total_steps}", run.agent, run.instance_id
-
-
-def run_record(run: "Trajectory") -> "dict[str, Json]":
-    """The JSON object of a run in the memory."""
-    return {
-        "trajectory_id": run.id,
-        "instance_id": run.instance_id,
-        "repo": run.repo,
-        "agent": run.agent,
-        "model": run.model,
-        "outcome": str(run.outcome),
-        "outcome_source": str(run.outcome_source) if run.success is not None else None,
-        "exit_status": run.exit_status,
-        "task_type": str(run.task_type),
-        "steps": run.total_steps,
-        "files": list(run.files),
-        "run_at": run.run_at.isoformat() if run.run_at else None,
-        "learned_at": run.learned_at.isoformat(),
-        "source_format": run.source_format,
-        "source": run.source,
-    }
 
 
 def outcome(

@@ -9,7 +9,7 @@ import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, store_address
 from contextgraph.cli.output import console, emit, one_line, print_table, styled, warn
-from contextgraph.cli.records import record_of, usage_record
+from contextgraph.records import explanation_record, stats_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from contextgraph.model import (
         Explanation,
         FailurePattern,
-        Json,
         MemoryCounts,
         MistakePattern,
         Relation,
@@ -168,21 +167,6 @@ def _followers(stats: "MemoryStats", error: str) -> str:
     return ", ".join(f"{name} {share:.0%}" for name, share in likely if share >= _RARE)
 
 
-def stats_record(
-    stats: "MemoryStats", mistakes: "Iterable[MistakePattern]", plots: "Iterable[Path]"
-) -> "dict[str, Json]":
-    """The JSON object of `contextgraph stats`."""
-    return {
-        "counts": record_of(stats.counts),
-        "error_frequency": dict(stats.error_frequency),
-        "transitions": {error: dict(nexts) for error, nexts in stats.transitions.items()},
-        "common_mistakes": [record_of(mistake) for mistake in mistakes],
-        "failure_patterns": [record_of(pattern) for pattern in stats.failure_patterns],
-        "usage": {model: usage_record(used) for model, used in stats.usage.items()},
-        "plots": [str(file) for file in plots],
-    }
-
-
 def explain(
     node: Annotated[
         str,
@@ -245,18 +229,3 @@ def _show_relations(title: str, edges: "list[Relation]") -> None:
     if len(edges) > _RELATIONS_SHOWN:
         more = len(edges) - _RELATIONS_SHOWN
         screen.print(styled((f"  and {more} more (--json has all)", "dim")))
-
-
-def explanation_record(found: "Explanation") -> "dict[str, Json]":
-    """The JSON object of `contextgraph explain`."""
-    relations: list[Json] = [
-        record_of(
-            edge,
-            "outgoing",
-            "properties",
-            direction="out" if edge.outgoing else "in",
-            **edge.properties,
-        )
-        for edge in found.relations
-    ]
-    return record_of(found, relations=relations)

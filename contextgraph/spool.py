@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +27,8 @@ class Spool:
         name = hashlib.blake2b(memory.encode(), digest_size=8).hexdigest()
         self.folder = user_data_path() / "contextgraph" / "spool" / name
 
-    def put(self, raw: "RawTrajectory") -> None:
-        """Store *raw* durably; the same run is stored once."""
+    def put(self, raw: "RawTrajectory") -> Path:
+        """Store *raw* durably and return its file; the same run is stored once."""
         import io
 
         from contextgraph.learning import masked
@@ -38,12 +39,12 @@ class Spool:
         name = hashlib.blake2b(record.getvalue(), digest_size=16).hexdigest()
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            part = self.folder / f"{name}.{os.getpid()}.part"
+            part = self.folder / f"{name}.{os.getpid()}.{threading.get_ident()}.part"
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
                 file.write(record.getvalue())
                 file.flush()
                 os.fsync(file.fileno())
-            part.replace(self.folder / f"{name}.jsonl")
+            return part.replace(self.folder / f"{name}.jsonl")
         except OSError as error:
             reason = error.strerror or error
             raise SettingsError(f"{self.folder} cannot be written: {reason}") from error

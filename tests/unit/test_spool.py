@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from contextgraph.cli.spool import Spool
 from contextgraph.config import Settings
+from contextgraph.spool import Spool
 from tests.builders import recovering_run
 
 

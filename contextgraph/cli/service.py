@@ -1,0 +1,250 @@
+"""``contextgraph serve`` and ``token``: the memory over HTTP, and who may use it."""
+
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant
+from contextgraph.cli.output import emit, print_table, warn
+
+if TYPE_CHECKING:
+    from contextgraph.config import Settings
+    from contextgraph.model import Json
+    from contextgraph.server.tokens import Token, TokenFile
+
+_NEEDED = ("argon2", "fastapi", "prometheus_client", "structlog", "uvicorn")
+_INSTALL = 'pip install "contextgraph-memory[server]"'
+
+token = typer.Typer(name="token", no_args_is_help=True, help="Make, list and revoke tokens.")
+
+Tokens = Annotated[
+    Path | None,
+    typer.Option(
+        "--tokens",
+        metavar="FILE",
+        help="The file of the tokens.",
+        show_default="beside the memory",
+    ),
+]
+
+
+class ScopeName(StrEnum):
+    """What a token allows."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+class LogLevel(StrEnum):
+    """From which severity on lines are logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def serve(  # noqa: PLR0913  (one parameter per flag)
+    *,
+    host: Annotated[str, typer.Option(metavar="HOST", help="The address.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="The port; 0 for a free one.")
+    ] = 8642,
+    tokens: Tokens = None,
+    no_auth: Annotated[
+        bool,
+        typer.Option("--no-auth", help="Serve without tokens; on loopback addresses only."),
+    ] = False,
+    max_upload: Annotated[
+        int, typer.Option(metavar="MIB", min=1, help="The largest body of a request.")
+    ] = 64,
+    rate: Annotated[
+        float, typer.Option(metavar="N", min=1, help="Requests a second with one token.")
+    ] = 500,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1, help="The longest that a query may take.")
+    ] = 30,
+    log_level: Annotated[
+        LogLevel, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")
+    ] = LogLevel.INFO,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Serve the memory over HTTP.
+
+    Each request needs a token of `contextgraph token create`. The description of all requests is at
+    /docs, as OpenAPI at /openapi.json. Logs are JSON lines on standard error. Runs that are being
+    learned wait in files, also while a server with the memory cannot be reached. SIGTERM ends it
+    when all requests are answered and all runs are learned. Needs the extra "server".
+
+    \b
+    With --json one object when it listens: "url", "store".
+
+    \b
+    Example:
+      contextgraph serve --store team.db
+      contextgraph serve --store neo4j://localhost:7687 --host 0.0.0.0
+      contextgraph serve --no-auth --port 8080
+    """
+    from contextgraph.config import load_settings
+
+    if no_auth and not _is_loopback(host):
+        raise typer.BadParameter(f"--no-auth serves anyone: not on {host}, only on 127.0.0.1")
+    settings = load_settings(store=store or None, tenant=tenant)
+    _need_extra()
+    from contextgraph.server.running import serve as run
+    from contextgraph.server.service import Limits
+
+    known = None if no_auth else _tokens(settings, tokens)
+    if known is not None and not known.all():
+        warn("there is no token yet: make one with `contextgraph token create`")
+
+    def announce(url: str) -> None:
+        if as_json:
+            emit({"url": url, "store": settings.address})
+        else:
+            warn(f"serving {settings.address} on {url}")
+
+    limits = Limits(upload=max_upload << 20, rate=rate, seconds=timeout)
+    run(settings, known, limits, (host, port), log_level=log_level, on_listening=announce)
+
+
+@token.command()
+def create(
+    *,
+    scope: Annotated[
+        list[ScopeName] | None,
+        typer.Option(
+            metavar="SCOPE", help="read, write or admin (repeatable).", show_default="read, write"
+        ),
+    ] = None,
+    source: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose it is; runs learned with it name it.")
+    ] = "http",
+    tokens: Tokens = None,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Make a token for the service.
+
+    It is shown once: only a hash is kept. read: queries and what the memory holds. write: learning,
+    live runs, outcomes. admin: all of it, and consolidation, removal, export, metrics. A token
+    belongs to one tenant, and sees nothing of others.
+
+    \b
+    With --json one object: "id", "token", "scopes" [], "tenant", "source".
+
+    \b
+    Example:
+      contextgraph token create --source ci --scope write --store team.db
+    """
+    from contextgraph.config import load_settings
+
+    settings = load_settings(store=store or None, tenant=tenant)
+    _need_extra()
+    from contextgraph.server.tokens import Scope
+
+    scopes = [Scope(one) for one in scope or (ScopeName.READ, ScopeName.WRITE)]
+    made, text = _tokens(settings, tokens).create(scopes, settings.tenant, source)
+    if as_json:
+        emit({"token": text, **_record(made)})
+    else:
+        print(text)
+        warn(f"token {made.id} of {source} for tenant {made.tenant}; it is not shown again")
+
+
+@token.command("list")
+def list_(tokens: Tokens = None, as_json: AsJson = False, store: Store = None) -> None:
+    """List the tokens of the service.
+
+    \b
+    With --json one line per token: "id", "scopes" [], "tenant", "source", "created_at".
+
+    \b
+    Example:
+      contextgraph token list --store team.db
+    """
+    from contextgraph.config import load_settings
+
+    settings = load_settings(store=store or None)
+    _need_extra()
+    found = _tokens(settings, tokens).all()
+    if as_json:
+        for one in found:
+            emit(_record(one))
+        return
+    rows = [
+        (one.id, " ".join(one.scopes), one.tenant, one.source, f"{one.created_at:%Y-%m-%d}")
+        for one in found
+    ]
+    print_table("Tokens", ("id", "scopes", "tenant", "source", "created"), rows)
+    if not rows:
+        print("no token; `contextgraph token create` makes one")
+
+
+@token.command()
+def revoke(
+    identity: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")],
+    tokens: Tokens = None,
+    as_json: AsJson = False,
+    store: Store = None,
+) -> None:
+    """Revoke a token of the service.
+
+    A running service refuses it from the next request on.
+
+    \b
+    With --json one object: "id", "revoked".
+
+    \b
+    Example:
+      contextgraph token revoke 5f0c2a4d9e1b --store team.db
+    """
+    from contextgraph.config import load_settings
+
+    settings = load_settings(store=store or None)
+    _need_extra()
+    revoked = _tokens(settings, tokens).revoke(identity)
+    if as_json:
+        emit({"id": identity, "revoked": revoked})
+    elif revoked:
+        print("revoked")
+    if not revoked:
+        warn(f"no token {identity}; `contextgraph token list` lists those there are")
+        raise typer.Exit(FAILED)
+
+
+def _tokens(settings: "Settings", path: Path | None) -> "TokenFile":
+    from contextgraph.server.tokens import TokenFile
+
+    return TokenFile(path) if path else TokenFile.of(replace(settings, tenant="default"))
+
+
+def _record(one: "Token") -> "dict[str, Json]":
+    from contextgraph.records import record_of
+
+    return record_of(one, "hash")
+
+
+def _need_extra() -> None:
+    from importlib.util import find_spec
+
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        from contextgraph.errors import MissingExtraError
+
+        raise MissingExtraError(f"the service needs {', '.join(missing)}: {_INSTALL}")
+
+
+def _is_loopback(host: str) -> bool:
+    from ipaddress import ip_address
+
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,249 @@
+"""The JSON objects that the command line and the server answer with: see docs/cli.md."""
+
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from contextgraph.errors import ReadError
+    from contextgraph.model import (
+        CommandHistory,
+        CommandRecord,
+        ConsolidationReport,
+        Explanation,
+        Fragment,
+        Json,
+        LearnReceipt,
+        LoopInfo,
+        MemoryContext,
+        MistakePattern,
+        RawTrajectory,
+        RepositoryPlaybook,
+        Trajectory,
+        Usage,
+    )
+    from contextgraph.stats import MemoryStats
+
+
+def record_of(value: object, /, *omitted: str, **changed: "Json") -> "dict[str, Json]":
+    """The fields of a dataclass but for those *omitted*; keys that are *changed* or more."""
+    from contextgraph.codec import encoded
+
+    record = cast("dict[str, Json]", encoded(value, complete=True))
+    return {**{key: record[key] for key in record if key not in omitted}, **changed}
+
+
+def fragment_record(fragment: "Fragment") -> "dict[str, Json]":
+    return {
+        "start": fragment.start,
+        "end": fragment.end,
+        "type": fragment.fragment_type.value,
+        "phase": fragment.phase.value,
+        "outcome": fragment.outcome.value,
+        "description": fragment.description,
+    }
+
+
+def loop_records(loops: "Iterable[LoopInfo]") -> "list[Json]":
+    return [
+        record_of(
+            loop,
+            length=loop.length,
+            escape_suggestions=[one.text for one in loop.escape_suggestions],
+        )
+        for loop in loops
+    ]
+
+
+def receipt_record(receipt: "LearnReceipt") -> "dict[str, Json]":
+    return record_of(
+        receipt,
+        "outcome",
+        "outcome_source",
+        "usage",
+        not_embedded=receipt.not_embedded or None,
+        tokens=receipt.usage.tokens,
+        cost=round(receipt.usage.cost, 6),
+        error=None,
+    )
+
+
+def learned_record(raw: "RawTrajectory", receipt: "LearnReceipt") -> "dict[str, Json]":
+    """The record of `learn` for a run that is stored."""
+    run: dict[str, Json] = {"source": raw.source, "instance_id": raw.instance_id}
+    return {**run, **receipt_record(receipt), "records": 1}
+
+
+def unread_record(error: "ReadError") -> "dict[str, Json]":
+    """The record of `learn` for what cannot be read, or holds nothing to learn."""
+    from contextgraph.readers import SkippedError
+
+    status = "skipped" if isinstance(error, SkippedError) else "failed"
+    return not_learned_record(error.source, None, str(error), status)
+
+
+def not_learned_record(
+    source: str | None, instance_id: str | None, error: str, status: str = "failed"
+) -> "dict[str, Json]":
+    """A record with the keys of a learned run, so that programs read every line the same way."""
+    return {
+        "source": source,
+        "instance_id": instance_id,
+        "trajectory_id": None,
+        "status": status,
+        "fragments": 0,
+        "error_patterns": 0,
+        "to_embed": 0,
+        "not_embedded": None,
+        "tokens": 0,
+        "cost": 0.0,
+        "error": error,
+        "records": 1,
+    }
+
+
+def usage_record(usage: "Usage") -> "dict[str, Json]":
+    return {"tokens": usage.tokens, "cost": round(usage.cost, 6), "requests": usage.requests}
+
+
+def command_record(record: "CommandRecord") -> "dict[str, Json]":
+    return record_of(record, error_type=record.error_type or None)
+
+
+def history_record(found: "CommandHistory") -> "dict[str, Json]":
+    """The JSON object of `contextgraph how`."""
+    from contextgraph.retrieval import render_warning
+
+    return {
+        "repo": found.repo,
+        "command": found.command,
+        "runs": found.runs,
+        "form": command_record(found.form) if found.form else None,
+        "first": command_record(found.first) if found.first else None,
+        "exact": command_record(found.exact) if found.exact else None,
+        "ways": [command_record(one) for one in found.ways],
+        "others": [command_record(one) for one in found.others],
+        "warning": render_warning(found) or None,
+    }
+
+
+def playbook_record(playbook: "RepositoryPlaybook") -> "dict[str, Json]":
+    """What is known; "test_command" and the like are only what at least two tasks agree on."""
+    counts: dict[str, Json] = {"runs": playbook.runs, "tasks": playbook.tasks}
+    known: dict[str, Json] = {}
+    for name, records in (("test_command", playbook.tests), ("import_command", playbook.scripts)):
+        if agreed := next((one for one in records if one.is_agreed), None):
+            known[name] = agreed.line
+            counts[name] = {"worked": agreed.worked, "tried": agreed.tried}
+    if playbook.package:
+        known["package_dir"] = playbook.package
+        counts["package_dir"] = playbook.package_tasks
+    if setup := [one.line for one in playbook.setup if one.is_agreed]:
+        known["setup"] = [*setup]
+    if playbook.failing_tests:
+        known["failing_tests"] = [
+            {"test": one.name, "tasks": one.tasks} for one in playbook.failing_tests
+        ]
+    return {
+        "repo": playbook.repo,
+        "files": [
+            {
+                "path": one.path,
+                "runs": one.changed,
+                "opened": one.opened,
+                "probability": round(one.probability, 4),
+                "symbols": list(one.symbols),
+            }
+            for one in playbook.files
+        ],
+        **known,
+        "commands": {
+            "tests": [command_record(one) for one in playbook.tests],
+            "scripts": [command_record(one) for one in playbook.scripts],
+            "setup": [command_record(one) for one in playbook.setup],
+        },
+        "counts": counts,
+    }
+
+
+def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "dict[str, Json]":
+    """The JSON object of an answer; *text* is what an agent would be shown."""
+    from contextgraph.trace import command_lines
+
+    solutions: list[Json] = [
+        record_of(item, actions=[*command_lines(item.actions)]) for item in context.error_solutions
+    ]
+    cases: list[Json] = [
+        record_of(
+            item, fragments=[{"id": one.id, **fragment_record(one)} for one in item.fragments]
+        )
+        for item in context.similar_cases
+    ]
+    playbook = playbook_record(context.playbook) if context.playbook else None
+    lists = record_of(context, error_solutions=solutions, similar_cases=cases, playbook=playbook)
+    return {"key": key, **lists, "text": text}
+
+
+def run_record(run: "Trajectory") -> "dict[str, Json]":
+    """The JSON object of a run in the memory."""
+    return {
+        "trajectory_id": run.id,
+        "instance_id": run.instance_id,
+        "repo": run.repo,
+        "agent": run.agent,
+        "model": run.model,
+        "outcome": str(run.outcome),
+        "outcome_source": str(run.outcome_source) if run.success is not None else None,
+        "exit_status": run.exit_status,
+        "task_type": str(run.task_type),
+        "steps": run.total_steps,
+        "files": list(run.files),
+        "run_at": run.run_at.isoformat() if run.run_at else None,
+        "learned_at": run.learned_at.isoformat(),
+        "source_format": run.source_format,
+        "source": run.source,
+    }
+
+
+def stats_record(
+    stats: "MemoryStats", mistakes: "Iterable[MistakePattern]", plots: "Iterable[Path]"
+) -> "dict[str, Json]":
+    """The JSON object of `contextgraph stats`."""
+    return {
+        "counts": record_of(stats.counts),
+        "error_frequency": dict(stats.error_frequency),
+        "transitions": {error: dict(nexts) for error, nexts in stats.transitions.items()},
+        "common_mistakes": [record_of(mistake) for mistake in mistakes],
+        "failure_patterns": [record_of(pattern) for pattern in stats.failure_patterns],
+        "usage": {model: usage_record(used) for model, used in stats.usage.items()},
+        "plots": [str(file) for file in plots],
+    }
+
+
+def explanation_record(found: "Explanation") -> "dict[str, Json]":
+    """The JSON object of `contextgraph explain`."""
+    relations: list[Json] = [
+        record_of(
+            edge,
+            "outgoing",
+            "properties",
+            direction="out" if edge.outgoing else "in",
+            **edge.properties,
+        )
+        for edge in found.relations
+    ]
+    return record_of(found, relations=relations)
+
+
+def consolidation_record(report: "ConsolidationReport") -> "dict[str, Json]":
+    """The JSON object of `contextgraph consolidate`."""
+    return record_of(
+        report,
+        "usage",
+        changed=report.changed,
+        seconds=round(report.seconds, 3),
+        not_worded=report.not_worded or None,
+        fault=report.fault or None,
+        **usage_record(report.usage),
+    )

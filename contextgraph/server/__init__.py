@@ -1,0 +1,1 @@
+"""The memory as an HTTP service: docs/service.md. Needs the extra ``server``."""

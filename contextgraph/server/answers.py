@@ -1,0 +1,197 @@
+"""Routes that only read: advice, playbooks, what the memory holds."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, HTTPException, Query, Response
+
+from contextgraph.codec import encoded
+from contextgraph.memory import AgentMemory
+from contextgraph.model import Json, MemoryContext
+from contextgraph.readers import to_record
+from contextgraph.records import (
+    context_record,
+    explanation_record,
+    fragment_record,
+    history_record,
+    playbook_record,
+    record_of,
+    run_record,
+    stats_record,
+)
+from contextgraph.retrieval import MAX_TOKENS, render, render_playbook
+from contextgraph.server.access import Reader
+from contextgraph.server.bodies import LONGEST, ProblemStatementBody, QueryBody
+
+router = APIRouter()
+
+Name = Annotated[str, Query(max_length=500)]
+Text = Annotated[str, Query(max_length=LONGEST)]
+After = Annotated[str, Query(max_length=100, description='"next" of the page before.')]
+PageSize = Annotated[int, Query(ge=1, le=500)]
+
+
+def json_response(record: Mapping[str, Json], status: int = 200) -> Response:
+    """*record* as the body of a response."""
+    return Response(orjson.dumps(record), status, media_type="application/json")
+
+
+@router.post("/v1/query")
+async def query(body: QueryBody, caller: Reader) -> Response:
+    """What is known for a state, as `contextgraph query --json` prints it."""
+    return json_response(await caller.service.answer(_answer, caller.tenant.memory, body))
+
+
+def _answer(memory: AgentMemory, body: QueryBody) -> dict[str, Json]:
+    context = memory.query(
+        body.state.state(),
+        body.limit,
+        exclude_instances=body.exclude_instances,
+        as_of=body.as_of,
+        degrade=True,
+    )
+    record = context_record(context, _text(memory, context, body))
+    return {**record, "context": encoded(context)} if body.complete else record
+
+
+def _text(memory: AgentMemory, context: MemoryContext, body: QueryBody) -> str:
+    max_tokens = body.max_tokens or MAX_TOKENS
+    return memory.render(context, max_tokens) if body.record else render(context, max_tokens)
+
+
+@router.post("/query_memory")
+async def query_memory(body: ProblemStatementBody, caller: Reader) -> Response:
+    """The advice for a task as text, empty where nothing is known."""
+
+    def answer() -> str:
+        memory = caller.tenant.memory
+        return memory.render(memory.query(body.state(), degrade=True))
+
+    return json_response({"playbook": await caller.service.answer(answer)})
+
+
+@router.get("/v1/playbook")
+async def playbook(caller: Reader, repo: Name, task: Text = "") -> Response:
+    """What the runs of a repository agree on, as `contextgraph playbook --json` prints it."""
+    found = await caller.service.answer(caller.tenant.memory.playbook, repo, task)
+    return json_response({**playbook_record(found), "text": render_playbook(found)})
+
+
+@router.get("/v1/how")
+async def how(caller: Reader, repo: Name, command: Text) -> Response:
+    """How a command is really run in a repository, as `contextgraph how --json` prints it."""
+    found = await caller.service.answer(caller.tenant.memory.how, repo, command)
+    return json_response(history_record(found))
+
+
+@router.get("/v1/stats")
+async def stats(caller: Reader, repo: Name = "", situation: Name = "") -> Response:
+    """Counts, errors and error sequences, as `contextgraph stats --json` prints them."""
+
+    def answer() -> dict[str, Json]:
+        memory = caller.tenant.memory
+        found = memory.get_stats()
+        if repo:
+            patterns = memory.stats.get_failure_patterns(repo)
+            found = replace(found, failure_patterns=patterns)
+        # What models cost is counted on this machine, for all tenants.
+        mistakes = memory.stats.get_common_mistakes(situation, repo)
+        return stats_record(replace(found, usage={}), mistakes, ())
+
+    return json_response(await caller.service.answer(answer))
+
+
+@router.get("/v1/trajectories")
+async def trajectories(
+    caller: Reader,
+    repo: Name = "",
+    instance: Name = "",
+    after: After = "",
+    limit: PageSize = 50,
+) -> Response:
+    """The runs, by id: a page of those with an id above *after*."""
+
+    def answer() -> dict[str, Json]:
+        runs = caller.tenant.memory.store.runs
+        ids, following = _page(runs.ids(repo or None, instance or None), after, limit)
+        found = runs.trajectories(ids)
+        return {"trajectories": [run_record(one) for one in found.values()], "next": following}
+
+    return json_response(await caller.service.answer(answer))
+
+
+def _page(ids: Sequence[str], after: str, limit: int) -> tuple[Sequence[str], str | None]:
+    """The first ids above *after*, and what to give as *after* for those that follow."""
+    start = bisect_right(ids, after)
+    page = ids[start : start + limit]
+    return page, page[-1] if start + limit < len(ids) else None
+
+
+@router.get("/v1/trajectories/{identity}")
+async def trajectory(caller: Reader, identity: str, steps: bool = False) -> Response:
+    """A run with its fragments; with *steps* also "run", as its own format keeps it."""
+
+    def answer() -> dict[str, Json]:
+        memory = caller.tenant.memory
+        runs = memory.store.runs
+        known = runs.learned([identity]).get(identity)
+        found = runs.trajectories([known.trajectory_id]).get(known.trajectory_id) if known else None
+        if found is None:
+            raise HTTPException(404, f"no run {identity}; /v1/trajectories lists those there are")
+        fragments = runs.fragments([found.id]).get(found.id, ())
+        record: dict[str, Json] = {
+            **run_record(found),
+            "task": found.task,
+            "summary": found.summary,
+            "fragments": [{"id": one.id, **fragment_record(one)} for one in fragments],
+        }
+        raw = runs.raw(found.id) if steps else None
+        return {**record, "run": to_record(raw)} if raw else record
+
+    return json_response(await caller.service.answer(answer))
+
+
+@router.get("/v1/methodologies")
+async def methodologies(
+    caller: Reader, repo: Name = "", after: After = "", limit: PageSize = 50
+) -> Response:
+    """The methodologies, by id: a page of those with an id above *after*."""
+
+    def answer() -> dict[str, Json]:
+        store = caller.tenant.memory.store.methodologies
+        ids = [one.id for one in store.find(repos=[repo])] if repo else store.ids()
+        page, following = _page(ids, after, limit)
+        return {"methodologies": [*map(record_of, store.get(page))], "next": following}
+
+    return json_response(await caller.service.answer(answer))
+
+
+@router.get("/v1/methodologies/{identity}")
+async def methodology(caller: Reader, identity: str) -> Response:
+    """A methodology."""
+
+    def answer() -> dict[str, Json]:
+        found = caller.tenant.memory.store.methodologies.get([identity])
+        if not found:
+            raise HTTPException(
+                404, f"no methodology {identity}; GET /v1/methodologies lists those there are"
+            )
+        return record_of(found[0])
+
+    return json_response(await caller.service.answer(answer))
+
+
+@router.get("/v1/explain/{identity}")
+async def explain(caller: Reader, identity: str) -> Response:
+    """Where a methodology, run, fragment, error or context comes from, as `explain --json`."""
+
+    def answer() -> dict[str, Json]:
+        found = caller.tenant.memory.explain(identity)
+        if found is None:
+            raise HTTPException(404, f"nothing has the id {identity}")
+        return explanation_record(found)
+
+    return json_response(await caller.service.answer(answer))

@@ -1,0 +1,66 @@
+"""The service as an ASGI application."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from anyio.to_thread import run_sync
+from fastapi import FastAPI, Request, Response
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from contextgraph.config import Settings
+from contextgraph.server import answers, learning, live_runs
+from contextgraph.server.access import RateLimiter
+from contextgraph.server.answers import json_response
+from contextgraph.server.observing import Observer
+from contextgraph.server.problems import add_handlers
+from contextgraph.server.service import Limits, Service
+from contextgraph.server.tokens import TokenFile
+
+# Without tokens a page in a browser must not reach the service by a name of its own.
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "testserver")
+
+
+def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> FastAPI:
+    """The application for the memory of *settings*; without *tokens* anyone may do everything."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service = Service(settings, tokens, limits)
+        app.state.service = service
+        app.state.rates = RateLimiter(limits.rate)
+        await run_sync(service.open)
+        try:
+            yield
+        finally:
+            await run_sync(service.close)
+
+    app = FastAPI(
+        title="ContextGraph",
+        summary="The long-term memory of coding agents.",
+        version=version("contextgraph-memory"),
+        lifespan=lifespan,
+        max_body_size=limits.upload,
+    )
+    if tokens is None:
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*_LOOPBACK])
+    app.add_middleware(Observer)
+    add_handlers(app)
+    for routes in (answers.router, learning.router, live_runs.router):
+        app.include_router(routes)
+    app.add_api_route("/healthz", healthz)
+    app.add_api_route("/readyz", readyz)
+    return app
+
+
+async def healthz() -> Response:
+    """The process answers."""
+    return json_response({"status": "ok", "version": version("contextgraph-memory")})
+
+
+async def readyz(request: Request) -> Response:
+    """The store answers; 503 where it does not."""
+    service: Service = request.app.state.service
+    tenant = await service.answer(service.tenant, service.settings.tenant)
+    await service.answer(tenant.memory.store.runs.learned, [""])
+    return json_response({"status": "ready"})

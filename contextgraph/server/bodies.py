@@ -1,0 +1,180 @@
+"""What requests hold, checked by pydantic before it becomes values of `contextgraph.model`."""
+
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+
+from contextgraph.model import Outcome, Phase, State
+
+LONGEST = 200_000
+
+Name = Annotated[str, Field(max_length=500)]
+Text = Annotated[str, Field(max_length=LONGEST)]
+Names = Annotated[list[Name], Field(max_length=1000)]
+Limit = Annotated[int, Field(ge=1, le=100)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class StateBody(_Body):
+    """What an agent knows at one moment; every field may be left out."""
+
+    tools: Names = []
+    repo: Name = ""
+    repo_summary: Text = ""
+    task_description: Text = ""
+    current_error: Text = ""
+    phase: Phase | None = None
+    last_action: Text = ""
+    last_outcome: Text = ""
+    open_file: Name = ""
+    instance_id: Name | None = None
+
+    def state(self) -> State:
+        """The value."""
+        return State(**{**dict(self), "tools": tuple(self.tools)})
+
+
+class QueryBody(_Body):
+    """A query; *complete* adds the whole answer as "context".
+
+    Without *record* the text does not count as shown, and no outcome can be reported for it.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "state": {
+                    "repo": "acme/shop",
+                    "current_error": "ModuleNotFoundError: No module named 'tariffs'",
+                },
+                "limit": 3,
+            }
+        }
+    )
+
+    state: StateBody
+    limit: Limit = 5
+    exclude_instances: Names = []
+    as_of: AwareDatetime | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    record: bool = True
+    complete: bool = False
+
+
+class ProblemStatementBody(BaseModel):
+    """The query of agents that know one contract only."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "problem_statement": "Totals are wrong when a tariff is missing",
+                "error_message": "KeyError: 'tariff'",
+                "current_file": "shop/tariff.py",
+            }
+        }
+    )
+
+    problem_statement: Text
+    error_message: Text | None = None
+    current_file: Name | None = None
+
+    def state(self) -> State:
+        """The value."""
+        return State(
+            task_description=self.problem_statement,
+            current_error=self.error_message or "",
+            open_file=self.current_file or "",
+        )
+
+
+class LiveBody(_Body):
+    """A run of an agent that begins now."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "repo": "acme/shop",
+                "instance_id": "acme__shop-7",
+                "task": "Totals are wrong when a tariff is missing",
+                "agent": "mini-swe-agent",
+            }
+        }
+    )
+
+    repo: Name
+    instance_id: Name
+    task: Text
+    agent: Name = ""
+    model: Name = ""
+    exclude_instances: Names = []
+
+
+class ActionBody(_Body):
+    """The call of a tool that is not a shell."""
+
+    tool: Name
+    text: Text
+    arguments: dict[str, JsonValue] = {}
+
+
+class BeforeBody(_Body):
+    """An action that is about to be taken: a command line, or the call of another tool."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"action": "pytest tests/"}})
+
+    action: Text | ActionBody
+
+
+class ObserveBody(BeforeBody):
+    """A step that was taken."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "action": "python reproduce.py",
+                "observation": "ModuleNotFoundError: No module named 'tariffs'",
+                "exit_code": 1,
+            }
+        }
+    )
+
+    observation: Annotated[str, Field(max_length=4_000_000)]
+    exit_code: int | None = None
+    thought: Text = ""
+
+
+class FinishBody(_Body):
+    """How a run ended."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"outcome": "solved"}})
+
+    outcome: Outcome = Outcome.UNKNOWN
+    exit_status: Name | None = None
+    patch: Annotated[str, Field(max_length=4_000_000)] | None = None
+
+
+class OutcomeBody(_Body):
+    """Whether runs of an instance solved it: all of them, those of *agent*, or one *run*."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"instance_id": "acme__shop-7", "outcome": "solved"}}
+    )
+
+    instance_id: Name
+    outcome: Literal["solved", "failed"]
+    agent: Name = ""
+    run: Name = ""
+
+
+class ReportBody(_Body):
+    """Whether the advice of a context helped."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"context": "ctx_5f0c2a4d9e1b7c3a", "helped": True}}
+    )
+
+    context: Name
+    helped: bool

@@ -1,0 +1,87 @@
+"""Errors as RFC 9457 problem details."""
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import orjson
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from contextgraph.errors import (
+    ContextGraphError,
+    MemoryNotFoundError,
+    ReadError,
+    SettingsError,
+    StoreUnavailableError,
+)
+from contextgraph.model import Json
+from contextgraph.server.service import TooBusyError
+
+_RETRY_SECONDS = "5"
+_STATUSES: Mapping[type[Exception], HTTPStatus] = {
+    StoreUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
+    TooBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
+    TimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
+    MemoryNotFoundError: HTTPStatus.NOT_FOUND,
+    ReadError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    SettingsError: HTTPStatus.INTERNAL_SERVER_ERROR,
+    ContextGraphError: HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+
+_log = logging.getLogger(__name__)
+
+
+def problem(
+    status: int,
+    detail: str,
+    headers: Mapping[str, str] | None = None,
+    **members: Json,
+) -> Response:
+    """A response with a problem object; *members* extend it."""
+    record = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": int(status),
+        "detail": detail,
+        **members,
+    }
+    return Response(orjson.dumps(record), int(status), headers, "application/problem+json")
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Answer every error of *app* with a problem object."""
+    for kind in _STATUSES:
+        app.add_exception_handler(kind, _failed)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _failed(_request: Request, error: Exception) -> Response:
+    status = next(_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES)
+    detail = str(error) or "the answer took too long"
+    retry = {"Retry-After": _RETRY_SECONDS} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        _log.error("%s: %s", type(error).__name__, error)
+    return problem(status, detail, retry, error=type(error).__name__)
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return problem(error.status_code, error.detail, error.headers)
+
+
+async def _invalid(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    errors: list[Json] = [
+        {"at": ".".join(map(str, one["loc"])), "reason": one["msg"]} for one in error.errors()
+    ]
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "the request is not valid", errors=errors)
+
+
+async def _unexpected(_request: Request, error: Exception) -> Response:
+    _log.error("unexpected error", exc_info=error)
+    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "unexpected error; the server's log has more")

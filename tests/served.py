@@ -1,0 +1,51 @@
+"""The service inside the test process, with one client for each token."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from contextgraph.config import Settings
+from contextgraph.model import RawTrajectory
+from contextgraph.readers import to_record
+from contextgraph.server.app import create_app
+from contextgraph.server.service import Limits
+from contextgraph.server.tokens import Scope, TokenFile
+
+READ_WRITE = (Scope.READ, Scope.WRITE)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A running service, and the file of its tokens."""
+
+    app: FastAPI
+    tokens: TokenFile
+
+    def client(self, *scopes: Scope, tenant: str = "default", source: str = "ci") -> TestClient:
+        """A client with a new token; read and write without *scopes*."""
+        _, text = self.tokens.create(scopes or READ_WRITE, tenant, source)
+        return TestClient(self.app, headers={"Authorization": f"Bearer {text}"})
+
+
+@contextmanager
+def served(folder: Path, limits: Limits | None = None, store: str = "") -> Iterator[Served]:
+    """The service of a memory in *folder*, or at *store*."""
+    tokens = TokenFile(folder / "tokens.json")
+    settings = Settings(store=store or str(folder / "memory.db"))
+    app = create_app(settings, tokens, limits or Limits())
+    with TestClient(app):  # which starts and ends it
+        yield Served(app, tokens)
+
+
+def learn(client: TestClient, *runs: RawTrajectory) -> Any:
+    """Learn *runs* and wait for it; the job."""
+    lines = b"\n".join(orjson.dumps(to_record(raw)) for raw in runs)
+    response = client.post("/v1/learn?wait=30", content=lines)
+    assert response.status_code == 200, response.text
+    return response.json()
