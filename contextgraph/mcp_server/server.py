@@ -101,11 +101,14 @@ def serve(memory: AgentMemory) -> None:
     """
     # The SDK would wait for the next line of input; nothing that was answered is lost.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    server_of(memory).run("stdio")
+    server_of(lambda: memory).run("stdio")
 
 
-def server_of(memory: AgentMemory) -> MCPServer:
-    """The MCP server of *memory*, not yet running."""
+def server_of(memory: Callable[[], AgentMemory], *, writes: bool = True) -> MCPServer:
+    """An MCP server that is not yet running; without *writes* its tools only read.
+
+    *memory* is called in the context of each call of a tool.
+    """
     server = MCPServer(
         "contextgraph",
         instructions=_INSTRUCTIONS,
@@ -124,8 +127,8 @@ def server_of(memory: AgentMemory) -> MCPServer:
     )
     for tool in reading:
         server.add_tool(_guarded(tool), annotations=_READS)
-    server.add_tool(_guarded(tools.report_outcome), annotations=_WRITES)
-    server.add_tool(_guarded(tools.learn_trajectory), annotations=_WRITES)
+    for tool in (tools.report_outcome, tools.learn_trajectory) if writes else ():
+        server.add_tool(_guarded(tool), annotations=_WRITES)
     return server
 
 
@@ -149,8 +152,12 @@ def _guarded(tool: Callable[_P, _R]) -> Callable[_P, _R | CallToolResult]:
 class _Tools:
     """The tools; names, docstrings and annotations are what a client sees."""
 
-    def __init__(self, memory: AgentMemory) -> None:
-        self._memory = memory
+    def __init__(self, memory: Callable[[], AgentMemory]) -> None:
+        self._of_call = memory
+
+    @property
+    def _memory(self) -> AgentMemory:
+        return self._of_call()
 
     def query_memory(  # noqa: PLR0913  (one parameter per field of a state)
         self,

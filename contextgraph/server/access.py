@@ -3,32 +3,34 @@
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 
 from contextgraph.model import RawTrajectory
 from contextgraph.server.observing import TENANT
 from contextgraph.server.service import Service, Tenant
 from contextgraph.server.tokens import Scope, Token
 
-_bearer = HTTPBearer(auto_error=False, description="A token of `contextgraph token create`.")
+bearer = HTTPBearer(auto_error=False, description="A token of `contextgraph token create`.")
 
+_AGES_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 LOCAL = "local"  # the source of what is learned without tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sent a request: the *tenant* that it is about, and the *source* of what it teaches."""
+    """Who sent a request, with which *token*, and the *tenant* that it is about."""
 
     service: Service
     tenant: Tenant
-    source: str
+    token: Token
 
     def source_of(self, raw: RawTrajectory) -> str:
         """Where *raw* comes from: this caller, and the file that it names."""
-        return ":".join(filter(None, (self.source, raw.source)))
+        return ":".join(filter(None, (self.token.source, raw.source)))
 
 
 class RateLimiter:
@@ -50,34 +52,35 @@ class RateLimiter:
 def allowed(scope: Scope) -> Callable[..., Awaitable[Caller]]:
     """A dependency: the caller, whose token must have *scope*."""
 
-    async def caller(
-        request: Request,
-        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
-    ) -> Caller:
-        return await caller_of(request, credentials.credentials if credentials else "", scope)
+    async def caller(request: Request) -> Caller:
+        return await caller_of(request, scope)
 
     return caller
 
 
-async def caller_of(request: Request, text: str, scope: Scope) -> Caller:
-    """The caller whose token is *text*; raises HTTPException where it must not do this."""
+async def caller_of(request: Request, scope: Scope) -> Caller:
+    """Who sent *request*; raises HTTPException without a token that has *scope*."""
     service: Service = request.app.state.service
+    credentials = await bearer(request)
+    token = await _token(service, credentials.credentials if credentials else "")
+    if not token.allows(scope):
+        raise HTTPException(403, f"the token does not have the scope {scope}")
+    if service.tokens:
+        _limit(request, token)
+    tenant = await service.answer(service.tenant, token.tenant)
+    request.scope[TENANT] = tenant  # whose request the log and the metrics count
+    return Caller(service, tenant, token)
+
+
+async def _token(service: Service, text: str) -> Token:
     if service.tokens is None:
-        return await _caller(request, service, service.settings.tenant, LOCAL)
+        # Without tokens everyone on this machine may do everything.
+        return Token("", "", (Scope.ADMIN,), service.settings.tenant, LOCAL, _AGES_AGO)
     token = await service.answer(service.tokens.find, text) if text else None
     if token is None:
         reason = "the token is wrong or revoked" if text else "a bearer token is needed"
         raise HTTPException(401, reason, {"WWW-Authenticate": "Bearer"})
-    if not token.allows(scope):
-        raise HTTPException(403, f"the token does not have the scope {scope}")
-    _limit(request, token)
-    return await _caller(request, service, token.tenant, token.source)
-
-
-async def _caller(request: Request, service: Service, tenant: str, source: str) -> Caller:
-    found = await service.answer(service.tenant, tenant)
-    request.scope[TENANT] = found  # whose request the log and the metrics count
-    return Caller(service, found, source)
+    return token
 
 
 def _limit(request: Request, token: Token) -> None:

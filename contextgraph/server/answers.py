@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Query, Response
 
 from contextgraph.codec import encoded
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Json, MemoryContext
+from contextgraph.model import Json, MemoryContext, new_context_id
 from contextgraph.readers import to_record
 from contextgraph.records import (
     context_record,
@@ -24,7 +24,7 @@ from contextgraph.records import (
 )
 from contextgraph.retrieval import MAX_TOKENS, render, render_playbook
 from contextgraph.server.access import Reader
-from contextgraph.server.bodies import LONGEST, ProblemStatementBody, QueryBody
+from contextgraph.server.bodies import LONGEST, LoopBody, ProblemStatementBody, QueryBody
 
 router = APIRouter()
 
@@ -53,13 +53,27 @@ def _answer(memory: AgentMemory, body: QueryBody) -> dict[str, Json]:
         as_of=body.as_of,
         degrade=True,
     )
-    record = context_record(context, _text(memory, context, body))
-    return {**record, "context": encoded(context)} if body.complete else record
-
-
-def _text(memory: AgentMemory, context: MemoryContext, body: QueryBody) -> str:
     max_tokens = body.max_tokens or MAX_TOKENS
-    return memory.render(context, max_tokens) if body.record else render(context, max_tokens)
+    text = memory.render(context, max_tokens) if body.record else render(context, max_tokens)
+    return _context(context, text, complete=body.complete)
+
+
+def _context(context: MemoryContext, text: str, *, complete: bool) -> dict[str, Json]:
+    record = context_record(context, text)
+    return {**record, "context": encoded(context)} if complete else record
+
+
+@router.post("/v1/loops")
+async def loops(body: LoopBody, caller: Reader) -> Response:
+    """The loop that the last of the states is in: an answer as of a query, with its "loop"."""
+
+    def answer() -> dict[str, Json]:
+        memory = caller.tenant.memory
+        loop = memory.check_loop([one.state() for one in body.states])
+        context = MemoryContext(new_context_id(), loop=loop)
+        return _context(context, memory.render(context), complete=body.complete)
+
+    return json_response(await caller.service.answer(answer))
 
 
 @router.post("/query_memory")

@@ -5,13 +5,15 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from anyio.to_thread import run_sync
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.routing import Route
 
 from contextgraph.config import Settings
-from contextgraph.server import answers, learning, live_runs
-from contextgraph.server.access import RateLimiter
+from contextgraph.server import administration, answers, learning, live_runs
+from contextgraph.server.access import RateLimiter, bearer
 from contextgraph.server.answers import json_response
+from contextgraph.server.mcp import McpEndpoint
 from contextgraph.server.observing import Observer
 from contextgraph.server.problems import add_handlers
 from contextgraph.server.service import Limits, Service
@@ -24,6 +26,8 @@ _LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "testserver")
 def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> FastAPI:
     """The application for the memory of *settings*; without *tokens* anyone may do everything."""
 
+    mcp = McpEndpoint()
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = Service(settings, tokens, limits)
@@ -31,7 +35,8 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
         app.state.rates = RateLimiter(limits.rate)
         await run_sync(service.open)
         try:
-            yield
+            async with mcp.running():
+                yield
         finally:
             await run_sync(service.close)
 
@@ -46,8 +51,9 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*_LOOPBACK])
     app.add_middleware(Observer)
     add_handlers(app)
-    for routes in (answers.router, learning.router, live_runs.router):
-        app.include_router(routes)
+    for routes in (answers, learning, live_runs, administration):
+        app.include_router(routes.router, dependencies=[Depends(bearer)])
+    app.router.routes.append(Route("/mcp", mcp))
     app.add_api_route("/healthz", healthz)
     app.add_api_route("/readyz", readyz)
     return app

@@ -64,6 +64,19 @@ class QueryBody(_Body):
     complete: bool = False
 
 
+class LoopBody(_Body):
+    """The latest states of an agent, oldest first; *complete* is as of a query."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {"states": [{"last_action": "pytest", "current_error": "KeyError: 'a'"}] * 3}
+        }
+    )
+
+    states: Annotated[list[StateBody], Field(min_length=1, max_length=300)]
+    complete: bool = False
+
+
 class ProblemStatementBody(BaseModel):
     """The query of agents that know one contract only."""
 

@@ -77,7 +77,9 @@ async def learn(
     the place of what the log says. The same content again is the same job, and changes nothing.
     """
     name, content = await _uploaded(request, name)
-    job = await caller.service.work(_submit, caller, name or "upload", content, outcome)
+    job = await caller.service.read_upload(
+        lambda: _submit(caller, name or "upload", content, outcome)
+    )
     is_done = await finished(job, wait)
     return json_response(job.record(), 200 if is_done else 202)
 
@@ -98,7 +100,7 @@ def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) 
     if service.writer.waiting > service.limits.waiting:
         raise TooBusyError(f"{service.limits.waiting} runs wait to be learned")
     identity = blake2b(
-        b"\0".join([caller.source.encode(), name.encode(), str(outcome).encode(), content]),
+        b"\0".join([caller.token.source.encode(), name.encode(), str(outcome).encode(), content]),
         digest_size=12,
     ).hexdigest()
     found = [*read_file(BytesIO(content), name)]

@@ -32,7 +32,7 @@ async def begin(body: LiveBody, caller: Writing) -> Response:
         model=body.model,
         exclude_instances=body.exclude_instances,
     )
-    return json_response({"id": caller.service.begin(caller.tenant, run, caller.source)}, 201)
+    return json_response({"id": caller.service.begin(caller.tenant, run, caller.token.source)}, 201)
 
 
 @router.post("/{identity}/start")

@@ -80,6 +80,7 @@ class Service:
         self.writer = Writer(self._tidy)
         # Uploads are read beside the queries and never in the place of one.
         self._queries, self._uploads = CapacityLimiter(32), CapacityLimiter(2)
+        self._chores = CapacityLimiter(1)
 
     def open(self) -> None:
         """Open the memories of all tenants that have a token, and learn what waits for them."""
@@ -108,9 +109,13 @@ class Service:
                 limiter=self._queries,
             )
 
-    async def work(self, function: Callable[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    async def read_upload(self, function: Callable[[], _R]) -> _R:
         """What *function* returns, in one of two threads, however long it takes."""
-        return await run_sync(partial(function, *args, **kwargs), limiter=self._uploads)
+        return await run_sync(function, limiter=self._uploads)
+
+    async def maintain(self, function: Callable[[], _R]) -> _R:
+        """What *function* returns, in the one thread for it, however long it takes."""
+        return await run_sync(function, limiter=self._chores)
 
     def begin(self, tenant: Tenant, run: LiveRun, source: str) -> str:
         """The id by which *run* goes on."""

@@ -76,7 +76,7 @@ def test_each_tool_says_what_it_does_and_none_destroys(store: Path) -> None:
     from contextgraph.mcp_server.server import server_of
 
     with AgentMemory.open(str(store)) as memory, start_blocking_portal() as portal:
-        tools = portal.call(server_of(memory).list_tools)
+        tools = portal.call(server_of(lambda: memory).list_tools)
 
     assert all(tool.description and tool.output_schema for tool in tools)
     notes = {tool.name: tool.annotations for tool in tools if tool.annotations}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -60,7 +61,7 @@ def test_the_same_content_is_learned_once(client: TestClient) -> None:
 
 
 def test_an_uploaded_file_is_learned(client: TestClient) -> None:
-    log = sorted(Path("examples/trajectories").rglob("*.json"))[0]
+    log = min(Path("examples/trajectories").rglob("*.json"))
     response = client.post("/v1/learn?wait=30", files={"file": (log.name, log.read_bytes())})
 
     assert response.json()["summary"]["created"] == 1
@@ -112,3 +113,92 @@ def test_a_revoked_token_is_refused(service: Served) -> None:
 
     assert (before, response.status_code) == (200, 401)
     assert response.json()["detail"] == "the token is wrong or revoked"
+
+
+MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+
+
+def call_tool(client: TestClient, name: str, **arguments: object) -> Any:
+    """The result of a tool at /mcp."""
+    params = {"name": name, "arguments": arguments}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    response = client.post("/mcp", json=request, headers=MCP)
+    assert response.status_code == 200, response.text
+    return response.json()["result"]
+
+
+def test_mcp_tools_answer_from_the_memory_of_the_tenant(service: Served) -> None:
+    mine, other = service.client(tenant="mine"), service.client(tenant="other")
+    learn(mine, *map(recovering_run, range(1, 4)))
+    texts = [
+        call_tool(one, "query_memory", repo="acme/shop", current_error=NO_MODULE)
+        for one in (mine, other)
+    ]
+
+    assert "PYTHONPATH=lib" in texts[0]["structuredContent"]["text"]
+    assert texts[1]["structuredContent"]["text"] == ""
+
+
+def test_a_token_that_only_reads_has_no_writing_mcp_tool(service: Served) -> None:
+    result = call_tool(service.client(Scope.READ), "learn_trajectory", run={})
+
+    assert "Unknown tool" in result["content"][0]["text"]
+
+
+def test_maintenance_by_an_administrator(service: Served) -> None:
+    client = service.client(Scope.ADMIN)
+    run = learn(client, *map(recovering_run, range(1, 4)))["runs"][0]
+
+    assert client.post("/v1/consolidate").json()["started"]
+    page = client.get("/v1/methodologies", params={"limit": 1}).json()
+    (first,) = page["methodologies"]
+    assert page["next"] == first["id"]
+    assert client.get(f"/v1/methodologies/{first['id']}").json() == first
+    assert client.get(f"/v1/explain/{first['id']}").json()["label"] == "Methodology"
+    assert client.get("/v1/export").content.startswith(b"\x28\xb5\x2f\xfd")
+    assert client.delete(f"/v1/trajectories/{run['trajectory_id']}").json() == {"forgotten": 1}
+    assert client.get(f"/v1/trajectories/{run['trajectory_id']}").status_code == 404
+    assert 'path="/v1/consolidate",status="200"} 1.0' in client.get("/metrics").text
+
+
+def test_pages_hold_each_run_once(client: TestClient) -> None:
+    learn(client, *map(recovering_run, range(1, 8)))
+    pages: list[list[str]] = []
+    after: str | None = ""
+    while after is not None:
+        page = client.get("/v1/trajectories", params={"limit": 3, "after": after}).json()
+        pages.append([one["trajectory_id"] for one in page["trajectories"]])
+        after = page["next"]
+
+    assert [len(page) for page in pages] == [3, 3, 1]
+    assert len({one for page in pages for one in page}) == 7
+
+
+def test_outcomes_and_reports(client: TestClient) -> None:
+    learn(client, *map(recovering_run, range(1, 4)))
+    outcome = {"instance_id": "acme__shop-1", "outcome": "solved"}
+    context = client.post("/v1/query", json={"state": AT_ERROR}).json()["id"]
+    report = {"context": context, "helped": True}
+
+    (run,) = client.post("/v1/outcomes", json=outcome).json()["trajectories"]
+    assert client.get(f"/v1/trajectories/{run}").json()["outcome_source"] == "hand"
+    assert client.post("/v1/outcomes", json=outcome | {"agent": "nobody"}).status_code == 404
+    recorded = [client.post("/v1/reports", json=report).json()["recorded"] for _ in range(2)]
+    assert recorded == [True, False]
+
+
+def test_the_published_query_of_agents(client: TestClient) -> None:
+    learn(client, *map(recovering_run, range(1, 4)))
+    question = {"problem_statement": "Totals", "error_message": NO_MODULE, "current_file": None}
+    answer = client.post("/query_memory", json=question).json()
+
+    assert answer.keys() == {"playbook"}
+    assert "PYTHONPATH" in answer["playbook"]
+
+
+def test_repeated_steps_are_a_loop(client: TestClient) -> None:
+    states = [{"last_action": "pytest", "current_error": "KeyError: 'rate'"}] * 8
+    answer = client.post("/v1/loops", json={"states": states}).json()
+
+    assert (answer["loop"]["repetitions"], answer["loop"]["severity"]) == (8, "stuck")
+    assert "The last 8 attempts had the same outcome" in answer["text"]

@@ -1,0 +1,63 @@
+"""Routes for administrators: consolidation, removal, export, metrics."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from fastapi import APIRouter, HTTPException, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse
+
+from contextgraph.records import consolidation_record
+from contextgraph.server.access import Admin
+from contextgraph.server.answers import json_response
+
+router = APIRouter()
+
+
+@router.post("/v1/consolidate")
+async def consolidate(caller: Admin) -> Response:
+    """Bring methodologies up to date, as `contextgraph consolidate --json`; may take minutes.
+
+    409 where another process does so.
+    """
+    report = await caller.service.maintain(caller.tenant.memory.consolidate)
+    return json_response(consolidation_record(report), 200 if report.started else 409)
+
+
+@router.delete("/v1/trajectories/{identity}")
+async def forget(caller: Admin, identity: str) -> Response:
+    """Remove a run and everything that only it supports."""
+    memory = caller.tenant.memory
+    if not await caller.service.maintain(lambda: memory.forget([identity])):
+        raise HTTPException(404, f"no run {identity}; /v1/trajectories lists those there are")
+    return json_response({"forgotten": 1})
+
+
+@router.get("/v1/export", response_class=FileResponse)
+async def export(caller: Admin, vectors: bool = True) -> Response:
+    """All that the memory holds, as `contextgraph export` writes it."""
+
+    def write() -> Path:
+        handle, name = tempfile.mkstemp(suffix=".jsonl.zst")
+        os.close(handle)
+        caller.tenant.memory.export(Path(name), vectors=vectors)
+        return Path(name)
+
+    path = await caller.service.maintain(write)
+    return FileResponse(
+        path,
+        filename="memory.jsonl.zst",
+        media_type="application/zstd",
+        background=BackgroundTask(path.unlink),
+    )
+
+
+@router.get("/metrics")
+async def metrics(caller: Admin) -> Response:
+    """Requests and waiting runs of the tenant, and the process, for Prometheus."""
+    tenant = caller.tenant
+    tenant.metrics.waiting.set(len(tenant.spool))
+    tenant.metrics.live.set(len(tenant.live))
+    return Response(generate_latest(tenant.metrics.registry), media_type=CONTENT_TYPE_LATEST)
