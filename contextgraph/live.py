@@ -190,13 +190,12 @@ class LiveRun:
     ) -> RawTrajectory:
         """The finished run, for a caller that learns it another way than `finish` does."""
         self._is_finished = True
-        return replace(
-            self._raw,
-            steps=tuple(self._steps),
-            outcome=outcome,
-            exit_status=exit_status,
-            patch=patch,
-        )
+        return replace(self.raw, outcome=outcome, exit_status=exit_status, patch=patch)
+
+    @property
+    def raw(self) -> RawTrajectory:
+        """The run so far, with the advice that it was given."""
+        return replace(self._raw, steps=tuple(self._steps))
 
     def __enter__(self) -> Self:
         return self

@@ -1,11 +1,16 @@
-"""The service inside the test process, with one client for each token."""
+"""The service: inside the test process with a client for each token, or as a process."""
 
+import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import orjson
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -34,10 +39,15 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, limits: Limits | None = None, store: str = "") -> Iterator[Served]:
+def served(
+    folder: Path,
+    limits: Limits | None = None,
+    store: str = "",
+    auth: tuple[str, str] | None = None,
+) -> Iterator[Served]:
     """The service of a memory in *folder*, or at *store*."""
     tokens = TokenFile(folder / "tokens.json")
-    settings = Settings(store=store or str(folder / "memory.db"))
+    settings = Settings(store=store or str(folder / "memory.db"), auth=auth)
     app = create_app(settings, tokens, limits or Limits())
     with TestClient(app):  # which starts and ends it
         yield Served(app, tokens)
@@ -49,3 +59,34 @@ def learn(client: TestClient, *runs: RawTrajectory) -> Any:
     response = client.post("/v1/learn?wait=30", content=lines)
     assert response.status_code == 200, response.text
     return response.json()
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A server process, and a client of it."""
+
+    process: subprocess.Popen[str]
+    client: httpx.Client
+
+    def end(self, number: signal.Signals) -> int:
+        """Send a signal and wait; the exit code."""
+        self.process.send_signal(number)
+        return self.process.wait()
+
+
+@contextmanager
+def serving(store: Path) -> Iterator[Process]:
+    """A server of *store* on a free port of loopback."""
+    command = [sys.executable, "-m", "contextgraph", "serve", "--store", str(store), "--no-auth"]
+    with subprocess.Popen(
+        [*command, "--port", "0", "--json", "--log-level", "warning"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        try:
+            url = json.loads(process.stdout.readline())["url"]
+            with httpx.Client(base_url=url, timeout=60) as client:
+                yield Process(process, client)
+        finally:
+            process.kill()

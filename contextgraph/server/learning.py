@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Annotated
 
 import anyio
-from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from contextgraph.errors import ReadError
@@ -118,18 +118,28 @@ def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) 
     )
 
 
+def _known_job(caller: Writing, identity: str) -> Job:
+    found = caller.service.writer.job(caller.tenant.memory, identity)
+    if found is None:
+        raise HTTPException(
+            404, f"no job {identity}; jobs are forgotten when the server starts, their runs are not"
+        )
+    return found
+
+
+KnownJob = Annotated[Job, Depends(_known_job)]
+
+
 @router.get("/v1/learn/{identity}")
-async def job(caller: Writing, identity: str, wait: Wait = 0) -> Response:
+async def job(found: KnownJob, wait: Wait = 0) -> Response:
     """A job of /v1/learn."""
-    found = _job(caller, identity)
     await finished(found, wait)
     return json_response(found.record())
 
 
 @router.get("/v1/learn/{identity}/events", response_class=EventSourceResponse)
-async def job_events(caller: Writing, identity: str) -> AsyncIterator[ServerSentEvent]:
+async def job_events(caller: Writing, found: KnownJob) -> AsyncIterator[ServerSentEvent]:
     """The job as server-sent events, at each change of its progress, up to its end."""
-    found = _job(caller, identity)
     shown: dict[str, Json] = {}
     while not caller.service.is_closing:
         is_done = found.done.is_set()
@@ -140,15 +150,6 @@ async def job_events(caller: Writing, identity: str) -> AsyncIterator[ServerSent
         if is_done:
             return
         await anyio.sleep(_POLL_SECONDS)
-
-
-def _job(caller: Caller, identity: str) -> Job:
-    found = caller.service.writer.job(caller.tenant.memory, identity)
-    if found is None:
-        raise HTTPException(
-            404, f"no job {identity}; jobs are forgotten when the server starts, their runs are not"
-        )
-    return found
 
 
 @router.post("/v1/outcomes")

@@ -1,21 +1,18 @@
 """Routes of a run in progress: the server keeps it between the calls of its agent."""
 
-import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 from fastapi import APIRouter, HTTPException, Response
 
 from contextgraph.live import LiveRun
-from contextgraph.model import Action
+from contextgraph.model import Action, RawTrajectory
 from contextgraph.records import receipt_record
 from contextgraph.server.access import Caller, Writing
 from contextgraph.server.answers import json_response
 from contextgraph.server.bodies import ActionBody, BeforeBody, FinishBody, LiveBody, ObserveBody
 from contextgraph.server.learning import MAX_WAIT
 from contextgraph.server.service import OpenRun, finished
-from contextgraph.server.writer import Job
 
 router = APIRouter(prefix="/v1/runs/live")
 _R = TypeVar("_R")
@@ -78,18 +75,10 @@ async def finish(identity: str, body: FinishBody, caller: Writing) -> Response:
     """
     open_run = _open_run(caller, identity)
 
-    def end() -> Job | None:
-        with open_run.lock:
-            raw = open_run.run.end(body.outcome, exit_status=body.exit_status, patch=body.patch)
-        if not raw.steps:
-            return None
-        raw = replace(raw, source=open_run.source)
-        return caller.service.writer.submit(
-            identity, caller.tenant.memory, caller.tenant.spool, [raw]
-        )
+    def end(run: LiveRun) -> RawTrajectory:
+        return run.end(body.outcome, exit_status=body.exit_status, patch=body.patch)
 
-    job = await caller.service.answer(end)
-    caller.tenant.live.pop(identity, None)
+    job = await caller.service.answer(caller.service.end, caller.tenant, open_run, end)
     if job is None:
         return json_response({"receipt": None, "job": None})
     if not await finished(job, MAX_WAIT / 2) or not job.receipts:
@@ -102,9 +91,8 @@ async def _use(caller: Caller, identity: str, use: Callable[[LiveRun], _R]) -> _
     open_run = _open_run(caller, identity)
 
     def locked() -> _R:
-        with open_run.lock:
-            open_run.used_at = time.monotonic()
-            return use(open_run.run)
+        with open_run.in_use() as run:
+            return use(run)
 
     try:
         return await caller.service.answer(locked)

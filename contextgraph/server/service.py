@@ -3,7 +3,8 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -16,6 +17,8 @@ from contextgraph.config import Settings
 from contextgraph.errors import StoreError
 from contextgraph.live import LiveRun
 from contextgraph.memory import AgentMemory
+from contextgraph.model import RawTrajectory
+from contextgraph.server.journal import Journal
 from contextgraph.server.observing import Metrics
 from contextgraph.server.tokens import TokenFile
 from contextgraph.server.writer import Job, Writer
@@ -50,10 +53,27 @@ class TooBusyError(Exception):
 class OpenRun:
     """A live run, the lock under which it is used, and when it last was (monotonic seconds)."""
 
+    id: str
     run: LiveRun
     source: str
-    used_at: float
+    journal: Journal
+    used_at: float = field(default_factory=time.monotonic)
+    is_open: bool = True
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def in_use(self) -> Iterator[LiveRun]:
+        """The run, for one thread; at the end the steps that it took are safe in a file.
+
+        Raises ValueError where it is finished.
+        """
+        with self.lock:
+            if not self.is_open:
+                raise ValueError("the run is finished: begin another one")
+            self.used_at = time.monotonic()
+            yield self.run
+            if (raw := self.run.raw).steps:
+                self.journal.write(self.id, replace(raw, source=self.source))
 
 
 class Tenant:
@@ -64,6 +84,7 @@ class Tenant:
         self.memory = AgentMemory.of(build(settings))
         self.spool = Spool(settings)
         self.live: dict[str, OpenRun] = {}
+        self.journal = Journal(self.spool.folder / "live")
         self.metrics = Metrics()
 
 
@@ -94,6 +115,9 @@ class Service:
             if name not in self._tenants:
                 tenant = Tenant(replace(self.settings, tenant=name))
                 self._tenants[name] = tenant
+                for path, raw in tenant.journal.abandoned():
+                    tenant.spool.put(raw)
+                    path.unlink()
                 if len(tenant.spool):
                     self.writer.recover(tenant.memory, tenant.spool)
             return self._tenants[name]
@@ -122,8 +146,26 @@ class Service:
         if len(tenant.live) >= self.limits.live_runs:
             raise TooBusyError(f"{self.limits.live_runs} live runs are open; finish some of them")
         identity = f"live_{uuid4().hex[:16]}"
-        tenant.live[identity] = OpenRun(run, source, time.monotonic())
+        tenant.live[identity] = OpenRun(identity, run, source, tenant.journal)
         return identity
+
+    def end(
+        self, tenant: Tenant, one: OpenRun, end: Callable[[LiveRun], RawTrajectory]
+    ) -> Job | None:
+        """The job that learns the run that *end* returns; None where it has no steps."""
+        with one.lock:
+            if not one.is_open:
+                return None
+            raw = replace(end(one.run), source=one.source)
+            job = (
+                self.writer.submit(one.id, tenant.memory, tenant.spool, [raw])
+                if raw.steps
+                else None
+            )
+            one.is_open = False
+            tenant.journal.remove(one.id)
+            tenant.live.pop(one.id, None)
+        return job
 
     def close(self) -> None:
         """Learn the runs that go on as they are, and what waits; then close the memories."""
@@ -131,6 +173,7 @@ class Service:
         self._end_live_runs(idle=0.0)
         self.writer.close()
         for tenant in self._tenants.values():
+            tenant.journal.close()
             tenant.memory.close()
 
     def _tidy(self) -> None:
@@ -145,14 +188,9 @@ class Service:
     def _end_live_runs(self, idle: float) -> None:
         now = time.monotonic()
         for tenant in [*self._tenants.values()]:
-            for identity, one in [*tenant.live.items()]:
-                if now - one.used_at < idle:
-                    continue
-                tenant.live.pop(identity, None)
-                with one.lock:
-                    raw = replace(one.run.end(), source=one.source)
-                if raw.steps:
-                    self.writer.submit(identity, tenant.memory, tenant.spool, [raw])
+            for one in [*tenant.live.values()]:
+                if now - one.used_at >= idle:
+                    self.end(tenant, one, LiveRun.end)
 
 
 async def finished(job: Job, seconds: float) -> bool:

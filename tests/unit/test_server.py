@@ -4,13 +4,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from fastapi.testclient import TestClient
 
 from contextgraph.codec import decoded
+from contextgraph.config import Settings
 from contextgraph.model import MemoryContext
+from contextgraph.readers import to_record
+from contextgraph.server.app import create_app
+from contextgraph.server.service import Limits
 from contextgraph.server.tokens import Scope
 from tests.builders import NO_MODULE, recovering_run
+from tests.line import HOST, free_port
 from tests.served import Served, learn, served
 
 AT_ERROR = {"repo": "acme/shop", "current_error": NO_MODULE}
@@ -202,3 +208,76 @@ def test_repeated_steps_are_a_loop(client: TestClient) -> None:
 
     assert (answer["loop"]["repetitions"], answer["loop"]["severity"]) == (8, "stuck")
     assert "The last 8 attempts had the same outcome" in answer["text"]
+
+
+def problem_of(response: Any) -> tuple[int, str]:
+    """The status and the detail of a problem object."""
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.json()["status"] == response.status_code
+    return response.status_code, response.json()["detail"]
+
+
+def test_a_body_above_the_limit_is_refused(tmp_path: Path) -> None:
+    with served(tmp_path, Limits(upload=1000)) as service:
+        response = service.client().post("/v1/learn", content=b" " * 1001)
+
+    assert response.status_code == 413
+
+
+def test_a_token_that_is_used_too_often_has_to_wait(tmp_path: Path) -> None:
+    with served(tmp_path, Limits(rate=0.001)) as service:
+        clients = service.client(), service.client()
+        for client in clients:
+            client.get("/v1/trajectories")
+        responses = [client.get("/v1/trajectories") for client in clients]
+
+    for response in responses:
+        assert problem_of(response) == (429, "too many requests with this token")
+        assert int(response.headers["Retry-After"]) > 0
+
+
+def test_an_unknown_field_is_named(client: TestClient) -> None:
+    response = client.post("/v1/query", json={"state": {"colour": "red"}})
+
+    assert problem_of(response) == (422, "the request is not valid")
+    assert response.json()["errors"][0]["at"] == "body.state.colour"
+
+
+def test_the_id_of_a_request_is_taken_over(client: TestClient) -> None:
+    given = [client.get("/healthz", headers={"X-Request-ID": name}) for name in ("a-1", "a b")]
+    found = [response.headers["X-Request-ID"] for response in given]
+
+    assert found[0] == "a-1"
+    assert found[1] not in {"", "a b"}
+
+
+def test_while_the_store_is_away_runs_wait_and_queries_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextgraph.store.neo4j.connection.RETRY_SECONDS", 0.1)
+    with served(tmp_path, store=f"bolt://{HOST}:{free_port()}", auth=("neo4j", "x")) as service:
+        client = service.client()
+        query = client.post("/v1/query", json={"state": AT_ERROR})
+        job = client.post("/v1/learn", content=orjson.dumps(to_record(recovering_run())))
+        ready, healthy = client.get("/readyz"), client.get("/healthz")
+
+    assert (job.status_code, job.json()["summary"]["waiting"]) == (202, 1)
+    assert "cannot be reached" in problem_of(query)[1]
+    assert query.headers["Retry-After"] == "5"
+    assert (query.status_code, ready.status_code, healthy.status_code) == (503, 503, 200)
+
+
+def test_progress_comes_as_events(client: TestClient) -> None:
+    job = learn(client, recovering_run())["job"]
+    with client.stream("GET", f"/v1/learn/{job}/events") as response:
+        events = [line for line in response.iter_lines() if line]
+
+    assert events[0] == "event: done"
+    assert orjson.loads(events[1].removeprefix("data: "))["summary"]["created"] == 1
+
+
+def test_without_tokens_other_hosts_are_refused(tmp_path: Path) -> None:
+    app = create_app(Settings(store=str(tmp_path / "memory.db")), None, Limits())
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        assert client.get("/v1/stats").status_code == 200
+        assert client.get("/v1/stats", headers={"Host": "evil.example"}).status_code == 400
