@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from contextgraph.config import OPENAI_EMBEDDER, load_settings
+from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding, ReembeddingPlan
 from contextgraph.errors import DamagedRunError, DegradedError, StoreError, StoreUnavailableError
@@ -57,6 +57,9 @@ class AgentMemory:
     use from several threads, and from several processes at once.
     """
 
+    is_service = False
+    """Whether it is reached over HTTP, by a `contextgraph.client.Client`."""
+
     def __init__(
         self,
         neo4j_uri: str,
@@ -84,14 +87,15 @@ class AgentMemory:
         summarizer: str | None = None,
         configuration: str | None = None,
         max_cost: float | None = None,
-    ) -> Self:
-        """The memory at *address*: a file, ``:memory:``, or a ``neo4j://``/``bolt://`` address.
+    ) -> "AgentMemory":
+        """The memory at *address*: a file, ``:memory:``, ``neo4j://``, ``bolt://``, ``http(s)://``.
 
         An empty address means what the environment and ``contextgraph.toml`` say. A file is
         created when something is first written, never with *read_only*. Without *auth* (user,
         password) that of the environment is used. *embedder* is described in docs/embedding.md,
         *summarizer* in docs/llm.md, *configuration* in docs/evaluation.md;
-        *max_cost* is how many US dollars may be spent on models meanwhile.
+        *max_cost* is how many US dollars may be spent on models meanwhile. At an ``http(s)://``
+        address it is a `contextgraph.client.Client`, to which only the token applies.
         """
         settings = load_settings(
             store=address or None,
@@ -103,7 +107,18 @@ class AgentMemory:
         )
         if auth is not None:
             settings = replace(settings, auth=auth)
-        return cls.of(build(settings, read_only=read_only))
+        return cls.of_settings(settings, read_only=read_only)
+
+    @classmethod
+    def of_settings(
+        cls, settings: Settings, *, read_only: bool = False, create: bool = True
+    ) -> "AgentMemory":
+        """The memory that *settings* describe; see `contextgraph.wiring.build`."""
+        if settings.is_service:
+            from contextgraph.client import Client
+
+            return Client(settings.store, settings.token)
+        return cls.of(build(settings, read_only=read_only, create=create))
 
     @classmethod
     def of(cls, parts: Parts) -> Self:
