@@ -57,9 +57,6 @@ class AgentMemory:
     use from several threads, and from several processes at once.
     """
 
-    is_service = False
-    """Whether it is reached over HTTP, by a `contextgraph.client.Client`."""
-
     def __init__(
         self,
         neo4j_uri: str,
@@ -141,6 +138,11 @@ class AgentMemory:
         self._now = parts.now
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
+
+    @property
+    def is_service(self) -> bool:
+        """Whether it is reached over HTTP, by a `contextgraph.client.Client`."""
+        return False
 
     def learn(self, raw: RawTrajectory, *, background: bool = False) -> LearnReceipt:
         """Learn one finished run; on return it is stored durably.

@@ -69,8 +69,6 @@ class Client(_OverHttp, AgentMemory):
     version has another interface `StoreError`.
     """
 
-    is_service = True
-
     def __init__(self, url: str, token: str | None = None, *, deadline: float = DEADLINE) -> None:
         self._service = Service(url, token)
         self._deadline = deadline
@@ -78,6 +76,11 @@ class Client(_OverHttp, AgentMemory):
         self._shown = deque(maxlen=MOST_SHOWN)
         self.stats = _Statistics(self._service, deadline)
         self.loop_detector = _LoopDetector(self._service, deadline)
+
+    @property
+    def is_service(self) -> bool:
+        """True."""
+        return True
 
     def query(
         self,
