@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -160,11 +161,22 @@ def migrate(
         print("the schema is up to date")
 
 
-def forget(
+def forget(  # noqa: PLR0913  (one parameter per flag)
     ids: Ids = None,
+    *,
     instance: Instances = None,
     repo: Repos = None,
     everything: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
+    older_than: Annotated[
+        int | None,
+        typer.Option(
+            "--older-than",
+            metavar="DAYS",
+            min=1,
+            help="Of these, or else of all: runs that ended so long ago.",
+            show_default=False,
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     store: Store = None,
@@ -172,28 +184,38 @@ def forget(
 ) -> None:
     """Remove runs and everything that only they support.
 
-    Asks for confirmation, unless --yes is given.
+    Asks for confirmation, unless --yes is given. The age of a run counts from its time in the log,
+    else from when it was learned; that no run is older than --older-than is no error.
 
     \b
     Example:
       contextgraph forget --instance owner__repo-12
       contextgraph forget --repo owner/repo --yes
+      contextgraph forget --older-than 365 --yes
     """
-    if not everything and not (ids or instance or repo):
+    named = [*(ids or ()), *(instance or ()), *(repo or ())]
+    if not (everything or named or older_than):
         raise typer.BadParameter(
-            "name what to forget: a trajectory id, --instance, --repo or --all"
+            "name what to forget: a trajectory id, --instance, --repo, --older-than or --all"
         )
     with open_memory(store, tenant, create=False) as memory:
         known = memory.store.runs
-        chosen = known.ids() if everything else _selected(known, ids, instance, repo)
+        some = named and not everything
+        chosen = _selected(known, ids, instance, repo) if some else known.ids()
         found = list(known.trajectories(chosen).values())
-        if not found:
-            named = ", ".join((*(ids or ()), *(instance or ()), *(repo or ())))
-            warn(f"no trajectory of {named} in the memory" if named else "the memory is empty")
+        if not found and not older_than:
+            warn(
+                f"no trajectory of {', '.join(named)} in the memory"
+                if some
+                else "the memory is empty"
+            )
             raise typer.Exit(FAILED)
-        if not yes:
+        if older_than:
+            oldest = datetime.now(UTC) - timedelta(days=older_than)
+            found = [one for one in found if one.seen_at < oldest]
+        if found and not yes:
             _confirm(found)
-        removed = memory.forget(chosen)
+        removed = memory.forget(one.id for one in found)
     _show_forgotten(found, removed, as_json=as_json)
 
 
