@@ -1,4 +1,4 @@
-"""Python environments with agents, each made once for the clone; needs a package index."""
+"""Python environments, each made once for the clone; needs a package index."""
 
 import fcntl
 import subprocess
@@ -25,6 +25,12 @@ def agent_sdks() -> Path:
     return interpreter(
         "agent-sdks", "openai-agents==0.24.0", "langgraph==1.2.22", "langchain-openai==1.7.3"
     )
+
+
+@pytest.fixture(scope="session")
+def zensical() -> Path:
+    """The program that builds the documentation site."""
+    return interpreter("site", "zensical==0.0.73").with_name("zensical")
 
 
 def interpreter(name: str, *packages: str) -> Path:
