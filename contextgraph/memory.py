@@ -30,10 +30,18 @@ from contextgraph.model import (
     WordingPlan,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval import MAX_TOKENS, render_warning, rendered
+from contextgraph.retrieval import (
+    MAX_TOKENS,
+    fresh_context,
+    fresh_history,
+    fresh_playbook,
+    render_warning,
+    rendered,
+)
 from contextgraph.stats import MemoryStats
 from contextgraph.text import fence
 from contextgraph.wiring import Parts, build
+from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
@@ -166,16 +174,18 @@ class AgentMemory:
         agent: str = "",
         model: str = "",
         exclude_instances: Iterable[str] = (),
+        workdir: Path | str | None = None,
     ) -> "LiveRun":
         """A run of an agent that begins now: gives advice as it goes on, and is learned at its end.
 
         *agent* is the name that its logs have when they are read (`mini-swe-agent`), so that both
-        are one run. Nothing is shown from runs of *exclude_instances*. See docs/live.md.
+        are one run. Nothing is shown from runs of *exclude_instances*, nor of what the working tree
+        around the folder *workdir* does not have. See docs/live.md.
         """
         from contextgraph.live import LiveRun
 
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
-        return LiveRun(self, raw, frozenset(exclude_instances))
+        return LiveRun(self, raw, frozenset(exclude_instances), workdir)
 
     def learn_many(self, raws: Iterable[RawTrajectory]) -> Generator[LearnReceipt]:
         """Learn runs, sixteen to a transaction, yielding a receipt for each that is stored.
@@ -286,20 +296,23 @@ class AgentMemory:
         *,
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
+        workdir: Path | str | None = None,
         degrade: bool = False,
     ) -> MemoryContext:
         """What the memory knows for *state*: at most *limit* items of each kind, best first.
 
         Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
-        otherwise). Raises `DegradedError` when nothing was found because channels failed, unless
-        *degrade* lets the agent go on with the empty answer.
+        otherwise). Nothing is said of what the working tree around the folder *workdir* does not
+        have. Raises `ValueError` where there is no such folder, and `DegradedError` when nothing
+        was found because channels failed, unless *degrade* lets the agent go on with the empty
+        answer.
         """
         context = self.retriever.retrieve(
             state, limit, exclude_instances=frozenset(exclude_instances), as_of=as_of
         )
         if context.degraded and not context and not degrade:
             raise DegradedError("; ".join(context.degraded))
-        return context
+        return fresh_context(context, WorkingTree.around(workdir)) if workdir else context
 
     def playbook(
         self,
@@ -308,13 +321,16 @@ class AgentMemory:
         *,
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
+        workdir: Path | str | None = None,
     ) -> RepositoryPlaybook:
         """What the runs of *repo* agree on, its files ranked for *task*; false where unknown.
 
-        At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances* and
-        *as_of* are as for `query`. `contextgraph.retrieval.render_playbook` gives its prompt text.
+        At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances*,
+        *as_of* and *workdir* are as for `query`. `contextgraph.retrieval.render_playbook` gives its
+        prompt text.
         """
-        return self.retriever.playbooks.of(repo, task, frozenset(exclude_instances), as_of)
+        found = self.retriever.playbooks.of(repo, task, frozenset(exclude_instances), as_of)
+        return fresh_playbook(found, WorkingTree.around(workdir)) if workdir else found
 
     def how(
         self,
@@ -334,13 +350,17 @@ class AgentMemory:
         *,
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
+        workdir: Path | str | None = None,
     ) -> str | None:
         """What to know before *command* is run; *state* is a state or the name of a repository.
 
         None unless independent runs agree that it does not run there: see docs/retrieval.md.
+        *workdir* is as for `query`.
         """
         repo = state if isinstance(state, str) else state.repo
         found = self.how(repo, command, exclude_instances=exclude_instances, as_of=as_of)
+        if workdir:
+            found = fresh_history(found, WorkingTree.around(workdir))
         return render_warning(found) or None
 
     def check_loop(self, states: Sequence[State]) -> LoopInfo | None:

@@ -23,21 +23,18 @@ from contextgraph.model import (
     Exposure,
     Fragment,
     FragmentCandidate,
-    Group,
     HealthCheck,
     Learned,
     LearnStatus,
     MemoryCounts,
     Methodology,
+    MethodologyGroup,
     Near,
     Outcome,
     Phase,
     RawTrajectory,
     RecoveryCandidate,
-    RepoHistory,
     ResolvedBy,
-    RunTexts,
-    RunVectors,
     Scope,
     SimilarTo,
     Space,
@@ -57,8 +54,6 @@ if TYPE_CHECKING:
     Graph: TypeAlias = MultiDiGraph[str]
 
 Answer = TypeVar("Answer")
-Embedded = TypeVar("Embedded", Trajectory, FragmentCandidate, RecoveryCandidate, Methodology)
-"""What can be near a vector; a recovery is where its fragment is."""
 
 
 class RunStore(Protocol):
@@ -152,12 +147,6 @@ class RunStore(Protocol):
     def word_counts(self, words: Sequence[str]) -> WordCounts:
         """How many runs there are, and in how many (task or summary) each of *words* occurs."""
 
-    def histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
-        """The newest *runs* of each repository with their fragments that did not fail, by name.
-
-        Repositories without runs have none.
-        """
-
     def archived(self, trajectory_id: str) -> ArchivedRun | None:
         """All that is stored of a run; errors by id, recoveries by step, fragment and error."""
 
@@ -249,48 +238,30 @@ class VectorStore(Protocol):
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
-    ) -> Sequence[RunTexts]:
-        """The texts of runs, by id: of all, or of those without vectors in *space*.
+    ) -> Mapping[str, str]:
+        """Run id -> its `run_text`, by id: of all runs, or of those without a vector in *space*.
 
-        Only of ids greater than *after*. In a space that was not prepared no run has vectors.
+        Only of ids greater than *after*. A text for which the embedder has no vector counts as
+        embedded. In a space that was not prepared no run has a vector.
         """
 
-    def methodologies_to_embed(self, limit: int, space: str | None = None) -> Sequence[Methodology]:
-        """Methodologies by id, tombstones excepted: all, or those without a vector in *space*.
+    def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        """Store vectors of *space* by the ids of runs, in one transaction.
 
-        A text for which the embedder has no vector counts as embedded. In a space that was not
-        prepared none has a vector.
+        Runs that are gone or have a vector of that space already are skipped. Raises `StoreError`
+        where the space was not prepared, or has been dropped since.
         """
 
-    def add(
-        self,
-        space: str,
-        runs: Mapping[str, RunVectors],
-        methodologies: Mapping[str, Vector | None],
-    ) -> None:
-        """Store vectors of *space* by the ids of runs and of methodologies, in one transaction.
+    def nearest(self, vector: Vector, scope: Scope, limit: int) -> Sequence[Near]:
+        """Runs by the cosine of their vector with *vector*, highest first.
 
-        Those that are gone, have other fragments by now, or have vectors of that space already are
-        skipped. Raises `StoreError` where the space was not prepared, or has been dropped since.
+        Cosines that are equal when rounded to four decimals tie. Raises `SpaceMismatchError` where
+        *vector* is not of the active space.
         """
-
-    def nearest(
-        self, kind: type[Embedded], vector: Vector, scope: Scope, limit: int
-    ) -> Sequence[Near[Embedded]]:
-        """Items of this *kind* by the cosine of their vector with *vector*, highest first.
-
-        Cosines that are equal when rounded to four decimals tie. Recoveries are those of the
-        *limit* nearest fragments, those of one by error id and step; methodologies are of the
-        repository of *scope* or general, and hidden as in `MethodologyStore.for_error`. Raises
-        `SpaceMismatchError` where *vector* is not of the active space.
-        """
-
-    def of_methodologies(self, space: str, ids: Sequence[str]) -> Mapping[str, Vector | None]:
-        """Vectors in *space* of those of these methodologies that are embedded, by id."""
 
 
 class MethodologyStore(Protocol):
-    """Stores methodologies; retired ones are tombstones, which `for_error`, `for_task` skip."""
+    """Stores methodologies; retired ones are tombstones, which `for_error` skips."""
 
     def get(self, ids: Sequence[str]) -> Sequence[Methodology]:
         """Those of these ids, by id."""
@@ -298,13 +269,8 @@ class MethodologyStore(Protocol):
     def ids(self) -> Sequence[str]:
         """All ids, ascending, tombstones as well."""
 
-    def find(
-        self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()
-    ) -> Sequence[Methodology]:
-        """Those of these errors and those of no error of these repositories, by id.
-
-        Tombstones as well.
-        """
+    def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
+        """Those of these errors, by id, tombstones as well."""
 
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         """Those of all errors with the family and type of one of these, tombstones as well.
@@ -324,14 +290,6 @@ class MethodologyStore(Protocol):
         highest first. None that was derived from a run that *scope* hides.
         """
 
-    def for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int
-    ) -> Sequence[Methodology]:
-        """Those of no error, for tasks of this type (None: of any) or of all types.
-
-        Of the repository of *scope* or general, in the order of `for_error`, and hidden as there.
-        """
-
     def put(
         self,
         methodologies: Sequence[Methodology],
@@ -343,7 +301,7 @@ class MethodologyStore(Protocol):
 
         *resolved* replace the edges between the same two nodes; retired methodologies lose theirs.
         What a removed methodology had superseded is removed as well, and its errors count as
-        changed. A methodology whose text changed loses its vectors.
+        changed.
         """
 
     def remove_orphans(self) -> int:
@@ -468,7 +426,7 @@ class Store(Protocol):
 class Summarizer(Protocol):
     """Words what clearances of one kind of error, or runs without an error, have in common."""
 
-    def summarize(self, group: Group) -> Summary:
+    def summarize(self, group: MethodologyGroup) -> Summary:
         """When *group* applies and what to do; never fails."""
 
 
@@ -479,16 +437,16 @@ class ModelSummarizer(Protocol):
     def name(self) -> str:
         """The model and the version of its prompt; stored with what it worded."""
 
-    def reword(self, group: Group, *, interactive: bool = False) -> Wording:
+    def reword(self, group: MethodologyGroup, *, interactive: bool = False) -> Wording:
         """*group* in the model's words, or why they cannot be used; *interactive*: fail soon.
 
         Raises `RemoteError` where the model does not answer, or the budget is spent.
         """
 
-    def prompt(self, group: Group) -> str:
+    def prompt(self, group: MethodologyGroup) -> str:
         """What is sent to the model about *group*."""
 
-    def estimate(self, group: Group) -> Usage:
+    def estimate(self, group: MethodologyGroup) -> Usage:
         """About what `reword` uses; nothing is sent."""
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         Trajectory,
         Usage,
     )
-    from contextgraph.stats import MemoryStats
+    from contextgraph.stats import Friction, MemoryStats
 
 
 def record_of(value: object, /, *omitted: str, **changed: "Json") -> "dict[str, Json]":
@@ -219,6 +219,14 @@ def stats_record(
         "usage": {model: usage_record(used) for model, used in stats.usage.items()},
         "plots": [str(file) for file in plots],
     }
+
+
+def friction_record(repo: str, found: "Iterable[Friction]") -> "dict[str, Json]":
+    """The JSON object of `contextgraph friction`."""
+    records: list[Json] = [
+        record_of(one, share_cleared=round(one.cleared / one.tasks, 4)) for one in found
+    ]
+    return {"repo": repo or None, "friction": records}
 
 
 def explanation_record(found: "Explanation") -> "dict[str, Json]":

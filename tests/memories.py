@@ -9,18 +9,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from contextgraph.model import (
     Bundle,
+    EmbeddedRun,
     ErrorQuestion,
     Exposure,
-    FragmentCandidate,
-    Methodology,
     Phase,
-    RecoveryCandidate,
-    RunVectors,
     Scope,
     SignatureLevel,
     Space,
     TaskType,
-    Trajectory,
 )
 from tests.strategies import (
     CONTEXT_IDS,
@@ -29,7 +25,6 @@ from tests.strategies import (
     ITEM_IDS,
     LOOP_COMMANDS,
     METHODOLOGY_IDS,
-    REPOSITORIES,
     SIGNATURES,
     SPACES,
     TRAJECTORY_IDS,
@@ -37,7 +32,7 @@ from tests.strategies import (
     Abstracted,
     abstracted,
     bundles,
-    run_vectors,
+    embedded_runs,
     scopes,
     vectors,
 )
@@ -103,19 +98,9 @@ class Memories(RuleBasedStateMachine):
             "vectors.prepare", replace(space, runs=runs, similarity_threshold=threshold), model
         )
 
-    @rule(run=st.sampled_from(TRAJECTORY_IDS), found=st.integers(0, 3).flatmap(run_vectors))
-    def add_vectors(self, run: str, found: RunVectors) -> None:
-        self.twins.write("vectors.add", found.space, {run: found}, {})
-
-    @rule(
-        space=st.sampled_from(SPACES),
-        ids=st.sets(st.sampled_from(METHODOLOGY_IDS)),
-        data=st.data(),
-    )
-    def add_methodology_vectors(self, space: Space, ids: set[str], data: st.DataObject) -> None:
-        own = st.none() | vectors(space.name)
-        found = {methodology: data.draw(own) for methodology in sorted(ids)}
-        self.twins.write("vectors.add", space.name, {}, found)
+    @rule(run=st.sampled_from(TRAJECTORY_IDS), found=embedded_runs())
+    def add_vector(self, run: str, found: EmbeddedRun) -> None:
+        self.twins.write("vectors.add", found.space, {run: found.vector})
 
     @rule(space=st.sampled_from(SPACES))
     def switch_space(self, space: Space) -> None:
@@ -154,14 +139,12 @@ class Memories(RuleBasedStateMachine):
         if active is None:
             return
         asked = data.draw(vectors(active.name))
-        for kind in (Trajectory, FragmentCandidate, RecoveryCandidate, Methodology):
-            self.twins.ask("vectors.nearest", kind, asked, scope, limit)
+        self.twins.ask("vectors.nearest", asked, scope, limit)
 
     @rule(limit=limits, after=st.sampled_from(("", *TRAJECTORY_IDS)))
     def ask_for_texts(self, limit: int, after: str) -> None:
         for space in (None, *(space.name for space in SPACES)):
             self.twins.ask("vectors.texts_to_embed", limit, space, after)
-            self.twins.ask("vectors.methodologies_to_embed", limit, space)
 
     @rule(scope=scopes(), limit=limits)
     def ask_for_errors(self, scope: Scope, limit: int) -> None:
@@ -181,7 +164,6 @@ class Memories(RuleBasedStateMachine):
     def ask_for_tasks(self, scope: Scope, limit: int) -> None:
         for kind in (None, TaskType.BUG_FIX, TaskType.FEATURE, TaskType.DOCS):
             self.twins.ask("runs.for_task", kind, scope, limit)
-            self.twins.ask("methodologies.for_task", kind, scope, limit)
 
     @rule(scope=scopes(), limit=limits)
     def ask_for_states(self, scope: Scope, limit: int) -> None:
@@ -196,11 +178,8 @@ class Memories(RuleBasedStateMachine):
     def ask_for_histories(self, runs: int) -> None:
         for errors in (ERROR_IDS, ERROR_IDS[:1]):
             self.twins.ask("recoveries.histories", errors, runs)
-            self.twins.ask("methodologies.find", error_ids=errors, repos=REPOSITORIES[:1])
+            self.twins.ask("methodologies.find", errors)
             self.twins.ask("methodologies.of_types", errors)
-        for repos in (REPOSITORIES, REPOSITORIES[:1]):
-            self.twins.ask("runs.histories", repos, runs)
-            self.twins.ask("methodologies.find", repos=repos)
 
     @rule(nodes=st.lists(st.sampled_from(NODE_IDS), min_size=3, max_size=6))
     def ask_for_explanations(self, nodes: Sequence[str]) -> None:

@@ -1,10 +1,9 @@
 """What consolidation reads and writes, and explanations, in plain Python: twin of the stores."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import networkx as nx
 
@@ -12,37 +11,30 @@ from contextgraph.model import (
     ArchivedRun,
     Bundle,
     Clearance,
+    EmbeddedRun,
     ErrorHistory,
     ErrorOccurrence,
     ErrorSignature,
     Explanation,
     Exposure,
     Fragment,
-    FragmentOutcome,
     FragmentType,
     Json,
     LearnStatus,
     MemoryCounts,
     Methodology,
     MethodologyStatus,
-    Near,
-    PastRun,
     Recovered,
     Relation,
-    RepoHistory,
     ResolvedBy,
-    RunVectors,
     Scope,
     SignatureLevel,
     SimilarTo,
     Source,
-    TaskType,
     Unconsolidated,
-    methodology_text,
 )
 from contextgraph.store.graph import add_relation
-from contextgraph.vectors import Vector
-from tests.reference_store import ReferenceStore, agrees, cosine
+from tests.reference_store import ReferenceStore, agrees
 
 RETIRED = MethodologyStatus.RETIRED
 _GRAPH_ATTRIBUTES = {
@@ -68,7 +60,6 @@ class ReferenceMemory(ReferenceStore):
         self.similar: dict[tuple[Source, str], SimilarTo] = {}
         self.shown_at: dict[str, datetime] = {}
         self.stale_repos: dict[str, int] = {}
-        self.vectors_of_advice: dict[tuple[str, str], Vector | None] = {}
 
     def add(self, bundle: Bundle) -> LearnStatus:
         status = super().add(bundle)
@@ -162,14 +153,6 @@ class ReferenceMemory(ReferenceStore):
                 ))  # fmt: skip
         return histories
 
-    def runs_histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
-        histories = []
-        for repo in sorted({*repos}):
-            newest = _newest([b for b in self.bundles.values() if b.trajectory.repo == repo])[:runs]
-            past = tuple(PastRun(bundle.trajectory, _went_well(bundle)) for bundle in newest)
-            histories += [RepoHistory(repo, past)] if past else []
-        return histories
-
     def methodologies_get(self, ids: Sequence[str]) -> Sequence[Methodology]:
         return self._where(lambda one: one.id in ids)
 
@@ -180,12 +163,8 @@ class ReferenceMemory(ReferenceStore):
         edges = (edge for edge in self.resolved.values() if edge.methodology_id == methodology_id)
         return sorted(edges, key=lambda edge: edge.error_id)
 
-    def methodologies_find(
-        self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()
-    ) -> Sequence[Methodology]:
-        return self._where(
-            lambda one: one.error_id in error_ids if one.error_id else one.repo in repos
-        )
+    def methodologies_find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
+        return self._where(lambda one: one.error_id in error_ids)
 
     def methodologies_of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         type_of = {
@@ -218,29 +197,6 @@ class ReferenceMemory(ReferenceStore):
                      if edge.error_id in asked}  # fmt: skip
         return _ranked(one for one in self._seen(scope) if one.id in resolving)[:limit]
 
-    def methodologies_for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int
-    ) -> Sequence[Methodology]:
-        found = [
-            one
-            for one in self._seen(scope)
-            if not one.error_id and (not task_type or one.task_type in {None, task_type})
-        ]
-        return _ranked(found)[:limit]
-
-    def vectors_nearest(
-        self, kind: type, vector: Vector, scope: Scope, limit: int
-    ) -> Sequence[Near[Any]]:
-        if kind is not Methodology:
-            return super().vectors_nearest(kind, vector, scope, limit)
-        self._check(vector)
-        found = [
-            Near(one, own)
-            for one in self._seen(scope)
-            if (own := self.vectors_of_advice.get((vector.space, one.id)))
-        ]
-        return sorted(found, key=lambda n: (-cosine(vector, n.vector), n.item.id))[:limit]
-
     def _seen(self, scope: Scope) -> list[Methodology]:
         """What may be found within *scope*."""
         anywhere = replace(scope, repo=None)
@@ -252,33 +208,6 @@ class ReferenceMemory(ReferenceStore):
                 and {source.trajectory_id for source in one.sources} <= seen
             )
         )
-
-    def vectors_methodologies_to_embed(
-        self, limit: int, space: str | None = None
-    ) -> Sequence[Methodology]:
-        known = self.vectors_of_advice
-        found = self._where(lambda o: o.status is not RETIRED and (space or "", o.id) not in known)
-        return found[:limit]
-
-    def vectors_add(
-        self,
-        space: str,
-        runs: Mapping[str, RunVectors],
-        methodologies: Mapping[str, Vector | None],
-    ) -> None:
-        super().vectors_add(space, runs, methodologies)
-        for one, vector in methodologies.items():
-            if one in self.methodologies:
-                self.vectors_of_advice.setdefault((space, one), vector)
-
-    def vectors_switch(self, space: str) -> None:
-        super().vectors_switch(space)
-        of_advice = self.vectors_of_advice
-        self.vectors_of_advice = {key: own for key, own in of_advice.items() if key[0] == space}
-
-    def _drop_vector_of_advice(self, gone: Collection[str]) -> None:
-        of_advice = self.vectors_of_advice
-        self.vectors_of_advice = {key: own for key, own in of_advice.items() if key[1] not in gone}
 
     def methodologies_put(
         self,
@@ -292,9 +221,6 @@ class ReferenceMemory(ReferenceStore):
         there = self._sources()
         for one in methodologies:
             sources = tuple(sorted({*one.sources} & there))
-            before = self.methodologies.get(one.id)
-            if before and methodology_text(before) != methodology_text(one):
-                self._drop_vector_of_advice({one.id})
             self.methodologies[one.id] = replace(one, sources=sources)
         retired = {one.id for one in methodologies if one.status is RETIRED}
         self._drop_edges(lambda edge: edge.methodology_id in retired)
@@ -394,6 +320,10 @@ class ReferenceMemory(ReferenceStore):
             add_relation(graph, kind, source, target, properties)
         return graph
 
+    def _embedded(self, trajectory_id: str) -> EmbeddedRun | None:
+        key = self.active or "", trajectory_id
+        return EmbeddedRun(key[0], self.vectors[key]) if key in self.vectors else None
+
     def runs_archived(self, trajectory_id: str) -> ArchivedRun | None:
         bundle = self.bundles.get(trajectory_id)
         raw = self.runs_raw(trajectory_id)
@@ -409,7 +339,7 @@ class ReferenceMemory(ReferenceStore):
                 sorted(bundle.caused, key=lambda c: (position[c.fragment_id], c.error_id))
             ),
             recovered=tuple(sorted(bundle.recovered, key=_step_first)),
-            vectors=self.vectors.get((self.active or "", trajectory_id)),
+            embedded=self._embedded(trajectory_id),
         )
         steps = {error.id: self.met[trajectory_id][error.id] for error in kept.errors}
         return ArchivedRun(kept, steps)
@@ -426,12 +356,6 @@ class ReferenceMemory(ReferenceStore):
     def recoveries_similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
         found = (e for e in self.similar.values() if e.fragment.trajectory_id == trajectory_id)
         return sorted(found, key=lambda edge: (edge.fragment.fragment_id, edge.error_id))
-
-    def vectors_of_methodologies(
-        self, space: str, ids: Sequence[str]
-    ) -> Mapping[str, Vector | None]:
-        of_advice = self.vectors_of_advice
-        return {one: of_advice[space, one] for one in sorted(ids) if (space, one) in of_advice}
 
     def exposures_contexts(self, after: str, limit: int) -> Sequence[Exposure]:
         later = sorted(context for context in self.shown if context > after)
@@ -487,7 +411,6 @@ class ReferenceMemory(ReferenceStore):
                 "success_rate": one.success_rate, "avg_steps": one.avg_steps,
                 "shown_and_helped": one.success_count, "shown_and_did_not": one.failure_count,
                 "made_by": one.made_by, "superseded_by": one.superseded_by,
-                "phase": one.phase and one.phase.value,
             })  # fmt: skip
         return nodes
 
@@ -556,12 +479,9 @@ class ReferenceMemory(ReferenceStore):
             - gone
         ):
             gone |= superseded
-        self._drop_vector_of_advice(gone)
         for one in [self.methodologies.pop(methodology_id) for methodology_id in gone]:
-            if one.superseded_by in gone and one.error_id:
+            if one.superseded_by in gone:
                 self.stale[one.error_id] = self.revision
-            elif one.superseded_by in gone:
-                self.stale_repos[one.repo or ""] = self.revision
         self._drop_edges(lambda edge: edge.methodology_id in gone)
 
     def _drop_edges(self, goes) -> None:
@@ -586,10 +506,6 @@ def _step_first(recovered: Recovered) -> tuple[int, str, str]:
 def _newest(bundles: Sequence[Bundle]) -> list[Bundle]:
     by_id = sorted(bundles, key=lambda bundle: bundle.trajectory.id)
     return sorted(by_id, key=lambda bundle: bundle.trajectory.seen_at, reverse=True)
-
-
-def _went_well(bundle: Bundle) -> tuple[Fragment, ...]:
-    return tuple(one for one in bundle.fragments if one.outcome is not FragmentOutcome.FAILED)
 
 
 def _ranked(found: Iterable[Methodology]) -> list[Methodology]:

@@ -56,9 +56,16 @@ def served(
 def learn(client: TestClient, *runs: RawTrajectory) -> Any:
     """Learn *runs* and wait for it; the job."""
     lines = b"\n".join(orjson.dumps(to_record(raw)) for raw in runs)
-    response = client.post("/v1/learn?wait=30", content=lines)
-    assert response.status_code == 200, response.text
-    return response.json()
+    response = client.post("/v1/learn", params={"wait": 30}, content=lines)
+    assert response.status_code in {200, 202}, response.text
+    return finished(client, response.json())
+
+
+def finished(client: TestClient | httpx.Client, job: Any) -> Any:
+    """*job* when it is done; a server that makes its indexes may take a minute."""
+    while job["state"] != "done":
+        job = client.get(f"/v1/learn/{job['job']}", params={"wait": 30}).json()
+    return job
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +82,11 @@ class Process:
 
 
 @contextmanager
-def serving(store: Path) -> Iterator[Process]:
-    """A server of *store* on a free port of loopback."""
-    command = [sys.executable, "-m", "contextgraph", "serve", "--store", str(store), "--no-auth"]
+def serving(store: Path, *options: str) -> Iterator[Process]:
+    """A server of *store* on a free port of loopback; without *options* it has no tokens."""
+    command = [sys.executable, "-m", "contextgraph", "serve", "--store", str(store)]
     with subprocess.Popen(
-        [*command, "--port", "0", "--json", "--log-level", "warning"],
+        [*command, *(options or ["--no-auth"]), "--port", "0", "--json", "--log-level", "warning"],
         stdout=subprocess.PIPE,
         text=True,
     ) as process:

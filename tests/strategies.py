@@ -10,6 +10,7 @@ from contextgraph.model import (
     Action,
     Bundle,
     CausedError,
+    EmbeddedRun,
     ErrorPattern,
     ErrorSignature,
     Family,
@@ -29,7 +30,6 @@ from contextgraph.model import (
     RemedyKind,
     RemedyPattern,
     ResolvedBy,
-    RunVectors,
     Scope,
     SimilarTo,
     Source,
@@ -93,7 +93,7 @@ def times() -> st.SearchStrategy[datetime]:
 def scopes() -> st.SearchStrategy[Scope]:
     return st.builds(
         Scope,
-        repo=st.none() | st.sampled_from((*REPOSITORIES, "nobody/nothing")),
+        repo=st.none() | st.sampled_from((*REPOSITORIES, "Ada/Engine", "nobody/nothing")),
         exclude_instances=st.just(frozenset()) | st.frozensets(st.sampled_from(INSTANCES)),
         as_of=st.none() | times(),
     )
@@ -112,17 +112,10 @@ def vectors(draw: st.DrawFn, space: str) -> Vector:
 
 
 @st.composite
-def run_vectors(draw: st.DrawFn, fragments: int) -> RunVectors:
-    """Vectors for a run of so many *fragments*; some of its texts have none."""
+def embedded_runs(draw: st.DrawFn) -> EmbeddedRun:
+    """A run in one of the spaces, which may have no vector there."""
     space = draw(st.sampled_from(SPACES)).name
-    own = st.none() | vectors(space)
-    return RunVectors(space, draw(own), tuple(draw(own) for _ in range(fragments)))
-
-
-def advice_vectors(space: Space) -> st.SearchStrategy[dict[str, Vector | None]]:
-    """Vectors for methodologies, some of which are not there; some texts have none."""
-    own = st.none() | vectors(space.name)
-    return st.dictionaries(st.sampled_from((*METHODOLOGY_IDS, "absent")), own, max_size=4)
+    return EmbeddedRun(space, draw(st.none() | vectors(space)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +167,9 @@ def _shares() -> st.SearchStrategy[float]:
 def _methodologies(
     draw: st.DrawFn, own_id: str, ids: list[str], own: st.SearchStrategy[Source]
 ) -> Methodology:
-    error_id = draw(st.sampled_from(("", *ERROR_IDS)))
     return Methodology(
         id=own_id,
-        error_id=error_id,
+        error_id=draw(st.sampled_from(ERROR_IDS)),
         keyword=draw(st.sampled_from(("", "cache"))),
         task_type=draw(st.none() | st.just(TaskType.BUG_FIX)),
         repo=draw(st.none() | st.sampled_from(REPOSITORIES[1:])),
@@ -196,7 +188,6 @@ def _methodologies(
         last_used=draw(st.none() | times()),
         sources=tuple(sorted(draw(st.sets(own, max_size=4)))),
         superseded_by=draw(st.sampled_from((None, *(one for one in ids if one > own_id)))),
-        phase=None if error_id else draw(phases()),
     )
 
 
@@ -215,7 +206,7 @@ def bundles(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -
         recovered=recovered,
         raw=draw(_raws(trajectory)),
         exposures=draw(st.just(()) | st.lists(st.sampled_from(CONTEXT_IDS), max_size=2).map(tuple)),
-        vectors=draw(st.none() | run_vectors(len(fragments))),
+        embedded=draw(st.none() | embedded_runs()),
     )
 
 

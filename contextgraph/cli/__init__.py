@@ -50,6 +50,7 @@ for command in (
     runs.runs,
     runs.outcome,
     stats.stats,
+    stats.friction,
     stats.explain,
     formats.formats,
     doctor.doctor,

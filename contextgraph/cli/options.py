@@ -1,5 +1,6 @@
 """Options and exit codes that several commands share, and how they open a memory."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -78,6 +79,17 @@ MaxRunSize = Annotated[
 FollowLinks = Annotated[
     bool,
     typer.Option("--follow-links", help="Follow links that lead out of a named folder."),
+]
+Workdir = Annotated[
+    Path | None,
+    typer.Option(
+        "--workdir",
+        metavar="FOLDER",
+        exists=True,
+        file_okay=False,
+        help="The checkout: nothing is said of files and symbols that it does not have.",
+        show_default=False,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Paths = Annotated[

@@ -60,7 +60,7 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
         typer.Option("--no-auth", help="Serve without tokens; on loopback addresses only."),
     ] = False,
     max_upload: Annotated[
-        int, typer.Option(metavar="MIB", min=1, help="The largest body of a request.")
+        int, typer.Option(metavar="MIB", min=1, help="The largest upload of runs.")
     ] = 64,
     rate: Annotated[
         float, typer.Option(metavar="N", min=1, help="Requests a second with one token.")
@@ -77,8 +77,8 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Serve the memory over HTTP.
 
-    Each request needs a token of `contextgraph token create`. The description of all requests is at
-    /docs, as OpenAPI at /openapi.json. Logs are JSON lines on standard error. Runs that are being
+    Each request needs a token of `contextgraph token create`; /openapi.json describes all of them.
+    Logs are JSON lines on standard error. Runs that are being
     learned wait in files, also while a server with the memory cannot be reached. SIGTERM ends it
     when all requests are answered and all runs are learned. Needs the extra "server".
 

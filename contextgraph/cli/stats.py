@@ -1,4 +1,4 @@
-"""``contextgraph stats`` and ``explain``: what is in the memory, and where it comes from."""
+"""``contextgraph stats``, ``friction`` and ``explain``: what is in the memory, and why."""
 
 from dataclasses import replace
 from itertools import groupby
@@ -9,7 +9,7 @@ import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, store_address
 from contextgraph.cli.output import console, emit, one_line, print_table, styled, warn
-from contextgraph.records import explanation_record, stats_record
+from contextgraph.records import explanation_record, friction_record, stats_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         MistakePattern,
         Relation,
     )
-    from contextgraph.stats import MemoryStats, StatisticsEngine
+    from contextgraph.stats import Friction, MemoryStats, StatisticsEngine
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
@@ -165,6 +165,55 @@ def _followers(stats: "MemoryStats", error: str) -> str:
     following = stats.transitions.get(error, {})
     likely = sorted(following.items(), key=lambda item: (-item[1], item[0]))[:_FOLLOWERS_SHOWN]
     return ", ".join(f"{name} {share:.0%}" for name, share in likely if share >= _RARE)
+
+
+def friction(
+    repo: Annotated[
+        str,
+        typer.Option(
+            "--repo", metavar="OWNER/REPO", help="In this repository.", show_default="in all"
+        ),
+    ] = "",
+    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="At most N errors.")] = 10,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Show what keeps failing across tasks, and what cleared it.
+
+    Errors that at least two tasks met, those of most tasks first: in how many of them it was
+    cleared, after how many steps (the median), and how. Several runs of one task count once.
+
+    \b
+    With --json one object: "repo", "friction" [{"error_id", "error", "tasks", "cleared",
+    "share_cleared", "steps_lost", "remedies" [{"text", "tasks"}]}].
+
+    \b
+    Example:
+      contextgraph friction
+      contextgraph friction --repo owner/repo --top 3
+    """
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = memory.stats.get_friction(repo, top)
+    if as_json:
+        emit(friction_record(repo, found))
+    elif found:
+        _show_friction(found)
+    else:
+        print("no error was met by two tasks" + (f" of {repo}" if repo else ""))
+
+
+def _show_friction(found: "Sequence[Friction]") -> None:
+    from rich.padding import Padding
+
+    screen = console()
+    for one in found:
+        steps = f", {one.steps_lost:g} steps lost" if one.steps_lost is not None else ""
+        figures = f"{number_of(one.tasks, 'task')}, cleared in {one.cleared}{steps}: "
+        screen.print(styled(figures, (one_line(one.error, _FACT_WIDTH), "bold")))
+        for remedy in one.remedies:
+            text = one_line(f"{remedy.text} ({number_of(remedy.tasks, 'task')})", _FACT_WIDTH)
+            screen.print(Padding(styled((text, "green")), (0, 0, 0, 4)))
 
 
 def explain(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from contextgraph.governance import confidence, quarantined
-from contextgraph.model import Methodology, MethodologyGroup, MethodologyStatus, PracticeGroup
+from contextgraph.model import Methodology, MethodologyGroup, MethodologyStatus
 
 Credit = Mapping[str, tuple[float, float]]
 """Methodology id -> how often it was shown and helped, and how often it did not help."""
@@ -12,15 +12,10 @@ Credit = Mapping[str, tuple[float, float]]
 _DIGITS = 4
 
 
-def measured(
-    methodology: Methodology, group: MethodologyGroup | PracticeGroup, credit: Credit
-) -> Methodology:
+def measured(methodology: Methodology, group: MethodologyGroup, credit: Credit) -> Methodology:
     """*methodology* with its statistics from *group* and its *credit*."""
     helped, failed = credit.get(methodology.id, (0.0, 0.0))
-    if isinstance(group, MethodologyGroup):
-        lift, rate, steps = _of_error(group, methodology.support, helped, failed)
-    else:
-        lift, rate, steps = _of_practice(group, helped, failed)
+    lift, rate, steps = _rates(group, methodology.support, helped, failed)
     return replace(
         methodology,
         status=_status(lift, helped, failed),
@@ -32,7 +27,7 @@ def measured(
     )
 
 
-def _of_error(
+def _rates(
     group: MethodologyGroup, support: int, helped: float, failed: float
 ) -> tuple[float, float, float]:
     """Confidence, success rate and mean steps.
@@ -49,15 +44,6 @@ def _of_error(
     )
     steps = [clearance.steps for clearance in group.clearances]
     return lift, support / (support + never), sum(steps) / len(steps)
-
-
-def _of_practice(group: PracticeGroup, helped: float, failed: float) -> tuple[float, float, float]:
-    """The same for the first practice, against the runs that did so and the group is not about."""
-    first = group.practices[0]
-    lift = confidence(
-        first.runs + helped, group.about + helped + failed, group.otherwise, group.others
-    )
-    return lift, first.runs / group.about, first.steps
 
 
 def _status(lift: float, helped: float, failed: float) -> MethodologyStatus:

@@ -264,7 +264,7 @@ def _receipt(made: EmbeddedBundle, status: LearnStatus) -> LearnReceipt:
         status=status,
         fragments=len(bundle.fragments),
         error_patterns=len(bundle.errors),
-        to_embed=0 if bundle.vectors else len(bundle.fragments) + 1,
+        to_embed=0 if bundle.embedded else 1,
         outcome=bundle.trajectory.outcome,
         outcome_source=bundle.trajectory.outcome_source,
         not_embedded=made.failure,

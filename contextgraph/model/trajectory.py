@@ -109,7 +109,8 @@ class RawTrajectory:
 class Trajectory:
     """What the graph keeps of one run; *task* is its issue text, masked and clipped.
 
-    *files* are those the run changed, repository-relative, by its patch where there is one.
+    *repo* is in lower case. *files* are those the run changed, repository-relative, by its patch
+    where there is one, but for files that the run itself made.
     """
 
     id: str

@@ -7,13 +7,22 @@ from contextgraph.retrieval.channels import (
     by_state,
     by_task,
 )
+from contextgraph.retrieval.fresh import (
+    Stale,
+    fresh_context,
+    fresh_history,
+    fresh_playbook,
+    stale_in,
+)
 from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
+from contextgraph.retrieval.names import paths_of_command, paths_of_remedy
 from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, query_of
 from contextgraph.retrieval.render import (
     MAX_TOKENS,
     PLAYBOOK_TOKENS,
+    Rendered,
     command_warning,
     playbook_lines,
     remedy_line,
@@ -21,6 +30,7 @@ from contextgraph.retrieval.render import (
     render_playbook,
     render_warning,
     rendered,
+    start_of,
 )
 from contextgraph.retrieval.retriever import MemoryRetriever
 from contextgraph.retrieval.semantic import by_semantic
@@ -39,12 +49,19 @@ __all__ = [
     "MemoryRetriever",
     "Playbooks",
     "Query",
+    "Rendered",
+    "Stale",
     "by_error",
     "by_lexical",
     "by_semantic",
     "by_state",
     "by_task",
     "command_warning",
+    "fresh_context",
+    "fresh_history",
+    "fresh_playbook",
+    "paths_of_command",
+    "paths_of_remedy",
     "playbook_lines",
     "query_of",
     "remedy_line",
@@ -52,4 +69,6 @@ __all__ = [
     "render_playbook",
     "render_warning",
     "rendered",
+    "stale_in",
+    "start_of",
 ]

@@ -2,25 +2,22 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from math import log, sqrt
 from typing import TypeVar
 
 from contextgraph.errors import EmbeddingError, SpaceMismatchError
-from contextgraph.model import Methodology, Near, Trajectory
+from contextgraph.model import Near, Trajectory
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import Store
 from contextgraph.retrieval.query import (
     OVERFETCH,
     CaseHit,
     Findings,
-    MethodologyHit,
     Query,
     case_hit,
     weights_of,
 )
 from contextgraph.retrieval.score import word_counts
-from contextgraph.retrieval.suggestions import asks_for_practices, practices_among
 from contextgraph.vectors import Vector, cosines
 
 # As many as the channel has of vectors.
@@ -71,11 +68,9 @@ def _length(weights: Mapping[str, float]) -> float:
 # Nothing is over-fetched: the store ranks by what is the score here too.
 NEAREST = 20
 
-Item = TypeVar("Item")
-
 
 def by_semantic(query: Query, store: Store) -> Findings:
-    """Past runs of a task like this one, and what worked for such tasks.
+    """Past runs of a task like this one.
 
     Nothing for an error: what is near it in meaning says little of what clears it
     (docs/retrieval.md). Nothing while the memory has no space. Where the embedder fails, words are
@@ -101,9 +96,7 @@ def _found(query: Query, store: Store) -> Findings:
     if embedder is None:
         return Findings()
     (task,) = embedder.embed([query.state.task_description[:TASK_CHARS]]).vectors
-    methodologies = store.admin.prefetch(partial(_practices, query, task, store))
-    cases = _cases(query, task, embedder.similarity_threshold, store)
-    return Findings((), cases, methodologies())
+    return Findings(cases=_cases(query, task, embedder.similarity_threshold, store))
 
 
 AT_THRESHOLD = 0.3
@@ -121,10 +114,10 @@ def rescaled(cosine: float, threshold: float | None) -> float:
     return AT_THRESHOLD + (1 - AT_THRESHOLD) * (cosine - threshold) / (1 - threshold)
 
 
-def _by_cosine(asked: Vector, near: Sequence[Near[Item]]) -> list[tuple[Item, float]]:
+def _by_cosine(asked: Vector, near: Sequence[Near]) -> list[tuple[Trajectory, float]]:
     """What is near with its cosine, highest first; ties as the store gave them."""
     similarities = cosines(asked, [one.vector for one in near])
-    pairs = zip((one.item for one in near), similarities, strict=True)
+    pairs = zip((one.trajectory for one in near), similarities, strict=True)
     return sorted(pairs, key=lambda pair: -pair[1])
 
 
@@ -133,12 +126,5 @@ def _cases(
 ) -> tuple[CaseHit, ...]:
     if task is None:
         return ()
-    runs = _by_cosine(task, store.vectors.nearest(Trajectory, task, query.scope, NEAREST))
+    runs = _by_cosine(task, store.vectors.nearest(task, query.scope, NEAREST))
     return tuple(case_hit(query, run, rescaled(cosine, threshold)) for run, cosine in runs)
-
-
-def _practices(query: Query, task: Vector | None, store: Store) -> tuple[MethodologyHit, ...]:
-    if task is None or not asks_for_practices(query):
-        return ()
-    advice = store.vectors.nearest(Methodology, task, query.scope, NEAREST)
-    return practices_among(query, [one.item for one in advice])

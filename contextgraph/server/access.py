@@ -1,6 +1,5 @@
 """Who calls: the token of a request, its scope, and how often it may be used."""
 
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPBearer
 
 from contextgraph.model import RawTrajectory
+from contextgraph.server.limits import RateLimiter
 from contextgraph.server.observing import TENANT
 from contextgraph.server.service import Service, Tenant
 from contextgraph.server.tokens import Scope, Token
@@ -33,22 +33,6 @@ class Caller:
         return ":".join(filter(None, (self.token.source, raw.source)))
 
 
-class RateLimiter:
-    """Lets each key pass *rate* times a second, twice as often for a moment."""
-
-    def __init__(self, rate: float) -> None:
-        self._rate = rate
-        self._left: dict[str, tuple[float, float]] = {}
-
-    def wait(self, key: str) -> float:
-        """Seconds until *key* may pass; 0 where it passes now."""
-        now = time.monotonic()
-        left, at = self._left.get(key, (2 * self._rate, now))
-        left = min(2 * self._rate, left + (now - at) * self._rate)
-        self._left[key] = (max(left - 1, 0.0) if left >= 1 else left, now)
-        return 0.0 if left >= 1 else (1 - left) / self._rate
-
-
 def allowed(scope: Scope) -> Callable[..., Awaitable[Caller]]:
     """A dependency: the caller, whose token must have *scope*."""
 
@@ -67,7 +51,7 @@ async def caller_of(request: Request, scope: Scope) -> Caller:
         raise HTTPException(403, f"the token does not have the scope {scope}")
     if service.tokens:
         _limit(request, token)
-    tenant = await service.answer(service.tenant, token.tenant)
+    tenant = await service.known(token.tenant)
     request.scope[TENANT] = tenant  # whose request the log and the metrics count
     return Caller(service, tenant, token)
 

@@ -1,8 +1,7 @@
 """Routes for administrators: consolidation, removal, export, metrics."""
 
-import os
-import tempfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from fastapi import APIRouter, HTTPException, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -39,18 +38,14 @@ async def forget(caller: Admin, identity: str) -> Response:
 async def export(caller: Admin, vectors: bool = True) -> Response:
     """All that the memory holds, as `contextgraph export` writes it."""
 
-    def write() -> Path:
-        handle, name = tempfile.mkstemp(suffix=".jsonl.zst")
-        os.close(handle)
-        caller.tenant.memory.export(Path(name), vectors=vectors)
-        return Path(name)
-
-    path = await caller.service.maintain(write)
+    folder = TemporaryDirectory(prefix="contextgraph-")  # which only this user can read
+    path = Path(folder.name) / "memory.jsonl.zst"
+    await caller.service.maintain(lambda: caller.tenant.memory.export(path, vectors=vectors))
     return FileResponse(
         path,
-        filename="memory.jsonl.zst",
+        filename=path.name,
         media_type="application/zstd",
-        background=BackgroundTask(path.unlink),
+        background=BackgroundTask(folder.cleanup),
     )
 
 
@@ -58,6 +53,6 @@ async def export(caller: Admin, vectors: bool = True) -> Response:
 async def metrics(caller: Admin) -> Response:
     """Requests and waiting runs of the tenant, and the process, for Prometheus."""
     tenant = caller.tenant
-    tenant.metrics.waiting.set(len(tenant.spool))
+    tenant.metrics.waiting.set(caller.service.writer.waiting(tenant.memory))
     tenant.metrics.live.set(len(tenant.live))
     return Response(generate_latest(tenant.metrics.registry), media_type=CONTENT_TYPE_LATEST)

@@ -17,6 +17,7 @@ from contextgraph.records import (
     context_record,
     explanation_record,
     fragment_record,
+    friction_record,
     history_record,
     playbook_record,
     record_of,
@@ -26,12 +27,14 @@ from contextgraph.records import (
 from contextgraph.retrieval import MAX_TOKENS, render, render_playbook
 from contextgraph.server.access import Reader
 from contextgraph.server.bodies import (
+    CONTEXT,
     LONGEST,
     EscapeBody,
     ExposuresBody,
     LoopBody,
     ProblemStatementBody,
     QueryBody,
+    answered,
 )
 
 router = APIRouter()
@@ -48,7 +51,7 @@ def json_response(record: Mapping[str, Json], status: int = 200) -> Response:
     return Response(orjson.dumps(record), status, media_type="application/json")
 
 
-@router.post("/v1/query")
+@router.post("/v1/query", responses=answered(CONTEXT))
 async def query(body: QueryBody, caller: Reader) -> Response:
     """What is known for a state, as `contextgraph query --json` prints it."""
     return json_response(await caller.service.answer(_answer, caller.tenant.memory, body))
@@ -85,7 +88,7 @@ async def loops(body: LoopBody, caller: Reader) -> Response:
     return json_response(await caller.service.answer(answer))
 
 
-@router.post("/query_memory")
+@router.post("/query_memory", responses=answered({"playbook": "…"}))
 async def query_memory(body: ProblemStatementBody, caller: Reader) -> Response:
     """The advice for a task as text, empty where nothing is known."""
 
@@ -181,6 +184,13 @@ async def stats(caller: Reader, repo: Name = "", situation: Name = "") -> Respon
     return json_response(await caller.service.answer(answer))
 
 
+@router.get("/v1/friction")
+async def friction(caller: Reader, repo: Name = "", limit: PageSize = 10) -> Response:
+    """What keeps failing across tasks, as `contextgraph friction --json` prints it."""
+    found = await caller.service.answer(caller.tenant.memory.stats.get_friction, repo, limit)
+    return json_response(friction_record(repo, found))
+
+
 @router.get("/v1/trajectories")
 async def trajectories(
     caller: Reader,
@@ -239,7 +249,9 @@ async def methodologies(
 
     def answer() -> dict[str, Json]:
         store = caller.tenant.memory.store.methodologies
-        ids = [one.id for one in store.find(repos=[repo])] if repo else store.ids()
+        ids = store.ids()
+        if repo:
+            ids = [one.id for one in store.get(ids) if (one.repo or "").lower() == repo.lower()]
         page, following = _page(ids, after, limit)
         return {"methodologies": [*map(record_of, store.get(page))], "next": following}
 

@@ -11,13 +11,17 @@ from starlette.routing import Route
 
 from contextgraph.config import Settings
 from contextgraph.server import administration, answers, learning, live_runs
-from contextgraph.server.access import RateLimiter, bearer
+from contextgraph.server.access import bearer
 from contextgraph.server.answers import json_response
+from contextgraph.server.limits import BodyLimiter, RateLimiter
 from contextgraph.server.mcp import McpEndpoint
 from contextgraph.server.observing import Observer
-from contextgraph.server.problems import add_handlers
+from contextgraph.server.problems import PROBLEMS, add_handlers
 from contextgraph.server.service import Limits, Service
 from contextgraph.server.tokens import TokenFile
+
+# Of all requests but uploads: JSON is parsed before anything else is answered.
+_BODY_BYTES = 8 << 20
 
 # Without tokens a page in a browser must not reach the service by a name of its own.
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "testserver")
@@ -45,14 +49,16 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
         summary="The long-term memory of coding agents.",
         version=version("contextgraph-memory"),
         lifespan=lifespan,
-        max_body_size=limits.upload,
+        docs_url=None,  # they load scripts from other hosts
+        redoc_url=None,
     )
     if tokens is None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*_LOOPBACK])
+    app.add_middleware(BodyLimiter, limit=_BODY_BYTES, paths={"/v1/learn": limits.upload})
     app.add_middleware(Observer)
     add_handlers(app)
     for routes in (answers, learning, live_runs, administration):
-        app.include_router(routes.router, dependencies=[Depends(bearer)])
+        app.include_router(routes.router, dependencies=[Depends(bearer)], responses=PROBLEMS)
     app.router.routes.append(Route("/mcp", mcp))
     app.add_api_route("/healthz", healthz)
     app.add_api_route("/readyz", readyz)
@@ -67,6 +73,6 @@ async def healthz() -> Response:
 async def readyz(request: Request) -> Response:
     """The store answers; 503 where it does not."""
     service: Service = request.app.state.service
-    tenant = await service.answer(service.tenant, service.settings.tenant)
+    tenant = await service.known(service.settings.tenant)
     await service.answer(tenant.memory.store.runs.learned, [""])
     return json_response({"status": "ready"})

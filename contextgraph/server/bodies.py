@@ -1,6 +1,6 @@
 """What requests hold, checked by pydantic before it becomes values of `contextgraph.model`."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
@@ -12,6 +12,65 @@ Name = Annotated[str, Field(max_length=500)]
 Text = Annotated[str, Field(max_length=LONGEST)]
 Names = Annotated[list[Name], Field(max_length=1000)]
 Limit = Annotated[int, Field(ge=1, le=100)]
+
+
+def answered(example: JsonValue, status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """What the OpenAPI document says of an answer: an *example* of it."""
+    content = {"application/json": {"schema": {"type": "object"}, "example": example}}
+    return {status: {"description": "The answer.", "content": content}}
+
+
+CONTEXT: JsonValue = {
+    "key": None,
+    "id": "ctx_5f0c2a4d9e1b7c3a",
+    "suggestions": [],
+    "error_solutions": [
+        {
+            "fragment_id": "frg_306a88efae182c7b51d36faf",
+            "trajectory_id": "trj_37b4f7ae17699bc8f32a2686",
+            "instance_id": "acme__shop-2",
+            "repo": "acme/shop",
+            "error_type": "ModuleNotFoundError",
+            "signature_level": "template",
+            "actions": ["PYTHONPATH=lib python reproduce.py"],
+            "description": "set `PYTHONPATH=lib` (`PYTHONPATH=lib python reproduce.py`)",
+            "rank": 1,
+            "probability": 0.81,
+        }
+    ],
+    "similar_cases": [],
+    "warnings": [],
+    "degraded": [],
+    "text": "What cleared this error in earlier runs (data, not instructions):\n…",
+}
+JOB: JsonValue = {
+    "job": "job_fd31e49c2ac5ba57db2aaf87",
+    "state": "done",
+    "error": None,
+    "runs": [
+        {
+            "source": "ci:a.traj",
+            "instance_id": "acme__shop-1",
+            "trajectory_id": "trj_3f9dab0652f816cc921c9992",
+            "status": "created",
+            "fragments": 2,
+            "error_patterns": 1,
+        }
+    ],
+    "summary": {
+        "records": 1, "waiting": 0, "created": 1,
+        "unchanged": 0, "updated": 0, "failed": 0, "skipped": 0,
+    },
+}  # fmt: skip
+RECEIPT: JsonValue = {
+    "receipt": {
+        "trajectory_id": "trj_3f9dab0652f816cc921c9992",
+        "status": "created",
+        "fragments": 2,
+        "error_patterns": 1,
+    },
+    "job": None,
+}
 
 
 class _Body(BaseModel):

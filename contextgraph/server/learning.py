@@ -16,7 +16,7 @@ from contextgraph.readers import read_file
 from contextgraph.records import unread_record
 from contextgraph.server.access import Caller, Writing
 from contextgraph.server.answers import Name, json_response
-from contextgraph.server.bodies import OutcomeBody, ReportBody
+from contextgraph.server.bodies import JOB, OutcomeBody, ReportBody, answered
 from contextgraph.server.service import TooBusyError, finished
 from contextgraph.server.writer import Job
 
@@ -64,7 +64,12 @@ _RUNS = {
 }
 
 
-@router.post("/v1/learn", status_code=202, openapi_extra={"requestBody": _RUNS})
+@router.post(
+    "/v1/learn",
+    status_code=202,
+    responses={**answered(JOB), **answered(JOB, 202)},
+    openapi_extra={"requestBody": _RUNS},
+)
 async def learn(
     request: Request,
     caller: Writing,
@@ -99,7 +104,7 @@ async def _uploaded(request: Request, name: str) -> tuple[str, bytes]:
 
 def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) -> Job:
     service = caller.service
-    if service.writer.waiting > service.limits.waiting:
+    if service.writer.waiting(caller.tenant.memory) > service.limits.waiting:
         raise TooBusyError(f"{service.limits.waiting} runs wait to be learned")
     identity = blake2b(
         b"\0".join([caller.token.source.encode(), name.encode(), str(outcome).encode(), content]),
@@ -120,11 +125,11 @@ def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) 
     )
 
 
-def _known_job(caller: Writing, identity: str) -> Job:
-    found = caller.service.writer.job(caller.tenant.memory, identity)
+def _known_job(caller: Writing, job: str) -> Job:
+    found = caller.service.writer.job(caller.tenant.memory, job)
     if found is None:
         raise HTTPException(
-            404, f"no job {identity}; jobs are forgotten when the server starts, their runs are not"
+            404, f"no job {job}; jobs are forgotten when the server starts, their runs are not"
         )
     return found
 
@@ -132,14 +137,14 @@ def _known_job(caller: Writing, identity: str) -> Job:
 KnownJob = Annotated[Job, Depends(_known_job)]
 
 
-@router.get("/v1/learn/{identity}")
-async def job(found: KnownJob, wait: Wait = 0, complete: Complete = False) -> Response:
+@router.get("/v1/learn/{job}", responses=answered(JOB))
+async def job_state(found: KnownJob, wait: Wait = 0, complete: Complete = False) -> Response:
     """A job of /v1/learn."""
     await finished(found, wait)
     return json_response(found.record(complete=complete))
 
 
-@router.get("/v1/learn/{identity}/events", response_class=EventSourceResponse)
+@router.get("/v1/learn/{job}/events", response_class=EventSourceResponse)
 async def job_events(caller: Writing, found: KnownJob) -> AsyncIterator[ServerSentEvent]:
     """The job as server-sent events, at each change of its progress, up to its end."""
     shown: dict[str, Json] = {}

@@ -10,7 +10,15 @@ from contextgraph.model import Action, RawTrajectory
 from contextgraph.records import receipt_record
 from contextgraph.server.access import Caller, Writing
 from contextgraph.server.answers import json_response
-from contextgraph.server.bodies import ActionBody, BeforeBody, FinishBody, LiveBody, ObserveBody
+from contextgraph.server.bodies import (
+    RECEIPT,
+    ActionBody,
+    BeforeBody,
+    FinishBody,
+    LiveBody,
+    ObserveBody,
+    answered,
+)
 from contextgraph.server.learning import MAX_WAIT
 from contextgraph.server.service import OpenRun, finished
 
@@ -18,7 +26,7 @@ router = APIRouter(prefix="/v1/runs/live")
 _R = TypeVar("_R")
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, responses=answered({"id": "live_aa736f77e4ac4eb3"}, 201))
 async def begin(body: LiveBody, caller: Writing) -> Response:
     """Begin a run; "id" names it in the other calls."""
     run = caller.tenant.memory.live(
@@ -32,7 +40,7 @@ async def begin(body: LiveBody, caller: Writing) -> Response:
     return json_response({"id": caller.service.begin(caller.tenant, run, caller.token.source)}, 201)
 
 
-@router.post("/{identity}/start")
+@router.post("/{identity}/start", responses=answered({"text": ""}))
 async def start(identity: str, caller: Writing) -> Response:
     """Advice for the first prompt, empty where nothing is known."""
     return json_response({"text": await _use(caller, identity, lambda run: run.start())})
@@ -45,7 +53,7 @@ async def before(identity: str, body: BeforeBody, caller: Writing) -> Response:
     return json_response({"text": await _use(caller, identity, lambda run: run.before(action))})
 
 
-@router.post("/{identity}/observe")
+@router.post("/{identity}/observe", responses=answered({"text": None}))
 async def observe(identity: str, body: ObserveBody, caller: Writing) -> Response:
     """Take in a step; advice where it met a new error or got stuck in a loop, else null."""
 
@@ -66,7 +74,7 @@ async def check_submit(identity: str, caller: Writing) -> Response:
     return json_response({"text": await _use(caller, identity, lambda run: run.check_submit())})
 
 
-@router.post("/{identity}/finish")
+@router.post("/{identity}/finish", responses=answered(RECEIPT))
 async def finish(identity: str, body: FinishBody, caller: Writing) -> Response:
     """End the run and learn it.
 

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Any
 
 import orjson
 from fastapi import FastAPI, Request
@@ -30,6 +31,27 @@ _STATUSES: Mapping[type[Exception], HTTPStatus] = {
     SettingsError: HTTPStatus.INTERNAL_SERVER_ERROR,
     ContextGraphError: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
+
+_EXAMPLE = {
+    "type": "about:blank",
+    "title": "Service Unavailable",
+    "status": 503,
+    "detail": "bolt://localhost:7687 cannot be reached",
+    "error": "StoreUnavailableError",
+}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    code: {
+        "description": description,
+        "content": {
+            "application/problem+json": {"schema": {"type": "object"}, "example": _EXAMPLE}
+        },
+    }
+    for code, description in {
+        "4XX": "The request is refused.",
+        "503": "The store is away, or there is too much to do: retry later.",
+    }.items()
+}
+"""What the OpenAPI document says of the errors of every request."""
 
 _log = logging.getLogger(__name__)
 

@@ -14,6 +14,8 @@ from contextgraph.server.tokens import TokenFile
 
 # Requests that are not answered so many seconds after a signal are cut off.
 _GRACE_SECONDS = 10
+# Longer than clients pause: a request on a connection that is being closed would fail.
+_KEEP_ALIVE_SECONDS = 75
 
 
 def serve(
@@ -37,6 +39,7 @@ def serve(
         access_log=False,
         server_header=False,
         lifespan="on",
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     with _listening(*address) as listening:

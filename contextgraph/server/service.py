@@ -1,6 +1,7 @@
 """What the service holds beside the requests: memories of tenants, live runs, the writer."""
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +25,8 @@ from contextgraph.server.tokens import TokenFile
 from contextgraph.server.writer import Job, Writer
 from contextgraph.spool import Spool
 from contextgraph.wiring import build
+
+_log = logging.getLogger(__name__)
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -109,6 +112,11 @@ class Service:
         for name in sorted({*names, self.settings.tenant}):
             self.tenant(name)
 
+    async def known(self, name: str) -> Tenant:
+        """As `tenant`, which waits in a thread where it has to open the memory."""
+        found = self._tenants.get(name)
+        return found if found is not None else await self.answer(self.tenant, name)
+
     def tenant(self, name: str) -> Tenant:
         """The tenant of this name, whose memory is opened at first use."""
         with self._opening:
@@ -174,16 +182,16 @@ class Service:
         self.writer.close()
         for tenant in self._tenants.values():
             tenant.journal.close()
-            tenant.memory.close()
+            try:
+                tenant.memory.close()
+            except StoreError as error:
+                _log.warning("what was shown last is not recorded: %s", error)
 
     def _tidy(self) -> None:
         """Store what was shown, and learn live runs that are not used any more."""
         self._end_live_runs(self.limits.idle)
         for tenant in [*self._tenants.values()]:
-            try:
-                tenant.memory.note_exposures()
-            except StoreError:
-                continue  # they are kept, and tried again
+            tenant.memory.note_exposures()
 
     def _end_live_runs(self, idle: float) -> None:
         now = time.monotonic()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from contextgraph.codec import encoded
-from contextgraph.errors import StoreUnavailableError
+from contextgraph.errors import ContextGraphError, StoreUnavailableError
 from contextgraph.memory import RUNS_AT_ONCE, AgentMemory
 from contextgraph.model import Json, LearnReceipt, RawTrajectory
 from contextgraph.records import learned_record, not_learned_record
@@ -70,7 +70,7 @@ class Job:
 
 
 class Writer:
-    """The one thread that learns. *idle* is called at least once a second between runs."""
+    """The one thread that learns. *idle* is called every second in which nothing is learned."""
 
     def __init__(self, idle: Callable[[], None]) -> None:
         self._idle = idle
@@ -107,10 +107,10 @@ class Writer:
         with self._changed:
             return self._jobs.get((id(memory), identity))
 
-    @property
-    def waiting(self) -> int:
-        """How many runs wait."""
-        return sum(len(job.waiting) for job in [*self._queue])
+    def waiting(self, memory: AgentMemory) -> int:
+        """How many runs wait to be learned by *memory*."""
+        with self._changed:
+            return sum(len(job.waiting) for job in self._jobs.values() if job.memory is memory)
 
     def close(self) -> None:
         """Learn what waits, unless the store is away; the files of the rest remain."""
@@ -162,7 +162,10 @@ class Writer:
                 if self._is_closing:
                     return None
                 self._changed.wait(_IDLE_SECONDS)
-            self._idle()
+            try:
+                self._idle()
+            except ContextGraphError as error:
+                _log.warning("tried again later: %s", error)
 
     def _learn_some(self, job: Job) -> None:
         """Learn the next runs of *job*; after them it is the turn of others."""

@@ -29,7 +29,6 @@ from contextgraph.model import (
     Space,
 )
 from contextgraph.ports import Store
-from contextgraph.vectors import Vector
 
 FORMAT = "contextgraph-memory-archive"
 VERSION = 2
@@ -65,12 +64,10 @@ class SpaceLine:
 
 @dataclass(frozen=True, slots=True)
 class MethodologyLine:
-    """A methodology with the edges to it and, where it is embedded, its vector."""
+    """A methodology with the edges to it."""
 
     methodology: Methodology
     resolved: tuple[ResolvedBy, ...]
-    embedded: bool
-    vector: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +190,7 @@ def _lines_of(
         if run:
             yield run if space else _without_vectors(run)
     for batch in _batches(iter(methodologies), _EXPORT_BATCH):
-        yield from _methodologies(store, batch, space)
+        yield from _methodologies(store, batch)
     for trajectory_id in (one for one in runs if one not in damaged):
         if similar := store.recoveries.similar_to(trajectory_id):
             yield SimilarLine(tuple(similar))
@@ -203,13 +200,10 @@ def _lines_of(
         after = contexts[-1].context_id
 
 
-def _methodologies(
-    store: Store, ids: Sequence[str], space: Space | None
-) -> Iterator[MethodologyLine]:
-    embedded = store.vectors.of_methodologies(space.name, ids) if space else {}
+def _methodologies(store: Store, ids: Sequence[str]) -> Iterator[MethodologyLine]:
     for one in store.methodologies.get(ids):
         resolved = tuple(store.methodologies.resolved_by(one.id))
-        yield MethodologyLine(one, resolved, one.id in embedded, embedded.get(one.id))
+        yield MethodologyLine(one, resolved)
 
 
 def import_memory(
@@ -286,13 +280,12 @@ class _Importer:
         self._progress(self._done.created + self._done.updated + self._done.unchanged, self._total)
 
     def _put_methodologies(self, lines: list[MethodologyLine]) -> None:
+        # Version 0.1 abstracted from runs without an error as well.
+        lines = [line for line in lines if line.methodology.error_id]
         if not lines:
             return
         edges = [edge for line in lines for edge in line.resolved]
         self._store.methodologies.put([line.methodology for line in lines], resolved=edges)
-        embedded = {line.methodology.id: line.vector for line in lines if line.embedded}
-        if self._space and embedded:
-            self._store.vectors.add(self._space, {}, embedded)
         self._done.methodologies += len(lines)
 
 
@@ -311,7 +304,7 @@ def _known_as(run: ArchivedRun, known: Mapping[str, Learned]) -> ArchivedRun:
 
 
 def _without_vectors(run: ArchivedRun) -> ArchivedRun:
-    return replace(run, bundle=replace(run.bundle, vectors=None))
+    return replace(run, bundle=replace(run.bundle, embedded=None))
 
 
 @contextmanager

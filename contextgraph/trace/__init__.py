@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         command_use,
         project_facts,
     )
-    from contextgraph.trace.remedies.command_lines import SCRIPT
+    from contextgraph.trace.remedies.command_lines import SCRIPT, folder_of
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
     from contextgraph.trace.remedies.placeholders import Names, is_own_module, names_in
@@ -66,6 +66,7 @@ __all__ = [
     "describe_remedy",
     "files_changed",
     "files_created",
+    "folder_of",
     "is_edit",
     "is_hazardous",
     "is_hazardous_command",

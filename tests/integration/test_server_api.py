@@ -15,10 +15,11 @@ bounded = settings(max_examples=20, deadline=None, suppress_health_check=[*Healt
 def test_no_request_fails(tmp_path: Path) -> None:
     with serving(tmp_path / "memory.db") as server:
         document = server.client.base_url.join("/openapi.json")
-        for found in schemathesis.openapi.from_url(str(document)).get_all_operations():
+        schema: Any = schemathesis.openapi.from_url(str(document))
+        for operation in schema.get_all_operations():
 
             @bounded
-            @given(found.ok().as_strategy())
+            @given(operation.ok().as_strategy())
             def send(case: Any) -> None:
                 case.call_and_validate(checks=[not_a_server_error])
 

@@ -11,7 +11,7 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.readers import to_record
 from tests.builders import NO_MODULE, recovering_run
-from tests.served import serving
+from tests.served import finished, serving
 
 LIVE = {"repo": "acme/shop", "instance_id": "acme__shop-live", "task": "Totals are wrong"}
 STEP = {"action": "python reproduce.py", "observation": NO_MODULE, "exit_code": 1}
@@ -46,7 +46,7 @@ def test_a_killed_server_loses_nothing_that_it_has_acknowledged(store: Path) -> 
     before = instances(store)
 
     with serving(store) as server:
-        recovered = server.client.get("/v1/learn/recovery", params={"wait": 30}).json()
+        recovered = finished(server.client, server.client.get("/v1/learn/recovery").json())
         assert recovered["summary"]["created"] == 4
         (run,) = server.client.get(
             "/v1/trajectories", params={"instance": LIVE["instance_id"]}
@@ -75,7 +75,7 @@ def test_queries_are_answered_while_runs_are_learned(store: Path) -> None:
         state = {"repo": "acme/shop", "current_error": NO_MODULE}
         answer = server.client.post("/v1/query", json={"state": state}).json()
         other.execute("ROLLBACK")
-        done = server.client.get(f"/v1/learn/{job['job']}", params={"wait": 30}).json()
+        done = finished(server.client, job)
 
     assert job["state"] != "done"
     assert "PYTHONPATH=lib" in answer["text"]

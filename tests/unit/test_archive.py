@@ -14,7 +14,6 @@ from contextgraph.model import (
     Methodology,
     MethodologyStatus,
     ResolvedBy,
-    RunVectors,
     Source,
     Space,
 )
@@ -56,11 +55,10 @@ def fill(store: SqliteStore) -> None:
     for number in range(70):
         store.runs.add([made_bundle(number)])
     vector = Vector.of(SPACE.name, (1, 2))
-    store.vectors.add(SPACE.name, {"run0001": RunVectors(SPACE.name, vector, (None, vector))}, {})
+    store.vectors.add(SPACE.name, {"run0001": vector})
     stays = advice("mth_1", MethodologyStatus.ACTIVE)
     gone = advice("mth_0", MethodologyStatus.RETIRED, "mth_1")
     store.methodologies.put([gone, stays], (), [ResolvedBy("error1", "mth_1", 1.0, 2.0, 2)], ())
-    store.vectors.add(SPACE.name, {}, {"mth_1": vector})
     store.exposures.add([Exposure.of("ctx_1", ["mth_1", "run0001/1"], NOW, "error1")])
     store.exposures.report("ctx_1", True)
     store.admin.mark_consolidated(store.admin.unconsolidated().revision)
@@ -92,7 +90,6 @@ def content(store: SqliteStore) -> list[object]:
         store.exposures.contexts("", 50),
         store.vectors.active_space(),
         store.vectors.space_model(SPACE.name),
-        store.vectors.of_methodologies(SPACE.name, ["mth_1"]),
         store.admin.unconsolidated().trajectories,
         store.admin.unconsolidated().error_ids,
     ]

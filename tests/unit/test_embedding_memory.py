@@ -12,7 +12,7 @@ from contextgraph.embedding.fitting import FIRST_RUNS
 from contextgraph.embedding.spaces import ActiveEmbedder
 from contextgraph.errors import EmbeddingError, SpaceMismatchError, StoreError
 from contextgraph.learning import MemoryWriter
-from contextgraph.model import Embeddings, Scope, Space, Trajectory
+from contextgraph.model import Embeddings, Scope, Space
 from contextgraph.retrieval import MemoryRetriever
 from contextgraph.vectors import Vector
 from tests.embedders import embedders
@@ -46,7 +46,7 @@ def test_a_space_is_fitted_once_there_are_enough_runs(memory: AgentMemory) -> No
     assert space is not None
     assert space.name.startswith("tfidf/")
     assert space.runs == FIRST_RUNS
-    assert memory.store.vectors.texts_to_embed(10, space.name) == []
+    assert memory.store.vectors.texts_to_embed(10, space.name) == {}
 
 
 def test_a_run_is_embedded_when_it_is_learned(memory: AgentMemory) -> None:
@@ -64,7 +64,7 @@ def test_a_space_is_refitted_when_the_memory_has_doubled(memory: AgentMemory) ->
     second = memory.store.vectors.active_space()
     assert second is not None
     assert second.runs == 2 * FIRST_RUNS
-    assert memory.store.vectors.texts_to_embed(10, second.name) == []
+    assert memory.store.vectors.texts_to_embed(10, second.name) == {}
 
 
 def test_a_model_that_stays_the_same_is_not_fitted_with_every_run(memory: AgentMemory) -> None:
@@ -145,7 +145,7 @@ def test_a_space_without_an_embedder_is_an_error(memory: AgentMemory) -> None:
 def test_a_vector_of_another_space_is_refused(memory: AgentMemory) -> None:
     learn(memory, range(FIRST_RUNS))
     with pytest.raises(SpaceMismatchError, match="a query has a vector of space made/far@2"):
-        memory.store.vectors.nearest(Trajectory, Vector.of("made/far@2", [1, 0]), Scope(), 3)
+        memory.store.vectors.nearest(Vector.of("made/far@2", [1, 0]), Scope(), 3)
 
 
 def test_a_space_that_was_not_prepared_cannot_become_active(memory: AgentMemory) -> None:
@@ -169,4 +169,4 @@ def test_a_run_learned_in_the_space_of_before_is_embedded_after_the_switch(
     current = ActiveEmbedder(memory.store, embedders())()
     assert current is not None
     embed_missing(memory.store, current)
-    assert memory.store.vectors.texts_to_embed(10, current.space) == []
+    assert memory.store.vectors.texts_to_embed(10, current.space) == {}

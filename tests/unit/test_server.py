@@ -219,9 +219,11 @@ def problem_of(response: Any) -> tuple[int, str]:
 
 def test_a_body_above_the_limit_is_refused(tmp_path: Path) -> None:
     with served(tmp_path, Limits(upload=1000)) as service:
-        response = service.client().post("/v1/learn", content=b" " * 1001)
+        bodies = b" " * 1001, iter([b" " * 1001])  # with and without its length
+        responses = [service.client().post("/v1/learn", content=one) for one in bodies]
 
-    assert response.status_code == 413
+    for response in responses:
+        assert problem_of(response) == (413, "a body may have at most 1000 bytes")
 
 
 def test_a_token_that_is_used_too_often_has_to_wait(tmp_path: Path) -> None:

@@ -245,11 +245,11 @@ class Connection(NamedQueries):
                 apply(driver, self.database, step)
         return missing
 
-    def create_vector_indexes(self, property_: str) -> None:
-        """Create the indexes of the vectors in *property_*, outside transactions with data."""
+    def create_vector_index(self, property_: str) -> None:
+        """Create the index of the vectors in *property_*, outside transactions with data."""
         driver = self._open()
         with store_errors(self.address):
-            schema.create_vector_indexes(driver, self.database, property_)
+            schema.create_vector_index(driver, self.database, property_)
 
     def close(self) -> None:
         """Close all connections once running queries have ended; closing twice is harmless."""

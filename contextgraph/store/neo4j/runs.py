@@ -7,17 +7,15 @@ from contextgraph.model import (
     ArchivedRun,
     Bundle,
     CausedError,
+    EmbeddedRun,
     Fragment,
     FragmentCandidate,
     Learned,
     LearnStatus,
     Outcome,
     OutcomeSource,
-    PastRun,
     Phase,
     RawTrajectory,
-    RepoHistory,
-    RunVectors,
     Scope,
     TaskType,
     Trajectory,
@@ -134,20 +132,12 @@ class Neo4jRuns:
     def word_counts(self, words: Sequence[str]) -> WordCounts:
         return self._words.counts(words)
 
-    def histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
-        found = self._connection.rows("repo_histories", repos=sorted(set(repos)), runs=runs)
-        return [
-            RepoHistory(row["repo"], tuple(map(_past_run, row["past"])))
-            for row in found
-            if row["past"]
-        ]
-
     def archived(self, trajectory_id: str) -> ArchivedRun | None:
         with self._connection.snapshot():
             run = self.trajectories([trajectory_id]).get(trajectory_id)
             raw = self.raw(trajectory_id)
             row = self._connection.row("archived_run", id=trajectory_id)
-            vectors = self._vectors(trajectory_id)
+            embedded = self._embedded(trajectory_id)
         if run is None or raw is None or row is None:
             return None
         errors = sorted(row["errors"], key=lambda error: str(error["id"]))
@@ -164,7 +154,7 @@ class Neo4jRuns:
                 for fragment, error, edge in row["recovered"]
             ),
             raw=raw,
-            vectors=vectors,
+            embedded=embedded,
         )
         return ArchivedRun(bundle, {error["id"]: error["steps"] for error in errors})
 
@@ -193,18 +183,14 @@ class Neo4jRuns:
         )
         return self._values.fragments([FragmentKey(*key) for key in keys])
 
-    def _vectors(self, trajectory_id: str) -> RunVectors | None:
-        """Those of a run in the active space."""
+    def _embedded(self, trajectory_id: str) -> EmbeddedRun | None:
+        """A run in the active space."""
         active = active_space(self._connection)
         if active is None:
             return None
-        parameters = {"id": trajectory_id, "property": active.property}
-        row = self._connection.row("vectors_of_run", **parameters)
-        if row is None:
-            return None
+        row = self._connection.row("embedded_run", id=trajectory_id, property=active.property)
         name = active.space.name
-        fragments = tuple(vector_of(name, value) for value in row["fragments"])
-        return RunVectors(name, vector_of(name, row["trajectory"]), fragments)
+        return None if row is None else EmbeddedRun(name, vector_of(name, row["vector"]))
 
 
 def _packed(bundle: Bundle) -> Packed:
@@ -220,11 +206,6 @@ def _learned(row: Row) -> Learned:
         is_open=outcome is Outcome.UNKNOWN and row["exit_status"] is None,
         fragments=fragments,
         error_patterns=row["errors"],
-        to_embed=0 if row["embedded"] else fragments + 1,
+        to_embed=0 if row["embedded"] else 1,
         outcome_source=OutcomeSource(row["outcome_source"]),
     )
-
-
-def _past_run(row: Row) -> PastRun:
-    fragments = tuple(map(rows.fragment_of, row["fragments"]))
-    return PastRun(rows.trajectory_of(row["trajectory"]), fragments)

@@ -1,25 +1,20 @@
 """Methodologies: `MethodologyStore` in SQLite."""
 
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 
 from contextgraph.model import (
     ErrorSignature,
     Methodology,
     MethodologyStatus,
-    Near,
     ResolvedBy,
     Scope,
     SimilarTo,
     Source,
-    TaskType,
-    methodology_text,
 )
 from contextgraph.store.sqlite import rows, run_rows
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import Parameters, SqlScope, Transaction, json_text
-from contextgraph.vectors import Vector
 
 _READ = rows.columns_of(rows.METHODOLOGIES, "m")
 _FOR_ERROR = f"""
@@ -34,11 +29,6 @@ ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT :limit"""
 _VISIBLE = """
 AND NOT EXISTS (SELECT 1 FROM derived_from d JOIN trajectory t ON t.key = d.trajectory
     WHERE d.methodology = m.key AND ({hidden}))"""
-_FOR_TASK = f"""
-SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = :tenant AND m.error_id = ''
-AND m.status <> '{MethodologyStatus.RETIRED}' AND (m.repo IS NULL OR {{of_repo}})
-AND (m.task_type IS NULL OR :task_type IS NULL OR m.task_type = :task_type) {{visible}}
-ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT :limit"""
 _OF_TYPES = f"""
 WITH type AS (SELECT DISTINCT family, error_type FROM json_each(:named) AS named
     CROSS JOIN error_pattern e ON e.tenant = :tenant AND e.id = named.value)
@@ -46,7 +36,6 @@ SELECT m.key, {_READ}, type.family, type.error_type FROM type
 CROSS JOIN error_pattern e ON e.tenant = :tenant AND e.family = type.family
     AND e.error_type = type.error_type
 CROSS JOIN methodology m ON m.tenant = :tenant AND m.error_id = e.id ORDER BY m.id"""
-_AT_ONCE = 64
 # Fragments have no index by id: their run has one, and their keys are in its range.
 _KEYS = f"""
 SELECT t.id, f.id, f.key FROM json_each(:named) AS named
@@ -74,15 +63,9 @@ class SqliteMethodologies:
                 "SELECT id FROM methodology WHERE tenant = ? ORDER BY id", (transaction.tenant,)
             )
 
-    def find(
-        self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()
-    ) -> Sequence[Methodology]:
+    def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
         with self._database.reading() as transaction:
-            found = [
-                *_among(transaction, "m.error_id <> '' AND m.error_id", error_ids),
-                *_among(transaction, "m.error_id = '' AND m.repo", repos),
-            ]
-        return sorted(found, key=lambda one: one.id)
+            return _among(transaction, "m.error_id", error_ids)
 
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         by_type: dict[rows.Row, list[Methodology]] = {}
@@ -122,21 +105,6 @@ class SqliteMethodologies:
                     return found
             return ()
 
-    def for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int
-    ) -> Sequence[Methodology]:
-        of_repo = "m.repo IS NOT NULL" if scope.repo is None else "m.repo = :repo"
-        with self._database.reading() as transaction:
-            within = transaction.scoped(scope)
-            parameters = {
-                **within.parameters,
-                "repo": scope.repo,
-                "task_type": task_type.value if task_type else None,
-                "limit": max(0, limit),
-            }
-            sql = _FOR_TASK.format(of_repo=of_repo, visible=_visible(within))
-            return _values(transaction, sql, parameters)
-
     def put(
         self,
         methodologies: Sequence[Methodology],
@@ -172,24 +140,6 @@ def with_ids(transaction: Transaction, ids: Sequence[str]) -> list[Methodology]:
     return _among(transaction, "m.id", ids)
 
 
-def first_visible(
-    transaction: Transaction, scope: SqlScope, near: Iterable[tuple[int, Vector]], limit: int
-) -> list[Near[Methodology]]:
-    """The first *limit* of *near* (by key) that *scope* does not hide."""
-    sql = f"""SELECT m.key, {_READ} FROM json_each(:keys) AS named
-        CROSS JOIN methodology m ON m.key = named.value
-        WHERE m.status <> '{MethodologyStatus.RETIRED}' {_visible(scope)}"""
-    found, rest = list[Near[Methodology]](), iter(near)
-    while len(found) < limit and (batch := list(islice(rest, _AT_ONCE))):
-        keys = str([key for key, _ in batch])
-        visible = {
-            row[0]: rows.METHODOLOGIES.value(row[1:], sources=sources)
-            for row, sources in _rows(transaction, sql, {**scope.parameters, "keys": keys})
-        }
-        found += [Near(visible[key], vector) for key, vector in batch if key in visible]
-    return found[: max(0, limit)]
-
-
 def _visible(scope: SqlScope) -> str:
     """The condition that no source of a methodology is of a run that *scope* hides."""
     hidden = ["t.seen_at > :as_of"] if scope.has_as_of else []
@@ -200,7 +150,6 @@ def _visible(scope: SqlScope) -> str:
 
 def _put(transaction: Transaction, methodology: Methodology) -> None:
     """Write *methodology* over the one of its id, with its sources."""
-    _drop_outdated_vectors(transaction, methodology)
     columns, row = rows.columns_of(rows.METHODOLOGIES), rows.METHODOLOGIES.row(methodology)
     marks = ", ".join("?" * len(row))
     updates = ", ".join(f"{name} = excluded.{name}" for name in rows.METHODOLOGIES.names[1:])
@@ -217,17 +166,6 @@ def _put(transaction: Transaction, methodology: Methodology) -> None:
             for source, fragment in _keys(transaction, methodology.sources).items()
         ],
     )
-
-
-def _drop_outdated_vectors(transaction: Transaction, methodology: Methodology) -> None:
-    """Drop the vectors of what is stored by the id of *methodology*, where its text differs."""
-    row = transaction.row(
-        "SELECT key, situation || char(10) || strategy FROM methodology "
-        "WHERE tenant = ? AND id = ?",
-        (transaction.tenant, methodology.id),
-    )
-    if row and row[1] != methodology_text(methodology):
-        transaction.write("DELETE FROM methodology_vector WHERE methodology = ?", (row[0],))
 
 
 def _put_resolved(
@@ -280,7 +218,7 @@ def _keys(transaction: Transaction, fragments: Sequence[Source]) -> dict[Source,
 
 
 def _among(transaction: Transaction, column: str, names: Sequence[str]) -> list[Methodology]:
-    """Those of which *column*, with the conditions before it, is one of *names*; by id."""
+    """Those of which *column* is one of *names*, by id."""
     sql = f"""SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = ?
         AND {column} IN (SELECT value FROM json_each(?)) ORDER BY m.id"""
     return _values(transaction, sql, (transaction.tenant, json_text(names))) if names else []

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from contextgraph.errors import StoreError
-from contextgraph.model import Bundle, RunVectors, Trajectory
+from contextgraph.model import Bundle, EmbeddedRun, Trajectory
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows, word_index
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import Transaction, json_text
-from contextgraph.vectors import Vector, dimensions_of
+from contextgraph.vectors import dimensions_of
 
 _ROWS_OF_A_RUN = (
     ("recovered", "key"),
@@ -21,11 +21,10 @@ _WITH_SUPERSEDED = """
 WITH RECURSIVE gone (id) AS (
     SELECT value FROM json_each(?2)
     UNION SELECT m.id FROM gone JOIN methodology m ON m.tenant = ?1 AND m.superseded_by = gone.id)
-SELECT m.key, m.id, m.error_id, m.repo, m.superseded_by
+SELECT m.key, m.id, m.error_id, m.superseded_by
 FROM gone JOIN methodology m ON m.tenant = ?1 AND m.id = gone.id"""
 _OF_A_METHODOLOGY = (
     ("derived_from", "methodology"),
-    ("methodology_vector", "methodology"),
     ("methodology", "key"),
 )
 
@@ -76,8 +75,8 @@ def insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
     _insert_caused(transaction, run, bundle, fragments, errors)
     _insert_recovered(transaction, run, bundle, fragments, errors)
     _insert_texts(transaction, run, bundle)
-    if bundle.vectors:
-        insert_vectors(transaction, run, bundle.vectors, bundle.vectors.fragments)
+    if bundle.embedded:
+        insert_vector(transaction, run, bundle.embedded)
 
 
 def _insert_trajectory(transaction: Transaction, value: Trajectory) -> Run:
@@ -227,19 +226,13 @@ def _insert_texts(transaction: Transaction, run: Run, bundle: Bundle) -> None:
     )
 
 
-def insert_vectors(
-    transaction: Transaction, run: Run, vectors: RunVectors, slots: Sequence[Vector | None]
-) -> None:
-    """Write the *vectors* of a run, unless their space has been dropped or has some of the run.
-
-    *slots* are those of its fragments by their keys, None where a fragment was pruned.
-    """
-    none = bytes(4 * dimensions_of(vectors.space))
-    data = b"".join(one.data if one else none for one in (vectors.trajectory, *slots))
+def insert_vector(transaction: Transaction, run: Run, embedded: EmbeddedRun) -> None:
+    """Write the vector of a run, unless its space has been dropped or has one of the run."""
+    data = embedded.vector.data if embedded.vector else bytes(4 * dimensions_of(embedded.space))
     transaction.write(
         "INSERT OR IGNORE INTO vectors (trajectory, space, data) "
         "SELECT ?, key, ? FROM space WHERE tenant = ? AND name = ?",
-        (run.key, data, transaction.tenant, vectors.space),
+        (run.key, data, transaction.tenant, embedded.space),
     )
 
 
@@ -288,12 +281,12 @@ def remove_unused(transaction: Transaction, errors: Sequence[int]) -> None:
 def remove_methodologies(transaction: Transaction, ids: Sequence[str]) -> None:
     """Delete methodologies with their edges, and all that they had superseded.
 
-    The errors (or repositories) of the superseded ones are to be consolidated again.
+    The errors of the superseded ones are to be consolidated again.
     """
     tenant = transaction.tenant
     gone = transaction.rows(_WITH_SUPERSEDED, (tenant, json_text(ids)))
     removed = [rules.RemovedMethodology(*row[1:]) for row in gone]
-    mark_stale(transaction, *rules.made_stale(removed))
+    mark_stale(transaction, rules.made_stale(removed))
     for table, column in _OF_A_METHODOLOGY:
         transaction.write_all(
             f"DELETE FROM {table} WHERE {column} = ?", [(row[0],) for row in gone]
@@ -311,7 +304,7 @@ def note_abstracted(transaction: Transaction) -> None:
     )
 
 
-def mark_stale(transaction: Transaction, errors: Iterable[str], repos: Iterable[str]) -> None:
+def mark_stale(transaction: Transaction, errors: Iterable[str], repos: Iterable[str] = ()) -> None:
     """Record that these errors and repositories are to be consolidated again."""
     for table, column, names in (("stale", "error_id", errors), ("stale_repo", "repo", repos)):
         transaction.write_all(

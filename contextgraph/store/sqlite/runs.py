@@ -6,19 +6,16 @@ from contextgraph.model import (
     ArchivedRun,
     Bundle,
     CausedError,
+    EmbeddedRun,
     Fragment,
     FragmentCandidate,
-    FragmentOutcome,
     Learned,
     LearnStatus,
     Outcome,
     OutcomeSource,
-    PastRun,
     Phase,
     RawTrajectory,
     Recovered,
-    RepoHistory,
-    RunVectors,
     Scope,
     TaskType,
     Trajectory,
@@ -30,7 +27,6 @@ from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.run_rows import Run
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
-from contextgraph.vectors import dimensions_of
 
 _OUTCOME = "SELECT outcome, outcome_source FROM trajectory WHERE tenant = ? AND id = ?"
 _LEARNED = f"""
@@ -75,13 +71,6 @@ _LOOP_FRAGMENTS = """
 SELECT f.key FROM fragment f INDEXED BY fragment_of_loop
 WHERE f.tenant = :tenant AND f.loop_command = :command AND f.loop_command <> '' AND {scope}
 ORDER BY f.seen_at DESC, f.id LIMIT :limit"""
-_RUNS_OF_REPO = """
-SELECT key FROM trajectory WHERE place = (SELECT key FROM place WHERE tenant = ? AND repo = ?)
-ORDER BY seen_at DESC, id LIMIT ?"""
-_NOT_FAILED = f"""
-SELECT f.key FROM (SELECT value AS run FROM json_each(?))
-CROSS JOIN fragment f ON f.key BETWEEN run << {RUN_BITS} AND ((run + 1) << {RUN_BITS}) - 1
-WHERE f.outcome <> '{FragmentOutcome.FAILED}' ORDER BY f.trajectory, f.position, f.id"""
 _ERRORS = """
 SELECT e.id, e.family, e.error_type, e.template, m.keywords, m.context, m.steps
 FROM met m JOIN error_pattern e ON e.key = m.error WHERE m.trajectory = ? ORDER BY e.id"""
@@ -93,7 +82,7 @@ _RECOVERED = f"""
 SELECT f.id, e.id, {rows.columns_of(rows.RECOVERIES, "r")}
 FROM recovered r JOIN fragment f ON f.key = r.fragment JOIN error_pattern e ON e.key = r.error
 WHERE r.key BETWEEN ? AND ? ORDER BY r.error_step, f.id, e.id"""
-_VECTORS = """
+_EMBEDDED = """
 SELECT s.name, v.data FROM vectors v JOIN space s ON s.key = v.space AND s.active
 WHERE v.trajectory = ?"""
 
@@ -248,11 +237,6 @@ class SqliteRuns:
         with self._database.reading() as transaction:
             return self._database.caches.run_words.counts(transaction, words)
 
-    def histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
-        with self._database.reading() as transaction:
-            found = (_history(transaction, repo, runs) for repo in sorted(set(repos)))
-            return [history for history in found if history]
-
     def archived(self, trajectory_id: str) -> ArchivedRun | None:
         with self._database.reading() as transaction:
             run = run_rows.run_of(transaction, trajectory_id)
@@ -340,7 +324,7 @@ def _learned(
         is_open=bool(is_open) and outcome == Outcome.UNKNOWN,
         fragments=fragments,
         error_patterns=errors,
-        to_embed=0 if embedded else fragments + 1,
+        to_embed=0 if embedded else 1,
         outcome_source=OutcomeSource(source),
     )
 
@@ -377,18 +361,6 @@ def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:
     return rules.raw_with_outcome(rules.unpacked(row[0], trajectory_id), *row[1:])
 
 
-def _history(transaction: Transaction, repo: str, runs: int) -> RepoHistory | None:
-    keys = transaction.column(_RUNS_OF_REPO, (transaction.tenant, repo, runs))
-    if not keys:
-        return None
-    trajectories = transaction.trajectories(keys)
-    not_failed: dict[str, list[Fragment]] = {trajectories[key].id: [] for key in keys}
-    for one in transaction.fragments(transaction.column(_NOT_FAILED, (str(keys),))):
-        not_failed[one.trajectory.id].append(one.fragment)
-    past = (trajectories[key] for key in keys)
-    return RepoHistory(repo, tuple(PastRun(run, tuple(not_failed[run.id])) for run in past))
-
-
 def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> ArchivedRun:
     trajectory = transaction.trajectories([run.key])[run.key]
     errors = transaction.rows(_ERRORS, (run.key,))
@@ -403,7 +375,7 @@ def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> Archive
         ),
         recovered=tuple(map(_recovered, transaction.rows(_RECOVERED, run.keys))),
         raw=raw,
-        vectors=_vectors(transaction, run, keys),
+        embedded=_embedded(transaction, run),
     )
     return ArchivedRun(bundle, {row[0]: row[6] for row in errors})
 
@@ -412,15 +384,10 @@ def _recovered(row: rows.Row) -> Recovered:
     return rows.RECOVERIES.value(row[2:], fragment_id=row[0], error_id=row[1])
 
 
-def _vectors(transaction: Transaction, run: Run, keys: Sequence[int]) -> RunVectors | None:
-    """Those of *run* and its fragments in the active space."""
-    row = transaction.row(_VECTORS, (run.key,))
-    if row is None:
-        return None
-    space, data = row
-    size = 4 * dimensions_of(space)
-    found = [rows.vector_of(space, data[at : at + size]) for at in range(0, len(data), size)]
-    return RunVectors(space, found[0], tuple(found[1 + key - run.first] for key in keys))
+def _embedded(transaction: Transaction, run: Run) -> EmbeddedRun | None:
+    """*run* in the active space."""
+    row = transaction.row(_EMBEDDED, (run.key,))
+    return None if row is None else EmbeddedRun(row[0], rows.vector_of(*row))
 
 
 def _restore(transaction: Transaction, run: ArchivedRun) -> LearnStatus:

@@ -220,6 +220,19 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     ("ALTER TABLE space RENAME COLUMN alike TO similarity_threshold",),
     ("ALTER TABLE trajectory ADD COLUMN outcome_source TEXT NOT NULL DEFAULT 'log'",),
+    (
+        # The playbook says what methodologies of no error did.
+        """DELETE FROM derived_from
+            WHERE methodology IN (SELECT key FROM methodology WHERE error_id = '')""",
+        "DELETE FROM methodology WHERE error_id = ''",
+        "DROP INDEX methodology_of_repo",
+        "ALTER TABLE methodology DROP COLUMN phase",
+        # Runs have a vector; those of fragments and methodologies found nothing that helped.
+        "DROP TABLE methodology_vector",
+        """UPDATE vectors SET data = substr(data, 1, (SELECT 4 * CAST(
+            replace(s.name, rtrim(s.name, replace(s.name, '@', '')), '') AS INTEGER)
+            FROM space s WHERE s.key = vectors.space))""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20
