@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -13,6 +14,7 @@ from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding, ReembeddingPlan
 from contextgraph.errors import DamagedRunError, DegradedError, StoreError, StoreUnavailableError
+from contextgraph.governance import EvictionPolicy
 from contextgraph.learning import Inspection, error_id, inspect_run
 from contextgraph.model import (
     CommandHistory,
@@ -38,6 +40,15 @@ from contextgraph.retrieval import (
     render_warning,
     rendered,
 )
+from contextgraph.sessions import Conversation, ItemFile, Items, WorkingMemory
+from contextgraph.sessions.conversation import (
+    CONTEXT_WINDOW,
+    KEEP_RECENT,
+    MAX_TURNS,
+    RESERVED_TOKENS,
+    Strategy,
+)
+from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
 from contextgraph.stats import MemoryStats
 from contextgraph.text import fence
 from contextgraph.wiring import Parts, build
@@ -46,6 +57,7 @@ from contextgraph.working_tree import WorkingTree
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
     from contextgraph.evaluation import Evaluation, Moment, Replay
+    from contextgraph.keyed import KeyedMemory
     from contextgraph.live import LiveRun
     from contextgraph.ports import Graph
     from contextgraph.store.archive import Exported, Imported
@@ -141,6 +153,8 @@ class AgentMemory:
         self.consolidator = parts.consolidator
         self.spaces = parts.spaces
         self._chat = parts.chat
+        self._keyed = parts.keyed
+        self._open_item_file = parts.item_file
         self.configuration = parts.configuration
         self._trigger = ConsolidationTrigger(parts.consolidator)
         self._now = parts.now
@@ -151,6 +165,47 @@ class AgentMemory:
     def is_service(self) -> bool:
         """Whether it is reached over HTTP, by a `contextgraph.client.Client`."""
         return False
+
+    @cached_property
+    def keyed(self) -> "KeyedMemory":
+        """What `set_memory` stores on plain files beside this memory: see docs/keyed.md.
+
+        Raises `SettingsError` for a memory in RAM without a setting *keyed_root*.
+        """
+        return self._keyed()
+
+    @staticmethod
+    def working(max_tokens: int = WORKING_TOKENS) -> WorkingMemory:
+        """A working memory for one run: what its prompt says about it, in so many tokens."""
+        return WorkingMemory(max_tokens)
+
+    def conversation(
+        self,
+        conversation_id: str,
+        *,
+        strategy: Strategy = "sliding_window",
+        max_turns: int = MAX_TURNS,
+        keep_recent: int = KEEP_RECENT,
+        context_window: int = CONTEXT_WINDOW,
+        reserved_tokens: int = RESERVED_TOKENS,
+    ) -> Conversation:
+        """The messages of a conversation, kept on this machine: see docs/sessions.md."""
+        return Conversation(
+            Items(self._item_file, f"conversation {conversation_id}", clock=self._now),
+            strategy=strategy,
+            max_turns=max_turns,
+            keep_recent=keep_recent,
+            context_window=context_window,
+            reserved_tokens=reserved_tokens,
+        )
+
+    def items(self, scope: str, eviction: EvictionPolicy | None = None) -> Items:
+        """Key-value items on this machine, evicted by the policy: see docs/sessions.md."""
+        return Items(self._item_file, f"items {scope}", eviction, self._now)
+
+    @cached_property
+    def _item_file(self) -> ItemFile:
+        return self._open_item_file()
 
     def learn(self, raw: RawTrajectory, *, background: bool = False) -> LearnReceipt:
         """Learn one finished run; on return it is stored durably.
@@ -435,6 +490,14 @@ class AgentMemory:
             progress=progress,
             on_damaged=on_damaged,
         )
+
+    def back_up(self, path: Path) -> None:
+        """Copy the memory file to the new file *path*, which is a memory; others may write.
+
+        Raises `StoreError` where *path* exists or cannot be written, and for a server.
+        """
+        self.note_exposures()
+        self.store.admin.back_up(path)
 
     def import_archive(
         self,

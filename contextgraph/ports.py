@@ -9,6 +9,7 @@ is in scope and more than will be shown; it is scored above this layer. Every st
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from contextgraph.model import (
@@ -376,8 +377,17 @@ class AdminStore(Protocol):
         Several processes may do so at once. With *dry_run* nothing is applied.
         """
 
+    def back_up(self, path: Path) -> None:
+        """Copy one state of all tenants to the new file *path*, whatever is written meanwhile.
+
+        Raises `StoreError` where *path* exists or cannot be written, and for a server.
+        """
+
     def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
-        """Take or renew the lease; when another *holder* has it, the time at which that expires."""
+        """Take or renew the lease; when another *holder* has it, the time at which that expires.
+
+        A holder whose process has ended on this machine has it no longer.
+        """
 
     def return_lease(self, holder: str) -> None:
         """Release the lease; does nothing where *holder* does not have it any more."""
@@ -460,6 +470,10 @@ class Embedder(Protocol):
     @property
     def similarity_threshold(self) -> float | None:
         """The cosine from which tasks of one repository count as similar; None while unknown."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a server gives the vectors: runs are stored before it is asked."""
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """A vector for each text, in their order.

@@ -195,6 +195,7 @@ def run_record(run: "Trajectory") -> "dict[str, Json]":
         "model": run.model,
         "outcome": str(run.outcome),
         "outcome_source": str(run.outcome_source) if run.success is not None else None,
+        "change": str(run.change),
         "exit_status": run.exit_status,
         "task_type": str(run.task_type),
         "steps": run.total_steps,

@@ -9,6 +9,7 @@ from itertools import pairwise
 from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import (
     Bundle,
+    ChangeStatus,
     ErrorPattern,
     ErrorQuestion,
     ErrorSignature,
@@ -66,9 +67,12 @@ class ReferenceStore:
             self._fold(bundle)
             return LearnStatus.CREATED
         given = bundle.trajectory
-        if not _is_better_known(given, known.trajectory):
+        is_better = _is_better_known(given, known.trajectory)
+        if not is_better and given.change in {ChangeStatus.UNKNOWN, known.trajectory.change}:
             return LearnStatus.UNCHANGED
-        updated = _with_outcome(known.trajectory, given)
+        updated = _with_outcome(known.trajectory, given) if is_better else known.trajectory
+        if given.change is not ChangeStatus.UNKNOWN:
+            updated = replace(updated, change=given.change)
         self.bundles[given.id] = replace(known, trajectory=updated)
         return LearnStatus.UPDATED
 
@@ -98,6 +102,9 @@ class ReferenceStore:
         trajectory = replace(bundle.trajectory, learned_at=min(one.learned_at for one in known))
         if judged is not None and not _is_better_known(trajectory, judged):
             trajectory = _with_outcome(trajectory, judged)
+        if trajectory.change is ChangeStatus.UNKNOWN:
+            changes = [one.change for one in known if one.change is not ChangeStatus.UNKNOWN]
+            trajectory = replace(trajectory, change=(*changes, ChangeStatus.UNKNOWN)[0])
         for one in {run.id for run in known}:
             self._drop_vectors(one)
             del self.bundles[one]
@@ -126,6 +133,7 @@ class ReferenceStore:
             len(bundle.errors),
             to_embed,
             bundle.trajectory.outcome_source,
+            bundle.trajectory.change,
         )
 
     def runs_trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
@@ -150,6 +158,7 @@ class ReferenceStore:
             outcome=run.outcome,
             exit_status=run.exit_status,
             outcome_source=run.outcome_source,
+            change=run.change,
         )
 
     def runs_fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
@@ -321,6 +330,7 @@ class ReferenceStore:
                 "RECOVERED": sum(len(bundle.recovered) for bundle in every),
             },
             outcomes={o.value: sum(run.outcome is o for run in runs) for o in Outcome},
+            changes={c.value: sum(run.change is c for run in runs) for c in ChangeStatus},
             methodologies={},
             repositories=len({run.repo for run in runs} - {""}),
         )

@@ -10,6 +10,7 @@ from contextgraph.model import (
     Action,
     Bundle,
     CausedError,
+    ChangeStatus,
     EmbeddedRun,
     ErrorPattern,
     ErrorSignature,
@@ -233,6 +234,7 @@ def _trajectories(draw: st.DrawFn, trajectory_ids: tuple[str, ...]) -> Trajector
         run_at=draw(st.none() | times()),
         learned_at=draw(times()),
         outcome_source=draw(st.sampled_from(OutcomeSource)),
+        change=draw(st.sampled_from(ChangeStatus)),
     )
 
 
@@ -355,4 +357,5 @@ def _raws(draw: st.DrawFn, trajectory: Trajectory) -> RawTrajectory:
         patch=draw(st.none() | texts()),
         started_at=trajectory.run_at,
         outcome_source=trajectory.outcome_source,
+        change=trajectory.change,
     )

@@ -15,6 +15,7 @@ from contextgraph.cli import (
     formats,
     inspect,
     integrations,
+    keyed,
     learn,
     maintenance,
     mcp,
@@ -54,12 +55,15 @@ for command in (
     stats.explain,
     formats.formats,
     doctor.doctor,
+    keyed.brief,
+    keyed.compact,
     consolidate.consolidate,
     consolidate.reembed,
     maintenance.rebuild,
     maintenance.migrate,
     maintenance.forget,
     maintenance.export,
+    maintenance.backup,
     integrations.integrations,
     integrations.hook,
     integrations.log,
@@ -67,6 +71,7 @@ for command in (
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)
+app.command("set")(keyed.set_)
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(service.token, name="token")

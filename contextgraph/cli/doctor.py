@@ -55,7 +55,7 @@ def doctor(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Check the memory and this installation; name remedies.
+    """Check the memory and this installation; name remedies. Changes nothing.
 
     With --secrets also whether runs that an older version stored hold secrets that this version
     recognises: `rebuild` masks them. With --stale also which files, symbols, commands and tests of
@@ -112,7 +112,12 @@ def check_up(store: str | None, tenant: str | None, *, secrets: bool = False) ->
     settings = load_settings(store=store or None, tenant=tenant)
     return Checkup(
         store=settings.address,
-        checks=(*_installation(), *_memory(store, tenant, secrets), *_hooks(settings)),
+        checks=(
+            *_installation(),
+            *_memory(store, tenant, secrets),
+            *_keyed(settings),
+            *_hooks(settings),
+        ),
         versions=_versions(),
         extras={extra: _installed(name) for extra, name in EXTRAS.items()},
     )
@@ -149,9 +154,24 @@ def _has_full_text() -> bool:
 
 
 def _memory(store: str | None, tenant: str | None, secrets: bool) -> "list[HealthCheck]":
-    with open_memory(store, tenant) as memory:  # for writing, so that writing is checked, too
+    with open_memory(store, tenant, read_only=True) as memory:
         checks = list(memory.health())
         return [*checks, _secrets(memory.store.runs)] if secrets else checks
+
+
+def _keyed(settings: "Settings") -> "list[HealthCheck]":
+    """Whether index and state of the keyed files follow from their log; nothing without files."""
+    from contextgraph.model import HealthCheck
+    from contextgraph.wiring import keyed_memory
+
+    if settings.address == ":memory:" and not settings.keyed_root:
+        return []
+    memory = keyed_memory(settings)
+    if not memory.root.exists():
+        return []
+    wrong = memory.check()
+    detail = "; ".join(wrong[:_NAMED]) or number_of(len(memory.keys()), "key")
+    return [HealthCheck("keyed files", not wrong, detail, "run: contextgraph compact")]
 
 
 def _hooks(settings: "Settings") -> "list[HealthCheck]":

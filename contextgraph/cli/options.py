@@ -91,6 +91,14 @@ Workdir = Annotated[
         show_default=False,
     ),
 ]
+Git = Annotated[
+    bool,
+    typer.Option(
+        "--git",
+        help="Ask the git repositories of runs, where they are on this machine, whether later"
+        " commits hold or reverted their changes.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Paths = Annotated[
     list[str],

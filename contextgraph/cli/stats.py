@@ -61,8 +61,8 @@ def stats(
     """Show counts, errors and error sequences.
 
     \b
-    With --json one object: "store", "counts" {"nodes", "edges", "outcomes", "methodologies",
-    "repositories"}, "error_frequency" {type: fragments},
+    With --json one object: "store", "counts" {"nodes", "edges", "outcomes", "changes",
+    "methodologies", "repositories"}, "error_frequency" {type: fragments},
     "transitions" {type: {next type: probability}},
     "common_mistakes" [{"description", "count", "cleared"}] of the repository and situation,
     "failure_patterns" [{"condition", "what", "count", "prevented"}] of the repository,
@@ -155,6 +155,8 @@ def _count_rows(counts: "MemoryCounts") -> list[tuple[str, str]]:
     rows = [("repositories", counts.repositories)]
     rows += [(label, counts.nodes[label]) for label in sorted(counts.nodes)]
     rows += [(f"runs {outcome}", counts.outcomes[outcome]) for outcome in sorted(counts.outcomes)]
+    changed = {one: count for one, count in counts.changes.items() if one != "unknown" and count}
+    rows += [(f"runs whose change is {one}", count) for one, count in sorted(changed.items())]
     statuses = sorted(counts.methodologies.items())
     rows += [(f"methodologies {status}", count) for status, count in statuses if count]
     rows += [(kind, counts.edges[kind]) for kind in sorted(counts.edges)]

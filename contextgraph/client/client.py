@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from http import HTTPStatus
 from itertools import islice
+from pathlib import Path
 from typing import Any, NoReturn
 
 import orjson
@@ -33,13 +34,16 @@ from contextgraph.model import (
     new_context_id,
 )
 from contextgraph.readers import to_record
+from contextgraph.remote import RetryPolicy
+from contextgraph.retrieval import fresh_context, fresh_playbook
 from contextgraph.stats import MemoryStats, SolveRates, StatisticsEngine
 from contextgraph.text import clip
 from contextgraph.trace import SubmissionSign
+from contextgraph.working_tree import WorkingTree
 
-# An agent waits for a query; a run that is learned is retried for so long.
-DEADLINE, OUTAGE = 5.0, 60.0
-_WRITE_SECONDS, _WAIT_SECONDS = 45.0, 30
+DEADLINE = 5.0
+# A run that is learned is waited for; it is not lost where this is not enough.
+_WRITE, _WAIT_SECONDS = RetryPolicy(timeout=45, outage=60, rate_limit=60), 30
 _CHARS = 200_000
 _OF_STORE = "needs the store itself: run it where the service runs, with the address of its store"
 
@@ -71,11 +75,12 @@ class Client(_OverHttp, AgentMemory):
 
     def __init__(self, url: str, token: str | None = None, *, deadline: float = DEADLINE) -> None:
         self._service = Service(url, token)
-        self._deadline = deadline
+        # Half of the time for the first answer, so that there is a second attempt.
+        self._policy = RetryPolicy(deadline / 2, deadline, deadline, total=deadline)
         self._now = lambda: datetime.now(UTC)
         self._shown = deque(maxlen=MOST_SHOWN)
-        self.stats = _Statistics(self._service, deadline)
-        self.loop_detector = _LoopDetector(self._service, deadline)
+        self.stats = _Statistics(self._service, self._policy)
+        self.loop_detector = _LoopDetector(self._service, self._policy)
 
     @property
     def is_service(self) -> bool:
@@ -89,6 +94,7 @@ class Client(_OverHttp, AgentMemory):
         *,
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
+        workdir: Path | str | None = None,
         degrade: bool = False,
     ) -> MemoryContext:
         """As `AgentMemory.query`; where there is no answer in time, empty whatever *degrade* is."""
@@ -104,7 +110,8 @@ class Client(_OverHttp, AgentMemory):
             answer = self._read("POST", "/v1/query", json=body)
         except StoreUnavailableError as error:
             return MemoryContext(new_context_id(), degraded=(f"service: {error}",))
-        return decoded(MemoryContext, answer["context"])
+        context = decoded(MemoryContext, answer["context"])
+        return fresh_context(context, WorkingTree.around(workdir)) if workdir else context
 
     def playbook(
         self,
@@ -113,10 +120,13 @@ class Client(_OverHttp, AgentMemory):
         *,
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
+        workdir: Path | str | None = None,
     ) -> RepositoryPlaybook:
         """As `AgentMemory.playbook`."""
         asked = {"repo": repo, "task": task, **_bounds(exclude_instances, as_of)}
-        return decoded(RepositoryPlaybook, self._read("GET", "/v1/playbook", params=asked)["value"])
+        answer = self._read("GET", "/v1/playbook", params=asked)
+        found = decoded(RepositoryPlaybook, answer["value"])
+        return fresh_playbook(found, WorkingTree.around(workdir)) if workdir else found
 
     def how(
         self,
@@ -205,17 +215,17 @@ class Client(_OverHttp, AgentMemory):
         return receipts
 
     def _read(self, method: str, path: str, **content: Any) -> Any:
-        return _read(self._service, self._deadline, method, path, **content)
+        return self._service.send(method, path, self._policy, **content)
 
     def _write(self, method: str, path: str, **content: Any) -> Any:
-        return self._service.send(method, path, seconds=_WRITE_SECONDS, retry=OUTAGE, **content)
+        return self._service.send(method, path, _WRITE, **content)
 
 
 class _LoopDetector(_OverHttp, LoopDetector):
     """Escape suggestions of the service."""
 
-    def __init__(self, service: Service, deadline: float) -> None:
-        self._service, self._deadline = service, deadline
+    def __init__(self, service: Service, policy: RetryPolicy) -> None:
+        self._service, self._policy = service, policy
 
     def get_escape_suggestions(
         self, trouble: LoopInfo | State, *, exclude_instances: frozenset[str] = frozenset()
@@ -223,15 +233,15 @@ class _LoopDetector(_OverHttp, LoopDetector):
         if isinstance(trouble, LoopInfo):
             raise NeedsStoreError(f"{self._service.name}: give the state in the place of the loop")
         body = {"state": _state(trouble), "exclude_instances": [*exclude_instances]}
-        found = _read(self._service, self._deadline, "POST", "/v1/escapes", json=body)
+        found = self._service.send("POST", "/v1/escapes", self._policy, json=body)
         return tuple(decoded(EscapeSuggestion, one) for one in found["escapes"])
 
 
 class _Statistics(_OverHttp, StatisticsEngine):
     """Statistics of the service."""
 
-    def __init__(self, service: Service, deadline: float) -> None:
-        self._service, self._deadline = service, deadline
+    def __init__(self, service: Service, policy: RetryPolicy) -> None:
+        self._service, self._policy = service, policy
 
     def get_stats(self) -> MemoryStats:
         found = self._found()
@@ -257,18 +267,11 @@ class _Statistics(_OverHttp, StatisticsEngine):
         self, exclude_instances: Iterable[str] = ()
     ) -> dict[SubmissionSign, SolveRates]:
         asked = {"exclude_instances": sorted(exclude_instances)}
-        found = _read(self._service, self._deadline, "GET", "/v1/solve_rates", params=asked)
+        found = self._service.send("GET", "/v1/solve_rates", self._policy, params=asked)
         return {SubmissionSign(sign): decoded(SolveRates, one) for sign, one in found.items()}
 
     def _found(self, **asked: str) -> Any:
-        return self._service.send(
-            "GET", "/v1/stats", seconds=_WRITE_SECONDS, retry=OUTAGE, params=asked
-        )
-
-
-def _read(service: Service, deadline: float, method: str, path: str, **content: Any) -> Any:
-    # Half of the time for the first answer, so that there is a second attempt.
-    return service.send(method, path, seconds=deadline / 2, retry=deadline, **content)
+        return self._service.send("GET", "/v1/stats", _WRITE, params=asked)
 
 
 def _bounds(exclude_instances: Iterable[str], as_of: datetime | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Requests to the service: retries within a deadline, its errors, its version."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http import HTTPStatus
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -59,31 +59,38 @@ class Service(Remote["Client"]):
         self,
         method: str,
         path: str,
+        policy: RetryPolicy,
         *,
-        seconds: float,
-        retry: float,
         accept: HTTPStatus | None = None,
         **content: Any,
     ) -> Any:
-        """The JSON value of the answer, retried for *retry* seconds in all; None for *accept*.
+        """The JSON value of the answer, retried within *policy*; None for the status *accept*.
 
-        One answer may take *seconds*. *content* is as of `httpx2.Client.request`. Raises
-        `StoreUnavailableError` where no answer can be had, `SettingsError` where the token does not
-        allow it, `StoreError` for other errors.
+        *content* is as of `httpx2.Client.request`. Raises `StoreUnavailableError` where there is no
+        answer, `SettingsError` where the token does not allow it, `StoreError` for other errors.
         """
-        if not self._is_checked:
-            self._check_version(seconds, retry)
-        response = self._answered(method, path, seconds, retry, content)
+
+        def request(client: "Client") -> "Response":
+            if not self._is_checked:
+                health = client.get("/healthz", timeout=policy.timeout)
+                if health.status_code in _AGAIN:
+                    return health
+                self._check_version(health)
+            return client.request(method, path, timeout=policy.timeout, **content)
+
+        try:
+            response = self.call(request, policy)
+        except RemoteError as error:
+            raise StoreUnavailableError(str(error)) from error
         if response.status_code == accept:
             return None
         if not response.is_success:
             raise _error(self.name, response)
         return _value(self.name, response)
 
-    def _check_version(self, seconds: float, retry: float) -> None:
-        """Raise `StoreError` for a service whose interface is another one; once it answers."""
-        response = self._answered("GET", "/healthz", seconds, retry, {})
-        found = _value(self.name, response) if response.is_success else None
+    def _check_version(self, health: "Response") -> None:
+        """Raise `StoreError` for a service whose interface is another one."""
+        found = _value(self.name, health) if health.is_success else None
         theirs = found.get("version") if isinstance(found, dict) else None
         if not isinstance(theirs, str):
             raise StoreError(f"{self.name} is not a service of contextgraph")
@@ -93,23 +100,6 @@ class Service(Remote["Client"]):
                 "which has another interface: update the older one"
             )
         self._is_checked = True
-
-    def _answered(
-        self, method: str, path: str, seconds: float, retry: float, content: Mapping[str, Any]
-    ) -> "Response":
-        policy = RetryPolicy(timeout=seconds, outage=retry, rate_limit=retry)
-        ends = self._now() + max(seconds, retry)
-
-        def request(client: "Client") -> "Response":
-            left = min(seconds, ends - self._now())
-            if left <= 0:
-                raise UnusableAnswerError("no answer in time", retry=False)
-            return client.request(method, path, timeout=left, **content)
-
-        try:
-            return self.call(request, policy)
-        except RemoteError as error:
-            raise StoreUnavailableError(str(error)) from error
 
     def _attempt(
         self, request: "Callable[[Client], Answer]", client: "Client", policy: RetryPolicy

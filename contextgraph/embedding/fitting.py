@@ -23,14 +23,17 @@ from contextgraph.ports import Embedder, EmbedderSource, Store
 from contextgraph.vectors import Vector, cosines
 
 
-def embedded(bundles: Sequence[Bundle], source: EmbedderSource) -> list[EmbeddedBundle]:
-    """*bundles* with their vectors; unchanged while there is no space, or where the embedder fails.
+def embedded(
+    bundles: Sequence[Bundle], remote: bool, source: EmbedderSource
+) -> list[EmbeddedBundle]:
+    """*bundles* with their vectors, where the embedder is *remote* or is not, as requested.
 
-    Bundles without vectors are embedded later. The first result has the usage of all of them.
+    Unchanged for one of the other kind, while there is no space, or where the embedder fails:
+    they are embedded later. The first result has the usage of all of them.
     """
     try:
         embedder = source() if bundles else None
-        if embedder is None:
+        if embedder is None or embedder.is_remote is not remote:
             return [EmbeddedBundle(bundle) for bundle in bundles]
         found = embedder.embed([run_text(bundle.trajectory) for bundle in bundles])
     except EmbeddingError as error:

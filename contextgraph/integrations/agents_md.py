@@ -43,7 +43,7 @@ def agents_md(memory: AgentMemory, repo: str) -> list[str]:
     like an instruction to an agent.
     """
     playbook = memory.playbook(repo)
-    lines = [line for line in playbook_lines(playbook) if not gives_instructions(line)]
+    lines = [one.text for one in playbook_lines(playbook) if not gives_instructions(one.text)]
     return [*(f"{line[:1].upper()}{line[1:]}" for line in lines), *_remedies(memory, repo)]
 
 

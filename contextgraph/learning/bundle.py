@@ -225,6 +225,7 @@ def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
         run_at=raw.started_at,
         learned_at=learned_at,
         outcome_source=raw.outcome_source,
+        change=raw.change,
     )
 
 

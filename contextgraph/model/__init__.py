@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from contextgraph.model.remedy import RemedyAction, RemedyKind, RemedyPattern
     from contextgraph.model.trajectory import (
         Action,
+        ChangeStatus,
         Json,
         Judged,
         Outcome,
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
         Step,
         TaskType,
         Trajectory,
+        adds_to,
         instance_id_in,
         precedes,
         repo_of,
@@ -120,6 +122,7 @@ __all__ = [
     "ArchivedRun",
     "Bundle",
     "CausedError",
+    "ChangeStatus",
     "ChannelRank",
     "Clearance",
     "CommandHistory",
@@ -199,6 +202,7 @@ __all__ = [
     "Wording",
     "WordingPlan",
     "Words",
+    "adds_to",
     "instance_id_in",
     "most_telling",
     "new_context_id",

@@ -10,7 +10,13 @@ from contextgraph.model.embedding import EmbeddedRun
 from contextgraph.model.error import ErrorPattern
 from contextgraph.model.fragment import CausedError, Fragment, Recovered
 from contextgraph.model.methodology import NO_USAGE, Usage
-from contextgraph.model.trajectory import Outcome, OutcomeSource, RawTrajectory, Trajectory
+from contextgraph.model.trajectory import (
+    ChangeStatus,
+    Outcome,
+    OutcomeSource,
+    RawTrajectory,
+    Trajectory,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +126,21 @@ class Learned:
     error_patterns: int
     to_embed: int
     outcome_source: OutcomeSource = OutcomeSource.LOG
+    change: ChangeStatus = ChangeStatus.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryCounts:
     """Nodes and relations in the memory, by label and type.
 
-    Trajectories also by outcome, *methodologies* by status; tombstones are among them.
+    Trajectories also by outcome and by *changes*, *methodologies* by status; tombstones are among
+    them.
     """
 
     nodes: Mapping[str, int]
     edges: Mapping[str, int]
     outcomes: Mapping[str, int]
+    changes: Mapping[str, int]
     methodologies: Mapping[str, int]
     repositories: int
 

@@ -32,6 +32,14 @@ class OutcomeSource(StrEnum):
     HAND = "hand"
 
 
+class ChangeStatus(StrEnum):
+    """Whether what a run changed is still in its repository, by later commits."""
+
+    HELD = "held"
+    REVERTED = "reverted"
+    UNKNOWN = "unknown"
+
+
 class TaskType(StrEnum):
     """What the issue asks for."""
 
@@ -103,6 +111,7 @@ class RawTrajectory:
     source: str = ""
     system_prompt: str = ""
     outcome_source: OutcomeSource = OutcomeSource.LOG
+    change: ChangeStatus = ChangeStatus.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +139,7 @@ class Trajectory:
     run_at: datetime | None
     learned_at: datetime
     outcome_source: OutcomeSource = OutcomeSource.LOG
+    change: ChangeStatus = ChangeStatus.UNKNOWN
 
     @property
     def name(self) -> str:
@@ -156,6 +166,9 @@ class Judged(Protocol):
     @property
     def outcome_source(self) -> OutcomeSource: ...
 
+    @property
+    def change(self) -> ChangeStatus: ...
+
 
 def precedes(given: Judged, known: Judged) -> bool:
     """Whether the outcome of *given* takes the place of that of *known*.
@@ -168,6 +181,11 @@ def precedes(given: Judged, known: Judged) -> bool:
         known.outcome is Outcome.UNKNOWN
         or ranks.index(given.outcome_source) > ranks.index(known.outcome_source)
     )
+
+
+def adds_to(given: Judged, known: Judged) -> bool:
+    """Whether *given* says more than what is *known* of its run: of its outcome or its change."""
+    return precedes(given, known) or given.change not in (ChangeStatus.UNKNOWN, known.change)
 
 
 def instance_id_in(text: str) -> str | None:

@@ -26,10 +26,11 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval.fuse import newest_first, ranks_in
+from contextgraph.ranking import bm25, ranks_in, word_counts
+from contextgraph.retrieval.fuse import newest_first
 from contextgraph.retrieval.gate import Gate, RemedyFeatures, may_be_shown, probability
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.score import about_another, bm25, signature_level, word_counts
+from contextgraph.retrieval.score import about_another, signature_level
 from contextgraph.trace import (
     command_lines,
     describe_pattern,

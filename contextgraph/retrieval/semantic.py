@@ -9,6 +9,7 @@ from contextgraph.errors import EmbeddingError, SpaceMismatchError
 from contextgraph.model import Near, Trajectory
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import Store
+from contextgraph.ranking import word_counts
 from contextgraph.retrieval.query import (
     OVERFETCH,
     CaseHit,
@@ -17,7 +18,6 @@ from contextgraph.retrieval.query import (
     case_hit,
     weights_of,
 )
-from contextgraph.retrieval.score import word_counts
 from contextgraph.vectors import Vector, cosines
 
 # As many as the channel has of vectors.

@@ -235,7 +235,9 @@ class _Importer:
         self._space = ""
         self._done = Imported()
         changed = store.admin.unconsolidated()
-        self._was_consolidated = not (changed.trajectories or changed.error_ids or changed.repos)
+        was_consolidated = not (changed.trajectories or changed.error_ids or changed.repos)
+        # Runs that may have to be consolidated, unless an interrupted import left them so.
+        self._waiting = set[str]() if was_consolidated else {*store.runs.ids()}
 
     def run(self, lines: Iterable[Line]) -> Imported:
         for _, of_kind in groupby(lines, key=type):
@@ -254,7 +256,7 @@ class _Importer:
         if exposures:
             self._store.exposures.add(exposures)
             self._done.exposures += len(exposures)
-        if any(isinstance(line, ConsolidatedLine) for line in batch) and self._was_consolidated:
+        if any(isinstance(line, ConsolidatedLine) for line in batch) and not self._waiting:
             self._store.admin.mark_consolidated(self._store.admin.unconsolidated().revision)
 
     def _put_spaces(self, lines: list[SpaceLine]) -> None:
@@ -273,7 +275,9 @@ class _Importer:
             return
         given = runs if self._space else [_without_vectors(run) for run in runs]
         known = self._store.runs.learned([run.bundle.trajectory.id for run in given])
-        counts = Counter(self._store.runs.restore([_known_as(run, known) for run in given]))
+        named = [_known_as(run, known) for run in given]
+        counts = Counter(self._store.runs.restore(named))
+        self._waiting.difference_update(run.bundle.trajectory.id for run in named)
         self._done.created += counts[LearnStatus.CREATED]
         self._done.updated += counts[LearnStatus.UPDATED]
         self._done.unchanged += counts[LearnStatus.UNCHANGED]

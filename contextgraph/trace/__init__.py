@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from contextgraph.trace.actions.reading import ActionReading, canonical, read_action
     from contextgraph.trace.edits import Change, change_of, is_edit, net_changes
     from contextgraph.trace.errors.signature import recognise, signature_of
-    from contextgraph.trace.files import files_changed, files_created
+    from contextgraph.trace.files import added_lines, files_changed, files_created
     from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
     from contextgraph.trace.phase import PhaseTracker
     from contextgraph.trace.predicament import is_same_predicament
@@ -57,6 +57,7 @@ __all__ = [
     "SubmissionSign",
     "SubmissionTracker",
     "Trace",
+    "added_lines",
     "canonical",
     "change_of",
     "command_lines",

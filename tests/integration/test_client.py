@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +16,7 @@ from contextgraph.client import AsyncClient, Client
 from contextgraph.config import Settings
 from contextgraph.errors import SettingsError, StoreError, StoreUnavailableError
 from contextgraph.model import LearnStatus, RawTrajectory
+from contextgraph.remote import RetryPolicy
 from contextgraph.server.app import create_app
 from contextgraph.server.service import Limits
 from contextgraph.server.tokens import Scope, TokenFile
@@ -198,6 +200,15 @@ def test_a_query_without_an_answer_in_time_is_empty_and_says_so() -> None:
     assert context.degraded == ("service: http://127.0.0.1:9: no connection (ConnectError)",)
 
 
+def test_a_service_that_never_answers_is_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with Client(url, deadline=0.4) as client:
+            context = client.query(AT_ERROR)
+
+    assert context.degraded == (f"service: {url}: no answer in time",)
+
+
 def test_a_busy_service_is_asked_again(failing: tuple[type[_Failing], str]) -> None:
     handler, url = failing
     busy = (503, {"detail": "the store is away"})
@@ -228,7 +239,8 @@ def test_a_server_that_is_something_else_is_named(failing: tuple[type[_Failing],
 def test_an_outage_is_the_error_that_lets_runs_be_spooled(
     failing: tuple[type[_Failing], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contextgraph.client.client.OUTAGE", 0.0)
+    at_once = RetryPolicy(timeout=5, outage=0, rate_limit=0)
+    monkeypatch.setattr("contextgraph.client.client._WRITE", at_once)
     handler, url = failing
     handler.answers += [(200, {"version": "0.2.0"}), (503, {"detail": "the store is away"})]
     with Client(url) as client, pytest.raises(StoreUnavailableError, match="the store is away"):

@@ -1,5 +1,7 @@
 """Archives: a memory is the same when it is read back; damaged files are refused."""
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,6 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from contextgraph.cli.output import interrupted_by_termination
 from contextgraph.errors import ReadError, StoreError
 from contextgraph.model import (
     Exposure,
@@ -131,7 +134,25 @@ def test_an_interrupted_import_continues_when_repeated(
         import_memory(other, tmp_path / "a.jsonl", progress=stop)
     assert 0 < len(other.runs.ids()) < 70
     import_memory(other, tmp_path / "a.jsonl")
-    assert content(other)[:-2] == content(store)[:-2]
+    assert content(other) == content(store)
+
+
+def test_runs_of_its_own_stay_to_be_consolidated(
+    store: SqliteStore, other: SqliteStore, tmp_path: Path
+) -> None:
+    export_memory(store, tmp_path / "a.jsonl", "default")
+    other.runs.add([made_bundle(99)])
+    import_memory(other, tmp_path / "a.jsonl")
+    assert other.admin.unconsolidated().trajectories == 71
+
+
+def test_an_export_that_is_terminated_leaves_no_file(store: SqliteStore, tmp_path: Path) -> None:
+    def terminate(done: int, total: int) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt), interrupted_by_termination():
+        export_memory(store, tmp_path / "a.jsonl.zst", "default", progress=terminate)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_vectors_can_be_left_out(store: SqliteStore, other: SqliteStore, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
@@ -105,13 +106,14 @@ class Failing:
 
     space = "made/far@2"
     similarity_threshold = None
+    is_remote = False
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
         raise EmbeddingError("made/far@2 does not answer")
 
 
 def test_an_embedder_that_fails_leaves_the_run_to_be_embedded(memory: AgentMemory) -> None:
-    writer = MemoryWriter(memory.store, lambda: NOW, lambda it: embedded(it, Failing))
+    writer = MemoryWriter(memory.store, lambda: NOW, partial(embedded, source=Failing))
     receipt = writer.write(issue(0))
     assert (receipt.status, receipt.to_embed) == ("created", 1)
 
@@ -164,7 +166,7 @@ def test_a_run_learned_in_the_space_of_before_is_embedded_after_the_switch(
     for number in range(20, 24):
         memory.writer.write(issue(number))
     assert refit(memory.store) != embedder.space
-    old = MemoryWriter(memory.store, lambda: NOW, lambda it: embedded(it, lambda: embedder))
+    old = MemoryWriter(memory.store, lambda: NOW, partial(embedded, source=lambda: embedder))
     old.write(late)
     current = ActiveEmbedder(memory.store, embedders())()
     assert current is not None

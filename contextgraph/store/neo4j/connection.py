@@ -98,6 +98,10 @@ class Transaction(NamedQueries):
         )
 
 
+class _RolledBack(Exception):  # noqa: N818  (not an error)
+    """Ends a transaction without its changes."""
+
+
 class _Snapshot(threading.local):
     """What a thread holds while it is in *depth* nested snapshots.
 
@@ -213,6 +217,16 @@ class Connection(NamedQueries):
         if self._snapshot.depth:
             raise StoreError("nothing can be written within a snapshot; write when it has ended")
         return self._execute("WRITE", work, *args, **kwargs)
+
+    def try_to_write(self) -> None:
+        """Begin a change and roll it back; also where the memory was opened for reading."""
+
+        def work(transaction: Transaction) -> None:
+            transaction.begin_change()
+            raise _RolledBack
+
+        with suppress(_RolledBack):
+            self._execute("WRITE", work)
 
     def server(self) -> tuple[str, str]:
         """Its version and edition, whatever the schema is."""

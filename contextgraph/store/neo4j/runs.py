@@ -13,7 +13,6 @@ from contextgraph.model import (
     Learned,
     LearnStatus,
     Outcome,
-    OutcomeSource,
     Phase,
     RawTrajectory,
     Scope,
@@ -80,7 +79,7 @@ class Neo4jRuns:
         if row is None:
             return None
         raw = unpacked(row["data"], trajectory_id)
-        return raw_with_outcome(raw, row["outcome"], row["outcome_source"], row["exit_status"])
+        return raw_with_outcome(raw, rows.stored_outcome_of(row))
 
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
         by_run: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
@@ -199,13 +198,14 @@ def _packed(bundle: Bundle) -> Packed:
 
 def _learned(row: Row) -> Learned:
     fragments: int = row["fragments"]
-    outcome = Outcome(row["outcome"])
+    stored = rows.stored_outcome_of(row)
     return Learned(
         trajectory_id=row["run"],
-        outcome=outcome,
-        is_open=outcome is Outcome.UNKNOWN and row["exit_status"] is None,
+        outcome=stored.outcome,
+        is_open=stored.outcome is Outcome.UNKNOWN and stored.exit_status is None,
         fragments=fragments,
         error_patterns=row["errors"],
         to_embed=0 if row["embedded"] else 1,
-        outcome_source=OutcomeSource(row["outcome_source"]),
+        outcome_source=stored.outcome_source,
+        change=stored.change,
     )

@@ -51,13 +51,13 @@ def check(driver: "Driver", database: str, address: str, *, read_only: bool) -> 
     if applied_to(driver, database):
         names = ", ".join(step.name for step in missing)
         raise SchemaError(f"{address} lacks {names}; run contextgraph migrate --store {address}")
-    if read_only:
-        raise MemoryNotFoundError(f"no memory at {address}; learn something first")
     if driver.execute_query(query("any_node"), database_=database).records[0]["any"]:
         raise SchemaError(
             f"{address} holds data, but no memory; name an empty database, or put a memory beside "
             f"that data with contextgraph migrate --store {address}"
         )
+    if read_only:
+        raise MemoryNotFoundError(f"no memory at {address}; learn something first")
     for step in missing:
         apply(driver, database, step)
 

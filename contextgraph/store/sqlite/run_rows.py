@@ -88,7 +88,7 @@ def _insert_trajectory(transaction: Transaction, value: Trajectory) -> Run:
     key = transaction.number(
         f"INSERT INTO trajectory (tenant, place, revision, solved, seen_at, "
         f"{rows.columns_of(rows.TRAJECTORIES)}) "
-        f"VALUES ({_marks(22)}) RETURNING key",
+        f"VALUES ({_marks(23)}) RETURNING key",
         (
             transaction.tenant,
             place,
@@ -251,6 +251,7 @@ def remove(transaction: Transaction, revision: int, keys: Sequence[int]) -> list
         for table in ("met", "raw", "vectors"):
             transaction.write(f"DELETE FROM {table} WHERE trajectory = ?", (run.key,))
         transaction.write("DELETE FROM trajectory WHERE key = ?", (run.key,))
+        transaction.write("DELETE FROM checksum WHERE part = 'run' AND run = ?", (run.key,))
     transaction.write_all(
         "INSERT INTO removal VALUES (?, ?, ?)",
         [(key, transaction.tenant, revision) for key in keys],

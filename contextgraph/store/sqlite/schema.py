@@ -3,6 +3,7 @@
 from sqlite3 import Connection
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
+from contextgraph.store.sqlite import checksums
 
 APPLICATION_ID = 0x43477261  # "CGra", in the header of every memory file
 
@@ -233,6 +234,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             replace(s.name, rtrim(s.name, replace(s.name, '@', '')), '') AS INTEGER)
             FROM space s WHERE s.key = vectors.space))""",
     ),
+    ("ALTER TABLE trajectory ADD COLUMN change TEXT NOT NULL DEFAULT 'unknown'",),
+    (
+        """CREATE TABLE checksum (
+            part TEXT NOT NULL, run INTEGER NOT NULL, value INTEGER NOT NULL,
+            PRIMARY KEY (part, run)) WITHOUT ROWID""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20
@@ -279,9 +286,11 @@ def not_created(name: str) -> MemoryNotFoundError:
 
 def migrate(connection: Connection) -> None:
     """Bring the schema up to date within the transaction that is open."""
+    checksums.drop_triggers(connection)
     for number in range(schema_version(connection), VERSION):
         for statement in MIGRATIONS[number]:
             connection.execute(statement)
+    checksums.create_triggers(connection)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
 

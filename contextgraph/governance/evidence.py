@@ -1,4 +1,4 @@
-"""Arithmetic of trust and confidence."""
+"""How far shown advice is trusted, and how sure a lift over the base rate is."""
 
 from math import sqrt
 
