@@ -56,7 +56,7 @@ from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
-    from contextgraph.evaluation import Evaluation, Moment, Replay
+    from contextgraph.evaluation import Evaluation, Measures, Moment, Replay
     from contextgraph.keyed import KeyedMemory
     from contextgraph.live import LiveRun
     from contextgraph.ports import Graph
@@ -550,6 +550,17 @@ class AgentMemory:
         from contextgraph.evaluation import judge_related
 
         return judge_related(self, folder, seed)
+
+    def evaluate_judged(
+        self, runs: Iterable[RawTrajectory], path: Path, *, seed: int = 0
+    ) -> "Measures":
+        """What this memory shows at the errors of *runs* that the file *path* judges by hand.
+
+        Runs of the same instance are not seen. See docs/evaluation.md.
+        """
+        from contextgraph.evaluation import judge_by_hand, read_judged
+
+        return judge_by_hand(self, runs, read_judged(path), seed)
 
     @staticmethod
     def inspect(raw: RawTrajectory) -> Inspection:

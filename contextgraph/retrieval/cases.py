@@ -11,11 +11,9 @@ from contextgraph.ranking import blend, ranks_in, word_counts
 from contextgraph.retrieval.fuse import final_score
 from contextgraph.retrieval.gate import CaseFeatures, Gate, case_probability
 from contextgraph.retrieval.query import CaseHit, Query
-from contextgraph.retrieval.score import scope_level
-from contextgraph.text import clip
+from contextgraph.retrieval.score import scope_level, title_of
 
 FRAGMENTS_SHOWN = 3
-_TITLE_CHARS = 120
 
 
 Rankings = Mapping[str, Sequence[CaseHit]]
@@ -115,7 +113,7 @@ def _case(
         fragments=fragments,
         score=ranked.score,
         why=Why(channels=ranks, scope=scope, support=1, trajectories=(trajectory.id,)),
-        title=clip(trajectory.task.strip().partition("\n")[0], _TITLE_CHARS),
+        title=title_of(trajectory.task),
         probability=probability,
         is_shown=at_same_file or probability >= gate.min_case_precision,
     )

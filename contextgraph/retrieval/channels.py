@@ -30,7 +30,7 @@ from contextgraph.text import subject_of
 # With so many runs of this type of task, others are not searched.
 ENOUGH = 12
 # Recoveries taken from the store per question: agreement counts them.
-RECOVERIES = 256
+RECOVERIES = 128
 _LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 FRAGMENTS_AT_FILE = 2
 _SAME_FILE = 0.5

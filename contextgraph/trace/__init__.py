@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         command_use,
         project_facts,
     )
+    from contextgraph.trace.remedies.circumstances import circumstances_of, could_apply
     from contextgraph.trace.remedies.command_lines import SCRIPT, folder_of
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
@@ -60,8 +61,10 @@ __all__ = [
     "added_lines",
     "canonical",
     "change_of",
+    "circumstances_of",
     "command_lines",
     "command_use",
+    "could_apply",
     "describe_change",
     "describe_pattern",
     "describe_remedy",
@@ -113,6 +116,7 @@ _MODULES = (
     "submission",
     "run",
     "remedies.hazards",
+    "remedies.circumstances",
 )
 
 if not TYPE_CHECKING:
