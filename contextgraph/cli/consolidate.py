@@ -17,9 +17,9 @@ from contextgraph.cli.options import (
     Tenant,
     open_memory,
 )
-from contextgraph.cli.output import Progress, console, emit, plain, print_table, styled, warn
+from contextgraph.cli.output import Progress, console, emit, print_table, styled, warn
 from contextgraph.records import consolidation_record, usage_record
-from contextgraph.text import number_of
+from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
     from contextgraph.embedding import Reembedding, ReembeddingPlan

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory
-from contextgraph.cli.output import console, emit, one_line, print_table, styled
-from contextgraph.text import number_of
+from contextgraph.cli.output import console, emit, print_table, styled
+from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextgraph.cli.evaluate_tables import figure_rows
-from contextgraph.cli.output import plain
-from contextgraph.cli.page import TABLE_STYLE, html_table, write_html
+from contextgraph.page import TABLE_STYLE, html_table, write_html
+from contextgraph.text import plain
 
 if TYPE_CHECKING:
     from contextgraph.evaluation import Contrast, Measures, Report

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from contextgraph.cli.output import console, one_line, styled
+from contextgraph.cli.output import console, styled
+from contextgraph.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import PARTLY_DONE, AsJson, option
-from contextgraph.cli.output import console, emit, one_line, print_table, styled, warn
-from contextgraph.text import number_of
+from contextgraph.cli.output import console, emit, print_table, styled, warn
+from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,9 +16,10 @@ from contextgraph.cli.options import (
     Tenant,
     open_memory,
 )
-from contextgraph.cli.output import console, emit, one_line, plain, print_box, styled, warn
+from contextgraph.cli.output import console, emit, print_box, styled, warn
+from contextgraph.page import error_line, loop_line, recovery_line
 from contextgraph.records import fragment_record, loop_records
-from contextgraph.text import number_of
+from contextgraph.text import number_of, one_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,7 +81,7 @@ def inspect(
 
     intake = Intake(paths, git=git, max_run_size=max_run_size, follow_links=follow_links)
     if html:
-        from contextgraph.cli.page import write_page
+        from contextgraph.page import write_page
 
         print(f"{html}: {number_of(write_page(html, _inspected(intake, instance)), 'run')}")
         raise typer.Exit(intake.exit_code)
@@ -252,32 +253,6 @@ def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator
     for recovery in inspection.trace.recoveries:
         if recovery.cleared_step == index:
             yield styled(("│        ", "dim"), (f"✓ {recovery_line(recovery)}", "green"))
-
-
-def error_line(step: "StepTrace") -> str:
-    """The error of *step* in one line; empty where it has none."""
-    if not step.error:
-        return ""
-    place = f" ({step.error.location})" if step.error.location else ""
-    return f"{step.error.error_type}{place}: {one_line(step.error.message, 200)}"
-
-
-def loop_line(loop: "LoopInfo") -> str:
-    """*loop* in one line."""
-    return (
-        f"{loop.kind.replace('_', ' ')}, steps {loop.start}-{loop.end},"
-        f" {loop.repetitions} times, {loop.severity}"
-    )
-
-
-def recovery_line(recovery: "Recovery") -> str:
-    """How *recovery* cleared its error, in one line."""
-    from contextgraph.trace import describe_remedy
-
-    how = "avoided" if recovery.workaround else "cleared"
-    doubt = "" if recovery.verified else ", not verified"
-    what = one_line(describe_remedy(recovery.actions), 200)
-    return f"{how} {recovery.error.error_type} of step {recovery.error_step}{doubt}: {what}"
 
 
 def _show_loops(instance: str, loops: "Sequence[LoopInfo]") -> None:

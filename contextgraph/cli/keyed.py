@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, option
-from contextgraph.cli.output import emit, plain, warn
-from contextgraph.text import number_of
+from contextgraph.cli.output import emit, warn
+from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
     from contextgraph.keyed import KeyedMemory

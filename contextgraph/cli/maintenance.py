@@ -12,9 +12,9 @@ import typer
 from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.keyed import forget_key
 from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory, option
-from contextgraph.cli.output import Progress, emit, interrupted_by_termination, plain, warn
+from contextgraph.cli.output import Progress, emit, interrupted_by_termination, warn
 from contextgraph.records import receipt_record
-from contextgraph.text import masked_name, number_of
+from contextgraph.text import masked_name, number_of, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

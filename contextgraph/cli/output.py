@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Self, TextIO, cast
 
-from contextgraph.text import number_of, visible
+from contextgraph.text import number_of, one_line, plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 80
 _CELL_WIDTH = 160
-
-# All control characters but tab and newline: logs of agents hold escape sequences, which would
-# otherwise colour, retitle or clear the terminal.
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 _PADDING = re.compile(r" +\n")
@@ -49,17 +45,6 @@ def emit(record: "Mapping[str, Json]") -> None:
 def warn(message: str) -> None:
     """Print one line on stderr, prefixed with the name of the program."""
     print(f"contextgraph: {plain(message)}", file=sys.stderr, flush=True)
-
-
-def plain(text: str) -> str:
-    """*text* without control characters and characters that cannot be seen."""
-    return _CONTROL.sub("", visible(text))
-
-
-def one_line(text: str, width: int) -> str:
-    """*text* on one line of at most *width* characters, cut with an ellipsis."""
-    line = " ".join(plain(text).split())
-    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def accept_any_text() -> None:

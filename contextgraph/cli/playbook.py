@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, Workdir, open_memory, option
-from contextgraph.cli.output import emit, one_line, print_table, warn
+from contextgraph.cli.output import emit, print_table, warn
 from contextgraph.records import history_record, playbook_record
-from contextgraph.text import number_of
+from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory

@@ -17,10 +17,10 @@ from contextgraph.cli.options import (
     open_memory,
     option,
 )
-from contextgraph.cli.output import console, emit, one_line, print_panel, styled, warn
+from contextgraph.cli.output import console, emit, print_panel, styled, warn
 from contextgraph.errors import StoreError
 from contextgraph.records import context_record
-from contextgraph.text import number_of
+from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
     from pathlib import Path

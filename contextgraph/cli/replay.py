@@ -17,13 +17,12 @@ from contextgraph.cli.output import (
     Progress,
     console,
     emit,
-    one_line,
     print_table,
     styled,
     warn,
 )
 from contextgraph.records import context_record, loop_records
-from contextgraph.text import number_of
+from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

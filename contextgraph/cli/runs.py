@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
-from contextgraph.cli.output import emit, plain, print_table, warn
+from contextgraph.cli.output import emit, print_table, warn
 from contextgraph.records import run_record
-from contextgraph.text import number_of
+from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
     from contextgraph.model import Trajectory

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, store_address
-from contextgraph.cli.output import console, emit, one_line, print_table, styled, warn
+from contextgraph.cli.output import console, emit, print_table, styled, warn
 from contextgraph.records import explanation_record, friction_record, stats_record
-from contextgraph.text import number_of
+from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,6 +17,7 @@ from contextgraph.server.tokens import Scope, Token
 bearer = HTTPBearer(auto_error=False, description="A token of `contextgraph token create`.")
 
 _AGES_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+COOKIE = "contextgraph_token"
 LOCAL = "local"  # the source of what is learned without tokens
 
 
@@ -42,11 +43,16 @@ def allowed(scope: Scope) -> Callable[..., Awaitable[Caller]]:
     return caller
 
 
-async def caller_of(request: Request, scope: Scope) -> Caller:
-    """Who sent *request*; raises HTTPException without a token that has *scope*."""
+async def caller_of(request: Request, scope: Scope, text: str | None = None) -> Caller:
+    """Who sent *request*; raises HTTPException without a token that has *scope*.
+
+    *text* is the token; without it that of the header counts.
+    """
     service: Service = request.app.state.service
-    credentials = await bearer(request)
-    token = await _token(service, credentials.credentials if credentials else "")
+    if text is None:
+        credentials = await bearer(request)
+        text = credentials.credentials if credentials else ""
+    token = await _token(service, text)
     if not token.allows(scope):
         raise HTTPException(403, f"the token does not have the scope {scope}")
     if service.tokens:

@@ -10,7 +10,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Route
 
 from contextgraph.config import Settings
-from contextgraph.server import administration, answers, learning, live_runs
+from contextgraph.server import administration, answers, learning, live_runs, pages
 from contextgraph.server.access import bearer
 from contextgraph.server.answers import json_response
 from contextgraph.server.limits import BodyLimiter, RateLimiter
@@ -59,6 +59,8 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
     add_handlers(app)
     for routes in (answers, learning, live_runs, administration):
         app.include_router(routes.router, dependencies=[Depends(bearer)], responses=PROBLEMS)
+    app.include_router(pages.router)
+    app.add_exception_handler(pages.SignedOutError, pages.signed_out)
     app.router.routes.append(Route("/mcp", mcp))
     app.add_api_route("/healthz", healthz)
     app.add_api_route("/readyz", readyz)

@@ -6,6 +6,8 @@ from contextgraph.text.cleaning import (
     gives_instructions,
     is_plain,
     may_be_fenced,
+    one_line,
+    plain,
     strip_fenced,
     visible,
 )
@@ -34,6 +36,8 @@ __all__ = [
     "may_be_fenced",
     "may_hold_secrets",
     "number_of",
+    "one_line",
+    "plain",
     "quoted_names",
     "strip_fenced",
     "subject_of",

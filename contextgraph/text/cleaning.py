@@ -19,6 +19,10 @@ _INVISIBLE = re.compile(
 _PLAIN_ASCII = bytes((*b"\t\n", *range(32, 127)))
 _CONTROL_ASCII = bytes(code for code in (*range(32), 127) if code not in b"\t\n\r")
 
+# All control characters but tab and newline: logs of agents hold escape sequences, which would
+# otherwise colour, retitle or clear the terminal.
+_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
 
 def clean(text: str) -> str:
     r"""Return *text* without escape sequences and control characters, with `\n` as line end.
@@ -163,3 +167,14 @@ def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:
     if depth == 0:
         kept.append(text[end:])
     return "".join(kept), tuple(ids)
+
+
+def plain(text: str) -> str:
+    """*text* without control characters and characters that cannot be seen."""
+    return _TERMINAL.sub("", visible(text))
+
+
+def one_line(text: str, width: int) -> str:
+    """*text* on one line of at most *width* characters, cut with an ellipsis."""
+    line = " ".join(plain(text).split())
+    return line if len(line) <= width else f"{line[: width - 1]}…"

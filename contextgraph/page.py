@@ -1,19 +1,17 @@
-"""``contextgraph inspect --html``: runs as one page that needs no network and no scripts."""
+"""Runs as pages that need no network and no scripts, for files and for the service."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contextgraph.cli.inspect import error_line, loop_line, recovery_line
-from contextgraph.cli.output import one_line, plain
 from contextgraph.errors import SettingsError
-from contextgraph.text import number_of
+from contextgraph.text import number_of, one_line, plain
 
 if TYPE_CHECKING:
     from contextgraph.learning import Inspection
-    from contextgraph.model import Fragment
-    from contextgraph.trace import StepTrace
+    from contextgraph.model import Fragment, LoopInfo
+    from contextgraph.trace import Recovery, StepTrace
 
 _SUMMARY_WIDTH = 140
 _PHASE_COLOURS = {
@@ -55,10 +53,17 @@ def write_page(path: Path, inspections: "Iterable[Inspection]") -> int:
     def body() -> Iterator[str]:
         nonlocal runs
         for runs, inspection in enumerate(inspections, start=1):
-            yield from _run(inspection, runs)
+            yield from run_parts(inspection, runs)
 
-    write_html(path, _phase_styles(), body())
+    write_html(path, phase_styles(), body())
     return runs
+
+
+def document(title: str, style: str, body: Iterable[str]) -> Iterator[str]:
+    """A page of the parts *body*, with *style* after the common one."""
+    yield _head(title, style)
+    yield from body
+    yield "</body></html>\n"
 
 
 def write_html(path: Path, style: str, body: Iterable[str]) -> None:
@@ -69,9 +74,7 @@ def write_html(path: Path, style: str, body: Iterable[str]) -> None:
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("w", encoding="utf-8", errors="replace") as file:
-            file.write(_head(path.stem, style))
-            file.writelines(body)
-            file.write("</body></html>\n")
+            file.writelines(document(path.stem, style, body))
         part.replace(path)
     except OSError as error:
         raise SettingsError(f"{path} cannot be written: {error.strerror or error}") from error
@@ -90,13 +93,14 @@ svg { max-width: 100%; height: auto }
 
 def html_table(titles: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     """A table, its cells as plain text."""
-    head = "".join(f"<th>{_text(title)}</th>" for title in titles)
-    lines = ("".join(f"<td>{_text(cell)}</td>" for cell in row) for row in rows)
+    head = "".join(f"<th>{shown(title)}</th>" for title in titles)
+    lines = ("".join(f"<td>{shown(cell)}</td>" for cell in row) for row in rows)
     body = "".join(f"<tr>{line}</tr>\n" for line in lines)
     return f"<table>\n<tr>{head}</tr>\n{body}</table>\n"
 
 
-def _phase_styles() -> str:
+def phase_styles() -> str:
+    """The colours of phases in `run_parts`."""
     return "".join(
         f".{phase} {{ background: {colour} }} .step.{phase} {{ background: none;"
         f" border-left-color: {colour} }}\n"
@@ -110,21 +114,21 @@ def _head(title: str, style: str) -> str:
         '<meta http-equiv="Content-Security-Policy"'
         " content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width">\n'
-        f"<title>{_text(title)}</title>\n<style>{_STYLE}{style}</style></head><body>\n"
+        f"<title>{shown(title)}</title>\n<style>{_STYLE}{style}</style></head><body>\n"
     )
 
 
-def _run(inspection: "Inspection", number: int) -> Iterator[str]:
+def run_parts(inspection: "Inspection", number: int = 1) -> Iterator[str]:
     """The parts of the page about one run; *number* makes its link targets unique."""
     trace, raw = inspection.trace, inspection.trace.raw
     errors = sum(1 for step in trace.steps if step.error)
     facts = [raw.repo or "no repository", raw.agent, raw.model, f"outcome {raw.outcome}"]
     facts += [number_of(len(trace.steps), "step"), number_of(errors, "error")]
     facts += [number_of(len(trace.loops), "loop"), f"{len(trace.recoveries)} recoveries"]
-    yield f"<h1>{_text(raw.instance_id)}</h1>\n"
-    yield f'<p class="facts">{_text(" · ".join(filter(None, facts)))}</p>\n'
-    yield f'<p class="source">{_text(raw.source)}</p>\n'
-    yield f"<details><summary>Task</summary><pre>{_text(raw.task)}</pre></details>\n"
+    yield f"<h1>{shown(raw.instance_id)}</h1>\n"
+    yield f'<p class="facts">{shown(" · ".join(filter(None, facts)))}</p>\n'
+    yield f'<p class="source">{shown(raw.source)}</p>\n'
+    yield f"<details><summary>Task</summary><pre>{shown(raw.task)}</pre></details>\n"
     yield _timeline(inspection, number)
     for fragment in inspection.fragments:
         yield _fragment_heading(fragment)
@@ -145,7 +149,7 @@ def _timeline(inspection: "Inspection", number: int) -> str:
         marks += ["error"] if step.error else ["recovery"] if step.index in cleared else []
         marks += ["loop"] if step.index in looping else []
         label = one_line(f"{step.index} {step.phase}: {step.step.action.text}", _SUMMARY_WIDTH)
-        link = f'href="#s{number}-{step.index}" title="{_text(label)}"'
+        link = f'href="#s{number}-{step.index}" title="{shown(label)}"'
         cells.append(f'<a class="{" ".join(marks)}" {link}></a>')
     keys = [f'<span><i class="{one}"></i>{one}</span>' for one in _PHASE_COLOURS]
     keys += ['<span class="is-error">below: error</span>']
@@ -158,14 +162,14 @@ def _timeline(inspection: "Inspection", number: int) -> str:
 def _fragment_heading(fragment: "Fragment") -> str:
     kind = fragment.fragment_type.replace("_", " ")
     title = f"{kind}, {fragment.outcome} ({fragment.start}-{fragment.end})"
-    return f"<h3>{_text(title)}</h3>\n<p>{_text(fragment.description)}</p>\n"
+    return f"<h3>{shown(title)}</h3>\n<p>{shown(fragment.description)}</p>\n"
 
 
 def _step(step: "StepTrace", inspection: "Inspection", number: int) -> str:
     """One step, opened by a click; a link to what is inside opens it, too."""
     action = one_line(step.step.action.text, _SUMMARY_WIDTH) or "(no action)"
     parts = "".join(
-        f"<b>{name}</b><pre>{_text(text)}</pre>\n"
+        f"<b>{name}</b><pre>{shown(text)}</pre>\n"
         for name, text in (
             ("thought", step.step.thought),
             ("action", step.step.action.text),
@@ -175,7 +179,7 @@ def _step(step: "StepTrace", inspection: "Inspection", number: int) -> str:
         if text.strip()
     )
     return (
-        f'<details class="step {step.phase}"><summary>{step.index} <code>{_text(action)}</code>'
+        f'<details class="step {step.phase}"><summary>{step.index} <code>{shown(action)}</code>'
         f"{_notes(step, inspection)}</summary>\n"
         f'<div id="s{number}-{step.index}">{parts}</div></details>\n'
     )
@@ -191,16 +195,43 @@ def _notes(step: "StepTrace", inspection: "Inspection") -> str:
         for one in trace.recoveries
         if one.cleared_step == step.index
     ]
-    return "".join(f'<br><span class="is-{kind}">{_text(text)}</span>' for kind, text in notes)
+    return "".join(f'<br><span class="is-{kind}">{shown(text)}</span>' for kind, text in notes)
 
 
 def _diff(patch: str) -> str:
     kinds = {"+": "added", "-": "removed", "@": "hunk"}
-    lines = ((kinds.get(line[:1], ""), _text(line)) for line in patch.splitlines())
+    lines = ((kinds.get(line[:1], ""), shown(line)) for line in patch.splitlines())
     return "\n".join(
         f'<span class="{kind}">{line}</span>' if kind else line for kind, line in lines
     )
 
 
-def _text(text: str) -> str:
+def shown(text: str) -> str:
+    """*text* in HTML."""
     return escape(plain(text))
+
+
+def error_line(step: "StepTrace") -> str:
+    """The error of *step* in one line; empty where it has none."""
+    if not step.error:
+        return ""
+    place = f" ({step.error.location})" if step.error.location else ""
+    return f"{step.error.error_type}{place}: {one_line(step.error.message, 200)}"
+
+
+def loop_line(loop: "LoopInfo") -> str:
+    """*loop* in one line."""
+    return (
+        f"{loop.kind.replace('_', ' ')}, steps {loop.start}-{loop.end},"
+        f" {loop.repetitions} times, {loop.severity}"
+    )
+
+
+def recovery_line(recovery: "Recovery") -> str:
+    """How *recovery* cleared its error, in one line."""
+    from contextgraph.trace import describe_remedy
+
+    how = "avoided" if recovery.workaround else "cleared"
+    doubt = "" if recovery.verified else ", not verified"
+    what = one_line(describe_remedy(recovery.actions), 200)
+    return f"{how} {recovery.error.error_type} of step {recovery.error_step}{doubt}: {what}"
