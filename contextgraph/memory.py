@@ -235,12 +235,14 @@ class AgentMemory:
 
         *agent* is the name that its logs have when they are read (`mini-swe-agent`), so that both
         are one run. Nothing is shown from runs of *exclude_instances*, nor of what the working tree
-        around the folder *workdir* does not have. See docs/live.md.
+        around the folder *workdir* does not have. Raises `ValueError` where there is no such
+        folder. See docs/live.md.
         """
         from contextgraph.live import LiveRun
 
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
-        return LiveRun(self, raw, frozenset(exclude_instances), workdir)
+        root = WorkingTree.around(workdir).root if workdir else None
+        return LiveRun(self, raw, frozenset(exclude_instances), root)
 
     def learn_many(self, raws: Iterable[RawTrajectory]) -> Generator[LearnReceipt]:
         """Learn runs, sixteen to a transaction, yielding a receipt for each that is stored.

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, cast
 
+from contextgraph.text import mask_secrets, masked_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -71,7 +73,10 @@ def receipt_record(receipt: "LearnReceipt") -> "dict[str, Json]":
 
 def learned_record(raw: "RawTrajectory", receipt: "LearnReceipt") -> "dict[str, Json]":
     """The record of `learn` for a run that is stored."""
-    run: dict[str, Json] = {"source": raw.source, "instance_id": raw.instance_id}
+    run: dict[str, Json] = {
+        "source": masked_name(raw.source),
+        "instance_id": masked_name(raw.instance_id),
+    }
     return {**run, **receipt_record(receipt), "records": 1}
 
 
@@ -88,8 +93,8 @@ def not_learned_record(
 ) -> "dict[str, Json]":
     """A record with the keys of a learned run, so that programs read every line the same way."""
     return {
-        "source": source,
-        "instance_id": instance_id,
+        "source": masked_name(source or "") or None,
+        "instance_id": masked_name(instance_id or "") or None,
         "trajectory_id": None,
         "status": status,
         "fragments": 0,
@@ -98,7 +103,7 @@ def not_learned_record(
         "not_embedded": None,
         "tokens": 0,
         "cost": 0.0,
-        "error": error,
+        "error": mask_secrets(error),
         "records": 1,
     }
 

@@ -115,10 +115,11 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     --store must be empty.
 
     \b
-    With --json one object: "verdict", "config", "measures" {measure: {method: {"value", "low",
-    "high", "count", "runs"}}}, "clearance@3 by error family", "curves", "against" {baseline:
-    contrasts}; with --compare {"contrasts": [{"measure", "moments", "first", "second",
-    "only_first", "only_second", "difference", "p"}]}.
+    With --json one object: "verdict", "config", "measures" {measure: {method:
+    {"value", "low", "high", "count", "runs"}}}, "clearance@3 by error family",
+    "curves", "against" {baseline: contrasts}; with --compare {"contrasts":
+    [{"measure", "moments", "first", "second", "only_first", "only_second",
+    "difference", "p"}]}.
 
     \b
     Example:

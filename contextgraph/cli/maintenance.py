@@ -305,9 +305,9 @@ def export(
     place of that of an earlier export; the rest of FILE stays.
 
     \b
-    With --json one object: "runs", "methodologies", "exposures", "seconds" of an archive; "nodes",
-    "relations", "seconds" of a graph; "runs", "seconds" of ATIF; "entries", "tasks", "seconds" of
-    a section.
+    With --json one object: "runs", "methodologies", "exposures", "seconds" of an
+    archive; "nodes", "relations", "seconds" of a graph; "runs", "seconds" of
+    ATIF; "entries", "tasks", "seconds" of a section.
 
     \b
     Example:

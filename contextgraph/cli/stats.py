@@ -61,13 +61,13 @@ def stats(
     """Show counts, errors and error sequences.
 
     \b
-    With --json one object: "store", "counts" {"nodes", "edges", "outcomes", "changes",
-    "methodologies", "repositories"}, "error_frequency" {type: fragments},
-    "transitions" {type: {next type: probability}},
-    "common_mistakes" [{"description", "count", "cleared"}] of the repository and situation,
-    "failure_patterns" [{"condition", "what", "count", "prevented"}] of the repository,
-    "usage" {model: {"requests", "tokens", "cost"}} of models behind an API, from this machine,
-    "plots" [file].
+    With --json one object: "store", "counts" {"nodes", "edges", "outcomes",
+    "changes", "methodologies", "repositories"}, "error_frequency" {type:
+    fragments}, "transitions" {type: {next type: probability}}, "common_mistakes"
+    [{"description", "count", "cleared"}] of the repository and situation,
+    "failure_patterns" [{"condition", "what", "count", "prevented"}] of the
+    repository, "usage" {model: {"requests", "tokens", "cost"}} of models behind
+    an API, from this machine, "plots" [file].
 
     \b
     Example:
@@ -187,8 +187,8 @@ def friction(
     cleared, after how many steps (the median), and how. Several runs of one task count once.
 
     \b
-    With --json one object: "repo", "friction" [{"error_id", "error", "tasks", "cleared",
-    "share_cleared", "steps_lost", "remedies" [{"text", "tasks"}]}].
+    With --json one object: "repo", "friction" [{"error_id", "error", "tasks",
+    "cleared", "share_cleared", "steps_lost", "remedies" [{"text", "tasks"}]}].
 
     \b
     Example:

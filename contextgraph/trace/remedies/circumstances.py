@@ -14,8 +14,8 @@ from contextgraph.trace.remedies.placeholders import (
     names_in,
 )
 
-# So many lines behind the range of an edit are compared with its text.
-_LINES_BEHIND = 12
+# Of so many lines behind the range of an edit the first that is not blank counts.
+_LINES_BEHIND = 4
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,}")
 _PROGRAM = re.compile(r"\w[\w.-]*")
 
@@ -58,8 +58,6 @@ def _of_range(reading: ActionReading, span: Span, text: Sequence[str], shown: st
     kept = {line.strip() for line in text}
     opens = any(line.endswith(":") and line.strip() not in kept for line in old)
     yield "opening of a block replaced" if opens else "no opening of a block replaced"
-    repeats = text[-1].strip() in {line.strip() for line in behind}
-    yield "last line stands behind the range" if repeats else "last line is new"
     shares = not _identifiers(text).isdisjoint(_identifiers(old))
     yield "text about the lines replaced" if shares else "text about other lines"
     yield f"first line indented {_compared(text[0], old[0])} than before"
