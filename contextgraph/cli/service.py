@@ -166,7 +166,8 @@ def list_(tokens: Tokens = None, as_json: AsJson = False, store: Store = None) -
     """List the tokens of the service.
 
     \b
-    With --json one line per token: "id", "scopes" [], "tenant", "source", "created_at".
+    With --json one line per token: "id", "scopes" [], "tenant", "source",
+    "created_at".
 
     \b
     Example:
