@@ -305,9 +305,9 @@ def export(
     place of that of an earlier export; the rest of FILE stays.
 
     \b
-    With --json one object: "runs", "methodologies", "exposures", "seconds" of an
-    archive; "nodes", "relations", "seconds" of a graph; "runs", "seconds" of
-    ATIF; "entries", "tasks", "seconds" of a section.
+    With --json one object: "runs", "methodologies", "exposures", "notes",
+    "seconds" of an archive; "nodes", "relations", "seconds" of a graph; "runs",
+    "seconds" of ATIF; "entries", "tasks", "seconds" of a section.
 
     \b
     Example:
@@ -346,6 +346,7 @@ def _export_archive(
         "runs": done.runs,
         "methodologies": done.methodologies,
         "exposures": done.exposures,
+        "notes": done.notes,
     }
 
 
@@ -487,6 +488,7 @@ def import_(
                 "unchanged": done.unchanged,
                 "methodologies": done.methodologies,
                 "exposures": done.exposures,
+                "notes": done.notes,
                 "seconds": seconds,
             }
         )
@@ -495,5 +497,6 @@ def import_(
         print(
             f"{runs}: {done.created} created, {done.updated} updated, "
             f"{done.unchanged} unchanged; {number_of(done.methodologies, 'methodology')}, "
-            f"{number_of(done.exposures, 'exposure')}; {seconds:.1f} s"
+            f"{number_of(done.exposures, 'exposure')}, {number_of(done.notes, 'note')}; "
+            f"{seconds:.1f} s"
         )

@@ -32,6 +32,7 @@ from contextgraph.trace import (
 )
 
 _REMEMBERED = 4_096
+_FROM_ANOTHER_MODULE = " from another module"
 _NUMBER = re.compile(r"\b\d+\b")
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
@@ -170,11 +171,18 @@ def _general(actions: Remedy) -> Remedy:
 
 def _is_general(pattern: RemedyPattern) -> bool:
     """True for a *pattern* that says what to do where names of one project mean nothing."""
-    says_little = pattern.kind is RemedyKind.RETRY or pattern.target in (
-        ANOTHER_NAME,
-        ANOTHER_MODULE,
-    )
-    return not says_little and bool(describe_pattern(pattern))
+    if pattern.kind is RemedyKind.RETRY or _leaves_out_what(pattern):
+        return False
+    return bool(describe_pattern(pattern))
+
+
+def _leaves_out_what(pattern: RemedyPattern) -> bool:
+    """True for a change of code that only its project can tell, unless an edit was refused."""
+    target = pattern.target
+    if target in (ANOTHER_NAME, ANOTHER_MODULE) or target.endswith(_FROM_ANOTHER_MODULE):
+        return True
+    is_of_refused_edit = bool(pattern.parameters)
+    return target.startswith(("definition of ", "assignment of ")) and not is_of_refused_edit
 
 
 def _contradicts(query: Query, remedy: Remedy) -> bool:
