@@ -64,6 +64,7 @@ class Settings:
     store: str = ""
     tenant: str = "default"
     auth: tuple[str, str] | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
     embedding_api_key: str | None = field(default=None, repr=False)
     embedder: str = ""
     api_url: str = field(default="", repr=False)
@@ -80,6 +81,11 @@ class Settings:
     def is_remote(self) -> bool:
         """True where *store* is the address of a server."""
         return "://" in self.store
+
+    @property
+    def is_service(self) -> bool:
+        """True where *store* is a service, reached over HTTP."""
+        return self.store.startswith(("http://", "https://"))
 
     @property
     def address(self) -> str:
@@ -159,7 +165,8 @@ def load_settings(
     overrides = {key: getattr(chosen, key) for key in ("embedder", "summarizer")}
     values |= {key: value for key, value in overrides.items() if value}
     settings = _with(Settings(), {**values, **given})
-    return replace(settings, auth=_auth(environment), configuration=chosen)
+    token = environment.get(f"{ENV_PREFIX}TOKEN") or None
+    return replace(settings, auth=_auth(environment), token=token, configuration=chosen)
 
 
 def _named(name: str, configurations: Mapping[str, object]) -> Configuration:

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from contextgraph.config import OPENAI_EMBEDDER, load_settings
+from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding, ReembeddingPlan
 from contextgraph.errors import DamagedRunError, DegradedError, StoreError, StoreUnavailableError
@@ -105,14 +105,15 @@ class AgentMemory:
         summarizer: str | None = None,
         configuration: str | None = None,
         max_cost: float | None = None,
-    ) -> Self:
-        """The memory at *address*: a file, ``:memory:``, or a ``neo4j://``/``bolt://`` address.
+    ) -> "AgentMemory":
+        """The memory at *address*: a file, ``:memory:``, ``neo4j://``, ``bolt://``, ``http(s)://``.
 
         An empty address means what the environment and ``contextgraph.toml`` say. A file is
         created when something is first written, never with *read_only*. Without *auth* (user,
         password) that of the environment is used. *embedder* is described in docs/embedding.md,
         *summarizer* in docs/llm.md, *configuration* in docs/evaluation.md;
-        *max_cost* is how many US dollars may be spent on models meanwhile.
+        *max_cost* is how many US dollars may be spent on models meanwhile. At an ``http(s)://``
+        address it is a `contextgraph.client.Client`, to which only the token applies.
         """
         settings = load_settings(
             store=address or None,
@@ -124,7 +125,18 @@ class AgentMemory:
         )
         if auth is not None:
             settings = replace(settings, auth=auth)
-        return cls.of(build(settings, read_only=read_only))
+        return cls.of_settings(settings, read_only=read_only)
+
+    @classmethod
+    def of_settings(
+        cls, settings: Settings, *, read_only: bool = False, create: bool = True
+    ) -> "AgentMemory":
+        """The memory that *settings* describe; see `contextgraph.wiring.build`."""
+        if settings.is_service:
+            from contextgraph.client import Client
+
+            return Client(settings.store, settings.token)
+        return cls.of(build(settings, read_only=read_only, create=create))
 
     @classmethod
     def of(cls, parts: Parts) -> Self:
@@ -149,6 +161,11 @@ class AgentMemory:
         self._now = parts.now
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
+
+    @property
+    def is_service(self) -> bool:
+        """Whether it is reached over HTTP, by a `contextgraph.client.Client`."""
+        return False
 
     @cached_property
     def keyed(self) -> "KeyedMemory":

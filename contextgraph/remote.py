@@ -6,6 +6,7 @@ import random
 import sqlite3
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager
@@ -15,7 +16,7 @@ from enum import Enum
 from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from contextgraph.errors import MissingExtraError, RemoteError
@@ -28,7 +29,16 @@ if TYPE_CHECKING:
     from httpx2 import Response
     from openai import APIError, OpenAI
 
+
+class Closable(Protocol):
+    """A client with open connections."""
+
+    def close(self) -> None:
+        """Close them."""
+
+
 Answer = TypeVar("Answer")
+Connection = TypeVar("Connection", bound=Closable)
 
 DEFAULT_URL = "https://api.openai.com/v1"
 _FIRST_DELAY, _MAX_DELAY = 0.5, 20.0
@@ -132,8 +142,8 @@ class Pace:
             self._interval = faster if faster > _MIN_INTERVAL / 2 else 0.0
 
 
-class Endpoint:
-    """The API at *url* ("": OpenAI's own), used with *key*; the first call opens the connection.
+class Remote(ABC, Generic[Connection]):
+    """A server at *url*, used with *key*; the first call opens the connection.
 
     Threads share it, and with it the pace that the server asks for; a forked process opens
     connections of its own. The key is never part of a message or of the representation.
@@ -141,13 +151,13 @@ class Endpoint:
 
     def __init__(
         self,
-        url: str = "",
+        url: str,
         key: str | None = None,
         *,
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.url = url or DEFAULT_URL
+        self.url = url
         self._key = key or ""
         self._now, self._sleep = now, sleep
         self._broken: dict[RetryPolicy | None, tuple[float, str]] = {}
@@ -158,10 +168,10 @@ class Endpoint:
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._pace = Pace(self._now, self._sleep)
-        self._client: OpenAI | None = None
+        self._client: Connection | None = None
 
     def __repr__(self) -> str:
-        return f"Endpoint({self.name})"
+        return f"{type(self).__name__}({self.name})"
 
     @property
     def name(self) -> str:
@@ -170,7 +180,7 @@ class Endpoint:
         port = f":{parts.port}" if parts.port else ""
         return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
-    def call(self, request: "Callable[[OpenAI], Answer]", policy: RetryPolicy) -> Answer:
+    def call(self, request: Callable[[Connection], Answer], policy: RetryPolicy) -> Answer:
         """The result of *request*, which is given the client, retried within *policy*.
 
         *request* raises `UnusableAnswerError` for an answer that it cannot use. Raises
@@ -186,8 +196,8 @@ class Endpoint:
     def _answer_within(
         self,
         seconds: float,
-        request: "Callable[[OpenAI], Answer]",
-        client: "OpenAI",
+        request: Callable[[Connection], Answer],
+        client: Connection,
         policy: RetryPolicy,
     ) -> Answer:
         """The answer, waited for in a thread: the limits of the client are for single steps."""
@@ -206,15 +216,17 @@ class Endpoint:
         return found.result()
 
     def _answer(
-        self, request: "Callable[[OpenAI], Answer]", client: "OpenAI", policy: RetryPolicy
+        self, request: Callable[[Connection], Answer], client: Connection, policy: RetryPolicy
     ) -> Answer:
         wait_or_raise = self._retries(policy)
         while True:
             self._pace.wait()
-            failure = self._attempt(request, client, policy)
-            if not isinstance(failure, Failure):
-                return failure
-            wait_or_raise(failure)
+            answer = self._attempt(request, client, policy)
+            if not isinstance(answer, Failure):
+                self._pace.speed_up()
+                self._broken.clear()
+                return answer
+            wait_or_raise(answer)
 
     def close(self) -> None:
         """Close the connections; the next call opens new ones."""
@@ -223,18 +235,15 @@ class Endpoint:
                 self._client.close()
             self._client = None
 
-    def _attempt(
-        self, request: "Callable[[OpenAI], Answer]", client: "OpenAI", policy: RetryPolicy
-    ) -> Answer | Failure:
-        import openai
+    @abstractmethod
+    def _open(self) -> Connection:
+        """A client for the server; raises `MissingExtraError` where it is not installed."""
 
-        try:
-            answer = request(client.with_options(timeout=policy.timeout))
-        except (openai.APIError, UnusableAnswerError) as error:
-            return failure_of(error, self._key)
-        self._pace.speed_up()
-        self._broken.clear()
-        return answer
+    @abstractmethod
+    def _attempt(
+        self, request: Callable[[Connection], Answer], client: Connection, policy: RetryPolicy
+    ) -> Answer | Failure:
+        """What *request* returns, or why there is no answer."""
 
     def _retries(self, policy: RetryPolicy) -> Callable[[Failure], None]:
         """A function that delays the next attempt after a failure, or raises at the end."""
@@ -272,13 +281,37 @@ class Endpoint:
             if applies and until > self._now():
                 raise RemoteError(reason)
 
-    def _opened(self) -> "OpenAI":
+    def _opened(self) -> Connection:
         if self._process != os.getpid():
             self._reset()
         with self._lock:
             if self._client is None:
                 self._client = self._open()
             return self._client
+
+
+class Endpoint(Remote["OpenAI"]):
+    """The API of models at *url* ("": OpenAI's own)."""
+
+    def __init__(
+        self,
+        url: str = "",
+        key: str | None = None,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        super().__init__(url or DEFAULT_URL, key, now=now, sleep=sleep)
+
+    def _attempt(
+        self, request: "Callable[[OpenAI], Answer]", client: "OpenAI", policy: RetryPolicy
+    ) -> Answer | Failure:
+        import openai
+
+        try:
+            return request(client.with_options(timeout=policy.timeout))
+        except (openai.APIError, UnusableAnswerError) as error:
+            return failure_of(error, self._key)
 
     def _open(self) -> "OpenAI":
         if find_spec("openai") is None:
@@ -297,7 +330,7 @@ class Endpoint:
             # A compressed answer of a few kilobytes could fill the memory.
             default_headers={"Accept-Encoding": "identity"},
             http_client=DefaultHttpxClient(
-                event_hooks={"response": [_refuse_untrusted, _limit_answer]}
+                event_hooks={"response": [_refuse_untrusted, limit_answer]}
             ),
         )
 
@@ -321,7 +354,7 @@ def _refuse_untrusted(response: "Response") -> None:
         raise UnusableAnswerError("a compressed answer, which was not requested", retry=False)
 
 
-def _limit_answer(response: "Response") -> None:
+def limit_answer(response: "Response") -> None:
     """Limit the size of an answer, and apply the time-out to the whole: httpx does to each part."""
     from httpx2 import ReadTimeout, SyncByteStream
 
@@ -370,7 +403,7 @@ def failure_of(error: "APIError | UnusableAnswerError", secret: str) -> Failure:
         return Failure(FailureKind.REFUSED, reason)
     if error.code == _NO_CREDIT:
         return Failure(FailureKind.REFUSED, f"the account has no credit ({message})")
-    return Failure(_kind_of(status), message, _retry_after(error.response.headers))
+    return Failure(_kind_of(status), message, retry_after(error.response.headers))
 
 
 def _kind_of(status: int) -> FailureKind:
@@ -381,8 +414,8 @@ def _kind_of(status: int) -> FailureKind:
     return FailureKind.DOWN if is_down else FailureKind.INVALID
 
 
-def _retry_after(headers: "Mapping[str, str]") -> float | None:
-    """Seconds, from a header that gives milliseconds, seconds or a date."""
+def retry_after(headers: "Mapping[str, str]") -> float | None:
+    """How many seconds *headers* ask to wait, given in milliseconds, seconds or as a date."""
     milliseconds, given = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
     try:
         if milliseconds:

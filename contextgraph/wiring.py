@@ -219,6 +219,11 @@ def _check_address(address: str) -> None:
             "the address of the store holds a user; set CONTEXTGRAPH_NEO4J_USER and "
             "CONTEXTGRAPH_NEO4J_PASSWORD instead"
         )
+    if parts.scheme in ("http", "https"):
+        raise SettingsError(
+            f"{address} is a service: this needs the store itself; run it where the service runs, "
+            "with the address of its store"
+        )
     if parts.scheme.partition("+")[0] not in _SERVERS:
         raise SettingsError(
             f"{address}: no store is known as {parts.scheme}://; write {_ADDRESSES}"

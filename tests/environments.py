@@ -26,6 +26,18 @@ def ray_python() -> Path:
     return environment_with("ray[data]==2.60.0", "fsspec")
 
 
+@pytest.fixture(scope="session")
+def agent_sdks() -> Path:
+    """The same, with the OpenAI Agents SDK and LangGraph."""
+    return environment_with("openai-agents==0.24.0", "langgraph==1.2.22", "langchain-openai==1.7.3")
+
+
+@pytest.fixture(scope="session")
+def zensical() -> Path:
+    """The program that builds the documentation site."""
+    return environment_with("zensical==0.0.73").with_name("zensical")
+
+
 def environment_with(*packages: str) -> Path:
     """The interpreter of an environment with *packages*, which is made where there is none.
 

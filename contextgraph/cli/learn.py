@@ -244,12 +244,15 @@ class _Learning:
             with self.open_memory() as memory:
                 if self.cluster is not None:
                     intake.read_with(partial(self.cluster, memory))
-                self.hooks.note_shown(memory.store)
+                # A service has no hooks: each machine compiles advice of a memory of its own.
+                if not memory.is_service:
+                    self.hooks.note_shown(memory.store)
                 learn_all(memory, self.spool, records, waiting, results, self.workers)
-                warn_about(memory, results)
                 for path in self.queue:
                     path.unlink(missing_ok=True)
-                self.compile(memory)
+                if not memory.is_service:
+                    warn_about(memory, results)
+                    self.compile(memory)
         except StoreUnavailableError as error:
             if self.spool is not None:
                 spool_rest(self.spool, paths, chain(waiting, records), results, error)

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -167,6 +168,16 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
     instance: Instances = None,
     repo: Repos = None,
     everything: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
+    older_than: Annotated[
+        int | None,
+        typer.Option(
+            "--older-than",
+            metavar="DAYS",
+            min=1,
+            help="Of these, or else of all: runs that ended so long ago.",
+            show_default=False,
+        ),
+    ] = None,
     key: Annotated[str | None, option("--key", "KEY", "A keyed entry, and its history.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
@@ -176,34 +187,44 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
     """Remove runs and everything that only they support.
 
     With --key a keyed entry is erased instead, also from its log and archive. Asks for
-    confirmation, unless --yes is given.
+    confirmation, unless --yes is given. The age of a run counts from its time in the log, else from
+    when it was learned; that no run is older than --older-than is no error.
 
     \b
     Example:
       contextgraph forget --instance owner__repo-12
       contextgraph forget --repo owner/repo --yes
+      contextgraph forget --older-than 365 --yes
       contextgraph forget --key /user/preference/review
     """
+    named = [*(ids or ()), *(instance or ()), *(repo or ())]
     if key is not None:
-        if everything or ids or instance or repo:
+        if everything or named or older_than:
             raise typer.BadParameter("--key cannot be combined with runs")
         forget_key(key, store, tenant, yes=yes, as_json=as_json)
         return
-    if not everything and not (ids or instance or repo):
+    if not (everything or named or older_than):
         raise typer.BadParameter(
-            "name what to forget: a trajectory id, --instance, --repo, --all or --key"
+            "name what to forget: a trajectory id, --instance, --repo, --older-than, --all or --key"
         )
     with open_memory(store, tenant, create=False) as memory:
         known = memory.store.runs
-        chosen = known.ids() if everything else _selected(known, ids, instance, repo)
+        some = named and not everything
+        chosen = _selected(known, ids, instance, repo) if some else known.ids()
         found = list(known.trajectories(chosen).values())
-        if not found:
-            named = ", ".join((*(ids or ()), *(instance or ()), *(repo or ())))
-            warn(f"no trajectory of {named} in the memory" if named else "the memory is empty")
+        if not found and not older_than:
+            warn(
+                f"no trajectory of {', '.join(named)} in the memory"
+                if some
+                else "the memory is empty"
+            )
             raise typer.Exit(FAILED)
-        if not yes:
+        if older_than:
+            oldest = datetime.now(UTC) - timedelta(days=older_than)
+            found = [one for one in found if one.seen_at < oldest]
+        if found and not yes:
             _confirm(found)
-        removed = memory.forget(chosen)
+        removed = memory.forget(one.id for one in found)
     _show_forgotten(found, removed, as_json=as_json)
 
 
@@ -263,6 +284,10 @@ def export(
         ExportFormat,
         typer.Option("--format", help="The memory itself, its graph, or its runs in ATIF."),
     ] = ExportFormat.ARCHIVE,
+    agents_md: Annotated[
+        str,
+        option("--agents-md", "OWNER/REPO", "A section on it in an AGENTS.md or SKILL.md instead."),
+    ] = "",
     vectors: WithVectors = True,
     strict: Strict = False,
     as_json: AsJson = False,
@@ -276,15 +301,19 @@ def export(
     texts. ATIF has the runs, one file each. A file is replaced at the end, or left as it was. It
     holds masked runs: protect it like the memory. A damaged run is named and left out.
 
+    --agents-md writes what at least two tasks agree on as a section of FILE for review, in the
+    place of that of an earlier export; the rest of FILE stays.
+
     \b
     With --json one object: "runs", "methodologies", "exposures", "notes",
     "seconds" of an archive; "nodes", "relations", "seconds" of a graph; "runs",
-    "seconds" of ATIF.
+    "seconds" of ATIF; "entries", "tasks", "seconds" of a section.
 
     \b
     Example:
       contextgraph export team.jsonl.zst --store team.db
       contextgraph export graph.graphml --format graphml
+      contextgraph export AGENTS.md --agents-md owner/repo
     """
     started = time.monotonic()
     damaged = _Damaged(strict, as_json)
@@ -292,7 +321,10 @@ def export(
         interrupted_by_termination(),
         open_memory(store, tenant, read_only=True) as memory,
     ):
-        counts = _EXPORTS[file_format](memory, path, vectors, damaged)
+        if agents_md:
+            counts = _export_agents_md(memory, path, agents_md)
+        else:
+            counts = _EXPORTS[file_format](memory, path, vectors, damaged)
     seconds = round(time.monotonic() - started, 3)
     if as_json:
         emit({**counts, "seconds": seconds})
@@ -362,6 +394,17 @@ def _export_atif(
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
     return {"runs": len(runs) - len(damaged.ids)}
+
+
+def _export_agents_md(memory: "AgentMemory", path: Path, repo: str) -> dict[str, int]:
+    from contextgraph.integrations.agents_md import agents_md, write_agents_md
+
+    entries, tasks = agents_md(memory, repo), memory.playbook(repo).tasks
+    if not entries:
+        warn(f"nothing is written: no two tasks of {repo} in this memory agree on anything")
+        raise typer.Exit(FAILED)
+    write_agents_md(path, repo, tasks, entries)
+    return {"entries": len(entries), "tasks": tasks}
 
 
 _EXPORTS = {

@@ -15,7 +15,7 @@ Store = Annotated[
     typer.Option(
         "--store",
         metavar="ADDRESS",
-        help="The memory: a file, :memory:, or a neo4j:// or bolt:// address"
+        help="The memory: a file, :memory:, or an address with neo4j://, bolt:// or http://"
         " (or CONTEXTGRAPH_STORE).",
         show_default="contextgraph/memory.db in the user's data directory",
     ),
@@ -124,7 +124,6 @@ def open_memory(
     """The memory that the options name; with *read_only*, or without *create*, it must exist."""
     from contextgraph.config import load_settings
     from contextgraph.memory import AgentMemory
-    from contextgraph.wiring import build
 
     settings = load_settings(
         store=store or None,
@@ -134,7 +133,7 @@ def open_memory(
         configuration=configuration,
         max_cost=max_cost,
     )
-    return AgentMemory.of(build(settings, read_only=read_only, create=create))
+    return AgentMemory.of_settings(settings, read_only=read_only, create=create)
 
 
 def store_address(store: str | None, tenant: str | None) -> str:

@@ -96,7 +96,7 @@ def how(
 
 
 def _unknown(memory: "AgentMemory", repo: str) -> None:
-    known = len(memory.store.runs.ids())
+    known = sum(memory.get_stats().counts.outcomes.values())
     warn(
         f"no run of {repo} in this memory of {number_of(known, 'run')}; "
         "`contextgraph runs` lists those there are"

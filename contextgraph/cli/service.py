@@ -96,6 +96,8 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     if no_auth and not _is_loopback(host):
         raise typer.BadParameter(f"--no-auth serves anyone: not on {host}, only on 127.0.0.1")
     settings = load_settings(store=store or None, tenant=tenant)
+    if settings.is_service:
+        raise typer.BadParameter(f"--store: {settings.address} is a service already")
     _need_extra()
     from contextgraph.server.running import serve as run
     from contextgraph.server.service import Limits

@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from hashlib import blake2b
 from typing import Any, Protocol, TypeAlias
 
 from contextgraph.memory import AgentMemory
-from contextgraph.model import LearnReceipt, repo_of
+from contextgraph.model import LearnReceipt, repo_of, task_instance
 from contextgraph.readers import repository_name
 
 AGENT = "mini-swe-agent"
@@ -170,8 +169,7 @@ class MemoryOptions:
 
     def begin(self, model: AdvisedModel, task: str) -> None:
         """Begin a run of *task*, advised by the memory and learned into it."""
-        digest = blake2b(task.encode("utf-8", "replace"), digest_size=6).hexdigest()
-        instance_id = self.instance_id or f"{self.repo}#{digest}"
+        instance_id = self.instance_id or task_instance(self.repo, task)
         live = _memory(self.store).live(
             repo=self.repo,
             instance_id=instance_id,

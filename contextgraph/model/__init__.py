@@ -112,6 +112,7 @@ if TYPE_CHECKING:
         instance_id_in,
         precedes,
         repo_of,
+        task_instance,
     )
 
 __all__ = [
@@ -213,6 +214,7 @@ __all__ = [
     "precedes",
     "repo_of",
     "run_text",
+    "task_instance",
 ]
 
 # Searched in this order at first use: the hook of an agent needs the first two only.

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Protocol, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -191,6 +192,12 @@ def instance_id_in(text: str) -> str | None:
     """The first SWE-bench instance id (``owner__repo-12``) in *text*, such as a file name."""
     match = _INSTANCE_ID.search(text)
     return match.group() if match else None
+
+
+def task_instance(repo: str, task: str) -> str:
+    """The id of a *task* that has none: ``owner/repo#`` and a checksum of its text."""
+    digest = blake2b(task.encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return f"{repo}#{digest}"
 
 
 def repo_of(instance_id: str) -> str:

@@ -265,6 +265,11 @@ def _loop(loop: LoopInfo) -> str:
     return f"The last {loop.repetitions} attempts had the same outcome: {what}"
 
 
+def remedy_line(item: ErrorSolution | Suggestion) -> str:
+    """What cleared an error, in one line: as `render` words it, without a list number."""
+    return _remedy(item).text.partition("\n")[0]
+
+
 def _remedy(item: ErrorSolution | Suggestion) -> _Entry:
     if isinstance(item, Suggestion):
         (text, *words), name = item.strategy.split("\n"), item.id

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, HTTPException, Query, Response
+from pydantic import AwareDatetime
 
 from contextgraph.codec import encoded
 from contextgraph.memory import AgentMemory
@@ -28,6 +29,8 @@ from contextgraph.server.access import Reader
 from contextgraph.server.bodies import (
     CONTEXT,
     LONGEST,
+    EscapeBody,
+    ExposuresBody,
     LoopBody,
     ProblemStatementBody,
     QueryBody,
@@ -39,6 +42,7 @@ router = APIRouter()
 Name = Annotated[str, Query(max_length=500)]
 Text = Annotated[str, Query(max_length=LONGEST)]
 After = Annotated[str, Query(max_length=100, description='"next" of the page before.')]
+Excluded = Annotated[Sequence[Name], Query(max_length=1000)]
 PageSize = Annotated[int, Query(ge=1, le=500)]
 
 
@@ -96,17 +100,71 @@ async def query_memory(body: ProblemStatementBody, caller: Reader) -> Response:
 
 
 @router.get("/v1/playbook")
-async def playbook(caller: Reader, repo: Name, task: Text = "") -> Response:
-    """What the runs of a repository agree on, as `contextgraph playbook --json` prints it."""
-    found = await caller.service.answer(caller.tenant.memory.playbook, repo, task)
-    return json_response({**playbook_record(found), "text": render_playbook(found)})
+async def playbook(
+    caller: Reader,
+    repo: Name,
+    task: Text = "",
+    exclude_instances: Excluded = (),
+    as_of: AwareDatetime | None = None,
+    complete: bool = False,
+) -> Response:
+    """What the runs of a repository agree on, as `contextgraph playbook --json` prints it.
+
+    With *complete* also the whole of it as "value".
+    """
+    found = await caller.service.answer(
+        caller.tenant.memory.playbook, repo, task, exclude_instances=exclude_instances, as_of=as_of
+    )
+    record = {**playbook_record(found), "text": render_playbook(found)}
+    return json_response({**record, "value": encoded(found)} if complete else record)
 
 
 @router.get("/v1/how")
-async def how(caller: Reader, repo: Name, command: Text) -> Response:
-    """How a command is really run in a repository, as `contextgraph how --json` prints it."""
-    found = await caller.service.answer(caller.tenant.memory.how, repo, command)
-    return json_response(history_record(found))
+async def how(
+    caller: Reader,
+    repo: Name,
+    command: Text,
+    exclude_instances: Excluded = (),
+    as_of: AwareDatetime | None = None,
+    complete: bool = False,
+) -> Response:
+    """How a command is really run in a repository, as `contextgraph how --json` prints it.
+
+    With *complete* also the whole of it as "value".
+    """
+    found = await caller.service.answer(
+        caller.tenant.memory.how, repo, command, exclude_instances=exclude_instances, as_of=as_of
+    )
+    record = history_record(found)
+    return json_response({**record, "value": encoded(found)} if complete else record)
+
+
+@router.post("/v1/escapes")
+async def escapes(body: EscapeBody, caller: Reader) -> Response:
+    """What led out of trouble in other runs: at most three suggestions, best first."""
+    found = await caller.service.answer(
+        caller.tenant.memory.loop_detector.get_escape_suggestions,
+        body.state.state(),
+        exclude_instances=frozenset(body.exclude_instances),
+    )
+    return json_response({"escapes": [encoded(one) for one in found]})
+
+
+@router.get("/v1/solve_rates")
+async def solve_rates(caller: Reader, exclude_instances: Excluded = ()) -> Response:
+    """How runs that ended with each sign of an early submission went."""
+    found = await caller.service.answer(
+        caller.tenant.memory.stats.get_solve_rates, exclude_instances
+    )
+    return json_response({str(sign): encoded(one) for sign, one in found.items()})
+
+
+@router.post("/v1/exposures")
+async def exposures(body: ExposuresBody, caller: Reader) -> Response:
+    """Record what a client has shown of answers that did not count as shown."""
+    store = caller.tenant.memory.store
+    await caller.service.answer(store.exposures.add, [one.exposure() for one in body.exposures])
+    return json_response({"recorded": len(body.exposures)})
 
 
 @router.get("/v1/stats")

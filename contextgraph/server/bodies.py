@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
-from contextgraph.model import Outcome, Phase, State
+from contextgraph.model import Exposure, Outcome, Phase, State
 
 LONGEST = 200_000
 
@@ -134,6 +134,32 @@ class LoopBody(_Body):
 
     states: Annotated[list[StateBody], Field(min_length=1, max_length=300)]
     complete: bool = False
+
+
+class EscapeBody(_Body):
+    """A state in which an agent is stuck."""
+
+    state: StateBody
+    exclude_instances: Names = []
+
+
+class ExposureBody(_Body):
+    """A context that was shown: which items, and the error that they were to clear."""
+
+    context_id: Name
+    shown_at: AwareDatetime
+    error_id: Name | None = None
+    items: Annotated[list[Name], Field(max_length=100)]
+
+    def exposure(self) -> Exposure:
+        """The value."""
+        return Exposure.of(self.context_id, self.items, self.shown_at, self.error_id)
+
+
+class ExposuresBody(_Body):
+    """What was shown."""
+
+    exposures: Annotated[list[ExposureBody], Field(max_length=4096)]
 
 
 class ProblemStatementBody(BaseModel):

@@ -27,6 +27,7 @@ MAX_WAIT = 30.0
 Wait = Annotated[
     float, Query(ge=0, le=MAX_WAIT, description="Seconds to wait for the end of the job.")
 ]
+Complete = Annotated[bool, Query(description='With the whole receipts, as "receipts".')]
 
 _RUNS = {
     "required": True,
@@ -75,6 +76,7 @@ async def learn(
     name: Name = "",
     outcome: Outcome | None = None,
     wait: Wait = 0,
+    complete: Complete = False,
 ) -> Response:
     """Learn runs; 202 once they are safe in files, 200 where all are learned within *wait*.
 
@@ -86,7 +88,7 @@ async def learn(
         lambda: _submit(caller, name or "upload", content, outcome)
     )
     is_done = await finished(job, wait)
-    return json_response(job.record(), 200 if is_done else 202)
+    return json_response(job.record(complete=complete), 200 if is_done else 202)
 
 
 async def _uploaded(request: Request, name: str) -> tuple[str, bytes]:
@@ -136,10 +138,10 @@ KnownJob = Annotated[Job, Depends(_known_job)]
 
 
 @router.get("/v1/learn/{job}", responses=answered(JOB))
-async def job_state(found: KnownJob, wait: Wait = 0) -> Response:
+async def job_state(found: KnownJob, wait: Wait = 0, complete: Complete = False) -> Response:
     """A job of /v1/learn."""
     await finished(found, wait)
-    return json_response(found.record())
+    return json_response(found.record(complete=complete))
 
 
 @router.get("/v1/learn/{job}/events", response_class=EventSourceResponse)

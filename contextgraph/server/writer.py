@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
+from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
 from contextgraph.memory import RUNS_AT_ONCE, AgentMemory
 from contextgraph.model import Json, LearnReceipt, RawTrajectory
@@ -49,13 +50,17 @@ class Job:
     error: str = ""
     done: threading.Event = field(default_factory=threading.Event)
 
-    def record(self) -> dict[str, Json]:
-        """The JSON object of the job."""
+    def record(self, *, complete: bool = False) -> dict[str, Json]:
+        """The JSON object of the job; *complete* with the receipts."""
         records = [*self.records]
         statuses = [one["status"] for one in records]
         names = ("created", "unchanged", "updated", "failed", "skipped")
         counts: dict[str, Json] = {name: statuses.count(name) for name in names}
+        receipts: dict[str, Json] = (
+            {"receipts": [encoded(one) for one in self.receipts]} if complete else {}
+        )
         return {
+            **receipts,
             "job": self.id,
             "state": self.state.value,
             "error": self.error or None,

@@ -86,3 +86,34 @@ def test_runs_are_exported_as_atif(store: Path, tmp_path: Path) -> None:
     runs = list(read(tmp_path / "atif"))
     assert [run.source_format for run in runs] == ["atif", "atif"]
     assert {len(run.steps) for run in runs} == {3}
+
+
+def test_what_tasks_agree_on_becomes_a_section_that_the_next_export_replaces(
+    tmp_path: Path,
+) -> None:
+    runs = [recovering_run(number, instance_id=f"acme__shop-{number}") for number in (1, 2, 3)]
+    store, file = tmp_path / "memory.db", tmp_path / "AGENTS.md"
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", runs), "--store", store)
+    file.write_text("# Rules\n\nBe brief.\n")
+
+    for _ in range(2):
+        result = contextgraph("export", file, "--agents-md", "acme/shop", "--store", store)
+
+    text = file.read_text()
+    assert result.code == 0
+    assert text.startswith("# Rules\n\nBe brief.\n\n<!-- contextgraph: begin")
+    assert text.count("## What earlier runs in acme/shop show") == 1
+    assert "`No module named 'tariffs'`: set `PYTHONPATH=lib`" in text
+    assert "[3 of 3 tasks here]" in text
+
+
+def test_nothing_is_written_of_a_repository_where_no_tasks_agree(
+    store: Path, tmp_path: Path
+) -> None:
+    result = contextgraph(
+        "export", tmp_path / "A.md", "--agents-md", "acme/other", "--store", store
+    )
+
+    assert result.code == 1
+    assert "no two tasks of acme/other" in result.err
+    assert not (tmp_path / "A.md").exists()

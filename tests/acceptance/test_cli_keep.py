@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,24 @@ def test_forgetting_removes_the_selected_runs(
     assert result.records[0]["forgotten"] == 3 - left
     assert len(result.records[0]["trajectories"]) == 3 - left
     assert trajectories(store) == left
+
+
+def test_old_runs_can_be_forgotten(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    ages = (400, 400, 1)
+    runs = [
+        recovering_run(number, repo=f"acme/{number}", started_at=now - timedelta(days=age))
+        for number, age in enumerate(ages)
+    ]
+    store = tmp_path / "memory.db"
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", runs), "--store", store)
+
+    of_one = forget(store, "--repo", "acme/0", "--older-than", "365", "--yes", "--json")
+    of_all = forget(store, "--older-than", "365", "--yes", "--json")
+    again = forget(store, "--older-than", "365", "--yes", "--json")
+
+    assert [one.records[0]["forgotten"] for one in (of_one, of_all, again)] == [1, 1, 0]
+    assert (again.code, trajectories(store)) == (0, 1)
 
 
 def test_a_run_can_be_forgotten_by_its_id(store: Path, tmp_path: Path) -> None:

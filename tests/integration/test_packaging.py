@@ -1,10 +1,19 @@
-"""A wheel has everything that a clone has."""
+"""What is installed and deployed: wheel, source distribution, licences, image, systemd unit."""
 
+import json
+import re
+import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
+from importlib.metadata import metadata
 from pathlib import Path
 
+import pytest
+
 from tests.line import free_port
+from tests.served import serving
 from tests.server import Neo4jServer
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +52,81 @@ def cypher_in(cwd: Path) -> list[str]:
     """The folder in which a process started in *cwd* finds Cypher, and how many files."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=cwd, capture_output=True, check=True)
     return done.stdout.decode().splitlines()
+
+
+def test_wheel_and_source_distribution_are_complete_and_small(tmp_path: Path) -> None:
+    build = "from hatchling.build import *; build_wheel({0!r}); build_sdist({0!r})"
+    subprocess.run(
+        [sys.executable, "-c", build.format(str(tmp_path))],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,), (source,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
+
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {one.filename: one for one in archive.infolist()}
+    with tarfile.open(source) as archive_of_source:
+        sources = {name.partition("/")[2] for name in archive_of_source.getnames()}
+    tool = packed["contextgraph/integrations/swe_agent_tools/bin/query_memory"]
+    assert tool.external_attr >> 16 & 0o111
+    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "contextgraph").rglob("*.py")}
+    assert modules | {"contextgraph/py.typed"} <= packed.keys()
+    assert modules | {"LICENSE", "README.md", "CHANGELOG.md"} <= sources
+    # As docs/install.md states them.
+    assert wheel.stat().st_size < 1_500_000
+    assert source.stat().st_size < 5_000_000
+
+
+@pytest.mark.parametrize("lock", ["runtime", "server"])
+def test_no_dependency_is_under_the_gpl(lock: str) -> None:
+    text = (ROOT / "requirements" / f"{lock}.txt").read_text()
+    # What is for another system or version is not installed here.
+    names = re.findall(r"^([\w.-]+)==[^;\n]+$", text, re.MULTILINE)
+    licences = {name: licence_of(name) for name in names}
+
+    assert len(licences) > 20
+    assert [name for name, licence in licences.items() if not licence] == []
+    assert {
+        name: text for name, text in licences.items() if re.search("GPL|General Public", text)
+    } == {}
+
+
+def licence_of(name: str) -> str:
+    """What the metadata of an installed package says of its licence; not its whole text."""
+    known = metadata(name)
+    classifiers = [one for one in known.get_all("Classifier") or () if one.startswith("License ::")]
+    short = [one for one in known.get_all("License") or () if len(one) < 100]
+    return " ".join([*(known.get_all("License-Expression") or ()), *short, *classifiers])
+
+
+def test_the_health_check_of_the_image_recognises_a_running_service(tmp_path: Path) -> None:
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    command = json.loads(text.partition("HEALTHCHECK")[2].partition("CMD")[2].partition("\n")[0])
+    assert command[0] == "python3"
+
+    def healthy(port: str) -> bool:
+        check = [sys.executable, *(part.replace("8642", port) for part in command[1:])]
+        return not subprocess.run(check, check=False, stderr=subprocess.DEVNULL).returncode
+
+    with serving(tmp_path / "memory.db") as process:
+        assert healthy(str(process.client.base_url.port))
+    assert not healthy(str(free_port()))
+
+
+def test_the_systemd_unit_is_valid(tmp_path: Path) -> None:
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not installed: contextgraph.service is not verified")
+    text = (ROOT / "contextgraph.service").read_text(encoding="utf-8")
+    assert "ExecStart=/usr/local/bin/contextgraph serve\n" in text
+    unit = tmp_path / "contextgraph.service"
+    unit.write_text(text.replace("/usr/local/bin/contextgraph", sys.executable))
+
+    done = subprocess.run(
+        ["systemd-analyze", "verify", unit], check=False, capture_output=True, text=True
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_health_check_of_compose_recognises_a_running_server(neo4j_server: Neo4jServer) -> None:

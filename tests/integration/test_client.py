@@ -1,0 +1,254 @@
+"""The client of the service, against the service itself and against servers that fail."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from contextgraph import AgentMemory, Outcome, State
+from contextgraph.client import AsyncClient, Client
+from contextgraph.config import Settings
+from contextgraph.errors import SettingsError, StoreError, StoreUnavailableError
+from contextgraph.model import LearnStatus, RawTrajectory
+from contextgraph.remote import RetryPolicy
+from contextgraph.server.app import create_app
+from contextgraph.server.service import Limits
+from contextgraph.server.tokens import Scope, TokenFile
+from tests.builders import NO_MODULE, recovering_run, run
+from tests.listening import listening
+
+AT_ERROR = State(repo="acme/shop", current_error=NO_MODULE)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A service on a port, its token, the file of its tokens, and its memory, opened beside it."""
+
+    url: str
+    token: str
+    tokens: TokenFile
+    memory: AgentMemory
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("service")
+    tokens, settings = TokenFile(folder / "tokens.json"), Settings(store=str(folder / "memory.db"))
+    _, token = tokens.create([Scope.READ, Scope.WRITE], "default", "ci")
+    app = create_app(settings, tokens, Limits())
+    with AgentMemory.open(settings.store) as memory, listening(app) as url:
+        yield Running(url, token, tokens, memory)
+
+
+@pytest.fixture
+def client(running: Running) -> Iterator[Client]:
+    with Client(running.url, running.token) as client:
+        yield client
+
+
+def runs(first: int, count: int = 3) -> list[RawTrajectory]:
+    return [
+        recovering_run(number, instance_id=f"acme__shop-{number}")
+        for number in range(first, first + count)
+    ]
+
+
+def test_answers_are_the_values_that_the_memory_gives(client: Client, running: Running) -> None:
+    receipts = [*client.learn_many(runs(1))]
+    memory = running.memory
+
+    assert [one.status for one in receipts] == [LearnStatus.CREATED] * 3
+    assert client.learn(runs(1)[0]).status is LearnStatus.UNCHANGED
+    assert client.query(AT_ERROR).ranked == memory.query(AT_ERROR).ranked != ()
+    assert client.playbook("acme/shop") == memory.playbook("acme/shop")
+    assert client.how("acme/shop", "python reproduce.py") == memory.how(
+        "acme/shop", "python reproduce.py"
+    )
+    assert replace(client.get_stats(), common_mistakes=None) == replace(  # type: ignore[arg-type]
+        memory.get_stats(),
+        common_mistakes=None,  # type: ignore[arg-type]
+    )
+    assert client.stats.get_common_mistakes() == memory.stats.get_common_mistakes()
+    assert client.stats.get_solve_rates() == memory.stats.get_solve_rates()
+
+
+def test_runs_can_be_excluded(client: Client) -> None:
+    given = [*client.learn_many(runs(20, 1))]
+
+    assert given
+    excluded = ["acme__shop-20", *(f"acme__shop-{number}" for number in range(1, 4))]
+    assert not client.query(AT_ERROR, exclude_instances=excluded).ranked
+    assert not client.playbook("acme/shop", exclude_instances=excluded)
+
+
+def test_what_is_shown_is_credited(client: Client, running: Running) -> None:
+    [*client.learn_many(runs(1))]
+    context = client.query(AT_ERROR)
+
+    assert "set `PYTHONPATH=lib`" in client.render(context)
+    assert client.report_outcome(context.id, helped=True)
+    assert not client.report_outcome(context.id, helped=True)
+    assert running.memory.explain(context.id) is not None
+
+
+def test_outcomes_are_set_by_instance(client: Client, running: Running) -> None:
+    client.learn(run([("ls", "", 0)], instance_id="acme__shop-50"))
+
+    (changed,) = client.set_outcome("acme__shop-50", solved=True)
+
+    known = running.memory.store.runs.trajectories([changed])[changed]
+    assert known.outcome is Outcome.SOLVED
+    assert client.set_outcome("acme__shop-unknown", solved=True) == []
+
+
+def test_a_live_run_is_advised_and_learned(client: Client, running: Running) -> None:
+    [*client.learn_many(runs(1))]
+
+    with client.live(repo="acme/shop", instance_id="acme__shop-60", task="Totals") as live:
+        assert live.observe("ls", "README.md", exit_code=0) is None
+        advice = live.observe("python reproduce.py", NO_MODULE, exit_code=1)
+        live.check_submit()
+        for _ in range(4):
+            live.observe("python other.py", "KeyError: 'x'", exit_code=1)
+
+    assert advice is not None
+    assert "set `PYTHONPATH=lib`" in advice
+    assert len(running.memory.store.runs.ids(instance="acme__shop-60")) == 1
+
+
+def test_asyncio_has_the_same_methods(running: Running) -> None:
+    async def use() -> tuple[Any, ...]:
+        async with AsyncClient(running.url, running.token) as client:
+            receipt = await client.learn(runs(1)[0])
+            context = await client.query(AT_ERROR)
+            async with client.live(repo="acme/shop", instance_id="i-1", task="Totals") as live:
+                advice = await live.observe("python reproduce.py", NO_MODULE, exit_code=1)
+            return receipt, client.render(context), advice
+
+    receipt, text, advice = asyncio.run(use())
+
+    assert receipt.trajectory_id
+    assert "set `PYTHONPATH=lib`" in text
+    assert "set `PYTHONPATH=lib`" in advice
+
+
+def test_an_address_opens_a_client(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_TOKEN", running.token)
+    with AgentMemory.open(running.url) as memory:
+        assert memory.is_service
+        assert memory.query(AT_ERROR, degrade=True).degraded == ()
+        with pytest.raises(SettingsError, match="needs the store itself"):
+            memory.graph()
+        with pytest.raises(SettingsError, match="needs the store itself"):
+            memory.forget(["trj_1"])
+
+
+def test_a_token_that_does_not_suffice_is_refused(running: Running) -> None:
+    with Client(running.url, "wrong") as client, pytest.raises(SettingsError, match="TOKEN"):
+        client.query(AT_ERROR)
+    _, reading = running.tokens.create([Scope.READ], "default", "reader")
+    with Client(running.url, reading) as client:
+        assert client.query(AT_ERROR).degraded == ()
+        with pytest.raises(SettingsError, match="scope write"):
+            client.learn(runs(1)[0])
+
+
+class _Failing(BaseHTTPRequestHandler):
+    """A server whose answers are a list of (status, object); the last one is repeated."""
+
+    answers: list[tuple[int, Any]]
+    paths: list[str]
+
+    def do_GET(self) -> None:
+        self.paths.append(self.path)
+        status, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Retry-After", "0")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  (its own name)
+        """Log nothing."""
+
+
+@pytest.fixture
+def failing() -> Iterator[tuple[type[_Failing], str]]:
+    handler = type("_Handler", (_Failing,), {"answers": [], "paths": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield handler, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_query_without_an_answer_in_time_is_empty_and_says_so() -> None:
+    with Client("http://127.0.0.1:9", deadline=0.5) as client:
+        context = client.query(AT_ERROR)
+
+    assert not context
+    assert context.degraded == ("service: http://127.0.0.1:9: no connection (ConnectError)",)
+
+
+def test_a_service_that_never_answers_is_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with Client(url, deadline=0.4) as client:
+            context = client.query(AT_ERROR)
+
+    assert context.degraded == (f"service: {url}: no answer in time",)
+
+
+def test_a_busy_service_is_asked_again(failing: tuple[type[_Failing], str]) -> None:
+    handler, url = failing
+    busy = (503, {"detail": "the store is away"})
+    handler.answers += [(200, {"version": "0.2.9"}), busy, (200, {"recorded": True})]
+    with Client(url) as client:
+        assert client.report_outcome("ctx_1", helped=True)
+
+    assert handler.paths == ["/healthz", "/v1/reports", "/v1/reports"]
+
+
+def test_a_service_with_another_interface_is_named(failing: tuple[type[_Failing], str]) -> None:
+    handler, url = failing
+    handler.answers.append((200, {"version": "0.3.1"}))
+    with (
+        Client(url) as client,
+        pytest.raises(StoreError, match=r"version 0\.3\.1 .* client is 0\."),
+    ):
+        client.query(AT_ERROR)
+
+
+def test_a_server_that_is_something_else_is_named(failing: tuple[type[_Failing], str]) -> None:
+    handler, url = failing
+    handler.answers.append((404, {}))
+    with Client(url) as client, pytest.raises(StoreError, match="is not a service"):
+        client.get_stats()
+
+
+def test_an_outage_is_the_error_that_lets_runs_be_spooled(
+    failing: tuple[type[_Failing], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = RetryPolicy(timeout=5, outage=0, rate_limit=0)
+    monkeypatch.setattr("contextgraph.client.client._WRITE", at_once)
+    handler, url = failing
+    handler.answers += [(200, {"version": "0.2.0"}), (503, {"detail": "the store is away"})]
+    with Client(url) as client, pytest.raises(StoreUnavailableError, match="the store is away"):
+        client.learn(runs(1)[0])
+
+
+@pytest.mark.parametrize("address", ["http://user:secret@host", "http://", "https:///path"])
+def test_an_address_without_a_host_or_with_a_user_is_refused(address: str) -> None:
+    with pytest.raises(SettingsError, match="CONTEXTGRAPH_TOKEN") as raised:
+        Client(address)
+    assert "secret" not in str(raised.value)
