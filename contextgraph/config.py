@@ -19,7 +19,7 @@ SPENT_FILE = Path("contextgraph") / "spent.db"
 OPENAI_EMBEDDER = "openai/text-embedding-3-small"
 
 # What ``contextgraph.toml`` may hold. API keys are read from the environment only.
-_TEXTS = ("store", "tenant", "embedder", "summarizer", "configuration")
+_TEXTS = ("store", "tenant", "embedder", "summarizer", "configuration", "source")
 _NUMBERS = ("embedding_price", "prompt_price", "answer_price", "max_cost", "max_run_size")
 # Settings of earlier versions: ignored with a warning.
 _REMOVED = {"summarize": "language models word methodologies only since version 0.2"}
@@ -57,7 +57,7 @@ class Settings:
     the template. *embedding_price*, *prompt_price* and *answer_price* are US dollars per million
     tokens and override the published ones; *max_cost* is how many dollars one process may spend
     on models. *max_run_size* is the most MiB, decompressed, that one recorded run may have.
-    *configuration* is one of those in ``contextgraph.toml``.
+    *configuration* is one of those in ``contextgraph.toml``. *source* names who supplies runs.
     """
 
     store: str = ""
@@ -73,6 +73,7 @@ class Settings:
     max_cost: float | None = None
     max_run_size: float = 256
     configuration: Configuration = Configuration()
+    source: str = ""
 
     @property
     def is_remote(self) -> bool:

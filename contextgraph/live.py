@@ -72,7 +72,9 @@ class Memory(Protocol):
     ) -> str | None:
         """What to know before *command* is run."""
 
-    def learn(self, raw: RawTrajectory, *, background: bool = False) -> LearnReceipt:
+    def learn(
+        self, raw: RawTrajectory, *, source: str = "", background: bool = False
+    ) -> LearnReceipt:
         """Learn one finished run."""
 
 
@@ -88,10 +90,15 @@ class LiveRun:
     """
 
     def __init__(
-        self, memory: Memory, raw: RawTrajectory, exclude_instances: frozenset[str] = frozenset()
+        self,
+        memory: Memory,
+        raw: RawTrajectory,
+        exclude_instances: frozenset[str] = frozenset(),
+        source: str = "",
     ) -> None:
         self._memory = memory
         self._raw = raw
+        self._source = source
         self._excluded = exclude_instances
         self._steps: list[Step] = []
         self._reader = StepReader()
@@ -188,7 +195,7 @@ class LiveRun:
             exit_status=exit_status,
             patch=patch,
         )
-        return self._memory.learn(raw, background=True)
+        return self._memory.learn(raw, source=self._source, background=True)
 
     def __enter__(self) -> Self:
         return self

@@ -124,19 +124,23 @@ class AgentMemory:
         self.configuration = parts.configuration
         self._trigger = ConsolidationTrigger(parts.consolidator)
         self._now = parts.now
+        self.source = parts.source
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
 
-    def learn(self, raw: RawTrajectory, *, background: bool = False) -> LearnReceipt:
+    def learn(
+        self, raw: RawTrajectory, *, source: str = "", background: bool = False
+    ) -> LearnReceipt:
         """Learn one finished run; on return it is stored durably.
 
+        *source* names who supplies it (default: the setting `source`): see docs/security.md.
         Learning the same run again changes nothing, but for an outcome that was unknown. After
         every 16 runs the memory is consolidated before this returns, or else in the *background*:
         then `close` waits for it. Raises `StoreUnavailableError` or `StoreError`; then nothing of
         the run is stored.
         """
         self.note_exposures()
-        receipt = self.writer.write(raw)
+        receipt = self.writer.write(raw, source)
         self._trigger.after_learning(receipt.status, background=background)
         return receipt
 
@@ -148,37 +152,42 @@ class AgentMemory:
         task: str,
         agent: str = "",
         model: str = "",
+        source: str = "",
         exclude_instances: Iterable[str] = (),
     ) -> "LiveRun":
         """A run of an agent that begins now: gives advice as it goes on, and is learned at its end.
 
         *agent* is the name that its logs have when they are read (`mini-swe-agent`), so that both
-        are one run. Nothing is shown from runs of *exclude_instances*. See docs/live.md.
+        are one run. Nothing is shown from runs of *exclude_instances*; *source* is as of `learn`.
+        See docs/live.md.
         """
         from contextgraph.live import LiveRun
 
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
-        return LiveRun(self, raw, frozenset(exclude_instances))
+        return LiveRun(self, raw, frozenset(exclude_instances), source)
 
-    def learn_many(self, raws: Iterable[RawTrajectory]) -> Generator[LearnReceipt]:
+    def learn_many(
+        self, raws: Iterable[RawTrajectory], *, source: str = ""
+    ) -> Generator[LearnReceipt]:
         """Learn runs, sixteen to a transaction, yielding a receipt for each that is stored.
 
-        A `batch`. Raises as `learn`, once all runs before the one that cannot be stored are.
+        A `batch`. *source* is as of `learn`. Raises as `learn`, once all runs before the one that
+        cannot be stored are.
         """
         rest = iter(raws)
         with self.batch():
             while some := list(islice(rest, RUNS_AT_ONCE)):
-                yield from self._learned(some)
+                yield from self._learned(some, source)
 
-    def _learned(self, raws: Sequence[RawTrajectory]) -> Iterator[LearnReceipt]:
+    def _learned(self, raws: Sequence[RawTrajectory], source: str) -> Iterator[LearnReceipt]:
         self.note_exposures()
         try:
-            receipts = self.writer.write_all(raws)
+            receipts = self.writer.write_all(raws, source)
         except StoreUnavailableError:
             raise
         except StoreError:
             # One of them cannot be stored: the others are not to go with it.
-            yield from map(self.learn, raws)
+            yield from (self.learn(raw, source=source) for raw in raws)
             return
         for receipt in receipts:
             self._trigger.after_learning(receipt.status)
@@ -339,10 +348,16 @@ class AgentMemory:
         self._shown.append(Exposure.of(context.id, items, self._now(), error))
         return fence(text, context.id)
 
-    def report_outcome(self, context_id: str, helped: bool) -> bool:
-        """Record whether the advice of a context helped; False if unknown or already recorded."""
+    def report_outcome(
+        self, context_id: str, helped: bool, item: int | None = None, *, source: str = ""
+    ) -> bool:
+        """Record whether the advice of a context helped; False if unknown or already recorded.
+
+        *item* is the number of the one item that it is about, from 1, in the order of the text;
+        without it the items share the credit. *source* is as of `learn`.
+        """
         self.note_exposures()
-        return self.store.exposures.report(context_id, helped)
+        return self.store.exposures.report(context_id, helped, item, source or self.source)
 
     def note_exposures(self) -> None:
         """Store what was shown, which is else put off until something is written.

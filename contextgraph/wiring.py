@@ -62,6 +62,7 @@ class Parts:
     now: Callable[[], datetime]
     read_only: bool = False
     configuration: str = DEFAULT
+    source: str = ""
 
 
 def build(
@@ -90,7 +91,7 @@ def build(
     querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
     return Parts(
         store=store,
-        writer=MemoryWriter(store, now, partial(embedded, source=learning)),
+        writer=MemoryWriter(store, now, partial(embedded, source=learning), settings.source),
         retriever=MemoryRetriever(store, channels, gate, querying, weights),
         loop_detector=LoopDetector(
             store,
@@ -111,6 +112,7 @@ def build(
         now=now,
         read_only=read_only,
         configuration=settings.configuration.name,
+        source=settings.source,
     )
 
 

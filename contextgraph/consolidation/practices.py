@@ -110,6 +110,10 @@ def _runs(occurrences: Iterable[Occurrence]) -> frozenset[str]:
     return frozenset(one.run.id for one in occurrences)
 
 
+def _supporters(occurrences: Iterable[Occurrence]) -> frozenset[tuple[str, str]]:
+    return frozenset((one.run.instance_id, one.run.contributor) for one in occurrences)
+
+
 def _common(practice: Practice, target: str, occurrences: Sequence[Occurrence]) -> CommonRemedy:
     return CommonRemedy(
         text=practice.wording.format(target),
@@ -246,6 +250,7 @@ def _place_group(repo: str, places: list[_Place], every: list[Occurrence]) -> Pr
         solved=len({one.run.id for one in occurrences if one.run.success}),
         practices=tuple(_common(_LOOK, place.file, place.occurrences) for place in places),
         sources=tuple(sorted({one.source for one in occurrences})),
+        supporters=_supporters(occurrences),
     )
 
 
@@ -326,4 +331,5 @@ def _command_group(
         solved=len({one.run.id for one in covered if one.run.success}),
         practices=tuple(_common(practice, command, found) for command, found in usual),
         sources=tuple(sorted({one.source for one in covered})),
+        supporters=_supporters(covered),
     )

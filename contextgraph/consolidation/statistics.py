@@ -1,29 +1,36 @@
 """How well a methodology does, compared with how the error goes without it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import replace
+from operator import attrgetter
 
-from contextgraph.governance import confidence, quarantined
+from contextgraph.governance import Credit, confidence
 from contextgraph.model import Methodology, MethodologyGroup, MethodologyStatus, PracticeGroup
-
-Credit = Mapping[str, tuple[float, float]]
-"""Methodology id -> how often it was shown and helped, and how often it did not help."""
+from contextgraph.ports import Store
+from contextgraph.retrieval import Credits, credits_for
 
 _DIGITS = 4
+_ALL_HOPS = 1_000
+
+
+def credit_of_methodologies(store: Store, ids: Iterable[str]) -> Credits:
+    """The credit of the methodologies *ids*; the same whichever others are among them."""
+    return credits_for(store, ids, attrgetter("id"), hops=_ALL_HOPS)
 
 
 def measured(
-    methodology: Methodology, group: MethodologyGroup | PracticeGroup, credit: Credit
+    methodology: Methodology, group: MethodologyGroup | PracticeGroup, known: Credits
 ) -> Methodology:
-    """*methodology* with its statistics from *group* and its *credit*."""
-    helped, failed = credit.get(methodology.id, (0.0, 0.0))
+    """*methodology* with its statistics from *group* and its credit."""
+    credit = known.of(methodology.id)
+    helped, failed = credit.helped, credit.failed
     if isinstance(group, MethodologyGroup):
         lift, rate, steps = _of_error(group, methodology.support, helped, failed)
     else:
         lift, rate, steps = _of_practice(group, helped, failed)
     return replace(
         methodology,
-        status=_status(lift, helped, failed),
+        status=_status(lift, credit, is_active=known.is_active(*_counts(group))),
         confidence=round(lift, _DIGITS),
         success_rate=round(rate, _DIGITS),
         avg_steps=round(steps, _DIGITS),
@@ -60,7 +67,13 @@ def _of_practice(group: PracticeGroup, helped: float, failed: float) -> tuple[fl
     return lift, first.runs / group.about, first.steps
 
 
-def _status(lift: float, helped: float, failed: float) -> MethodologyStatus:
-    if quarantined(helped, failed):
+def _counts(group: MethodologyGroup | PracticeGroup) -> tuple[int, int]:
+    """How many instances and sources support it."""
+    instances, sources = (set(names) for names in zip(*group.supporters, strict=True))
+    return len(instances), len(sources)
+
+
+def _status(lift: float, credit: Credit, *, is_active: bool) -> MethodologyStatus:
+    if credit.is_quarantined:
         return MethodologyStatus.QUARANTINED
-    return MethodologyStatus.ACTIVE if lift > 0 else MethodologyStatus.PROBATION
+    return MethodologyStatus.ACTIVE if is_active and lift > 0 else MethodologyStatus.PROBATION

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from contextgraph.codec import encoded
 from contextgraph.integrations.advice import (
     STAND_INS,
     Advice,
@@ -161,7 +162,7 @@ class _Compiler:
         remedies = [one for item in context.error_solutions for one in item.actions]
         remedies += [one for item in context.suggestions for one in item.remedies]
         installs = any(one.kind is RemedyKind.INSTALL for one in remedies)
-        return key, Advice(text, items, installs)
+        return key, Advice(text, tuple(map(encoded, items)), installs)
 
 
 def _signature(error: ErrorPattern, message: str = "") -> ErrorSignature:

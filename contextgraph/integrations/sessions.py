@@ -13,7 +13,7 @@ from contextgraph.text import mask_secrets
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
-    from contextgraph.model import Exposure
+    from contextgraph.model import Exposure, Json
     from contextgraph.ports import Store
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
@@ -43,7 +43,7 @@ class HookRecord:
     template: str = ""
     context: str = ""
     text: str = ""
-    items: tuple[str, ...] = ()
+    items: "tuple[Json, ...]" = ()
 
     def repeats(self, other: "HookRecord") -> bool:
         """Whether the error of *other* was met again, later in the same session."""
@@ -137,14 +137,16 @@ class HookFiles:
 
 
 def _exposure(record: HookRecord) -> "Exposure":
+    from contextgraph.codec import decoded
     from contextgraph.learning import error_id
-    from contextgraph.model import ErrorSignature, Exposure, Family
+    from contextgraph.model import ErrorSignature, Exposure, Family, ShownItem
 
     error = None
     if record.family:
         family = Family(record.family)
         error = error_id(ErrorSignature(family, record.error_type, "", record.template))
-    return Exposure.of(record.context, record.items, datetime.fromisoformat(record.at), error)
+    items = [decoded(ShownItem, one) for one in record.items]
+    return Exposure.of(record.context, items, datetime.fromisoformat(record.at), error)
 
 
 def _now() -> str:

@@ -20,10 +20,19 @@ from contextgraph.model import (
     Phase,
     RawTrajectory,
     Recovered,
+    SeenContext,
     Trajectory,
 )
 from contextgraph.text import clip
-from contextgraph.trace import ActionKind, Recovery, StepTrace, Trace, files_changed, trace
+from contextgraph.trace import (
+    ActionKind,
+    Recovery,
+    StepTrace,
+    Trace,
+    files_changed,
+    patterns_tried,
+    trace,
+)
 
 _CHANGES = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE})
 
@@ -119,7 +128,7 @@ def inspect_run(raw: RawTrajectory) -> Inspection:
 def bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None = None) -> Bundle:
     """All that *raw* teaches; *identity* is its id where that is known, as of a masked run."""
     identity = identity or trajectory_id(raw)
-    clean, exposures = masked(raw)
+    clean, seen = masked(raw)
     read = trace(clean)
     fragments = fragments_of(read, identity)
     errors = {error_id(step.error): step.error for step in read.steps if step.error}
@@ -130,7 +139,10 @@ def bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None = N
         caused=tuple(edge for fragment in fragments for edge in _caused(fragment, read)),
         recovered=tuple(_recovered(recovery, fragments) for recovery in read.recoveries),
         raw=clean,
-        exposures=exposures,
+        exposures=tuple(
+            SeenContext(context, step, patterns_tried(read.steps, step, clean.repo))
+            for context, step in seen.items()
+        ),
     )
 
 
@@ -277,16 +289,7 @@ def _recovered(recovery: Recovery, fragments: Sequence[Fragment]) -> Recovered:
     )
 
 
-def moved_fragments(before: Sequence[Fragment], now: Sequence[Fragment]) -> dict[str, str]:
-    """Fragment id of *before* -> the id of the one of *now* in which it ends, where they differ.
-
-    Both are fragments of the same run.
-    """
-    places = {step: one.id for one in now for step in range(one.start, one.end + 1)}
-    ends = ((one.id, places.get(one.end)) for one in before)
-    return {old: new for old, new in ends if new is not None and new != old}
-
-
 def renewed(bundle: Bundle, before: Trajectory) -> Bundle:
-    """*bundle* with what only the memory knows of the run: when it was learned."""
-    return replace(bundle, trajectory=replace(bundle.trajectory, learned_at=before.learned_at))
+    """*bundle* with what only the memory knows of the run: when it was learned, and from whom."""
+    known = replace(bundle.trajectory, learned_at=before.learned_at, contributor=before.contributor)
+    return replace(bundle, trajectory=known)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextgraph.model.bundle import (
+        AdviceRecord,
         ArchivedRun,
         Bundle,
         EmbeddedBundle,
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
         LearnStatus,
         MemoryCounts,
         MistakePattern,
+        SeenContext,
+        ShownItem,
+        Verdict,
     )
     from contextgraph.model.context import (
         Agreement,
@@ -122,6 +126,7 @@ __all__ = [
     "EXCEPTIONS",
     "NO_USAGE",
     "Action",
+    "AdviceRecord",
     "Agreement",
     "ArchivedRun",
     "Bundle",
@@ -192,6 +197,8 @@ __all__ = [
     "RunVectors",
     "Scope",
     "ScopeLevel",
+    "SeenContext",
+    "ShownItem",
     "SignatureLevel",
     "SimilarCase",
     "SimilarTo",
@@ -206,6 +213,7 @@ __all__ = [
     "Trajectory",
     "Unconsolidated",
     "Usage",
+    "Verdict",
     "Why",
     "WordCounts",
     "Wording",

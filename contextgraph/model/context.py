@@ -133,7 +133,9 @@ class Why:
     """Why an item is in the answer.
 
     *support* counts the runs in which it was seen to work (or to happen), *trajectories* names
-    them (at most ten, newest first). *agreement* is that of a remedy.
+    them (at most ten, newest first). Of a remedy, *agreement* is that of independent instances,
+    *instances* are how many of them did it, *sources* who supplied their runs ("" where unknown);
+    not *is_active*: one instance, or one source alone supports it.
     """
 
     channels: tuple[ChannelRank, ...]
@@ -142,6 +144,9 @@ class Why:
     trajectories: tuple[str, ...]
     signature_level: SignatureLevel | None = None
     agreement: Agreement | None = None
+    instances: int = 0
+    sources: tuple[str, ...] = ()
+    is_active: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +155,8 @@ class Suggestion:
 
     *remedies* are the alternatives that *strategy* words, the most frequent first; at an error it
     is one. *rank* is from 1 in one order over suggestions and error solutions, *probability* that
-    of clearing the error, 0 where no error was asked about.
+    of clearing the error, 0 where no error was asked about. *advice* is the id by which its effect
+    is recorded.
     """
 
     id: str
@@ -164,6 +170,7 @@ class Suggestion:
     remedies: tuple[RemedyAction, ...] = ()
     rank: int = 0
     probability: float = 0.0
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +178,7 @@ class ErrorSolution:
     """A recorded recovery from this error, or one like it; *score* is between 0 and 1.
 
     *description* words its *actions*: in general terms where they are of another repository.
-    *rank* and *probability* are as of `Suggestion`.
+    *rank*, *probability* and *advice* are as of `Suggestion`.
     """
 
     fragment_id: str
@@ -187,6 +194,7 @@ class ErrorSolution:
     why: Why
     rank: int = 0
     probability: float = 0.0
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

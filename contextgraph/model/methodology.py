@@ -69,7 +69,7 @@ class ErrorOccurrence:
 
 @dataclass(frozen=True, slots=True)
 class Clearance:
-    """An error was cleared in a run."""
+    """An error was cleared in a run of an instance, which *contributor* supplied."""
 
     recovered: Recovered
     trajectory_id: str
@@ -77,6 +77,8 @@ class Clearance:
     task_type: TaskType
     outcome: Outcome
     seen_at: datetime
+    instance_id: str = ""
+    contributor: str = ""
 
     @property
     def source(self) -> Source:
@@ -133,6 +135,11 @@ class MethodologyGroup:
     otherwise: int
     remedies: tuple[CommonRemedy, ...]
     clearances: tuple[Clearance, ...]
+
+    @property
+    def supporters(self) -> frozenset[tuple[str, str]]:
+        """The instances whose runs did it, each with who supplied the run."""
+        return frozenset((one.instance_id, one.contributor) for one in self.clearances)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +299,7 @@ class PracticeGroup:
     *about* counts the runs that did such a thing there and fit both; of *others*, which fit not,
     *otherwise* did the same as the first of *practices* says. Of the runs that *practices* cover,
     *solved* solved their task. *practices* is never empty, the most frequent first; *sources* are
-    the fragments that they cover, ascending.
+    the fragments that they cover, ascending, *supporters* as of `MethodologyGroup`.
     """
 
     repo: str
@@ -305,6 +312,7 @@ class PracticeGroup:
     solved: int
     practices: tuple[CommonRemedy, ...]
     sources: tuple[Source, ...]
+    supporters: frozenset[tuple[str, str]] = frozenset()
 
 
 Group: TypeAlias = MethodologyGroup | PracticeGroup

@@ -109,6 +109,7 @@ class Trajectory:
     """What the graph keeps of one run; *task* is its issue text, masked and clipped.
 
     *files* are those the run changed, repository-relative, by its patch where there is one.
+    *contributor* names who supplied the run (``learn --source``), empty where that was not given.
     """
 
     id: str
@@ -128,6 +129,7 @@ class Trajectory:
     run_at: datetime | None
     learned_at: datetime
     outcome_source: OutcomeSource = OutcomeSource.LOG
+    contributor: str = ""
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ from contextgraph.retrieval.channels import (
     by_state,
     by_task,
 )
+from contextgraph.retrieval.credit import Credits, credits_for
 from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
 from contextgraph.retrieval.playbook import Playbooks
@@ -33,6 +34,7 @@ __all__ = [
     "WEIGHTS",
     "CaseHit",
     "Channel",
+    "Credits",
     "Findings",
     "Gate",
     "MemoryRetriever",
@@ -44,6 +46,7 @@ __all__ = [
     "by_state",
     "by_task",
     "command_warning",
+    "credits_for",
     "playbook_lines",
     "query_of",
     "render",

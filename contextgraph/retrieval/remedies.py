@@ -1,39 +1,41 @@
 """At an error: one list of remedies, each once, by the agreement of independent instances."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from math import log1p
 from typing import TypeAlias
 
-from contextgraph.governance import quarantined, trust
 from contextgraph.model import (
     Agreement,
     ChannelRank,
     ErrorSignature,
     ErrorSolution,
     Methodology,
+    MethodologyStatus,
     RecoveryCandidate,
     RemedyAction,
     RemedyKind,
-    RemedyPattern,
     ScopeLevel,
     SignatureLevel,
     Suggestion,
     Why,
 )
 from contextgraph.ports import Store
+from contextgraph.retrieval.credit import credits_for
 from contextgraph.retrieval.fuse import newest_first, ranks_in
 from contextgraph.retrieval.gate import Gate, RemedyFeatures, may_be_shown, probability
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import about_another, bm25, signature_level, word_counts
 from contextgraph.trace import (
+    AdviceKey,
+    advice_id,
+    advice_key,
     command_lines,
-    describe_pattern,
     describe_remedy,
+    is_general,
     is_hazardous,
     is_own_module,
     is_retry,
@@ -41,11 +43,9 @@ from contextgraph.trace import (
 
 NAMED_RUNS = 10
 _REMEMBERED = 8_192
-_NUMBER = re.compile(r"\b\d+\b")
 _SAME_TEMPLATE = (SignatureLevel.PLACE, SignatureLevel.TEMPLATE)
 
 Remedy: TypeAlias = tuple[RemedyAction, ...]
-Key: TypeAlias = Remedy | tuple[RemedyPattern, ...]
 # Where instances are compared, the nearest first.
 GROUPS = (
     (ScopeLevel.REPO, SignatureLevel.TEMPLATE),
@@ -78,7 +78,7 @@ class Found:
 class Entry:
     """One remedy of a ranking: recoveries with the same *key*, the first to be shown for it."""
 
-    key: Key
+    key: AdviceKey
     found: tuple[Found, ...]
     features: RemedyFeatures
     agreement: Agreement | None
@@ -90,6 +90,16 @@ class Entry:
         return self.found[0]
 
     @property
+    def instances(self) -> int:
+        """How many independent instances did it."""
+        return len({one.instance for one in self.found})
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Who supplied the runs that did it."""
+        return tuple(sorted({one.candidate.trajectory.contributor for one in self.found}))
+
+    @property
     def is_of_one_run(self) -> bool:
         """True where no second run supports it."""
         return len({one.candidate.trajectory.id for one in self.found}) == 1
@@ -97,12 +107,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """An entry with the methodology that words it, if any; *score* is probability times trust."""
+    """An entry with the methodology that words it, if any; *score* is probability times trust.
 
+    *id* is that by which its effect is recorded. Not *is_active*: one instance, or one source alone
+    supports it.
+    """
+
+    id: str
     entry: Entry
     methodology: Methodology | None
     score: float
     ranks: tuple[ChannelRank, ...]
+    is_active: bool
 
 
 def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[Entry, ...]:
@@ -111,11 +127,11 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
     if signature is None:
         return ()
     found = _found(query, signature, candidates)
-    groups: dict[Key, list[Found]] = {}
+    groups: dict[AdviceKey, list[Found]] = {}
     for one in found:
         # What is never advised is still one way in which the error was cleared.
         if not is_hazardous(one.candidate.recovered.actions):
-            groups.setdefault(_key(one), []).append(one)
+            groups.setdefault(advice_key(one.remedy), []).append(one)
     cleared = {group: _instances(found, group) for group in GROUPS}
     most = max((one.relevance for one in found), default=0.0) or 1.0
     entries = [_entry(key, same, cleared, most) for key, same in groups.items()]
@@ -134,19 +150,31 @@ def advice_of(
 ) -> tuple[Advice, ...]:
     """What *found* (by channel) and *methodologies* advise about the error, the best first.
 
-    A remedy that a methodology is about is worded by it; what harmed is left out.
+    A remedy that a methodology is about is worded by it; what harmed is left out, and what is not
+    active comes last.
     """
     unique = {_identity(one): one for one in chain.from_iterable(found.values())}
     entries = entries_of(query, unique.values())
+    ids = {one.key: advice_id(query.signature, one.best.remedy) for one in entries}
     pairs = [(one, _methodology_for(one, methodologies)) for one in entries]
-    credit = store.exposures.credit([_id(*pair) for pair in pairs])
+    known = credits_for(store, [*ids.values()])
     ranks = _ranks(entries, found)
     advice = [
-        Advice(entry, by, entry.probability * trust(*credit[_id(entry, by)]), ranks[entry.key])
+        Advice(
+            ids[entry.key],
+            entry,
+            by,
+            entry.probability * known.of(ids[entry.key]).trust,
+            ranks[entry.key],
+            known.is_active(entry.instances, len(entry.sources)),
+        )
         for entry, by in pairs
-        if (by is None or may_be_shown(by)) and not quarantined(*credit[_id(entry, by)])
+        if not known.of(ids[entry.key]).is_quarantined
+        and (by is None or (may_be_shown(by) and not known.of(by.id).is_quarantined))
     ]
-    return tuple(sorted(advice, key=lambda one: (-one.score, one.entry.is_of_one_run)))
+    return tuple(
+        sorted(advice, key=lambda one: (not one.is_active, -one.score, one.entry.is_of_one_run))
+    )
 
 
 def shown_of(
@@ -208,12 +236,7 @@ def _of_same_repository(actions: Remedy) -> Remedy:
 @lru_cache(_REMEMBERED)
 def _general(actions: Remedy) -> Remedy:
     """What *actions* come to in another repository: nothing of what is of one project."""
-    return tuple(one.general for one in actions if _is_general(one.pattern))
-
-
-@lru_cache(_REMEMBERED)
-def _is_general(pattern: RemedyPattern) -> bool:
-    return pattern.kind is not RemedyKind.RETRY and bool(describe_pattern(pattern))
+    return tuple(one.general for one in actions if is_general(one.pattern))
 
 
 def _contradicts(query: Query, remedy: Remedy) -> bool:
@@ -221,27 +244,6 @@ def _contradicts(query: Query, remedy: Remedy) -> bool:
     installed = (one.pattern.target for one in remedy if one.kind is RemedyKind.INSTALL)
     state, fill = query.state, query.names.fill
     return any(is_own_module(fill(one), state.repo, state.open_file) for one in installed)
-
-
-@lru_cache(_REMEMBERED)
-def _without_numbers(remedy: Remedy) -> Remedy:
-    """What makes two remedies the same, whatever line numbers and counts they name."""
-    return tuple(
-        replace(
-            one,
-            target=_NUMBER.sub("", one.target),
-            replaced=_NUMBER.sub("", one.replaced),
-            parameters=(),
-        )
-        for one in remedy
-    )
-
-
-def _key(found: Found) -> Key:
-    """The patterns, by which independent runs agree; where they say too little, the actions."""
-    if all(_is_general(one.pattern) for one in found.remedy):
-        return tuple(one.pattern for one in found.remedy)
-    return _without_numbers(found.remedy)
 
 
 def _instances(found: Iterable[Found], group: tuple[ScopeLevel, SignatureLevel]) -> set[str]:
@@ -255,7 +257,7 @@ def _instances(found: Iterable[Found], group: tuple[ScopeLevel, SignatureLevel])
 
 
 def _entry(
-    key: Key,
+    key: AdviceKey,
     found: Sequence[Found],
     cleared: Mapping[tuple[ScopeLevel, SignatureLevel], set[str]],
     most: float,
@@ -292,7 +294,7 @@ def _identity(candidate: RecoveryCandidate) -> tuple[str, str, int]:
 
 def _ranks(
     entries: Sequence[Entry], found: Mapping[str, Sequence[RecoveryCandidate]]
-) -> dict[Key, tuple[ChannelRank, ...]]:
+) -> dict[AdviceKey, tuple[ChannelRank, ...]]:
     known = {name: {_identity(one) for one in candidates} for name, candidates in found.items()}
     return ranks_in(
         {
@@ -316,10 +318,6 @@ def _methodology_for(entry: Entry, methodologies: Sequence[Methodology]) -> Meth
     )
 
 
-def _id(entry: Entry, methodology: Methodology | None) -> str:
-    return methodology.id if methodology else entry.best.candidate.recovered.fragment_id
-
-
 def _why(advice: Advice) -> Why:
     entry = advice.entry
     runs = newest_first(one.candidate.trajectory for one in entry.found)
@@ -330,6 +328,9 @@ def _why(advice: Advice) -> Why:
         trajectories=runs[:NAMED_RUNS],
         signature_level=entry.best.level,
         agreement=entry.agreement,
+        instances=entry.instances,
+        sources=entry.sources,
+        is_active=advice.is_active,
     )
 
 
@@ -350,6 +351,7 @@ def _solution(query: Query, advice: Advice, rank: int) -> ErrorSolution:
         why=_why(advice),
         rank=rank,
         probability=advice.entry.probability,
+        advice=advice.id,
     )
 
 
@@ -361,11 +363,12 @@ def _suggestion(query: Query, advice: Advice, by: Methodology, rank: int) -> Sug
         situation=by.situation,
         strategy="\n".join((query.names.fill(_description(remedy)), *by.strategy.split("\n")[1:])),
         confidence=by.confidence,
-        status=str(by.status),
+        status=str(by.status if advice.is_active else MethodologyStatus.PROBATION),
         scope=ScopeLevel.GENERAL if by.repo is None else ScopeLevel.REPO,
         score=advice.score,
         why=_why(advice),
         remedies=remedy,
         rank=rank,
         probability=advice.entry.probability,
+        advice=advice.id,
     )

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from contextgraph.governance import quarantined, trust
 from contextgraph.model import (
     ChannelRank,
     ErrorSignature,
@@ -17,6 +16,7 @@ from contextgraph.model import (
 )
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import Store
+from contextgraph.retrieval.credit import credits_for
 from contextgraph.retrieval.gate import may_be_shown
 from contextgraph.retrieval.query import MethodologyHit, Query
 from contextgraph.text import subject_of, words
@@ -70,7 +70,7 @@ def suggestions_of(
 ) -> tuple[Suggestion, ...]:
     """What worked without an error of *found* (by channel), best first, each advice once."""
     hits = list(chain.from_iterable(found.values()))
-    credit = store.exposures.credit([hit.methodology.id for hit in hits])
+    known = credits_for(store, [hit.methodology.id for hit in hits])
     ranks: dict[str, list[ChannelRank]] = {}
     for channel, ranked in found.items():
         for rank, hit in enumerate(ranked, start=1):
@@ -79,8 +79,8 @@ def suggestions_of(
     shown: dict[RemedyAction | str, Suggestion] = {}
     for hit in hits:
         one = hit.methodology
-        if may_be_shown(one) and not quarantined(*credit[one.id]):
-            suggestion = _suggestion(hit, tuple(ranks[one.id]), trust(*credit[one.id]))
+        if may_be_shown(one) and not known.of(one.id).is_quarantined:
+            suggestion = _suggestion(hit, tuple(ranks[one.id]), known.of(one.id).trust)
             shown.setdefault(_advice(one), suggestion)
     best = sorted(shown.values(), key=lambda one: (-one.score, one.id))[:limit]
     return tuple(replace(one, rank=rank) for rank, one in enumerate(best, start=1))
@@ -132,4 +132,5 @@ def _suggestion(hit: MethodologyHit, ranks: tuple[ChannelRank, ...], trusted: fl
             signature_level=SignatureLevel.TEMPLATE if one.error_id else None,
         ),
         remedies=one.remedies,
+        advice=one.id,
     )

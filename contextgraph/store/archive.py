@@ -33,7 +33,8 @@ from contextgraph.vectors import Vector
 
 FORMAT = "contextgraph-memory-archive"
 VERSION = 2
-# Version 1, of release 0.1, has remedies as sentences: they are found again by a rebuild.
+# Version 1, of release 0.1, has remedies as sentences, which are found again by a rebuild, and
+# credit of items in shares.
 _WITH_SENTENCES = 1
 
 _EXPORT_BATCH = 64
@@ -376,6 +377,8 @@ def _read_lines(path: Path) -> Iterator[Line]:
                 raise ReadError(str(path), f"line {number}", "is of an unknown kind")
             if kind is ArchivedRun and has_sentences:
                 _drop_sentences(record)
+            if kind is Exposure and has_sentences:
+                _drop_shares(record)
             line = _decoded(path, number, kind, record)
             if not isinstance(line, EndLine):
                 yield line
@@ -395,6 +398,16 @@ def _drop_sentences(record: dict[str, Json]) -> None:
     for one in recovered if isinstance(recovered, list) else ():
         if isinstance(one, dict):
             one["actions"] = []
+
+
+def _drop_shares(record: dict[str, Json]) -> None:
+    """Give the items of an exposure of version 0.1 its outcome, in place of shares of it."""
+    shares, helped = record.get("items"), record.get("helped")
+    record["items"] = [
+        {"id": pair[0], "helped": helped}
+        for pair in (shares if isinstance(shares, list) else ())
+        if isinstance(pair, list)
+    ]
 
 
 @contextmanager

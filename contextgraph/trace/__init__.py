@@ -19,11 +19,12 @@ if TYPE_CHECKING:
         command_use,
         project_facts,
     )
+    from contextgraph.trace.remedies.advice import AdviceKey, advice_id, advice_key, is_general
     from contextgraph.trace.remedies.command_lines import SCRIPT
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
     from contextgraph.trace.remedies.placeholders import Names, is_own_module, names_in
-    from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
+    from contextgraph.trace.remedies.recovery import Recovery, patterns_tried, recoveries_of
     from contextgraph.trace.remedies.wording import (
         command_lines,
         describe_change,
@@ -44,6 +45,7 @@ __all__ = [
     "TESTS",
     "ActionKind",
     "ActionReading",
+    "AdviceKey",
     "Change",
     "CommandUse",
     "LoopTracker",
@@ -57,6 +59,8 @@ __all__ = [
     "SubmissionSign",
     "SubmissionTracker",
     "Trace",
+    "advice_id",
+    "advice_key",
     "canonical",
     "change_of",
     "command_lines",
@@ -67,6 +71,7 @@ __all__ = [
     "files_changed",
     "files_created",
     "is_edit",
+    "is_general",
     "is_hazardous",
     "is_hazardous_command",
     "is_own_module",
@@ -76,6 +81,7 @@ __all__ = [
     "loops_of",
     "names_in",
     "net_changes",
+    "patterns_tried",
     "project_facts",
     "read_action",
     "read_steps",
@@ -106,6 +112,7 @@ _MODULES = (
     "project",
     "remedies.edits",
     "remedies.wording",
+    "remedies.advice",
     "remedies.recovery",
     "state",
     "submission",

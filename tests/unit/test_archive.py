@@ -15,6 +15,7 @@ from contextgraph.model import (
     MethodologyStatus,
     ResolvedBy,
     RunVectors,
+    ShownItem,
     Source,
     Space,
 )
@@ -61,7 +62,9 @@ def fill(store: SqliteStore) -> None:
     gone = advice("mth_0", MethodologyStatus.RETIRED, "mth_1")
     store.methodologies.put([gone, stays], (), [ResolvedBy("error1", "mth_1", 1.0, 2.0, 2)], ())
     store.vectors.add(SPACE.name, {}, {"mth_1": vector})
-    store.exposures.add([Exposure.of("ctx_1", ["mth_1", "run0001/1"], NOW, "error1")])
+    store.exposures.add(
+        [Exposure.of("ctx_1", map(ShownItem, ["mth_1", "run0001/1"]), NOW, "error1")]
+    )
     store.exposures.report("ctx_1", True)
     store.admin.mark_consolidated(store.admin.unconsolidated().revision)
 
@@ -88,7 +91,7 @@ def content(store: SqliteStore) -> list[object]:
         [store.runs.archived(run) for run in runs],
         store.methodologies.get(store.methodologies.ids()),
         store.methodologies.resolved_by("mth_1"),
-        store.exposures.credit(["mth_1", "run0001/1"]),
+        store.exposures.record(["mth_1", "run0001/1"]),
         store.exposures.contexts("", 50),
         store.vectors.active_space(),
         store.vectors.space_model(SPACE.name),
@@ -232,6 +235,8 @@ def test_an_archive_of_version_1_is_read_without_its_sentences(
     for line in lines:
         for recovered in line.get("bundle", {}).get("recovered", ()):
             recovered |= {"what": "call it", "actions": ["edit core.py"]}
+        if line.get("kind") == "exposure":
+            line["items"] = [[item["id"], 0.5] for item in line["items"]]
     path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
 
     import_memory(other, path)
@@ -243,6 +248,7 @@ def test_an_archive_of_version_1_is_read_without_its_sentences(
         replace(recovered, actions=()) for recovered in before.bundle.recovered
     )
     assert after.bundle.fragments == before.bundle.fragments
+    assert other.exposures.contexts("", 9) == store.exposures.contexts("", 9)
 
 
 def test_a_file_that_cannot_be_written_is_an_error(store: SqliteStore, tmp_path: Path) -> None:

@@ -115,7 +115,6 @@ class SqliteRuns:
         self,
         bundle: Bundle,
         former_id: str | None = None,
-        moved: Mapping[str, str] | None = None,
     ) -> None:
         raw, own = rules.packed(bundle.raw), bundle.trajectory.id
         former = former_id or own
@@ -129,7 +128,6 @@ class SqliteRuns:
             history = rules.with_history(bundle, [known[key] for key in keys])
             run_rows.insert(transaction, history, raw)
             run_rows.note_former_id(transaction, former, own)
-            exposures.move_items(transaction, moved or {})
             exposures.report_shown(transaction, bundle)
             run_rows.remove_unused(transaction, errors)
 

@@ -220,6 +220,27 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     ("ALTER TABLE space RENAME COLUMN alike TO similarity_threshold",),
     ("ALTER TABLE trajectory ADD COLUMN outcome_source TEXT NOT NULL DEFAULT 'log'",),
+    (
+        # Who supplied a run, and who reported what was shown.
+        "ALTER TABLE trajectory ADD COLUMN contributor TEXT NOT NULL DEFAULT ''",
+        """CREATE INDEX trajectory_contributor
+            ON trajectory (tenant, contributor) WHERE contributor <> ''""",
+        "ALTER TABLE exposure ADD COLUMN source TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE exposure ADD COLUMN is_withheld INTEGER NOT NULL DEFAULT 0",
+        # Credit is of advice, and computed from what is known of each item.
+        "ALTER TABLE exposed_item ADD COLUMN position INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE exposed_item ADD COLUMN advice TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE exposed_item ADD COLUMN patterns TEXT NOT NULL DEFAULT '[]'",
+        "ALTER TABLE exposed_item ADD COLUMN helped INTEGER",
+        """UPDATE exposed_item SET advice = item,
+            helped = (SELECT helped FROM exposure WHERE key = exposed_item.exposure)""",
+        "ALTER TABLE exposed_item DROP COLUMN share",
+        """CREATE INDEX exposed_item_of_advice
+            ON exposed_item (tenant, advice) WHERE helped IS NOT NULL""",
+        """CREATE TABLE verdict (
+            tenant INTEGER NOT NULL, advice TEXT NOT NULL, is_quarantined INTEGER NOT NULL,
+            decided_at INTEGER NOT NULL, PRIMARY KEY (tenant, advice)) WITHOUT ROWID""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from contextgraph.model import EXCEPTIONS, ErrorSignature, Family, RemedyAction
+from contextgraph.model import EXCEPTIONS, ErrorSignature, Family, RemedyAction, RemedyPattern
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.edits import (
     Change,
@@ -22,14 +22,15 @@ from contextgraph.trace.remedies.commands import (
     shell_action,
 )
 from contextgraph.trace.remedies.edits import code_change, refused_edit
-from contextgraph.trace.remedies.goals import is_version
-from contextgraph.trace.remedies.open_errors import Cleared, OpenErrors
+from contextgraph.trace.remedies.goals import is_version, same_goal
+from contextgraph.trace.remedies.open_errors import Cleared, OpenError, OpenErrors
 from contextgraph.trace.remedies.placeholders import Names, names_in
 from contextgraph.trace.remedies.shell_lines import line_of, run_of
 from contextgraph.trace.remedies.workarounds import is_workaround
 from contextgraph.trace.steps import StepTrace
 
 _CHANGES_KEPT = 3
+_TRIES = 40
 _LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
 _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
 _OF_RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
@@ -93,6 +94,27 @@ def _remedy(
         actions = _look(failed, by, between, repo_name)
         return actions, len(actions) == 1 and _is_other_program(failed, by)
     return _command(failed, by, between, repo_name), _is_other_program(failed, by)
+
+
+def patterns_tried(steps: Sequence[StepTrace], at: int, repo: str) -> tuple[RemedyPattern, ...]:
+    """The patterns of what was done about the last error up to step *at*, else the first, in order.
+
+    That is what would have been the remedy, had any of the next 40 steps cleared the error; no step
+    counts after the one that did. Empty where there was no error.
+    """
+    failed = next((step for step in (*reversed(steps[: at + 1]), *steps) if step.error), None)
+    if failed is None or failed.error is None:
+        return ()
+    opened, repo_name = OpenError(failed.error, failed, failed), repo.rpartition("/")[2]
+    found: dict[RemedyPattern, None] = {}
+    start = max(at, failed.index - steps[0].index) + 1
+    for step in steps[start : start + _TRIES]:
+        actions, _ = _remedy(Cleared(opened, step), steps, repo_name)
+        own = shell_action(step.step.action.text, _names(failed), frozenset())
+        found.update(dict.fromkeys(one.pattern for one in (*actions, *([own] if own else ()))))
+        if step.succeeded and same_goal(failed, step):
+            break
+    return tuple(found)
 
 
 def _between(

@@ -1,0 +1,57 @@
+"""What makes the remedies of independent runs the same advice."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TypeAlias
+
+from contextgraph.model import (
+    ErrorPattern,
+    ErrorSignature,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+)
+from contextgraph.trace.remedies.wording import describe_pattern
+
+Remedy: TypeAlias = tuple[RemedyAction, ...]
+AdviceKey: TypeAlias = Remedy | tuple[RemedyPattern, ...]
+
+_REMEMBERED = 8_192
+_NUMBER = re.compile(r"\b\d+\b")
+
+
+@lru_cache(_REMEMBERED)
+def is_general(pattern: RemedyPattern) -> bool:
+    """False for a pattern that says too little to be advice for another project."""
+    return pattern.kind is not RemedyKind.RETRY and bool(describe_pattern(pattern))
+
+
+def advice_key(remedy: Remedy) -> AdviceKey:
+    """The patterns, by which independent runs agree; where they say too little, the actions."""
+    if all(is_general(one.pattern) for one in remedy):
+        return tuple(one.pattern for one in remedy)
+    return _without_numbers(remedy)
+
+
+def advice_id(error: ErrorSignature | ErrorPattern | None, remedy: Sequence[RemedyAction]) -> str:
+    """The id of the advice *remedy* about errors of the type of *error* (None: about no error)."""
+    kind = f"{error.family}\n{error.error_type}" if error else ""
+    text = f"{kind}\n{advice_key(tuple(remedy))!r}"
+    return f"adv_{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+
+
+@lru_cache(_REMEMBERED)
+def _without_numbers(remedy: Remedy) -> Remedy:
+    """What makes two remedies the same, whatever line numbers and counts they name."""
+    return tuple(
+        replace(
+            one,
+            target=_NUMBER.sub("", one.target),
+            replaced=_NUMBER.sub("", one.replaced),
+            parameters=(),
+        )
+        for one in remedy
+    )
