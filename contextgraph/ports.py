@@ -24,18 +24,17 @@ from contextgraph.model import (
     Exposure,
     Fragment,
     FragmentCandidate,
-    Group,
     HealthCheck,
     Learned,
     LearnStatus,
     MemoryCounts,
     Methodology,
+    MethodologyGroup,
     Near,
     Outcome,
     Phase,
     RawTrajectory,
     RecoveryCandidate,
-    RepoHistory,
     ResolvedBy,
     RunTexts,
     RunVectors,
@@ -150,12 +149,6 @@ class RunStore(Protocol):
 
     def word_counts(self, words: Sequence[str]) -> WordCounts:
         """How many runs there are, and in how many (task or summary) each of *words* occurs."""
-
-    def histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
-        """The newest *runs* of each repository with their fragments that did not fail, by name.
-
-        Repositories without runs have none.
-        """
 
     def archived(self, trajectory_id: str) -> ArchivedRun | None:
         """All that is stored of a run; errors by id, recoveries by step, fragment and error."""
@@ -289,7 +282,7 @@ class VectorStore(Protocol):
 
 
 class MethodologyStore(Protocol):
-    """Stores methodologies; retired ones are tombstones, which `for_error`, `for_task` skip."""
+    """Stores methodologies; retired ones are tombstones, which `for_error` skips."""
 
     def get(self, ids: Sequence[str]) -> Sequence[Methodology]:
         """Those of these ids, by id."""
@@ -297,13 +290,8 @@ class MethodologyStore(Protocol):
     def ids(self) -> Sequence[str]:
         """All ids, ascending, tombstones as well."""
 
-    def find(
-        self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()
-    ) -> Sequence[Methodology]:
-        """Those of these errors and those of no error of these repositories, by id.
-
-        Tombstones as well.
-        """
+    def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
+        """Those of these errors, by id, tombstones as well."""
 
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         """Those of all errors with the family and type of one of these, tombstones as well.
@@ -321,14 +309,6 @@ class MethodologyStore(Protocol):
 
         Of the repository of *scope* or general; those of a repository first, then by support,
         highest first. None that was derived from a run that *scope* hides.
-        """
-
-    def for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int
-    ) -> Sequence[Methodology]:
-        """Those of no error, for tasks of this type (None: of any) or of all types.
-
-        Of the repository of *scope* or general, in the order of `for_error`, and hidden as there.
         """
 
     def put(
@@ -475,7 +455,7 @@ class Store(Protocol):
 class Summarizer(Protocol):
     """Words what clearances of one kind of error, or runs without an error, have in common."""
 
-    def summarize(self, group: Group) -> Summary:
+    def summarize(self, group: MethodologyGroup) -> Summary:
         """When *group* applies and what to do; never fails."""
 
 
@@ -486,16 +466,16 @@ class ModelSummarizer(Protocol):
     def name(self) -> str:
         """The model and the version of its prompt; stored with what it worded."""
 
-    def reword(self, group: Group, *, interactive: bool = False) -> Wording:
+    def reword(self, group: MethodologyGroup, *, interactive: bool = False) -> Wording:
         """*group* in the model's words, or why they cannot be used; *interactive*: fail soon.
 
         Raises `RemoteError` where the model does not answer, or the budget is spent.
         """
 
-    def prompt(self, group: Group) -> str:
+    def prompt(self, group: MethodologyGroup) -> str:
         """What is sent to the model about *group*."""
 
-    def estimate(self, group: Group) -> Usage:
+    def estimate(self, group: MethodologyGroup) -> Usage:
         """About what `reword` uses; nothing is sent."""
 
 

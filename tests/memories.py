@@ -31,7 +31,6 @@ from tests.strategies import (
     ITEM_IDS,
     LOOP_COMMANDS,
     METHODOLOGY_IDS,
-    REPOSITORIES,
     SIGNATURES,
     SPACES,
     TRAJECTORY_IDS,
@@ -184,7 +183,6 @@ class Memories(RuleBasedStateMachine):
     def ask_for_tasks(self, scope: Scope, limit: int) -> None:
         for kind in (None, TaskType.BUG_FIX, TaskType.FEATURE, TaskType.DOCS):
             self.twins.ask("runs.for_task", kind, scope, limit)
-            self.twins.ask("methodologies.for_task", kind, scope, limit)
 
     @rule(scope=scopes(), limit=limits)
     def ask_for_states(self, scope: Scope, limit: int) -> None:
@@ -199,11 +197,8 @@ class Memories(RuleBasedStateMachine):
     def ask_for_histories(self, runs: int) -> None:
         for errors in (ERROR_IDS, ERROR_IDS[:1]):
             self.twins.ask("recoveries.histories", errors, runs)
-            self.twins.ask("methodologies.find", error_ids=errors, repos=REPOSITORIES[:1])
+            self.twins.ask("methodologies.find", errors)
             self.twins.ask("methodologies.of_types", errors)
-        for repos in (REPOSITORIES, REPOSITORIES[:1]):
-            self.twins.ask("runs.histories", repos, runs)
-            self.twins.ask("methodologies.find", repos=repos)
 
     @rule(nodes=st.lists(st.sampled_from(NODE_IDS), min_size=3, max_size=6))
     def ask_for_explanations(self, nodes: Sequence[str]) -> None:

@@ -17,7 +17,6 @@ from contextgraph.model import (
     ErrorSignature,
     Explanation,
     Fragment,
-    FragmentOutcome,
     FragmentType,
     Json,
     LearnStatus,
@@ -25,17 +24,14 @@ from contextgraph.model import (
     Methodology,
     MethodologyStatus,
     Near,
-    PastRun,
     Recovered,
     Relation,
-    RepoHistory,
     ResolvedBy,
     RunVectors,
     Scope,
     SignatureLevel,
     SimilarTo,
     Source,
-    TaskType,
     Unconsolidated,
     methodology_text,
 )
@@ -159,14 +155,6 @@ class ReferenceMemory(ReferenceStore):
                 ))  # fmt: skip
         return histories
 
-    def runs_histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
-        histories = []
-        for repo in sorted({*repos}):
-            newest = _newest([b for b in self.bundles.values() if b.trajectory.repo == repo])[:runs]
-            past = tuple(PastRun(bundle.trajectory, _went_well(bundle)) for bundle in newest)
-            histories += [RepoHistory(repo, past)] if past else []
-        return histories
-
     def methodologies_get(self, ids: Sequence[str]) -> Sequence[Methodology]:
         return self._where(lambda one: one.id in ids)
 
@@ -177,12 +165,8 @@ class ReferenceMemory(ReferenceStore):
         edges = (edge for edge in self.resolved.values() if edge.methodology_id == methodology_id)
         return sorted(edges, key=lambda edge: edge.error_id)
 
-    def methodologies_find(
-        self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()
-    ) -> Sequence[Methodology]:
-        return self._where(
-            lambda one: one.error_id in error_ids if one.error_id else one.repo in repos
-        )
+    def methodologies_find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
+        return self._where(lambda one: one.error_id in error_ids)
 
     def methodologies_of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         type_of = {
@@ -214,16 +198,6 @@ class ReferenceMemory(ReferenceStore):
         resolving = {edge.methodology_id for edge in self.resolved.values()
                      if edge.error_id in asked}  # fmt: skip
         return _ranked(one for one in self._seen(scope) if one.id in resolving)[:limit]
-
-    def methodologies_for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int
-    ) -> Sequence[Methodology]:
-        found = [
-            one
-            for one in self._seen(scope)
-            if not one.error_id and (not task_type or one.task_type in {None, task_type})
-        ]
-        return _ranked(found)[:limit]
 
     def vectors_nearest(
         self, kind: type, vector: Vector, scope: Scope, limit: int
@@ -478,7 +452,6 @@ class ReferenceMemory(ReferenceStore):
                 "success_rate": one.success_rate, "avg_steps": one.avg_steps,
                 "shown_and_helped": one.success_count, "shown_and_did_not": one.failure_count,
                 "made_by": one.made_by, "superseded_by": one.superseded_by,
-                "phase": one.phase and one.phase.value,
             })  # fmt: skip
         return nodes
 
@@ -549,10 +522,8 @@ class ReferenceMemory(ReferenceStore):
             gone |= superseded
         self._drop_vector_of_advice(gone)
         for one in [self.methodologies.pop(methodology_id) for methodology_id in gone]:
-            if one.superseded_by in gone and one.error_id:
+            if one.superseded_by in gone:
                 self.stale[one.error_id] = self.revision
-            elif one.superseded_by in gone:
-                self.stale_repos[one.repo or ""] = self.revision
         self._drop_edges(lambda edge: edge.methodology_id in gone)
 
     def _drop_edges(self, goes) -> None:
@@ -577,10 +548,6 @@ def _step_first(recovered: Recovered) -> tuple[int, str, str]:
 def _newest(bundles: Sequence[Bundle]) -> list[Bundle]:
     by_id = sorted(bundles, key=lambda bundle: bundle.trajectory.id)
     return sorted(by_id, key=lambda bundle: bundle.trajectory.seen_at, reverse=True)
-
-
-def _went_well(bundle: Bundle) -> tuple[Fragment, ...]:
-    return tuple(one for one in bundle.fragments if one.outcome is not FragmentOutcome.FAILED)
 
 
 def _ranked(found: Iterable[Methodology]) -> list[Methodology]:

@@ -183,10 +183,9 @@ def _shares() -> st.SearchStrategy[float]:
 def _methodologies(
     draw: st.DrawFn, own_id: str, ids: list[str], own: st.SearchStrategy[Source]
 ) -> Methodology:
-    error_id = draw(st.sampled_from(("", *ERROR_IDS)))
     return Methodology(
         id=own_id,
-        error_id=error_id,
+        error_id=draw(st.sampled_from(ERROR_IDS)),
         keyword=draw(st.sampled_from(("", "cache"))),
         task_type=draw(st.none() | st.just(TaskType.BUG_FIX)),
         repo=draw(st.none() | st.sampled_from(REPOSITORIES[1:])),
@@ -205,7 +204,6 @@ def _methodologies(
         last_used=draw(st.none() | times()),
         sources=tuple(sorted(draw(st.sets(own, max_size=4)))),
         superseded_by=draw(st.sampled_from((None, *(one for one in ids if one > own_id)))),
-        phase=None if error_id else draw(phases()),
     )
 
 

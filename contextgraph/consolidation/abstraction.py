@@ -1,33 +1,25 @@
-"""What the history of an error or a repository teaches, compared with what is known already."""
+"""What the history of an error teaches, compared with what is known already."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import blake2b
 
 from contextgraph.consolidation.changes import Changes, Counts, in_batches, resolved_by
 from contextgraph.consolidation.grouping import groups_of
 from contextgraph.consolidation.merging import Similarity, similar_fragments
 from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.practices import practices_of
 from contextgraph.consolidation.statistics import credit_of_methodologies, measured
 from contextgraph.consolidation.wording import with_words_of
 from contextgraph.model import (
-    Group,
     Methodology,
     MethodologyGroup,
     MethodologyStatus,
-    Phase,
-    RepoHistory,
-    Source,
     Summary,
     TaskType,
 )
 from contextgraph.ports import Store, Summarizer
-from contextgraph.text import words
 
-Derived = tuple[Group, Methodology]
+Derived = tuple[MethodologyGroup, Methodology]
 """What runs have in common, and the methodology that is made of it."""
 
 _CONTENT = ("situation", "strategy", "made_by", "sources", "remedies")
@@ -58,7 +50,7 @@ class Abstraction:
         """What is new, changed or gone for these errors; counted in *counts*."""
         changes = Changes()
         histories = self.store.recoveries.histories(error_ids, self.policy.window)
-        known = self._known(error_ids=[history.error.id for history in histories])
+        known = self._known([history.error.id for history in histories])
         groups = [group for history in histories for group in groups_of(history, self.policy)]
         self._compare(self._derived(groups, known), known, changes, counts)
         for history in histories:
@@ -67,41 +59,21 @@ class Abstraction:
         counts.merge.examined += len(changes.similar)
         return changes
 
-    def of_repos(self, repos: Sequence[str], counts: Counts) -> Changes:
-        """What is new, changed or gone of what worked without an error in these repositories."""
-        changes = Changes()
-        histories = self.store.runs.histories(repos, self.policy.window)
-        known = self._known(repos=[history.repo for history in histories])
-        groups = [group for history in histories for group in self._practices(history)]
-        self._compare(self._derived(groups, known), known, changes, counts)
-        counts.abstract.examined += sum(
-            len(run.fragments) for history in histories for run in history.runs
-        )
-        return changes
-
-    def derive(self, error_ids: Sequence[str], repos: Sequence[str]) -> Iterator[Derived]:
-        """All that these errors and repositories teach, as it would be stored."""
+    def derive(self, error_ids: Sequence[str]) -> Iterator[Derived]:
+        """All that these errors teach, as it would be stored."""
         for batch in in_batches(error_ids):
             histories = self.store.recoveries.histories(batch, self.policy.window)
-            known = self._known(error_ids=batch)
+            known = self._known(batch)
             groups = [group for history in histories for group in groups_of(history, self.policy)]
             yield from self._derived(groups, known)
-        for batch in in_batches(repos):
-            past = self.store.runs.histories(batch, self.policy.window)
-            known = self._known(repos=batch)
-            practices = [group for history in past for group in self._practices(history)]
-            yield from self._derived(practices, known)
 
-    def _known(self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()) -> _Known:
-        before = self.store.methodologies.find(error_ids=error_ids, repos=repos)
+    def _known(self, error_ids: Sequence[str]) -> _Known:
+        before = self.store.methodologies.find(error_ids)
         gone = sorted({one.superseded_by for one in before if one.superseded_by})
         survivors = self.store.methodologies.get(gone) if gone else ()
         return _Known({one.id: one for one in before}, {one.id: one for one in survivors})
 
-    def _practices(self, history: RepoHistory) -> Sequence[Group]:
-        return practices_of(history, self.policy, partial(self._word_shares, history))
-
-    def _derived(self, groups: Sequence[Group], known: _Known) -> list[Derived]:
+    def _derived(self, groups: Sequence[MethodologyGroup], known: _Known) -> list[Derived]:
         """The methodology of each of *groups*, worded and retired as before."""
         made = [(group, _methodology(group, self.summarizer.summarize(group))) for group in groups]
         credit = credit_of_methodologies(self.store, (one.id for _, one in made))
@@ -149,60 +121,32 @@ class Abstraction:
             else:
                 counts.statistics.updated += 1
             survivor = known.survivor_of(now)
-            if now.error_id and survivor.status is not MethodologyStatus.RETIRED:
+            if survivor.status is not MethodologyStatus.RETIRED:
                 changes.resolved.append(resolved_by(now, survivor.id))
         gone = [one.id for one in not_found.values() if not _is_tombstone(one)]
         changes.removed += gone
         counts.abstract.removed += len(gone)
 
-    def _word_shares(
-        self, history: RepoHistory, candidates: Collection[str]
-    ) -> Mapping[str, float]:
-        """Word -> the share of the tasks of other repositories that contain it."""
-        if not candidates:
-            return {}
-        here = Counter(
-            word
-            for run in history.runs
-            for word in {*words(f"{run.trajectory.task}\n{run.trajectory.summary}")}
-        )
-        everywhere = self.store.runs.word_counts(tuple(candidates))
-        others = max(1, everywhere.total - len(history.runs))
-        return {
-            word: max(0, count - here[word]) / others for word, count in everywhere.by_word.items()
-        }
-
 
 def methodology_id(
-    error_id: str,
-    keyword: str,
-    task_type: TaskType | None,
-    repo: str | None,
-    phase: Phase | None = None,
+    error_id: str, keyword: str, task_type: TaskType | None, repo: str | None
 ) -> str:
     """The id of the methodology for an error (narrowed by *keyword*), type of task and scope.
 
-    It does not depend on the wording. What worked without an error has no *error_id*, but a
-    *phase*.
+    It does not depend on the wording.
     """
     scope = "" if repo is None else f"repo:{repo}"
-    parts = (error_id, keyword, task_type or "", scope, *([phase] if phase else []))
+    parts = (error_id, keyword, task_type or "", scope)
     encoded = b"\x1f".join(part.encode("utf-8", "surrogatepass") for part in parts)
     return f"mth_{blake2b(encoded, digest_size=12).hexdigest()}"
 
 
-def _methodology(group: Group, summary: Summary) -> Methodology:
+def _methodology(group: MethodologyGroup, summary: Summary) -> Methodology:
     """What *group* teaches, in the words of *summary*, not measured yet."""
-    if isinstance(group, MethodologyGroup):
-        error_id, phase, frequency = group.error.id, None, group.met
-        remedies, repositories = group.remedies, len({one.repo for one in group.clearances})
-        sources: Iterable[Source] = {one.source for one in group.clearances}
-    else:
-        error_id, phase, frequency = "", group.phase, group.about
-        remedies, repositories, sources = group.practices, 1, group.sources
+    sources = {one.source for one in group.clearances}
     return Methodology(
-        id=methodology_id(error_id, group.keyword, group.task_type, group.repo, phase),
-        error_id=error_id,
+        id=methodology_id(group.error.id, group.keyword, group.task_type, group.repo),
+        error_id=group.error.id,
         keyword=group.keyword,
         task_type=group.task_type,
         repo=group.repo,
@@ -212,13 +156,12 @@ def _methodology(group: Group, summary: Summary) -> Methodology:
         status=MethodologyStatus.PROBATION,
         confidence=0.0,
         support=len({source.trajectory_id for source in sources}),
-        repositories=repositories,
+        repositories=len({one.repo for one in group.clearances}),
         success_rate=0.0,
         avg_steps=0.0,
-        frequency=frequency,
+        frequency=group.met,
         sources=tuple(sorted(sources)),
-        phase=phase,
-        remedies=tuple(remedy.action for remedy in remedies),
+        remedies=tuple(remedy.action for remedy in group.remedies),
     )
 
 

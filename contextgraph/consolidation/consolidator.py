@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import chain
 
 from contextgraph.consolidation.abstraction import Abstraction
 from contextgraph.consolidation.changes import Counts, StepCounts, in_batches
@@ -43,15 +42,12 @@ _log = logging.getLogger(__name__)
 Progress = Callable[[int, int], None]
 """Called with how many of how many kinds of error are done."""
 
-_Changed = tuple[Sequence[str], Sequence[str]]
-"""The ids of errors and the names of repositories that were looked at."""
-
 
 class MemoryConsolidator:
     """Abstracts, merges, measures and cleans up; one process at a time for each memory.
 
-    It works on the errors and repositories of what changed since the last time, and for each of
-    these on the newest runs, so that the cost does not grow with the memory.
+    It works on the errors of what changed since the last time, and for each of these on the newest
+    runs, so that the cost does not grow with the memory.
     """
 
     def __init__(
@@ -123,11 +119,12 @@ class MemoryConsolidator:
 
     def _work_through(
         self, abstraction: Abstraction, lease: Lease, counts: Counts, progress: Progress
-    ) -> _Changed:
+    ) -> Sequence[str]:
+        """Abstract, merge, measure and clean up; the ids of the errors that were looked at."""
         todo = self._store.admin.unconsolidated()
-        is_changed = bool(todo.trajectories or todo.error_ids or todo.repos)
+        is_changed = bool(todo.trajectories or todo.error_ids)
         todo = self._with_newly_credited(todo)
-        done, repos = list[str](), set[str]()
+        done = list[str]()
         for _ in range(_ROUNDS):
             counts.trajectories += todo.trajectories
             total = len(done) + len(todo.error_ids)
@@ -137,30 +134,23 @@ class MemoryConsolidator:
                 counts.merge.updated += changes.write(self._store)
                 done += batch
                 progress(len(done), total)
-            for batch in in_batches(todo.repos):
-                changes = abstraction.of_repos(batch, counts)
-                lease.check()
-                changes.write(self._store)
-            repos.update(todo.repos)
             # What others learned meanwhile, and what removed methodologies had superseded.
             at, todo = todo.revision, self._store.admin.unconsolidated(todo.revision)
-            if not (todo.error_ids or todo.repos):
+            if not todo.error_ids:
                 break
-        changed = sorted({*done}), sorted(repos)
-        merge(self._store, changed[0], self.policy, abstraction.similarity, lease, counts.merge)
+        changed = sorted({*done})
+        merge(self._store, changed, self.policy, abstraction.similarity, lease, counts.merge)
         lease.check()
-        self._clean_up(*changed, counts.clean_up)
+        self._clean_up(changed, counts.clean_up)
         if is_changed:
             self._store.admin.mark_consolidated(at)
         return changed
 
-    def _clean_up(self, error_ids: Sequence[str], repos: Sequence[str], counts: StepCounts) -> None:
+    def _clean_up(self, error_ids: Sequence[str], counts: StepCounts) -> None:
         """Remove orphans, old failed fragments and methodologies that proved weak."""
         store = self._store.methodologies
-        for known in chain(
-            (store.find(error_ids=batch) for batch in in_batches(error_ids)),
-            (store.find(repos=batch) for batch in in_batches(repos)),
-        ):
+        for batch in in_batches(error_ids):
+            known = store.find(batch)
             counts.examined += len(known)
             weak = [
                 replace(one, status=MethodologyStatus.RETIRED)
@@ -180,7 +170,7 @@ class MemoryConsolidator:
         abstraction: Abstraction,
         lease: Lease,
         counts: Counts,
-        changed: _Changed,
+        changed: Sequence[str],
         *,
         interactive: bool,
     ) -> RewordingResult:
@@ -229,9 +219,8 @@ class MemoryConsolidator:
             for credit in [known.of(one.id)]
             if (one.success_count, one.failure_count) != (credit.helped, credit.failed)
         ]
-        errors = {*todo.error_ids, *(one.error_id for one in other if one.error_id)}
-        repos = {*todo.repos, *(one.repo for one in other if one.repo and not one.error_id)}
-        return replace(todo, error_ids=tuple(sorted(errors)), repos=tuple(sorted(repos)))
+        errors = {*todo.error_ids, *(one.error_id for one in other)}
+        return replace(todo, error_ids=tuple(sorted(errors)))
 
 
 def is_weak(methodology: Methodology, policy: ConsolidationPolicy) -> bool:

@@ -8,7 +8,7 @@ from datetime import timedelta
 class ConsolidationPolicy:
     """When consolidation is due, what counts as evidence, and what is merged or removed.
 
-    It is due every *interval* learned runs. Of an error or a repository the newest *window* runs
+    It is due every *interval* learned runs. Of an error the newest *window* runs
     are evidence. A remedy needs *min_clearances* from *min_runs*, in general advice from
     *min_repositories*, and at least *min_share* of the runs that cleared the error; the
     *max_remedies* most frequent ones make a methodology. Two methodologies are merged from
@@ -16,11 +16,6 @@ class ConsolidationPolicy:
 
     Of the failed attempts at an error the newest *max_failed_fragments* stay. A methodology below
     *min_confidence* from fewer than *min_sources* is retired after *probation_exposures*.
-
-    What worked without an error needs runs of a total weight of *min_practice_weight* (1 for a run
-    that solved its task, 0.5 for any other), and more than *min_practice_share* of the runs that
-    did such a thing. A name is rare that at most *rare_word_share* of the tasks of other
-    repositories contain.
 
     After learning, requests to a language model start within *rewording_time*.
     """
@@ -38,7 +33,4 @@ class ConsolidationPolicy:
     min_confidence: float = 0.3
     min_sources: int = 3
     probation_exposures: int = 8
-    min_practice_weight: float = 1.5
-    min_practice_share: float = 0.5
-    rare_word_share: float = 0.02
     rewording_time: timedelta = timedelta(seconds=30)

@@ -52,9 +52,8 @@ class Rewriter:
         changed = self.store.admin.unconsolidated()
         known = [one for batch in self._stale(_all_ids(self.store)) for one in batch]
         errors = {*changed.error_ids, *_errors(known)}
-        repos = {*changed.repos, *_repos(known)}
         usage, prompts = NO_USAGE, []
-        for group, methodology in self.abstraction.derive(sorted(errors), sorted(repos)):
+        for group, methodology in self.abstraction.derive(sorted(errors)):
             if needs_words(methodology, self.model):
                 prompts.append(self.model.prompt(group))
                 usage += self.model.estimate(group)
@@ -64,18 +63,17 @@ class Rewriter:
         self,
         lease: Lease,
         counts: StepCounts,
-        of_changed: tuple[Sequence[str], Sequence[str]],
+        of_changed: Sequence[str],
         within: timedelta | None = None,
     ) -> RewordingResult:
         """Reword all methodologies that need it.
 
-        With *within*, only those of the errors and repositories *of_changed*, and no request starts
-        after that time.
+        With *within*, only those of the errors *of_changed*, and no request starts after that time.
         """
         result = RewordingResult()
         deadline = None if within is None else time.monotonic() + within.total_seconds()
         request = partial(self._request, interactive=within is not None)
-        ids = self._ids_of(*of_changed) if within is not None else _all_ids(self.store)
+        ids = self._ids_of(of_changed) if within is not None else _all_ids(self.store)
         for stale in self._stale(ids):
             todo = self._with_groups(stale)
             counts.examined += len(todo)
@@ -88,12 +86,9 @@ class Rewriter:
                 counts.updated += self._write(batch, answers, result)
         return result
 
-    def _ids_of(self, error_ids: Sequence[str], repos: Sequence[str]) -> Iterator[Sequence[str]]:
-        store = self.store.methodologies
+    def _ids_of(self, error_ids: Sequence[str]) -> Iterator[Sequence[str]]:
         for batch in in_batches(error_ids):
-            yield [one.id for one in store.find(error_ids=batch)]
-        for batch in in_batches(repos):
-            yield [one.id for one in store.find(repos=batch)]
+            yield [one.id for one in self.store.methodologies.find(batch)]
 
     def _stale(self, batches: Iterable[Sequence[str]]) -> Iterator[list[Methodology]]:
         """Those that need words, a batch at a time."""
@@ -103,7 +98,7 @@ class Rewriter:
 
     def _with_groups(self, stale: Sequence[Methodology]) -> list[Derived]:
         by_id = {one.id: one for one in stale}
-        found = self.abstraction.derive(sorted(_errors(stale)), sorted(_repos(stale)))
+        found = self.abstraction.derive(sorted(_errors(stale)))
         return [(group, by_id[one.id]) for group, one in found if one.id in by_id]
 
     def _request(self, derived: Derived, *, interactive: bool) -> Wording:
@@ -166,8 +161,4 @@ def _all_ids(store: Store) -> Iterator[Sequence[str]]:
 
 
 def _errors(methodologies: Iterable[Methodology]) -> set[str]:
-    return {one.error_id for one in methodologies if one.error_id}
-
-
-def _repos(methodologies: Iterable[Methodology]) -> set[str]:
-    return {one.repo for one in methodologies if one.repo and not one.error_id}
+    return {one.error_id for one in methodologies}

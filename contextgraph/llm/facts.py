@@ -4,10 +4,8 @@ from collections.abc import Iterator
 
 from contextgraph.model import (
     Clearance,
-    Group,
     Json,
     MethodologyGroup,
-    PracticeGroup,
     TaskType,
 )
 from contextgraph.text import clip, mask_secrets
@@ -17,24 +15,8 @@ _EXAMPLES, _ACTIONS = 3, 6
 _MESSAGE_CHARS, _ACTION_CHARS, _TEXT_CHARS = 300, 160, 400
 
 
-def facts_of(group: Group) -> dict[str, Json]:
+def facts_of(group: MethodologyGroup) -> dict[str, Json]:
     """What several runs have in common, as JSON for a prompt."""
-    return _of_error(group) if isinstance(group, MethodologyGroup) else _of_practice(group)
-
-
-def texts_in(value: Json) -> Iterator[str]:
-    """All texts in *value*, without the keys."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from texts_in(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from texts_in(one)
-
-
-def _of_error(group: MethodologyGroup) -> dict[str, Json]:
     return {
         "repository": group.repo or "",
         "kind_of_task": _kind(group.task_type),
@@ -48,14 +30,16 @@ def _of_error(group: MethodologyGroup) -> dict[str, Json]:
     }
 
 
-def _of_practice(group: PracticeGroup) -> dict[str, Json]:
-    return {
-        "repository": group.repo,
-        "kind_of_task": _kind(group.task_type),
-        "about": _fit(group.keyword, _TEXT_CHARS),
-        "phase": str(group.phase),
-        "remedies": [_fit(practice.text, _TEXT_CHARS) for practice in group.practices],
-    }
+def texts_in(value: Json) -> Iterator[str]:
+    """All texts in *value*, without the keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from texts_in(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from texts_in(one)
 
 
 def _kind(task_type: TaskType | None) -> str:

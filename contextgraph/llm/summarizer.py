@@ -10,7 +10,7 @@ import orjson
 
 from contextgraph.llm.chat import AnswerFormat, Chat
 from contextgraph.llm.facts import facts_of, texts_in
-from contextgraph.model import NO_USAGE, Group, Usage, Wording, Words
+from contextgraph.model import NO_USAGE, MethodologyGroup, Usage, Wording, Words
 from contextgraph.text import clean, count_tokens, mask_secrets
 
 if TYPE_CHECKING:
@@ -40,16 +40,16 @@ class RemoteSummarizer:
         """The model and the version of the prompt."""
         return f"{self.chat.model.full_name} {PROMPT_VERSION}"
 
-    def prompt(self, group: Group) -> str:
+    def prompt(self, group: MethodologyGroup) -> str:
         """What is sent about *group*."""
         return f"{instructions()}\n{_facts(group)}"
 
-    def estimate(self, group: Group) -> Usage:
+    def estimate(self, group: MethodologyGroup) -> Usage:
         """About what one answer uses."""
         sent, answered = count_tokens(self.prompt(group)), _USUAL_ANSWER_TOKENS
         return Usage(1, sent + answered, self.chat.model.prices.cost(sent, answered))
 
-    def reword(self, group: Group, *, interactive: bool = False) -> Wording:
+    def reword(self, group: MethodologyGroup, *, interactive: bool = False) -> Wording:
         """*group* in the model's words; an unusable answer is requested once more.
 
         Raises `RemoteError` where the server fails.
@@ -80,7 +80,7 @@ def instructions() -> str:
     return files(__package__).joinpath("prompts", f"{PROMPT_VERSION}.md").read_text("utf-8")
 
 
-def _facts(group: Group) -> str:
+def _facts(group: MethodologyGroup) -> str:
     return orjson.dumps({key: value for key, value in facts_of(group).items() if value}).decode()
 
 

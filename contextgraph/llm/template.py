@@ -4,10 +4,7 @@ from collections.abc import Sequence
 
 from contextgraph.model import (
     CommonRemedy,
-    Group,
     MethodologyGroup,
-    Phase,
-    PracticeGroup,
     Summary,
     TaskType,
 )
@@ -15,14 +12,6 @@ from contextgraph.text import clip, number_of
 
 MADE_BY = "template/1"
 _MESSAGE_CHARS = 200
-_PURPOSES = {
-    Phase.UNDERSTANDING: "to look around",
-    Phase.LOCATING: "to find where to change it",
-    Phase.REPRODUCING: "to reproduce it",
-    Phase.FIXING: "to fix it",
-    Phase.TESTING: "to test it",
-    Phase.SUBMITTING: "to submit it",
-}
 
 
 class TemplateSummarizer:
@@ -30,15 +19,9 @@ class TemplateSummarizer:
 
     name = MADE_BY
 
-    def summarize(self, group: Group) -> Summary:
+    def summarize(self, group: MethodologyGroup) -> Summary:
         """The group in words; never fails."""
-        if isinstance(group, MethodologyGroup):
-            return Summary(_situation(group), _strategy(group), MADE_BY)
-        about = f" that mentions `{group.keyword}`" if group.keyword else ""
-        task = f", in a {_kind(group.task_type)}task{about}" if about or group.task_type else ""
-        situation = f"in {group.repo}{task}, {_PURPOSES[group.phase]}"
-        practices = _joined([_practice_sentence(one, group) for one in group.practices])
-        return Summary(situation, f"{practices}{_solved(group)}", MADE_BY)
+        return Summary(_situation(group), _strategy(group), MADE_BY)
 
 
 def _situation(group: MethodologyGroup) -> str:
@@ -75,16 +58,6 @@ def _remedy_sentence(remedy: CommonRemedy, cleared: int) -> str:
     return (
         f"{remedy.text} ({remedy.runs} of {number_of(cleared, 'run')} that got over it; {steps})."
     )
-
-
-def _practice_sentence(practice: CommonRemedy, group: PracticeGroup) -> str:
-    return f"{practice.text} ({practice.runs} of {number_of(group.about, 'run')})."
-
-
-def _solved(group: PracticeGroup) -> str:
-    if not group.solved:
-        return ""
-    return f" {group.solved} of them solved {'its' if group.solved == 1 else 'their'} task."
 
 
 def _kind(task_type: TaskType | None) -> str:

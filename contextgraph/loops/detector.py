@@ -44,8 +44,8 @@ class LoopDetector:
         """What led out of *trouble* in other runs: at most three suggestions, best first.
 
         Where there is an error: what cleared it, first where that ended the same loop, the same
-        repository before others. Without one: how others continued from the same place, what worked
-        for such tasks, and what several repositories continued with after such a command. A
+        repository before others. Without one: how others continued from the same place, and what
+        several repositories continued with after such a command. A
         `LoopInfo` has neither repository nor message, so for it only what several repositories
         agree on is suggested.
         """

@@ -42,7 +42,7 @@ MIN_REPOSITORIES = 2
 MIN_RUNS, MIN_SHARE = 3, 0.15
 # What so many runs did comes before what a few did.
 _MANY_RUNS = 3
-_MAX_SOLUTIONS, _MAX_PRACTICES = 24, 3
+_MAX_SOLUTIONS = 24
 _MAX_RUNS_EACH = 3
 _CANDIDATES = 200
 _MIN_STEPS = 2
@@ -51,7 +51,6 @@ _LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 _WORDING = {
     EscapeEvidence.LEFT_SAME_LOOP: "left the same loop",
     EscapeEvidence.CLEARED_ERROR: "cleared this error",
-    EscapeEvidence.WORKED_FOR_TASKS: "worked for such tasks",
     EscapeEvidence.LEFT_SUCH_LOOP: "left such a loop",
 }
 _STRENGTH = {evidence: rank for rank, evidence in enumerate(EscapeEvidence)}
@@ -114,8 +113,6 @@ class EscapeFinder:
             return self._past_error(state)
         found = self._from_same_place(state)
         if len(found) < enough:
-            found += self._for_task(state)
-        if len(found) < enough:
             found += self._after_command(_verb(state.last_action))
         return found
 
@@ -174,23 +171,6 @@ class EscapeFinder:
             if after.end - after.start + 1 >= _MIN_STEPS
             and not is_hazardous([_use(line) for line in after.action_sequence])
         )
-
-    def _for_task(self, state: State) -> list[Escape]:
-        """What was abstracted from the runs of the repository for tasks like that of *state*."""
-        question = State(repo=state.repo, task_description=state.task_description)
-        found = self._retrieve(question, _MAX_PRACTICES).suggestions
-        remedies, runs = self._remedies(found), self._past_runs([one.why for one in found])
-        return [
-            Escape(
-                id=one.id,
-                text=one.strategy,
-                actions=remedies.get(one.id, ()),
-                evidence=EscapeEvidence.WORKED_FOR_TASKS,
-                is_near=True,
-                runs=runs.named(one.why.trajectories),
-            )
-            for one in found
-        ]
 
     def _after_command(self, command: str) -> list[Escape]:
         """What runs of several repositories continued with after a loop of *command*."""

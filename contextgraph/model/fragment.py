@@ -37,7 +37,6 @@ class EscapeEvidence(StrEnum):
 
     LEFT_SAME_LOOP = "left_same_loop"
     CLEARED_ERROR = "cleared_error"
-    WORKED_FOR_TASKS = "worked_for_tasks"
     LEFT_SUCH_LOOP = "left_such_loop"
 
 

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
 
 from contextgraph.model.error import ErrorPattern
-from contextgraph.model.fragment import Fragment, Phase, Recovered
+from contextgraph.model.fragment import Recovered
 from contextgraph.model.remedy import RemedyAction
-from contextgraph.model.trajectory import Outcome, TaskType, Trajectory
+from contextgraph.model.trajectory import Outcome, TaskType
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +135,6 @@ class MethodologyGroup:
     remedies: tuple[CommonRemedy, ...]
     clearances: tuple[Clearance, ...]
 
-    @property
-    def supporters(self) -> frozenset[tuple[str, str]]:
-        """The instances whose runs did it, each with who supplied the run."""
-        return frozenset((one.instance_id, one.contributor) for one in self.clearances)
-
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -170,11 +164,9 @@ class ResolvedBy:
 class Methodology:
     """Advice abstracted from several runs.
 
-    The id comes from error pattern, keyword, task type, phase and scope, never from the wording.
-    *error_id* is empty for what worked where there was no error; that is of one *phase*.
+    The id comes from error pattern, keyword, task type and scope, never from the wording.
     *confidence* (0 to 1) is the lower bound of the lift over the base rate. *support* runs in
-    *repositories* did it, of *frequency* that met the error (or were about the *keyword*, the type
-    of task, in that phase). *success_count* and *failure_count*
+    *repositories* did it, of *frequency* that met the error. *success_count* and *failure_count*
     are of the times it was shown: shares, where several items were shown together. *sources* are
     fragments, ascending. *superseded_by* is the methodology that took its place. *remedies* are
     the alternatives that *strategy* words, the most frequent first: as they were done where they
@@ -201,7 +193,6 @@ class Methodology:
     last_used: datetime | None = None
     sources: tuple[Source, ...] = ()
     superseded_by: str | None = None
-    phase: Phase | None = None
     remedies: tuple[RemedyAction, ...] = ()
 
     @property
@@ -273,50 +264,6 @@ class Unconsolidated:
     trajectories: int
     error_ids: tuple[str, ...]
     repos: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PastRun:
-    """A run with its fragments that did not fail, in order."""
-
-    trajectory: Trajectory
-    fragments: tuple[Fragment, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RepoHistory:
-    """The newest runs of a repository, the newest first."""
-
-    repo: str
-    runs: tuple[PastRun, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PracticeGroup:
-    """What runs of one repository have in common that did one thing, and met no error at it.
-
-    *keyword* narrows it to tasks that mention it, empty for all; *task_type* None is any task.
-    *about* counts the runs that did such a thing there and fit both; of *others*, which fit not,
-    *otherwise* did the same as the first of *practices* says. Of the runs that *practices* cover,
-    *solved* solved their task. *practices* is never empty, the most frequent first; *sources* are
-    the fragments that they cover, ascending, *supporters* as of `MethodologyGroup`.
-    """
-
-    repo: str
-    phase: Phase
-    keyword: str
-    task_type: TaskType | None
-    about: int
-    others: int
-    otherwise: int
-    solved: int
-    practices: tuple[CommonRemedy, ...]
-    sources: tuple[Source, ...]
-    supporters: frozenset[tuple[str, str]] = frozenset()
-
-
-Group: TypeAlias = MethodologyGroup | PracticeGroup
-"""What several runs have in common, with an error or without one."""
 
 
 @dataclass(frozen=True, slots=True)

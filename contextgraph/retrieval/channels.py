@@ -8,7 +8,9 @@ from pathlib import PurePosixPath
 
 from contextgraph.model import (
     ErrorQuestion,
+    ErrorSignature,
     FragmentCandidate,
+    Methodology,
     SignatureLevel,
 )
 from contextgraph.ports import Store
@@ -23,7 +25,7 @@ from contextgraph.retrieval.query import (
     ranked_cases,
 )
 from contextgraph.retrieval.semantic import by_semantic
-from contextgraph.retrieval.suggestions import methodologies_for, practices_for
+from contextgraph.text import subject_of
 
 # With so many runs of this type of task, others are not searched.
 ENOUGH = 12
@@ -32,6 +34,11 @@ RECOVERIES = 256
 _LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 FRAGMENTS_AT_FILE = 2
 _SAME_FILE = 0.5
+_METHODOLOGIES = 64
+# What a methodology is about: of this very message, of this repository, of the error in general.
+_OF_MESSAGE_HERE, _OF_MESSAGE, _OF_REPO, _GENERAL = 0.95, 0.85, 0.75, 0.6
+# How much of its rank depends on its confidence.
+_BY_CONFIDENCE = 0.25
 
 
 def by_error(query: Query, store: Store) -> Findings:
@@ -43,37 +50,29 @@ def by_error(query: Query, store: Store) -> Findings:
         ErrorQuestion(variant, level, scope)
         for scope, level, variant in product(query.scopes, _LEVELS, signature.variants())
     ]
-    abstracted = store.admin.prefetch(partial(methodologies_for, query, store))
+    abstracted = store.admin.prefetch(partial(_methodologies, query, signature, store))
     found = store.recoveries.for_error(asked, RECOVERIES)
     return Findings(recoveries=tuple(found), methodologies=abstracted())
 
 
 def by_task(query: Query, store: Store) -> Findings:
-    """Past runs of the same repository, those of the same type of task first; what worked in it."""
+    """Past runs of the same repository, those of the same type of task first."""
     if query.signature or not query.state.repo or not query.task_words:
         return Findings()
     found = store.runs.for_task(query.task_type, query.scope, OVERFETCH)
     if len(found) < ENOUGH:
         found = [*found, *store.runs.for_task(None, query.scope, OVERFETCH)]
-    cases = ranked_cases(query, found)
-    return Findings(cases=cases, methodologies=practices_for(query, store))
+    return Findings(cases=ranked_cases(query, found))
 
 
 def by_state(query: Query, store: Store) -> Findings:
-    """Past runs that had the same file open in the same phase, with what they did there.
-
-    And what worked in that phase in the repository.
-    """
+    """Past runs that had the same file open in the same phase, with what they did there."""
     state = query.state
-    if query.signature or not (state.repo and state.phase):
+    if query.signature or not (state.repo and state.phase and state.open_file):
         return Findings()
-    of_phase = [hit for hit in practices_for(query, store) if hit.methodology.phase is state.phase]
-    found: Sequence[FragmentCandidate] = ()
-    if state.open_file:
-        name = PurePosixPath(state.open_file).name
-        found = store.runs.fragments_for_state(state.phase, name, query.scope, OVERFETCH)
-    cases = best_first([_at_file(query, group) for group in _by_run(found)])
-    return Findings(cases=cases, methodologies=tuple(of_phase))
+    name = PurePosixPath(state.open_file).name
+    found = store.runs.fragments_for_state(state.phase, name, query.scope, OVERFETCH)
+    return Findings(cases=best_first([_at_file(query, group) for group in _by_run(found)]))
 
 
 def by_lexical(query: Query, store: Store) -> Findings:
@@ -93,6 +92,31 @@ CHANNELS: Mapping[str, Channel] = {
     "lexical": by_lexical,
     "semantic": by_semantic,
 }
+
+
+def _methodologies(
+    query: Query, signature: ErrorSignature, store: Store
+) -> tuple[Methodology, ...]:
+    """What was abstracted from earlier clearances of the error of *query*, best first."""
+    found = store.methodologies.for_error(signature.variants(), query.scope, _METHODOLOGIES)
+    subject = subject_of(signature.message)
+    fitting = [
+        one
+        for one in found
+        if one.repo in (None, query.state.repo)
+        and one.task_type in (None, query.task_type)
+        and one.keyword in ("", subject)
+    ]
+    return tuple(sorted(fitting, key=lambda one: (-_evidence(one), one.id)))
+
+
+def _evidence(methodology: Methodology) -> float:
+    here = methodology.repo is not None
+    if methodology.keyword:
+        base = _OF_MESSAGE_HERE if here else _OF_MESSAGE
+    else:
+        base = _OF_REPO if here else _GENERAL
+    return base * (1 - _BY_CONFIDENCE + _BY_CONFIDENCE * methodology.confidence)
 
 
 def _by_run(found: Sequence[FragmentCandidate]) -> list[list[FragmentCandidate]]:

@@ -127,14 +127,6 @@ class CaseHit:
 
 
 @dataclass(frozen=True, slots=True)
-class MethodologyHit:
-    """A methodology that a channel found, with its evidence (0 to 1)."""
-
-    methodology: Methodology
-    evidence: float
-
-
-@dataclass(frozen=True, slots=True)
 class Findings:
     """What one channel found: *degraded* says what it could not do, and why.
 
@@ -143,7 +135,7 @@ class Findings:
 
     recoveries: tuple[RecoveryCandidate, ...] = ()
     cases: tuple[CaseHit, ...] = ()
-    methodologies: tuple[MethodologyHit, ...] = ()
+    methodologies: tuple[Methodology, ...] = ()
     degraded: str = ""
 
 

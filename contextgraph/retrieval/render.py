@@ -195,7 +195,6 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         lines = _fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS)
         yield _Entry("\n".join(lines))
     else:  # a playbook says what worked and what did not run
-        yield from _titled("What has worked:", map(_practice, context.suggestions))
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     shown_cases = (_case(case) for case in context.similar_cases if case.is_shown)
     yield from _titled("Similar tasks:", shown_cases)
@@ -261,12 +260,6 @@ def _agreement(why: Why) -> str:
     where = " here" if found.scope is ScopeLevel.REPO else ""
     what = "" if found.level is SignatureLevel.TEMPLATE else ", same error type"
     return f"{found.did} of {number_of(found.cleared, 'task')}{where}{what}"
-
-
-def _practice(suggestion: Suggestion) -> _Entry:
-    counted, *words = suggestion.strategy.split("\n")
-    head = f"{suggestion.situation}: {counted}"
-    return _Entry("\n".join([head, *(f"   {line}" for line in words)]), ShownItem(suggestion.id))
 
 
 def _warning(warning: FailureWarning) -> _Entry:

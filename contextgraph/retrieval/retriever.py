@@ -23,7 +23,6 @@ from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import Channel, Findings, Query, no_embedder, query_of
 from contextgraph.retrieval.remedies import advice_of, shown_of
 from contextgraph.retrieval.render import playbook_lines
-from contextgraph.retrieval.suggestions import suggestions_of
 from contextgraph.retrieval.warn import warnings_for
 
 _Answer: TypeAlias = Callable[[Gate, int], MemoryContext]
@@ -113,7 +112,7 @@ class MemoryRetriever:
     def _at_error(self, query: Query, found: Mapping[str, Findings]) -> _Answer:
         """Remedies alone: past tasks and other errors say nothing of what clears this one."""
         recoveries = {name: one.recoveries for name, one in found.items() if one.recoveries}
-        known = [hit.methodology for one in found.values() for hit in one.methodologies]
+        known = [methodology for one in found.values() for methodology in one.methodologies]
         advice = advice_of(query, recoveries, known, self._store)
 
         def answer(gate: Gate, limit: int) -> MemoryContext:
@@ -123,14 +122,12 @@ class MemoryRetriever:
         return answer
 
     def _without_error(self, query: Query, found: Mapping[str, Findings]) -> _Answer:
-        """What worked for such tasks, and similar past runs."""
-        abstracted = {name: one.methodologies for name, one in found.items()}
+        """Similar past runs."""
         cases = {name: one.cases for name, one in found.items() if name in self.weights}
 
         def answer(gate: Gate, limit: int) -> MemoryContext:
             return MemoryContext(
                 new_context_id(),
-                suggestions_of(abstracted, self._store, limit),
                 similar_cases=cases_of(query, cases, gate, self._store, limit, self.weights),
             )
 

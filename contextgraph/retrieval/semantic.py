@@ -2,25 +2,22 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from math import log, sqrt
 from typing import TypeVar
 
 from contextgraph.errors import EmbeddingError, SpaceMismatchError
-from contextgraph.model import Methodology, Near, Trajectory
+from contextgraph.model import Near, Trajectory
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import Store
 from contextgraph.retrieval.query import (
     OVERFETCH,
     CaseHit,
     Findings,
-    MethodologyHit,
     Query,
     case_hit,
     weights_of,
 )
 from contextgraph.retrieval.score import word_counts
-from contextgraph.retrieval.suggestions import asks_for_practices, practices_among
 from contextgraph.vectors import Vector, cosines
 
 # As many as the channel has of vectors.
@@ -75,7 +72,7 @@ Item = TypeVar("Item")
 
 
 def by_semantic(query: Query, store: Store) -> Findings:
-    """Past runs of a task like this one, and what worked for such tasks.
+    """Past runs of a task like this one.
 
     Nothing for an error: what is near it in meaning says little of what clears it
     (docs/retrieval.md). Nothing while the memory has no space. Where the embedder fails, words are
@@ -101,9 +98,7 @@ def _found(query: Query, store: Store) -> Findings:
     if embedder is None:
         return Findings()
     (task,) = embedder.embed([query.state.task_description[:TASK_CHARS]]).vectors
-    methodologies = store.admin.prefetch(partial(_practices, query, task, store))
-    cases = _cases(query, task, embedder.similarity_threshold, store)
-    return Findings((), cases, methodologies())
+    return Findings(cases=_cases(query, task, embedder.similarity_threshold, store))
 
 
 AT_THRESHOLD = 0.3
@@ -135,10 +130,3 @@ def _cases(
         return ()
     runs = _by_cosine(task, store.vectors.nearest(Trajectory, task, query.scope, NEAREST))
     return tuple(case_hit(query, run, rescaled(cosine, threshold)) for run, cosine in runs)
-
-
-def _practices(query: Query, task: Vector | None, store: Store) -> tuple[MethodologyHit, ...]:
-    if task is None or not asks_for_practices(query):
-        return ()
-    advice = store.vectors.nearest(Methodology, task, query.scope, NEAREST)
-    return practices_among(query, [one.item for one in advice])

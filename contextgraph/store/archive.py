@@ -287,6 +287,8 @@ class _Importer:
         self._progress(self._done.created + self._done.updated + self._done.unchanged, self._total)
 
     def _put_methodologies(self, lines: list[MethodologyLine]) -> None:
+        # Version 0.1 abstracted from runs without an error as well.
+        lines = [line for line in lines if line.methodology.error_id]
         if not lines:
             return
         edges = [edge for line in lines for edge in line.resolved]

@@ -239,20 +239,17 @@ class RemovedMethodology(NamedTuple):
 
     id: str
     error_id: str
-    repo: str | None
     superseded_by: str | None
 
 
-def made_stale(removed: Iterable[RemovedMethodology]) -> tuple[list[str], list[str]]:
-    """The error ids and the repositories to consolidate again.
+def made_stale(removed: Iterable[RemovedMethodology]) -> list[str]:
+    """The ids of the errors to consolidate again.
 
     They are those of methodologies that go because what had superseded them goes.
     """
     gone = list(removed)
     ids = {one.id for one in gone}
-    again = [one for one in gone if one.superseded_by in ids]
-    errors = sorted({one.error_id for one in again if one.error_id})
-    return errors, sorted({one.repo for one in again if one.repo and not one.error_id})
+    return sorted({one.error_id for one in gone if one.superseded_by in ids})
 
 
 def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:

@@ -125,7 +125,7 @@ MATCH (n:Methodology {tenant: $tenant, id: $id})
 RETURN n.name AS name, n {.situation, .strategy, .repo, .keyword, .task_type, .status, .confidence,
     .support, .repositories, .frequency, .success_rate, .avg_steps,
     shown_and_helped: n.success_count, shown_and_did_not: n.failure_count, .made_by,
-    .superseded_by, .phase} AS facts
+    .superseded_by} AS facts
 
 // name: names_of
 // Labels and names of the nodes with these ids.

@@ -15,23 +15,7 @@ UNWIND found AS m
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
-    COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
-ORDER BY m.repo IS NULL, m.support DESC, m.id
-
-// name: methodologies_for_task
-// Those of no error, for one type of task or all, in the same order.
-MATCH (m:Methodology {tenant: $tenant, error_id: ''})
-WHERE m.status <> 'retired' AND ($repo IS NULL OR m.repo IS NULL OR m.repo = $repo)
-    AND ($task_type IS NULL OR m.task_type IS NULL OR m.task_type = $task_type)
-    AND (($as_of IS NULL AND $excluded = []) OR NOT EXISTS {
-        (m)-[:DERIVED_FROM]->(f:Fragment)
-        WHERE f.seen_at > $as_of OR f.instance_id IN $excluded
-    })
-WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
-RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
-    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
+    .failure_count, .last_used, .superseded_by, .remedies} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.repo IS NULL, m.support DESC, m.id
 
@@ -40,25 +24,17 @@ UNWIND $ids AS id
 MATCH (m:Methodology {tenant: $tenant, id: id})
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
+    .failure_count, .last_used, .superseded_by, .remedies} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.id
 
 // name: find_methodologies
-// Those of some errors, and those of no error of some repositories.
+// Those of some errors.
 UNWIND $error_ids AS id
 MATCH (m:Methodology {tenant: $tenant, error_id: id})
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
-    COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
-UNION ALL
-UNWIND $repos AS repo
-MATCH (m:Methodology {tenant: $tenant, error_id: ''})
-WHERE m.repo = repo
-RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
-    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
+    .failure_count, .last_used, .superseded_by, .remedies} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 
 // name: methodologies_of_types
@@ -70,7 +46,7 @@ MATCH (e:ErrorPattern {tenant: $tenant, family: family, error_type: error_type})
 MATCH (m:Methodology {tenant: $tenant, error_id: e.id})
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .phase, .remedies} AS methodology,
+    .failure_count, .last_used, .superseded_by, .remedies} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources,
     family, error_type
 ORDER BY m.id
@@ -196,8 +172,7 @@ RETURN collect(m.id) AS found
 // Methodologies with all that they superseded.
 UNWIND $ids AS id
 MATCH (:Methodology {tenant: $tenant, id: id})-[:SUPERSEDES*0..]->(gone:Methodology)
-RETURN DISTINCT gone.id AS id, gone.error_id AS error_id, gone.repo AS repo,
-    gone.superseded_by AS superseded_by
+RETURN DISTINCT gone.id AS id, gone.error_id AS error_id, gone.superseded_by AS superseded_by
 
 // name: remove_methodologies
 MATCH (m:Methodology)
@@ -218,7 +193,7 @@ MERGE (s:StaleError {tenant: $tenant, id: id})
 SET s.name = id, s.revision = $revision
 
 // name: mark_repos_changed
-// Repositories to consolidate again.
+// Repositories whose runs changed.
 UNWIND $repos AS repo
 MERGE (s:StaleRepo {tenant: $tenant, repo: repo})
 SET s.name = repo, s.revision = $revision

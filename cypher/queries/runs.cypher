@@ -335,24 +335,6 @@ WITH f
 ORDER BY f.tenant DESC, f.loop_command DESC, f.seen_at DESC, f.id LIMIT $limit
 RETURN collect([f.trajectory_id, f.id]) AS found
 
-// name: repo_histories
-// The newest runs of repositories, with their fragments that did not fail.
-UNWIND $repos AS repo
-RETURN repo, COLLECT {
-    MATCH (t:Trajectory {tenant: $tenant, repo: repo})
-    WHERE t.solved IS NOT NULL AND t.seen_at IS NOT NULL
-    WITH t ORDER BY t.seen_at DESC, t.id LIMIT $runs
-    RETURN {trajectory: t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status,
-        .total_steps, .summary, .files, .agent, .model, .source_format, .source, .run_at,
-        .learned_at, .outcome_source}, fragments: COLLECT {
-            MATCH (t)-[has:HAS_FRAGMENT]->(f:Fragment) WHERE f.outcome <> 'failed'
-            RETURN f {.id, .trajectory_id, .start, .end, .fragment_type, .phase, .outcome,
-                .description, .action_sequence, .files, .open_file, .repo, .task_type, .loop_kind,
-                .loop_command, .repetitions, .loop_ending, order: has.order} ORDER BY has.order, f.id
-        }} ORDER BY t.seen_at DESC, t.id
-} AS past
-ORDER BY repo
-
 // name: archived_run
 // All that is stored of a run; errors as this run met them.
 MATCH (t:Trajectory {tenant: $tenant, id: $id})

@@ -9,7 +9,6 @@ from tests.congruence.pairs import RUNS, congruent, memories
 from tests.strategies import (
     ERROR_IDS,
     METHODOLOGY_IDS,
-    REPOSITORIES,
     Abstracted,
     abstracted,
 )
@@ -24,7 +23,6 @@ ASKED_ERRORS = (
     ("absent",),
     (),
 )
-ASKED_REPOS = ((*reversed(REPOSITORIES), "absent", REPOSITORIES[0]), REPOSITORIES[:1], ())
 
 given_ones = abstracted(RUNS[:4])
 moments = st.integers(0, 9).map(lambda minutes: NOW + timedelta(minutes=minutes))
@@ -77,9 +75,7 @@ def test_methodologies_find(twins: Twins, memory: list[Bundle], given: Abstracte
     twins.learn(memory)
     put(twins, given)
     for errors in ASKED_ERRORS:
-        twins.ask("methodologies.find", error_ids=errors)
-        for repos in ASKED_REPOS:
-            twins.ask("methodologies.find", error_ids=errors, repos=repos)
+        twins.ask("methodologies.find", errors)
 
 
 @congruent(memory=memories, given=given_ones)
@@ -152,13 +148,6 @@ def test_recoveries_histories(twins: Twins, memory: list[Bundle], runs: int) -> 
     twins.learn(memory)
     for errors in ASKED_ERRORS:
         twins.ask("recoveries.histories", errors, runs)
-
-
-@congruent(memory=memories, runs=st.sampled_from((400, 2, 1, 0)))
-def test_runs_histories(twins: Twins, memory: list[Bundle], runs: int) -> None:
-    twins.learn(memory)
-    for repos in ASKED_REPOS:
-        twins.ask("runs.histories", repos, runs)
 
 
 taken = st.lists(st.tuples(st.sampled_from("ab"), moments, moments), min_size=2, max_size=5)

@@ -154,18 +154,6 @@ def test_methodologies_for_error(
     twins.ask("methodologies.for_error", SIGNATURES, scope, limit)
 
 
-@congruent(memory=memories, given=abstracted(RUNS[:4]), scope=scopes(), limit=limits)
-def test_methodologies_for_task(
-    twins: Twins, memory: list[Bundle], given: Abstracted, scope: Scope, limit: int
-) -> None:
-    twins.learn(memory)
-    twins.write(
-        "methodologies.put", given.methodologies, given.removed, given.resolved, given.similar
-    )
-    for task_type in TASK_TYPES:
-        twins.ask("methodologies.for_task", task_type, scope, limit)
-
-
 @congruent(memory=memories)
 def test_runs_word_counts(twins: Twins, memory: list[Bundle]) -> None:
     twins.learn(memory)

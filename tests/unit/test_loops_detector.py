@@ -187,17 +187,6 @@ def test_what_several_repositories_continued_with_after_a_command_is_suggested(
     assert suggested(memory, loop) == [text]
 
 
-def test_what_worked_for_such_tasks_leads_out_of_a_loop_without_an_error(
-    memory: AgentMemory,
-) -> None:
-    for number in range(3):
-        learned(memory, Session("rates.py").edited(number, number, f"rate = {number}"), number)
-    memory.consolidate()
-    (text,) = suggested(memory, live(scrolling())[-1])
-    assert text.startswith("look at `rates.py` first")
-    assert "worked for such tasks" in text
-
-
 def test_for_a_loop_without_its_state_several_repositories_must_agree(
     memory: AgentMemory,
 ) -> None:

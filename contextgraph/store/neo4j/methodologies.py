@@ -10,7 +10,6 @@ from contextgraph.model import (
     Scope,
     SimilarTo,
     Source,
-    TaskType,
 )
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
@@ -33,12 +32,8 @@ class Neo4jMethodologies:
     def ids(self) -> Sequence[str]:
         return self._connection.found("methodology_ids")
 
-    def find(
-        self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()
-    ) -> Sequence[Methodology]:
-        found = self._read(
-            "find_methodologies", error_ids=sorted(set(error_ids)), repos=sorted(set(repos))
-        )
+    def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
+        found = self._read("find_methodologies", error_ids=sorted(set(error_ids)))
         return sorted(found, key=lambda one: one.id)
 
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
@@ -59,16 +54,6 @@ class Neo4jMethodologies:
         return self._read(
             "methodologies_for_error",
             fingerprints=list(map(rows.fingerprint, signatures)),
-            limit=max(0, limit),
-            **rows.scope_parameters(scope),
-        )
-
-    def for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int
-    ) -> Sequence[Methodology]:
-        return self._read(
-            "methodologies_for_task",
-            task_type=task_type.value if task_type else None,
             limit=max(0, limit),
             **rows.scope_parameters(scope),
         )
@@ -113,13 +98,13 @@ class Neo4jMethodologies:
 def remove(transaction: Transaction, ids: Sequence[str], revision: int) -> None:
     """Delete methodologies with their edges, and all that they had superseded.
 
-    The errors (or repositories) of what was superseded count as changed at *revision*.
+    The errors of what was superseded count as changed at *revision*.
     """
     if not ids:
         return
     found = transaction.rows("with_superseded", ids=ids)
     gone = [rules.RemovedMethodology(**row) for row in found]
-    mark_changed(transaction, *rules.made_stale(gone), revision)
+    mark_changed(transaction, rules.made_stale(gone), (), revision)
     transaction.rows("remove_methodologies", ids=sorted(one.id for one in gone))
 
 

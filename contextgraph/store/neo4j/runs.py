@@ -13,10 +13,8 @@ from contextgraph.model import (
     LearnStatus,
     Outcome,
     OutcomeSource,
-    PastRun,
     Phase,
     RawTrajectory,
-    RepoHistory,
     RunVectors,
     Scope,
     TaskType,
@@ -133,14 +131,6 @@ class Neo4jRuns:
     def word_counts(self, words: Sequence[str]) -> WordCounts:
         return self._words.counts(words)
 
-    def histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
-        found = self._connection.rows("repo_histories", repos=sorted(set(repos)), runs=runs)
-        return [
-            RepoHistory(row["repo"], tuple(map(_past_run, row["past"])))
-            for row in found
-            if row["past"]
-        ]
-
     def archived(self, trajectory_id: str) -> ArchivedRun | None:
         with self._connection.snapshot():
             run = self.trajectories([trajectory_id]).get(trajectory_id)
@@ -222,8 +212,3 @@ def _learned(row: Row) -> Learned:
         to_embed=0 if row["embedded"] else fragments + 1,
         outcome_source=OutcomeSource(row["outcome_source"]),
     )
-
-
-def _past_run(row: Row) -> PastRun:
-    fragments = tuple(map(rows.fragment_of, row["fragments"]))
-    return PastRun(rows.trajectory_of(row["trajectory"]), fragments)

@@ -59,7 +59,7 @@ _FACTS = {
         (SELECT coalesce(sum(cleared), 0) FROM met WHERE error = x.key) AS cleared_runs""",
     "Methodology": """situation, strategy, repo, keyword, task_type, status, confidence, support,
         repositories, frequency, success_rate, avg_steps, success_count AS shown_and_helped,
-        failure_count AS shown_and_did_not, made_by, superseded_by, phase""",
+        failure_count AS shown_and_did_not, made_by, superseded_by""",
 }
 
 

@@ -12,7 +12,6 @@ from contextgraph.model import (
     Scope,
     SimilarTo,
     Source,
-    TaskType,
     methodology_text,
 )
 from contextgraph.store.sqlite import rows, run_rows
@@ -34,11 +33,6 @@ ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT :limit"""
 _VISIBLE = """
 AND NOT EXISTS (SELECT 1 FROM derived_from d JOIN trajectory t ON t.key = d.trajectory
     WHERE d.methodology = m.key AND ({hidden}))"""
-_FOR_TASK = f"""
-SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = :tenant AND m.error_id = ''
-AND m.status <> '{MethodologyStatus.RETIRED}' AND (m.repo IS NULL OR {{of_repo}})
-AND (m.task_type IS NULL OR :task_type IS NULL OR m.task_type = :task_type) {{visible}}
-ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT :limit"""
 _OF_TYPES = f"""
 WITH type AS (SELECT DISTINCT family, error_type FROM json_each(:named) AS named
     CROSS JOIN error_pattern e ON e.tenant = :tenant AND e.id = named.value)
@@ -74,15 +68,9 @@ class SqliteMethodologies:
                 "SELECT id FROM methodology WHERE tenant = ? ORDER BY id", (transaction.tenant,)
             )
 
-    def find(
-        self, *, error_ids: Sequence[str] = (), repos: Sequence[str] = ()
-    ) -> Sequence[Methodology]:
+    def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
         with self._database.reading() as transaction:
-            found = [
-                *_among(transaction, "m.error_id <> '' AND m.error_id", error_ids),
-                *_among(transaction, "m.error_id = '' AND m.repo", repos),
-            ]
-        return sorted(found, key=lambda one: one.id)
+            return _among(transaction, "m.error_id", error_ids)
 
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         by_type: dict[rows.Row, list[Methodology]] = {}
@@ -121,21 +109,6 @@ class SqliteMethodologies:
                 if found := _values(transaction, sql, parameters):
                     return found
             return ()
-
-    def for_task(
-        self, task_type: TaskType | None, scope: Scope, limit: int
-    ) -> Sequence[Methodology]:
-        of_repo = "m.repo IS NOT NULL" if scope.repo is None else "m.repo = :repo"
-        with self._database.reading() as transaction:
-            within = transaction.scoped(scope)
-            parameters = {
-                **within.parameters,
-                "repo": scope.repo,
-                "task_type": task_type.value if task_type else None,
-                "limit": max(0, limit),
-            }
-            sql = _FOR_TASK.format(of_repo=of_repo, visible=_visible(within))
-            return _values(transaction, sql, parameters)
 
     def put(
         self,
@@ -280,7 +253,7 @@ def _keys(transaction: Transaction, fragments: Sequence[Source]) -> dict[Source,
 
 
 def _among(transaction: Transaction, column: str, names: Sequence[str]) -> list[Methodology]:
-    """Those of which *column*, with the conditions before it, is one of *names*; by id."""
+    """Those of which *column* is one of *names*, by id."""
     sql = f"""SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = ?
         AND {column} IN (SELECT value FROM json_each(?)) ORDER BY m.id"""
     return _values(transaction, sql, (transaction.tenant, json_text(names))) if names else []

@@ -21,7 +21,7 @@ _WITH_SUPERSEDED = """
 WITH RECURSIVE gone (id) AS (
     SELECT value FROM json_each(?2)
     UNION SELECT m.id FROM gone JOIN methodology m ON m.tenant = ?1 AND m.superseded_by = gone.id)
-SELECT m.key, m.id, m.error_id, m.repo, m.superseded_by
+SELECT m.key, m.id, m.error_id, m.superseded_by
 FROM gone JOIN methodology m ON m.tenant = ?1 AND m.id = gone.id"""
 _OF_A_METHODOLOGY = (
     ("derived_from", "methodology"),
@@ -288,12 +288,12 @@ def remove_unused(transaction: Transaction, errors: Sequence[int]) -> None:
 def remove_methodologies(transaction: Transaction, ids: Sequence[str]) -> None:
     """Delete methodologies with their edges, and all that they had superseded.
 
-    The errors (or repositories) of the superseded ones are to be consolidated again.
+    The errors of the superseded ones are to be consolidated again.
     """
     tenant = transaction.tenant
     gone = transaction.rows(_WITH_SUPERSEDED, (tenant, json_text(ids)))
     removed = [rules.RemovedMethodology(*row[1:]) for row in gone]
-    mark_stale(transaction, *rules.made_stale(removed))
+    mark_stale(transaction, rules.made_stale(removed))
     for table, column in _OF_A_METHODOLOGY:
         transaction.write_all(
             f"DELETE FROM {table} WHERE {column} = ?", [(row[0],) for row in gone]
@@ -311,7 +311,7 @@ def note_abstracted(transaction: Transaction) -> None:
     )
 
 
-def mark_stale(transaction: Transaction, errors: Iterable[str], repos: Iterable[str]) -> None:
+def mark_stale(transaction: Transaction, errors: Iterable[str], repos: Iterable[str] = ()) -> None:
     """Record that these errors and repositories are to be consolidated again."""
     for table, column, names in (("stale", "error_id", errors), ("stale_repo", "repo", repos)):
         transaction.write_all(

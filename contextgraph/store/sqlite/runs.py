@@ -8,16 +8,13 @@ from contextgraph.model import (
     CausedError,
     Fragment,
     FragmentCandidate,
-    FragmentOutcome,
     Learned,
     LearnStatus,
     Outcome,
     OutcomeSource,
-    PastRun,
     Phase,
     RawTrajectory,
     Recovered,
-    RepoHistory,
     RunVectors,
     Scope,
     TaskType,
@@ -75,13 +72,6 @@ _LOOP_FRAGMENTS = """
 SELECT f.key FROM fragment f INDEXED BY fragment_of_loop
 WHERE f.tenant = :tenant AND f.loop_command = :command AND f.loop_command <> '' AND {scope}
 ORDER BY f.seen_at DESC, f.id LIMIT :limit"""
-_RUNS_OF_REPO = """
-SELECT key FROM trajectory WHERE place = (SELECT key FROM place WHERE tenant = ? AND repo = ?)
-ORDER BY seen_at DESC, id LIMIT ?"""
-_NOT_FAILED = f"""
-SELECT f.key FROM (SELECT value AS run FROM json_each(?))
-CROSS JOIN fragment f ON f.key BETWEEN run << {RUN_BITS} AND ((run + 1) << {RUN_BITS}) - 1
-WHERE f.outcome <> '{FragmentOutcome.FAILED}' ORDER BY f.trajectory, f.position, f.id"""
 _ERRORS = """
 SELECT e.id, e.family, e.error_type, e.template, m.keywords, m.context, m.steps
 FROM met m JOIN error_pattern e ON e.key = m.error WHERE m.trajectory = ? ORDER BY e.id"""
@@ -246,11 +236,6 @@ class SqliteRuns:
         with self._database.reading() as transaction:
             return self._database.caches.run_words.counts(transaction, words)
 
-    def histories(self, repos: Sequence[str], runs: int) -> Sequence[RepoHistory]:
-        with self._database.reading() as transaction:
-            found = (_history(transaction, repo, runs) for repo in sorted(set(repos)))
-            return [history for history in found if history]
-
     def archived(self, trajectory_id: str) -> ArchivedRun | None:
         with self._database.reading() as transaction:
             run = run_rows.run_of(transaction, trajectory_id)
@@ -373,18 +358,6 @@ def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:
     if row is None:
         return None
     return rules.raw_with_outcome(rules.unpacked(row[0], trajectory_id), *row[1:])
-
-
-def _history(transaction: Transaction, repo: str, runs: int) -> RepoHistory | None:
-    keys = transaction.column(_RUNS_OF_REPO, (transaction.tenant, repo, runs))
-    if not keys:
-        return None
-    trajectories = transaction.trajectories(keys)
-    not_failed: dict[str, list[Fragment]] = {trajectories[key].id: [] for key in keys}
-    for one in transaction.fragments(transaction.column(_NOT_FAILED, (str(keys),))):
-        not_failed[one.trajectory.id].append(one.fragment)
-    past = (trajectories[key] for key in keys)
-    return RepoHistory(repo, tuple(PastRun(run, tuple(not_failed[run.id])) for run in past))
 
 
 def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> ArchivedRun:

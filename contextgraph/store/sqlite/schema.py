@@ -221,6 +221,16 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ("ALTER TABLE space RENAME COLUMN alike TO similarity_threshold",),
     ("ALTER TABLE trajectory ADD COLUMN outcome_source TEXT NOT NULL DEFAULT 'log'",),
     (
+        # The playbook says what methodologies of no error did.
+        """DELETE FROM derived_from
+            WHERE methodology IN (SELECT key FROM methodology WHERE error_id = '')""",
+        """DELETE FROM methodology_vector
+            WHERE methodology IN (SELECT key FROM methodology WHERE error_id = '')""",
+        "DELETE FROM methodology WHERE error_id = ''",
+        "DROP INDEX methodology_of_repo",
+        "ALTER TABLE methodology DROP COLUMN phase",
+    ),
+    (
         # Who supplied a run, and who reported what was shown.
         "ALTER TABLE trajectory ADD COLUMN contributor TEXT NOT NULL DEFAULT ''",
         """CREATE INDEX trajectory_contributor
