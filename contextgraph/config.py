@@ -20,7 +20,14 @@ OPENAI_EMBEDDER = "openai/text-embedding-3-small"
 
 # What ``contextgraph.toml`` may hold. API keys are read from the environment only.
 _TEXTS = ("store", "tenant", "embedder", "summarizer", "configuration", "source")
-_NUMBERS = ("embedding_price", "prompt_price", "answer_price", "max_cost", "max_run_size")
+_NUMBERS = (
+    "embedding_price",
+    "prompt_price",
+    "answer_price",
+    "max_cost",
+    "max_run_size",
+    "withhold",
+)
 # Settings of earlier versions: ignored with a warning.
 _REMOVED = {"summarize": "language models word methodologies only since version 0.2"}
 _OPENAI = {"embedding_api_key": "OPENAI_API_KEY", "api_url": "OPENAI_BASE_URL"}
@@ -58,6 +65,7 @@ class Settings:
     tokens and override the published ones; *max_cost* is how many dollars one process may spend
     on models. *max_run_size* is the most MiB, decompressed, that one recorded run may have.
     *configuration* is one of those in ``contextgraph.toml``. *source* names who supplies runs.
+    *withhold* is the share of answers at errors that are not shown, to measure what they do.
     """
 
     store: str = ""
@@ -74,6 +82,7 @@ class Settings:
     max_run_size: float = 256
     configuration: Configuration = Configuration()
     source: str = ""
+    withhold: float = 0.0
 
     @property
     def is_remote(self) -> bool:

@@ -1,12 +1,13 @@
 """Arithmetic of trust and confidence."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from math import sqrt
 from typing import NamedTuple
 
-from contextgraph.model import AdviceRecord, Exposure, ShownItem
+from contextgraph.model import AdviceRecord, Effect, Exposure, ShownItem
 
 # Advice is trusted fully until shown otherwise: as if it had helped this often already.
 PRIOR_SUCCESSES = 1
@@ -22,6 +23,7 @@ _DIGITS = 4
 
 # One-sided 95 %.
 Z = 1.645
+TWO_SIDED = 1.96
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,27 +171,48 @@ def wilson(successes: float, trials: float, z: float = Z) -> tuple[float, float]
     return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
-def lift_lower_bound(
+def difference(
     successes: float,
     trials: float,
     base_successes: float,
     base_trials: float,
     z: float = Z,
-) -> float:
-    """The lower bound of how much more often it goes well with than without, -1 to 1.
+) -> tuple[float, float, float]:
+    """How much more often it goes well with than without, -1 to 1, and the interval of that.
 
     Newcombe's hybrid score interval for a difference of shares (1998, method 10):
-    d - √((p₁ - l₁)² + (u₂ - p₂)²), with Wilson's l₁ and u₂. Where nothing is known without, that
-    may go as well as any: l₁ - 1.
+    d - √((p₁ - l₁)² + (u₂ - p₂)²) and d + √((u₁ - p₁)² + (p₂ - l₂)²), with Wilson's bounds. Where
+    nothing is known of one side, that may go as well or as badly as any.
     """
-    low, _ = wilson(successes, trials, z)
-    _, high = wilson(base_successes, base_trials, z)
+    low, high = wilson(successes, trials, z)
+    base_low, base_high = wilson(base_successes, base_trials, z)
     if trials <= 0 or base_trials <= 0:
-        return low - high
+        return 0.0, low - base_high, high - base_low
     share, base = successes / trials, base_successes / base_trials
-    return share - base - sqrt((share - low) ** 2 + (high - base) ** 2)
+    return (
+        share - base,
+        share - base - sqrt((share - low) ** 2 + (base_high - base) ** 2),
+        share - base + sqrt((high - share) ** 2 + (base - base_low) ** 2),
+    )
+
+
+def effect_of(exposures: Iterable[Exposure]) -> Effect:
+    """How contexts went that were shown or withheld by chance, where that was reported."""
+    drawn = [one for one in exposures if one.is_withheld is not None and one.helped is not None]
+    withheld = [bool(one.helped) for one in drawn if one.is_withheld]
+    shown = [bool(one.helped) for one in drawn if not one.is_withheld]
+    counts = len(shown), sum(shown), len(withheld), sum(withheld)
+    return Effect(
+        *counts, *difference(sum(shown), len(shown), sum(withheld), len(withheld), TWO_SIDED)
+    )
+
+
+def is_withheld(context_id: str, share: float) -> bool:
+    """Whether a context is one of the *share*, 0 to 1, that is not shown: by its id alone."""
+    draw = int.from_bytes(sha256(context_id.encode()).digest()[:8], "big")
+    return draw < share * 2**64
 
 
 def confidence(successes: float, trials: float, base_successes: float, base_trials: float) -> float:
     """How sure it is that advice lifts the base rate, and by how much at least: 0 to 1."""
-    return max(0.0, lift_lower_bound(successes, trials, base_successes, base_trials))
+    return max(0.0, difference(successes, trials, base_successes, base_trials)[1])

@@ -13,6 +13,7 @@ from contextgraph.config import OPENAI_EMBEDDER, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding, ReembeddingPlan
 from contextgraph.errors import DamagedRunError, DegradedError, StoreError, StoreUnavailableError
+from contextgraph.governance import is_withheld
 from contextgraph.learning import Inspection, error_id, inspect_run
 from contextgraph.model import (
     CommandHistory,
@@ -27,12 +28,14 @@ from contextgraph.model import (
     RawTrajectory,
     RepositoryPlaybook,
     State,
+    Verdict,
     WordingPlan,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval import MAX_TOKENS, render_warning, rendered
+from contextgraph.retrieval import MAX_TOKENS, evidence_of, render_warning, rendered
 from contextgraph.stats import MemoryStats
 from contextgraph.text import fence
+from contextgraph.trace import is_advice_id
 from contextgraph.wiring import Parts, build
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
@@ -125,6 +128,7 @@ class AgentMemory:
         self._trigger = ConsolidationTrigger(parts.consolidator)
         self._now = parts.now
         self.source = parts.source
+        self.withhold = 0.0 if parts.read_only else parts.withhold
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
 
@@ -340,13 +344,22 @@ class AgentMemory:
         return self.loop_detector.detect(states)
 
     def render(self, context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
-        """The prompt text of *context*, noted as shown so that its effect can be reported."""
+        """The prompt text of *context*, noted as shown so that its effect can be reported.
+
+        Of one that is withheld the empty fence: its id says in the log of the run what was not
+        shown.
+        """
         text, items = rendered(context, max_tokens)
         if not text:
             return ""
         error = error_id(context.error) if context.error else None
-        self._shown.append(Exposure.of(context.id, items, self._now(), error))
-        return fence(text, context.id)
+        withheld = self.withholds(context) if self.withhold and error else None
+        self._shown.append(Exposure.of(context.id, items, self._now(), error, is_withheld=withheld))
+        return fence("" if withheld else text, context.id)
+
+    def withholds(self, context: MemoryContext) -> bool:
+        """Whether *context*, about an error, is withheld by chance: see the setting `withhold`."""
+        return context.error is not None and is_withheld(context.id, self.withhold)
 
     def report_outcome(
         self, context_id: str, helped: bool, item: int | None = None, *, source: str = ""
@@ -371,10 +384,34 @@ class AgentMemory:
                 self._shown.remove(shown)
 
     def explain(self, node_id: str) -> Explanation | None:
-        """Where a methodology, run, fragment, error or context comes from; None where unknown."""
+        """Where a methodology, run, fragment, error or context comes from; None where unknown.
+
+        Of a methodology, and of advice (``adv_…``), with the evidence of its effect.
+        """
         self.note_exposures()
         run = self.store.runs.learned([node_id]).get(node_id)
-        return self.store.admin.explain(run.trajectory_id if run else node_id)
+        found = self.store.admin.explain(run.trajectory_id if run else node_id)
+        if found is not None and found.label != "Methodology":
+            return found
+        evidence = evidence_of(self.store, node_id)
+        if found is not None:
+            return replace(found, evidence=evidence)
+        return Explanation(node_id, "Advice", node_id, {}, (), evidence) if evidence else None
+
+    def quarantine(self, advice: str) -> bool:
+        """Never show this advice (``adv_…``) or methodology again; False where it is unknown."""
+        return self._decide(advice, is_quarantined=True)
+
+    def release(self, advice: str) -> bool:
+        """Show it again, whatever was reported so far; False where it is unknown."""
+        return self._decide(advice, is_quarantined=False)
+
+    def _decide(self, advice: str, *, is_quarantined: bool) -> bool:
+        if not is_advice_id(advice) and not self.store.methodologies.get([advice]):
+            return False
+        self.note_exposures()
+        self.store.exposures.decide([Verdict(advice, is_quarantined, self._now())])
+        return True
 
     def graph(self) -> "Graph":
         """The nodes and relations of this memory as a networkx `MultiDiGraph`.

@@ -6,7 +6,7 @@ is in scope and more than will be shown; it is scored above this layer. Every st
 `StoreUnavailableError` when the store cannot be reached and `StoreError` when it refuses.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
     Graph: TypeAlias = MultiDiGraph[str]
+
+_CONTEXTS_AT_ONCE = 256
 
 Answer = TypeVar("Answer")
 Embedded = TypeVar("Embedded", Trajectory, FragmentCandidate, RecoveryCandidate, Methodology)
@@ -358,6 +360,14 @@ class ExposureStore(Protocol):
 
     def contexts(self, after: str, limit: int) -> Sequence[Exposure]:
         """Contexts that were shown, by id: the first ones that are greater than *after*."""
+
+
+def every_exposure(store: "Store") -> Iterator[Exposure]:
+    """All contexts that were shown or withheld, by id."""
+    after = ""
+    while page := store.exposures.contexts(after, _CONTEXTS_AT_ONCE):
+        yield from page
+        after = page[-1].context_id
 
 
 class AdminStore(Protocol):

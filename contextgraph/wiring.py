@@ -63,6 +63,7 @@ class Parts:
     read_only: bool = False
     configuration: str = DEFAULT
     source: str = ""
+    withhold: float = 0.0
 
 
 def build(
@@ -113,6 +114,7 @@ def build(
         read_only=read_only,
         configuration=settings.configuration.name,
         source=settings.source,
+        withhold=settings.withhold,
     )
 
 

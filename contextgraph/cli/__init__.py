@@ -9,6 +9,7 @@ import typer
 
 from contextgraph.cli import (
     consolidate,
+    credit,
     doctor,
     evaluate,
     experiment,
@@ -39,7 +40,7 @@ app = typer.Typer(
 for command in (
     learn.learn,
     query.query,
-    query.report,
+    credit.report,
     playbook.playbook,
     playbook.how,
     inspect.inspect,
@@ -50,6 +51,8 @@ for command in (
     runs.outcome,
     stats.stats,
     stats.explain,
+    credit.quarantine,
+    credit.release,
     formats.formats,
     doctor.doctor,
     consolidate.consolidate,

@@ -79,6 +79,15 @@ FollowLinks = Annotated[
     bool,
     typer.Option("--follow-links", help="Follow links that lead out of a named folder."),
 ]
+Source = Annotated[
+    str | None,
+    typer.Option(
+        "--source",
+        metavar="NAME",
+        help="Who supplies this (or CONTEXTGRAPH_SOURCE).",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Paths = Annotated[
     list[str],
@@ -90,7 +99,7 @@ Paths = Annotated[
 ]
 
 
-def open_memory(
+def open_memory(  # noqa: PLR0913  (one parameter per flag)
     store: str | None,
     tenant: str | None,
     *,
@@ -100,6 +109,8 @@ def open_memory(
     summarizer: str | None = None,
     configuration: str | None = None,
     max_cost: float | None = None,
+    source: str | None = None,
+    withhold: float | None = None,
 ) -> "AgentMemory":
     """The memory that the options name; with *read_only*, or without *create*, it must exist."""
     from contextgraph.config import load_settings
@@ -113,6 +124,8 @@ def open_memory(
         summarizer=summarizer,
         configuration=configuration,
         max_cost=max_cost,
+        source=source,
+        withhold=withhold,
     )
     return AgentMemory.of(build(settings, read_only=read_only, create=create))
 

@@ -101,7 +101,8 @@ class Exposure:
 
     *error_id* is the error that its *items* (in order, each id once) were to clear. *helped*, None
     where it was not reported, says whether the error was cleared; *source* is who reported it.
-    *is_withheld*: the items were found, but not shown, to compare with.
+    *is_withheld*: the items were found and not shown, to compare with; None where that was not
+    drawn at random.
     """
 
     context_id: str
@@ -110,7 +111,7 @@ class Exposure:
     helped: bool | None
     items: tuple[ShownItem, ...]
     source: str = ""
-    is_withheld: bool = False
+    is_withheld: bool | None = None
 
     @classmethod
     def of(
@@ -120,7 +121,7 @@ class Exposure:
         shown_at: datetime,
         error_id: str | None = None,
         *,
-        is_withheld: bool = False,
+        is_withheld: bool | None = None,
     ) -> Self:
         """A context with *items*, of which nothing is reported yet."""
         shown = tuple({item.id: item for item in items}.values())

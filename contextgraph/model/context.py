@@ -282,10 +282,52 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """How much more often errors are cleared with advice than without, where chance decided.
+
+    Of *shown* contexts the run cleared the error in *shown_cleared*, of those that were *withheld*
+    in *withheld_cleared*. The *difference* of both shares lies between *low* and *high* (95 %).
+    """
+
+    shown: int
+    shown_cleared: int
+    withheld: int
+    withheld_cleared: int
+    difference: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of the effect of advice, where it was shown.
+
+    Of *shown* contexts, runs *tried* it in so many, and *cleared* the error with it. Of *runs* that
+    met these errors, *runs_cleared* got over them. The *lift*, the difference of both shares, lies
+    between *low* and *high* (95 %). *sources* has (tried, cleared) by who reported them ("" where
+    unknown). *trust* is from 0 to 1; *by_hand* is the decision that was made by hand, if any.
+    """
+
+    shown: int
+    tried: int
+    cleared: int
+    runs: int
+    runs_cleared: int
+    lift: float
+    low: float
+    high: float
+    sources: Mapping[str, tuple[int, int]] = field(hash=False)
+    trust: float
+    is_quarantined: bool
+    by_hand: str
+    randomised: Effect
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """A node of the graph, or a context that was shown: what is known of it, and its edges.
 
-    Relations are ordered by type, then by id.
+    Relations are ordered by type, then by id. *evidence* is that of a methodology, or of advice.
     """
 
     id: str
@@ -293,3 +335,4 @@ class Explanation:
     name: str
     facts: Mapping[str, Json] = field(hash=False)
     relations: tuple[Relation, ...] = ()
+    evidence: Evidence | None = None

@@ -7,7 +7,7 @@ from contextgraph.retrieval.channels import (
     by_state,
     by_task,
 )
-from contextgraph.retrieval.credit import Credits, credits_for
+from contextgraph.retrieval.credit import Credits, credits_for, evidence_of
 from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
 from contextgraph.retrieval.playbook import Playbooks
@@ -47,6 +47,7 @@ __all__ = [
     "by_task",
     "command_warning",
     "credits_for",
+    "evidence_of",
     "playbook_lines",
     "query_of",
     "render",

@@ -26,7 +26,13 @@ from contextgraph.model import (
 from contextgraph.ports import Store
 from contextgraph.retrieval.credit import credits_for
 from contextgraph.retrieval.fuse import newest_first, ranks_in
-from contextgraph.retrieval.gate import Gate, RemedyFeatures, may_be_shown, probability
+from contextgraph.retrieval.gate import (
+    CONSERVATIVE,
+    Gate,
+    RemedyFeatures,
+    may_be_shown,
+    probability,
+)
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import about_another, bm25, signature_level, word_counts
 from contextgraph.trace import (
@@ -150,8 +156,8 @@ def advice_of(
 ) -> tuple[Advice, ...]:
     """What *found* (by channel) and *methodologies* advise about the error, the best first.
 
-    A remedy that a methodology is about is worded by it; what harmed is left out, and what is not
-    active comes last.
+    A remedy that a methodology is about is worded by it; what harmed is left out. What is not
+    active comes after all active advice that is probable enough to be shown.
     """
     unique = {_identity(one): one for one in chain.from_iterable(found.values())}
     entries = entries_of(query, unique.values())
@@ -172,9 +178,12 @@ def advice_of(
         if not known.of(ids[entry.key]).is_quarantined
         and (by is None or (may_be_shown(by) and not known.of(by.id).is_quarantined))
     ]
-    return tuple(
-        sorted(advice, key=lambda one: (not one.is_active, -one.score, one.entry.is_of_one_run))
-    )
+    return tuple(sorted(advice, key=_advice_order))
+
+
+def _advice_order(one: Advice) -> tuple[bool, float, bool]:
+    is_first = one.is_active and one.entry.probability >= CONSERVATIVE.floor
+    return not is_first, -one.score, one.entry.is_of_one_run
 
 
 def shown_of(

@@ -27,8 +27,9 @@ from contextgraph.model import (
     ResolvedBy,
     SimilarTo,
     Space,
+    Verdict,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import Store, every_exposure
 from contextgraph.vectors import Vector
 
 FORMAT = "contextgraph-memory-archive"
@@ -94,7 +95,14 @@ class EndLine:
 
 
 Line: TypeAlias = (
-    SpaceLine | ArchivedRun | MethodologyLine | SimilarLine | Exposure | ConsolidatedLine | EndLine
+    SpaceLine
+    | ArchivedRun
+    | MethodologyLine
+    | SimilarLine
+    | Exposure
+    | Verdict
+    | ConsolidatedLine
+    | EndLine
 )
 Kind = TypeVar("Kind")
 Item = TypeVar("Item")
@@ -104,6 +112,7 @@ _KINDS: dict[str, type[Line]] = {
     "methodology": MethodologyLine,
     "similar": SimilarLine,
     "exposure": Exposure,
+    "verdict": Verdict,
     "consolidated": ConsolidatedLine,
     "end": EndLine,
 }
@@ -198,10 +207,8 @@ def _lines_of(
     for trajectory_id in (one for one in runs if one not in damaged):
         if similar := store.recoveries.similar_to(trajectory_id):
             yield SimilarLine(tuple(similar))
-    after = ""
-    while contexts := store.exposures.contexts(after, _EXPORT_BATCH):
-        yield from contexts
-        after = contexts[-1].context_id
+    yield from every_exposure(store)
+    yield from store.exposures.record(()).verdicts
 
 
 def _methodologies(
@@ -261,6 +268,8 @@ class _Importer:
         if exposures:
             self._store.exposures.add(exposures)
             self._done.exposures += len(exposures)
+        if verdicts := [line for line in batch if isinstance(line, Verdict)]:
+            self._store.exposures.decide(verdicts)
         if any(isinstance(line, ConsolidatedLine) for line in batch) and self._was_consolidated:
             self._store.admin.mark_consolidated(self._store.admin.unconsolidated().revision)
 

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
         command_use,
         project_facts,
     )
-    from contextgraph.trace.remedies.advice import AdviceKey, advice_id, advice_key, is_general
+    from contextgraph.trace.remedies.advice import (
+        AdviceKey,
+        advice_id,
+        advice_key,
+        is_advice_id,
+        is_general,
+    )
     from contextgraph.trace.remedies.command_lines import SCRIPT
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
@@ -70,6 +76,7 @@ __all__ = [
     "describe_remedy",
     "files_changed",
     "files_created",
+    "is_advice_id",
     "is_edit",
     "is_general",
     "is_hazardous",

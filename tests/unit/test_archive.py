@@ -18,6 +18,7 @@ from contextgraph.model import (
     ShownItem,
     Source,
     Space,
+    Verdict,
 )
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
@@ -66,6 +67,7 @@ def fill(store: SqliteStore) -> None:
         [Exposure.of("ctx_1", map(ShownItem, ["mth_1", "run0001/1"]), NOW, "error1")]
     )
     store.exposures.report("ctx_1", True)
+    store.exposures.decide([Verdict("mth_1", False, NOW)])
     store.admin.mark_consolidated(store.admin.unconsolidated().revision)
 
 
@@ -184,10 +186,10 @@ def _strange(lines: list[bytes]) -> list[bytes]:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (_cut, r"line 75.*cut off"),
+        (_cut, r"line 76.*cut off"),
         (_torn, r"line 41.*not JSON"),
         (_retyped, r"line 41.*bundle\.recovered\[0\]\.verified is not of type bool"),
-        (_lost, r"line 76.*75 lines came before the last one, not 76"),
+        (_lost, r"line 77.*76 lines came before the last one, not 77"),
         (_strange, r"line 41.*unknown kind"),
     ],
 )

@@ -361,7 +361,7 @@ def test_a_memory_of_version_0_1_is_migrated_with_its_runs(learned: Path) -> Non
     old.close()
 
     store = SqliteStore(str(first))
-    assert store.admin.migrate() == ("schema 5", "schema 6", "schema 7", "schema 8")
+    assert store.admin.migrate() == ("schema 5", "schema 6", "schema 7", "schema 8", "schema 9")
     archived = store.runs.archived("run0000")
     assert archived is not None
     assert archived.bundle.trajectory == made_bundle(0).trajectory

@@ -105,7 +105,7 @@ def exposure_of(row: Row) -> Exposure:
             for item in items
         ),
         context.get("source", ""),
-        context.get("is_withheld", False),
+        context.get("is_withheld"),
     )
 
 

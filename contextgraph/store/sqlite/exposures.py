@@ -121,7 +121,7 @@ def _values(transaction: Transaction, found: Sequence[rows.Row]) -> list[Exposur
                 for item, advice, patterns, item_helped in transaction.rows(_ITEMS, (key,))
             ),
             source,
-            bool(is_withheld),
+            _maybe(is_withheld),
         )
         for key, context_id, shown_at, error_id, helped, source, is_withheld in found
     ]

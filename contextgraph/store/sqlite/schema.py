@@ -236,7 +236,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE INDEX trajectory_contributor
             ON trajectory (tenant, contributor) WHERE contributor <> ''""",
         "ALTER TABLE exposure ADD COLUMN source TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE exposure ADD COLUMN is_withheld INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE exposure ADD COLUMN is_withheld INTEGER",
         # Credit is of advice, and computed from what is known of each item.
         "ALTER TABLE exposed_item ADD COLUMN position INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE exposed_item ADD COLUMN advice TEXT NOT NULL DEFAULT ''",

@@ -20,6 +20,8 @@ Remedy: TypeAlias = tuple[RemedyAction, ...]
 AdviceKey: TypeAlias = Remedy | tuple[RemedyPattern, ...]
 
 _REMEMBERED = 8_192
+_PREFIX = "adv_"
+_ID = re.compile(rf"{_PREFIX}[0-9a-f]{{16}}")
 _NUMBER = re.compile(r"\b\d+\b")
 
 
@@ -40,7 +42,12 @@ def advice_id(error: ErrorSignature | ErrorPattern | None, remedy: Sequence[Reme
     """The id of the advice *remedy* about errors of the type of *error* (None: about no error)."""
     kind = f"{error.family}\n{error.error_type}" if error else ""
     text = f"{kind}\n{advice_key(tuple(remedy))!r}"
-    return f"adv_{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+    return f"{_PREFIX}{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+
+
+def is_advice_id(name: str) -> bool:
+    """True for an id as `advice_id` gives it."""
+    return _ID.fullmatch(name) is not None
 
 
 @lru_cache(_REMEMBERED)
