@@ -11,7 +11,7 @@ from contextgraph.model import AdviceRecord, Effect, Exposure, ShownItem
 
 # Advice is trusted fully until shown otherwise: as if it had helped this often already.
 PRIOR_SUCCESSES = 1
-QUARANTINE_BELOW = 0.3
+QUARANTINE_BELOW = 1 / 3
 # How often errors are cleared of which nothing is known.
 UNKNOWN_RATE = 0.5
 # So many independent instances, and sources where runs have several, make advice active.
@@ -78,13 +78,19 @@ def credits_of(
     """Advice (or another *key* of items) -> its credit, for all that *record* names.
 
     What was tried together shares a success by how often each succeeded, and a failure by how often
-    each failed: honest advice recovers from having been shown beside bad advice. Where runs have
-    several sources, those that one of them reports count at most as much as all others do.
+    each failed; the failures of what harmed are its alone. So honest advice recovers from having
+    been shown beside bad advice. Where runs have several sources, those that one of them reports
+    count at most as much as all others do.
     """
     events = [event for exposure in record.exposures for event in _events(exposure, record, key)]
-    credit: dict[str, Credit] = {}
-    for _ in range(_ROUNDS if events else 0):
-        credit = _combined(_shared(events, credit), several_sources=record.sources > 1)
+    credit, harmful = _settled(events, record), set[str]()
+    while found := [(one.trust, name) for name, one in credit.items() if one.is_quarantined]:
+        rest = [name for _, name in sorted(found) if name not in harmful]
+        if not rest:
+            break
+        harmful.add(rest[0])
+        events = [_explained(event, rest[0]) for event in events]
+        credit = _settled(events, record)
     for verdict in record.verdicts:
         if verdict.is_quarantined:
             known = credit.get(verdict.advice, Credit())
@@ -110,6 +116,19 @@ def _events(
         ]
         if counted:
             yield _Event(exposure.source, base, helped, tuple(sorted(counted)))
+
+
+def _explained(event: _Event, harmful: str) -> _Event:
+    """*event*, whose failure is that of the *harmful* name alone where it was tried."""
+    is_explained = not event.helped and harmful in event.names
+    return event._replace(names=(harmful,)) if is_explained else event
+
+
+def _settled(events: Sequence[_Event], record: AdviceRecord) -> dict[str, Credit]:
+    credit: dict[str, Credit] = {}
+    for _ in range(_ROUNDS if events else 0):
+        credit = _combined(_shared(events, credit), several_sources=record.sources > 1)
+    return credit
 
 
 def _shared(events: Sequence[_Event], credit: Mapping[str, Credit]) -> _Counts:

@@ -99,7 +99,7 @@ class ShownItem:
 class Exposure:
     """A context that was shown.
 
-    *error_id* is the error that its *items* (in order, each id once) were to clear. *helped*, None
+    *error_id* is the error that its *items* (in order, each once) were to clear. *helped*, None
     where it was not reported, says whether the error was cleared; *source* is who reported it.
     *is_withheld*: the items were found and not shown, to compare with; None where that was not
     drawn at random.
@@ -124,7 +124,7 @@ class Exposure:
         is_withheld: bool | None = None,
     ) -> Self:
         """A context with *items*, of which nothing is reported yet."""
-        shown = tuple({item.id: item for item in items}.values())
+        shown = tuple({(item.id, item.advice): item for item in items}.values())
         return cls(context_id, shown_at, error_id, None, shown, is_withheld=is_withheld)
 
 

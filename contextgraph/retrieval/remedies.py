@@ -1,7 +1,7 @@
 """At an error: one list of remedies, each once, by the agreement of independent instances."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -24,7 +24,7 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval.credit import credits_for
+from contextgraph.retrieval.credit import Credits, credits_for
 from contextgraph.retrieval.fuse import newest_first, ranks_in
 from contextgraph.retrieval.gate import (
     CONSERVATIVE,
@@ -160,10 +160,10 @@ def advice_of(
     active comes after all active advice that is probable enough to be shown.
     """
     unique = {_identity(one): one for one in chain.from_iterable(found.values())}
-    entries = entries_of(query, unique.values())
+    entries: Sequence[Entry] = entries_of(query, unique.values())
     ids = {one.key: advice_id(query.signature, one.best.remedy) for one in entries}
-    pairs = [(one, _methodology_for(one, methodologies)) for one in entries]
     known = credits_for(store, [*ids.values()])
+    entries = _trusted(query, unique.values(), entries, known)
     ranks = _ranks(entries, found)
     advice = [
         Advice(
@@ -174,11 +174,38 @@ def advice_of(
             ranks[entry.key],
             known.is_active(entry.instances, len(entry.sources)),
         )
-        for entry, by in pairs
-        if not known.of(ids[entry.key]).is_quarantined
-        and (by is None or (may_be_shown(by) and not known.of(by.id).is_quarantined))
+        for entry in entries
+        for by in [_methodology_for(entry, methodologies)]
+        if by is None or (may_be_shown(by) and not known.of(by.id).is_quarantined)
     ]
     return tuple(sorted(advice, key=_advice_order))
+
+
+def _trusted(
+    query: Query,
+    candidates: Collection[RecoveryCandidate],
+    entries: Sequence[Entry],
+    known: Credits,
+) -> Sequence[Entry]:
+    """*entries* without quarantined ones, which speak against no other any more.
+
+    Where runs have several sources, neither does what only one instance or source supports speak
+    against the rest.
+    """
+
+    def without(left_out: Sequence[Entry]) -> Sequence[Entry]:
+        gone = {_identity(one.candidate) for entry in left_out for one in entry.found}
+        return entries_of(query, [one for one in candidates if _identity(one) not in gone])
+
+    def is_harmful(entry: Entry) -> bool:
+        return known.of(advice_id(query.signature, entry.best.remedy)).is_quarantined
+
+    harmful = [one for one in entries if is_harmful(one)]
+    kept = without(harmful) if harmful else entries
+    if not known.several_sources:
+        return kept
+    others = [one for one in kept if not known.is_active(one.instances, len(one.sources))]
+    return [*without([*harmful, *others]), *others] if others else kept
 
 
 def _advice_order(one: Advice) -> tuple[bool, float, bool]:

@@ -28,8 +28,8 @@ CALL (row) {
     WITH c, row
     UNWIND row.items AS item
     MATCH (c)-[s:SHOWED]->(i:ShownItem)
-    WHERE i.id = item[0]
-    SET s.helped = item[1]
+    WHERE i.id = item[0] AND s.advice = item[1]
+    SET s.helped = item[2]
 }
 
 // name: exposures_by_id

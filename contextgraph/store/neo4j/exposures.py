@@ -124,7 +124,7 @@ def _put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None
             "context_id": one.context_id,
             "helped": one.helped,
             "source": one.source,
-            "items": [[item.id, item.helped] for item in one.items],
+            "items": [[item.id, item.advice, item.helped] for item in one.items],
         }
         for one in sorted(reported, key=lambda one: one.context_id)
     ]

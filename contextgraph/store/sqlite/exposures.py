@@ -10,7 +10,7 @@ from contextgraph.store.sqlite.transaction import Transaction, json_text
 
 _EXPOSURE = "e.key, e.context_id, e.shown_at, e.error_id, e.helped, e.source, e.is_withheld"
 _ITEMS = """
-SELECT item, advice, patterns, helped FROM exposed_item WHERE exposure = ? ORDER BY position"""
+SELECT item, advice, patterns, helped FROM shown_item WHERE exposure = ? ORDER BY position"""
 _BY_ID = f"""
 SELECT {_EXPOSURE} FROM exposure e
 WHERE e.tenant = ? AND e.context_id IN (SELECT value FROM json_each(?)) ORDER BY e.context_id"""
@@ -21,9 +21,9 @@ _OF_ADVICE = f"""
 SELECT DISTINCT {_EXPOSURE} FROM json_each(:names) named CROSS JOIN exposure e
 WHERE e.key IN (
     SELECT r.key FROM exposure r WHERE r.key IN (
-        SELECT exposure FROM exposed_item
+        SELECT exposure FROM shown_item
         WHERE tenant = :tenant AND advice = named.value AND helped IS NOT NULL
-        UNION SELECT exposure FROM exposed_item
+        UNION SELECT exposure FROM shown_item
         WHERE tenant = :tenant AND item = named.value AND helped IS NOT NULL)
     ORDER BY r.shown_at DESC, r.context_id DESC LIMIT {rules.REPORTS_USED})
 ORDER BY e.context_id"""
@@ -148,7 +148,7 @@ def _insert(transaction: Transaction, exposure: Exposure) -> None:
     )
     if key:
         transaction.write_all(
-            "INSERT INTO exposed_item (exposure, item, tenant, position, advice, patterns, helped) "
+            "INSERT INTO shown_item (exposure, item, tenant, position, advice, patterns, helped) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
                 (
@@ -174,6 +174,6 @@ def _put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None
             (exposure.helped, exposure.source, transaction.tenant, exposure.context_id),
         )
         transaction.write_all(
-            "UPDATE exposed_item SET helped = ? WHERE exposure = ? AND item = ?",
-            [(one.helped, key, one.id) for one in exposure.items],
+            "UPDATE shown_item SET helped = ? WHERE exposure = ? AND item = ? AND advice = ?",
+            [(one.helped, key, one.id, one.advice) for one in exposure.items],
         )

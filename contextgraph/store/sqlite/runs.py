@@ -333,7 +333,7 @@ def _forget(transaction: Transaction, keys: Sequence[int]) -> None:
     revision = transaction.new_revision(removing=True)
     for run in map(Run, keys):
         transaction.write(
-            "DELETE FROM exposed_item WHERE tenant = ? AND item IN "
+            "DELETE FROM shown_item WHERE tenant = ? AND item IN "
             "(SELECT id FROM fragment WHERE key BETWEEN ? AND ?)",
             (transaction.tenant, *run.keys),
         )

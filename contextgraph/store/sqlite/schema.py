@@ -238,15 +238,18 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE exposure ADD COLUMN source TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE exposure ADD COLUMN is_withheld INTEGER",
         # Credit is of advice, and computed from what is known of each item.
-        "ALTER TABLE exposed_item ADD COLUMN position INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE exposed_item ADD COLUMN advice TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE exposed_item ADD COLUMN patterns TEXT NOT NULL DEFAULT '[]'",
-        "ALTER TABLE exposed_item ADD COLUMN helped INTEGER",
-        """UPDATE exposed_item SET advice = item,
-            helped = (SELECT helped FROM exposure WHERE key = exposed_item.exposure)""",
-        "ALTER TABLE exposed_item DROP COLUMN share",
-        """CREATE INDEX exposed_item_of_advice
-            ON exposed_item (tenant, advice) WHERE helped IS NOT NULL""",
+        """CREATE TABLE shown_item (
+            exposure INTEGER NOT NULL, position INTEGER NOT NULL, tenant INTEGER NOT NULL,
+            item TEXT NOT NULL, advice TEXT NOT NULL, patterns TEXT NOT NULL, helped INTEGER,
+            PRIMARY KEY (exposure, position)) WITHOUT ROWID""",
+        """INSERT INTO shown_item
+            SELECT i.exposure, row_number() OVER (PARTITION BY i.exposure ORDER BY i.item),
+                i.tenant, i.item, i.item, '[]', e.helped
+            FROM exposed_item i JOIN exposure e ON e.key = i.exposure""",
+        "DROP TABLE exposed_item",
+        "CREATE INDEX shown_item_of ON shown_item (tenant, item)",
+        """CREATE INDEX shown_item_of_advice
+            ON shown_item (tenant, advice) WHERE helped IS NOT NULL""",
         """CREATE TABLE verdict (
             tenant INTEGER NOT NULL, advice TEXT NOT NULL, is_quarantined INTEGER NOT NULL,
             decided_at INTEGER NOT NULL, PRIMARY KEY (tenant, advice)) WITHOUT ROWID""",
