@@ -32,8 +32,6 @@ OUTAGE_BEGINS, OUTAGE_ENDS = 1 / 3, 3 / 5
 BREAKER_SECONDS = 31.0
 _VECTORS = """SELECT t.id, v.data FROM vectors v JOIN trajectory t ON t.key = v.trajectory
     JOIN space s ON s.key = v.space WHERE s.active"""
-_ADVICE = """SELECT m.id, v.data FROM methodology_vector v
-    JOIN methodology m ON m.key = v.methodology JOIN space s ON s.key = v.space WHERE s.active"""
 
 
 @dataclass(slots=True)
@@ -114,7 +112,7 @@ def learned(
 
 def _vectors(path: Path) -> dict[str, bytes]:
     with closing(sqlite3.connect(path)) as connection:
-        return dict([*connection.execute(_VECTORS), *connection.execute(_ADVICE)])
+        return dict(connection.execute(_VECTORS))
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from contextgraph.store.neo4j.cache import CandidateCache
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.full_text import WordCountCache
 from contextgraph.store.neo4j.rows import numbers, scope_parameters, where
-from contextgraph.store.neo4j.vector_cache import ActiveSpace, EmbeddedKind
+from contextgraph.store.neo4j.vector_cache import ActiveSpace
 from contextgraph.store.neo4j.vectors import Neo4jVectors
 from contextgraph.vectors import Vector
 
@@ -68,14 +68,13 @@ def _no_counts(self: WordCountCache, words: Sequence[str]) -> WordCounts:
 
 def _no_vectors(
     self: Neo4jVectors,
-    kind: EmbeddedKind,
     active: ActiveSpace,
     vector: Vector,
     scope: Scope,
     limit: int,
 ) -> dict[str, Vector]:
     found = self._connection.rows(
-        where(kind.exact, scope),
+        where("nearest_trajectories", scope),
         property=active.property,
         vector=vector.numbers().tolist(),
         limit=limit,

@@ -35,8 +35,8 @@ _SHARE = 8
 _NEAR = "CALL db.index.vector.queryNodes($index, 20, $vector) YIELD node RETURN node.id AS id"
 _A_VECTOR = """
 MATCH (m:Memory {tenant: $tenant}) MATCH (s:Space {tenant: $tenant, name: m.active_space})
-MATCH (f:Fragment {tenant: $tenant}) WHERE f[s.property] IS NOT NULL
-RETURN 'fragment_' + s.property AS index, f[s.property] AS vector LIMIT 1"""
+MATCH (t:Trajectory {tenant: $tenant}) WHERE t[s.property] IS NOT NULL
+RETURN 'trajectory_' + s.property AS index, t[s.property] AS vector LIMIT 1"""
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from uuid import uuid4
 from benchmarks.corpus import EXAMPLES, START
 from contextgraph import AgentMemory, State
 from contextgraph.config import load_settings
-from contextgraph.model import FragmentCandidate, RawTrajectory, Scope
+from contextgraph.model import RawTrajectory, Scope
 from contextgraph.readers import read
 from contextgraph.text import words
 from contextgraph.trace import states_of
@@ -118,8 +118,7 @@ def _recoveries_by_text(terms: Sequence[str], scope: Scope) -> Question:
 
 def _nearest(vector: Vector, scope: Scope) -> Question:
     return lambda memory: [
-        near.item.fragment.id
-        for near in memory.store.vectors.nearest(FragmentCandidate, vector, scope, LIMIT)
+        near.trajectory.id for near in memory.store.vectors.nearest(vector, scope, LIMIT)
     ]
 
 
@@ -131,14 +130,14 @@ def _text_questions(state: State) -> Iterator[Question]:
 
 
 def _vector_questions(file: AgentMemory, states: Sequence[State]) -> Iterator[Question]:
-    """Neighbours of fragments, one for each state, in a repository and in all."""
+    """Neighbours of runs, one for each state, in a repository and in all."""
     ids = file.store.runs.ids()
     for number, state in enumerate(states):
         run = file.store.runs.archived(ids[number % len(ids)])
-        vectors = run.bundle.vectors.fragments if run and run.bundle.vectors else ()
-        for vector in [one for one in vectors if one][:1]:
-            yield _nearest(vector, Scope())
-            yield _nearest(vector, Scope(repo=state.repo))
+        embedded = run.bundle.embedded if run else None
+        if embedded and embedded.vector:
+            yield _nearest(embedded.vector, Scope())
+            yield _nearest(embedded.vector, Scope(repo=state.repo))
 
 
 def _recall(wanted: Sequence[str], found: Sequence[str]) -> float:

@@ -19,7 +19,15 @@ SPENT_FILE = Path("contextgraph") / "spent.db"
 OPENAI_EMBEDDER = "openai/text-embedding-3-small"
 
 # What ``contextgraph.toml`` may hold. API keys are read from the environment only.
-_TEXTS = ("store", "tenant", "embedder", "summarizer", "configuration", "source")
+_TEXTS = (
+    "store",
+    "tenant",
+    "embedder",
+    "summarizer",
+    "configuration",
+    "keyed_root",
+    "source",
+)
 _NUMBERS = (
     "embedding_price",
     "prompt_price",
@@ -64,8 +72,9 @@ class Settings:
     the template. *embedding_price*, *prompt_price* and *answer_price* are US dollars per million
     tokens and override the published ones; *max_cost* is how many dollars one process may spend
     on models. *max_run_size* is the most MiB, decompressed, that one recorded run may have.
-    *configuration* is one of those in ``contextgraph.toml``. *source* names who supplies runs.
-    *withhold* is the share of answers at errors that are not shown, to measure what they do.
+    *keyed_root* is the folder of keyed files, in it one for each tenant; empty means one beside the
+    memory. *configuration* is one of those in ``contextgraph.toml``. *source* names who supplies
+    runs. *withhold* is the share of answers at errors that are not shown, to measure what they do.
     """
 
     store: str = ""
@@ -80,6 +89,7 @@ class Settings:
     answer_price: float | None = None
     max_cost: float | None = None
     max_run_size: float = 256
+    keyed_root: str = ""
     configuration: Configuration = Configuration()
     source: str = ""
     withhold: float = 0.0
@@ -111,6 +121,17 @@ class Settings:
 
         server = blake2b(f"{self.address}\n{self.tenant}".encode(), digest_size=8).hexdigest()
         return user_data_path() / "contextgraph" / "servers" / server
+
+    @property
+    def keyed_folder(self) -> Path:
+        """The folder of what `set_memory` stores. Raises `SettingsError` where there is none."""
+        if self.keyed_root:
+            from urllib.parse import quote
+
+            return Path(self.keyed_root) / quote(self.tenant, safe="").replace(".", "%2E")
+        if self.address == ":memory:":
+            raise SettingsError("keyed files need a folder beside a memory in RAM; set keyed_root")
+        return self.companion.with_name(f"{self.companion.name}.keyed")
 
 
 def default_memory() -> Path:

@@ -3,6 +3,7 @@
 ContextGraphError
 ├── ReadError             a trajectory file or one record of it
 ├── InvalidStateError     a state that a caller handed in
+├── InvalidEntryError     what `set_memory` was given
 ├── SettingsError         flags, environment, contextgraph.toml
 ├── MissingExtraError     an optional dependency is not installed
 ├── SpaceMismatchError    vectors of two embedding spaces
@@ -38,6 +39,10 @@ class ReadError(ContextGraphError):
 
 class InvalidStateError(ContextGraphError):
     """A state with an unknown key or a value of the wrong type."""
+
+
+class InvalidEntryError(ContextGraphError):
+    """A key, content or source that cannot be stored; the message names the rule."""
 
 
 class SettingsError(ContextGraphError):

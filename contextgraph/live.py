@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -60,6 +61,7 @@ class Memory(Protocol):
         limit: int = 5,
         *,
         exclude_instances: Iterable[str] = (),
+        workdir: Path | str | None = None,
         degrade: bool = False,
     ) -> MemoryContext:
         """What is known for *state*."""
@@ -68,7 +70,12 @@ class Memory(Protocol):
         """The prompt text of *context*, noted as shown."""
 
     def before(
-        self, state: State | str, command: str, *, exclude_instances: Iterable[str] = ()
+        self,
+        state: State | str,
+        command: str,
+        *,
+        exclude_instances: Iterable[str] = (),
+        workdir: Path | str | None = None,
     ) -> str | None:
         """What to know before *command* is run."""
 
@@ -94,12 +101,14 @@ class LiveRun:
         memory: Memory,
         raw: RawTrajectory,
         exclude_instances: frozenset[str] = frozenset(),
+        workdir: Path | str | None = None,
         source: str = "",
     ) -> None:
         self._memory = memory
         self._raw = raw
         self._source = source
         self._excluded = exclude_instances
+        self._workdir = workdir
         self._steps: list[Step] = []
         self._reader = StepReader()
         self._loops = LoopTracker()
@@ -157,7 +166,12 @@ class LiveRun:
         if use is None or use.form in self._commands:
             return None
         try:
-            text = self._memory.before(self._raw.repo, use.text, exclude_instances=self._excluded)
+            text = self._memory.before(
+                self._raw.repo,
+                use.text,
+                exclude_instances=self._excluded,
+                workdir=self._workdir,
+            )
         except StoreError as error:
             _log.warning("the agent goes on without advice: %s", error)
             return None
@@ -232,7 +246,13 @@ class LiveRun:
         return self._shown(ask, STEP_TOKENS)
 
     def _query(self, state: State) -> MemoryContext:
-        return self._memory.query(state, _LIMIT, exclude_instances=self._excluded, degrade=True)
+        return self._memory.query(
+            state,
+            _LIMIT,
+            exclude_instances=self._excluded,
+            workdir=self._workdir,
+            degrade=True,
+        )
 
     def _with_escapes(self, loop: LoopInfo, state: State) -> LoopInfo:
         found = self._memory.loop_detector.get_escape_suggestions(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -13,7 +14,7 @@ from contextgraph.config import OPENAI_EMBEDDER, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding, ReembeddingPlan
 from contextgraph.errors import DamagedRunError, DegradedError, StoreError, StoreUnavailableError
-from contextgraph.governance import is_withheld
+from contextgraph.governance import EvictionPolicy, is_withheld
 from contextgraph.learning import Inspection, error_id, inspect_run
 from contextgraph.model import (
     CommandHistory,
@@ -32,15 +33,34 @@ from contextgraph.model import (
     WordingPlan,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval import MAX_TOKENS, evidence_of, render_warning, rendered
+from contextgraph.retrieval import (
+    MAX_TOKENS,
+    evidence_of,
+    fresh_context,
+    fresh_history,
+    fresh_playbook,
+    render_warning,
+    rendered,
+)
+from contextgraph.sessions import Conversation, ItemFile, Items, WorkingMemory
+from contextgraph.sessions.conversation import (
+    CONTEXT_WINDOW,
+    KEEP_RECENT,
+    MAX_TURNS,
+    RESERVED_TOKENS,
+    Strategy,
+)
+from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
 from contextgraph.stats import MemoryStats
 from contextgraph.text import fence
 from contextgraph.trace import is_advice_id
 from contextgraph.wiring import Parts, build
+from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
     from contextgraph.evaluation import Evaluation, Moment, Replay
+    from contextgraph.keyed import KeyedMemory
     from contextgraph.live import LiveRun
     from contextgraph.ports import Graph
     from contextgraph.store.archive import Exported, Imported
@@ -124,6 +144,8 @@ class AgentMemory:
         self.consolidator = parts.consolidator
         self.spaces = parts.spaces
         self._chat = parts.chat
+        self._keyed = parts.keyed
+        self._open_item_file = parts.item_file
         self.configuration = parts.configuration
         self._trigger = ConsolidationTrigger(parts.consolidator)
         self._now = parts.now
@@ -131,6 +153,47 @@ class AgentMemory:
         self.withhold = 0.0 if parts.read_only else parts.withhold
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
+
+    @cached_property
+    def keyed(self) -> "KeyedMemory":
+        """What `set_memory` stores on plain files beside this memory: see docs/keyed.md.
+
+        Raises `SettingsError` for a memory in RAM without a setting *keyed_root*.
+        """
+        return self._keyed()
+
+    @staticmethod
+    def working(max_tokens: int = WORKING_TOKENS) -> WorkingMemory:
+        """A working memory for one run: what its prompt says about it, in so many tokens."""
+        return WorkingMemory(max_tokens)
+
+    def conversation(
+        self,
+        conversation_id: str,
+        *,
+        strategy: Strategy = "sliding_window",
+        max_turns: int = MAX_TURNS,
+        keep_recent: int = KEEP_RECENT,
+        context_window: int = CONTEXT_WINDOW,
+        reserved_tokens: int = RESERVED_TOKENS,
+    ) -> Conversation:
+        """The messages of a conversation, kept on this machine: see docs/sessions.md."""
+        return Conversation(
+            Items(self._item_file, f"conversation {conversation_id}", clock=self._now),
+            strategy=strategy,
+            max_turns=max_turns,
+            keep_recent=keep_recent,
+            context_window=context_window,
+            reserved_tokens=reserved_tokens,
+        )
+
+    def items(self, scope: str, eviction: EvictionPolicy | None = None) -> Items:
+        """Key-value items on this machine, evicted by the policy: see docs/sessions.md."""
+        return Items(self._item_file, f"items {scope}", eviction, self._now)
+
+    @cached_property
+    def _item_file(self) -> ItemFile:
+        return self._open_item_file()
 
     def learn(
         self, raw: RawTrajectory, *, source: str = "", background: bool = False
@@ -158,17 +221,18 @@ class AgentMemory:
         model: str = "",
         source: str = "",
         exclude_instances: Iterable[str] = (),
+        workdir: Path | str | None = None,
     ) -> "LiveRun":
         """A run of an agent that begins now: gives advice as it goes on, and is learned at its end.
 
         *agent* is the name that its logs have when they are read (`mini-swe-agent`), so that both
-        are one run. Nothing is shown from runs of *exclude_instances*; *source* is as of `learn`.
-        See docs/live.md.
+        are one run; *source* is as of `learn`. Nothing is shown from runs of *exclude_instances*,
+        nor of what the working tree around the folder *workdir* does not have. See docs/live.md.
         """
         from contextgraph.live import LiveRun
 
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
-        return LiveRun(self, raw, frozenset(exclude_instances), source)
+        return LiveRun(self, raw, frozenset(exclude_instances), workdir, source)
 
     def learn_many(
         self, raws: Iterable[RawTrajectory], *, source: str = ""
@@ -282,20 +346,23 @@ class AgentMemory:
         *,
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
+        workdir: Path | str | None = None,
         degrade: bool = False,
     ) -> MemoryContext:
         """What the memory knows for *state*: at most *limit* items of each kind, best first.
 
         Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
-        otherwise). Raises `DegradedError` when nothing was found because channels failed, unless
-        *degrade* lets the agent go on with the empty answer.
+        otherwise). Nothing is said of what the working tree around the folder *workdir* does not
+        have. Raises `ValueError` where there is no such folder, and `DegradedError` when nothing
+        was found because channels failed, unless *degrade* lets the agent go on with the empty
+        answer.
         """
         context = self.retriever.retrieve(
             state, limit, exclude_instances=frozenset(exclude_instances), as_of=as_of
         )
         if context.degraded and not context and not degrade:
             raise DegradedError("; ".join(context.degraded))
-        return context
+        return fresh_context(context, WorkingTree.around(workdir)) if workdir else context
 
     def playbook(
         self,
@@ -304,13 +371,16 @@ class AgentMemory:
         *,
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
+        workdir: Path | str | None = None,
     ) -> RepositoryPlaybook:
         """What the runs of *repo* agree on, its files ranked for *task*; false where unknown.
 
-        At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances* and
-        *as_of* are as for `query`. `contextgraph.retrieval.render_playbook` gives its prompt text.
+        At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances*,
+        *as_of* and *workdir* are as for `query`. `contextgraph.retrieval.render_playbook` gives its
+        prompt text.
         """
-        return self.retriever.playbooks.of(repo, task, frozenset(exclude_instances), as_of)
+        found = self.retriever.playbooks.of(repo, task, frozenset(exclude_instances), as_of)
+        return fresh_playbook(found, WorkingTree.around(workdir)) if workdir else found
 
     def how(
         self,
@@ -330,13 +400,17 @@ class AgentMemory:
         *,
         exclude_instances: Iterable[str] = (),
         as_of: datetime | None = None,
+        workdir: Path | str | None = None,
     ) -> str | None:
         """What to know before *command* is run; *state* is a state or the name of a repository.
 
         None unless independent runs agree that it does not run there: see docs/retrieval.md.
+        *workdir* is as for `query`.
         """
         repo = state if isinstance(state, str) else state.repo
         found = self.how(repo, command, exclude_instances=exclude_instances, as_of=as_of)
+        if workdir:
+            found = fresh_history(found, WorkingTree.around(workdir))
         return render_warning(found) or None
 
     def check_loop(self, states: Sequence[State]) -> LoopInfo | None:
@@ -450,6 +524,14 @@ class AgentMemory:
             progress=progress,
             on_damaged=on_damaged,
         )
+
+    def back_up(self, path: Path) -> None:
+        """Copy the memory file to the new file *path*, which is a memory; others may write.
+
+        Raises `StoreError` where *path* exists or cannot be written, and for a server.
+        """
+        self.note_exposures()
+        self.store.admin.back_up(path)
 
     def import_archive(
         self,

@@ -9,6 +9,7 @@ is in scope and more than will be shown; it is scored above this layer. Every st
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from contextgraph.model import (
@@ -36,8 +37,6 @@ from contextgraph.model import (
     RawTrajectory,
     RecoveryCandidate,
     ResolvedBy,
-    RunTexts,
-    RunVectors,
     Scope,
     SimilarTo,
     Space,
@@ -60,8 +59,6 @@ if TYPE_CHECKING:
 _CONTEXTS_AT_ONCE = 256
 
 Answer = TypeVar("Answer")
-Embedded = TypeVar("Embedded", Trajectory, FragmentCandidate, RecoveryCandidate, Methodology)
-"""What can be near a vector; a recovery is where its fragment is."""
 
 
 class RunStore(Protocol):
@@ -243,44 +240,26 @@ class VectorStore(Protocol):
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
-    ) -> Sequence[RunTexts]:
-        """The texts of runs, by id: of all, or of those without vectors in *space*.
+    ) -> Mapping[str, str]:
+        """Run id -> its `run_text`, by id: of all runs, or of those without a vector in *space*.
 
-        Only of ids greater than *after*. In a space that was not prepared no run has vectors.
+        Only of ids greater than *after*. A text for which the embedder has no vector counts as
+        embedded. In a space that was not prepared no run has a vector.
         """
 
-    def methodologies_to_embed(self, limit: int, space: str | None = None) -> Sequence[Methodology]:
-        """Methodologies by id, tombstones excepted: all, or those without a vector in *space*.
+    def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        """Store vectors of *space* by the ids of runs, in one transaction.
 
-        A text for which the embedder has no vector counts as embedded. In a space that was not
-        prepared none has a vector.
+        Runs that are gone or have a vector of that space already are skipped. Raises `StoreError`
+        where the space was not prepared, or has been dropped since.
         """
 
-    def add(
-        self,
-        space: str,
-        runs: Mapping[str, RunVectors],
-        methodologies: Mapping[str, Vector | None],
-    ) -> None:
-        """Store vectors of *space* by the ids of runs and of methodologies, in one transaction.
+    def nearest(self, vector: Vector, scope: Scope, limit: int) -> Sequence[Near]:
+        """Runs by the cosine of their vector with *vector*, highest first.
 
-        Those that are gone, have other fragments by now, or have vectors of that space already are
-        skipped. Raises `StoreError` where the space was not prepared, or has been dropped since.
+        Cosines that are equal when rounded to four decimals tie. Raises `SpaceMismatchError` where
+        *vector* is not of the active space.
         """
-
-    def nearest(
-        self, kind: type[Embedded], vector: Vector, scope: Scope, limit: int
-    ) -> Sequence[Near[Embedded]]:
-        """Items of this *kind* by the cosine of their vector with *vector*, highest first.
-
-        Cosines that are equal when rounded to four decimals tie. Recoveries are those of the
-        *limit* nearest fragments, those of one by error id and step; methodologies are of the
-        repository of *scope* or general, and hidden as in `MethodologyStore.for_error`. Raises
-        `SpaceMismatchError` where *vector* is not of the active space.
-        """
-
-    def of_methodologies(self, space: str, ids: Sequence[str]) -> Mapping[str, Vector | None]:
-        """Vectors in *space* of those of these methodologies that are embedded, by id."""
 
 
 class MethodologyStore(Protocol):
@@ -324,7 +303,7 @@ class MethodologyStore(Protocol):
 
         *resolved* replace the edges between the same two nodes; retired methodologies lose theirs.
         What a removed methodology had superseded is removed as well, and its errors count as
-        changed. A methodology whose text changed loses its vectors.
+        changed.
         """
 
     def remove_orphans(self) -> int:
@@ -415,8 +394,17 @@ class AdminStore(Protocol):
         Several processes may do so at once. With *dry_run* nothing is applied.
         """
 
+    def back_up(self, path: Path) -> None:
+        """Copy one state of all tenants to the new file *path*, whatever is written meanwhile.
+
+        Raises `StoreError` where *path* exists or cannot be written, and for a server.
+        """
+
     def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
-        """Take or renew the lease; when another *holder* has it, the time at which that expires."""
+        """Take or renew the lease; when another *holder* has it, the time at which that expires.
+
+        A holder whose process has ended on this machine has it no longer.
+        """
 
     def return_lease(self, holder: str) -> None:
         """Release the lease; does nothing where *holder* does not have it any more."""
@@ -499,6 +487,10 @@ class Embedder(Protocol):
     @property
     def similarity_threshold(self) -> float | None:
         """The cosine from which tasks of one repository count as similar; None while unknown."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a server gives the vectors: runs are stored before it is asked."""
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """A vector for each text, in their order.

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -47,12 +48,13 @@ class RetryPolicy:
     """How long a call is retried, in seconds.
 
     *timeout* is for one answer, *outage* for a server that does not answer, *rate_limit* for one
-    that asks to slow down.
+    that asks to slow down; *total* is for all of that together, None: without a limit.
     """
 
     timeout: float
     outage: float
     rate_limit: float
+    total: float | None = None
 
 
 # Re-embedding a whole memory: long, and started by hand.
@@ -62,7 +64,7 @@ SLOW_MODEL = RetryPolicy(timeout=300, outage=20, rate_limit=60)
 # A run that was learned can be embedded later.
 BACKGROUND = RetryPolicy(timeout=60, outage=20, rate_limit=60)
 # An agent waits for the answer.
-INTERACTIVE = RetryPolicy(timeout=5, outage=1, rate_limit=1)
+INTERACTIVE = RetryPolicy(timeout=1, outage=1, rate_limit=1, total=1)
 
 
 class UnusableAnswerError(Exception):
@@ -177,6 +179,35 @@ class Endpoint:
         """
         client = self._opened()
         self._fail_while_broken(policy)
+        if policy.total is None:
+            return self._answer(request, client, policy)
+        return self._answer_within(policy.total, request, client, policy)
+
+    def _answer_within(
+        self,
+        seconds: float,
+        request: "Callable[[OpenAI], Answer]",
+        client: "OpenAI",
+        policy: RetryPolicy,
+    ) -> Answer:
+        """The answer, waited for in a thread: the limits of the client are for single steps."""
+        found: Future[Answer] = Future()
+
+        def run() -> None:
+            try:
+                found.set_result(self._answer(request, client, policy))
+            except Exception as error:  # noqa: BLE001  (raised in the thread that waits)
+                found.set_exception(error)
+
+        # A daemon: a process that ends does not wait for a server.
+        threading.Thread(target=run, name="model API", daemon=True).start()
+        if not wait([found], seconds).done:
+            raise self._given_up(Failure(FailureKind.DOWN, "no answer in time"), policy)
+        return found.result()
+
+    def _answer(
+        self, request: "Callable[[OpenAI], Answer]", client: "OpenAI", policy: RetryPolicy
+    ) -> Answer:
         wait_or_raise = self._retries(policy)
         while True:
             self._pace.wait()

@@ -17,6 +17,7 @@ from contextgraph.embedding import (
     embedded,
 )
 from contextgraph.errors import SettingsError
+from contextgraph.keyed import KeyedMemory
 from contextgraph.learning import MemoryWriter
 from contextgraph.llm import (
     Chat,
@@ -38,6 +39,7 @@ from contextgraph.remote import (
     UsageLog,
 )
 from contextgraph.retrieval import CHANNELS, WEIGHTS, Channel, Gate, MemoryRetriever
+from contextgraph.sessions import ItemFile
 from contextgraph.stats import StatisticsEngine
 
 _SERVERS = ("neo4j", "bolt")
@@ -60,6 +62,8 @@ class Parts:
     spaces: EmbeddingSpaceManager
     chat: Chat | None
     now: Callable[[], datetime]
+    keyed: Callable[[], KeyedMemory]
+    item_file: Callable[[], ItemFile]
     read_only: bool = False
     configuration: str = DEFAULT
     source: str = ""
@@ -111,11 +115,26 @@ def build(
         chat=chat,
         spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, now),
         now=now,
+        keyed=partial(keyed_memory, settings, now),
+        item_file=partial(_item_file, settings),
         read_only=read_only,
         configuration=settings.configuration.name,
         source=settings.source,
         withhold=settings.withhold,
     )
+
+
+def keyed_memory(settings: Settings, clock: Callable[[], datetime] | None = None) -> KeyedMemory:
+    """The keyed files of *settings*; nothing is created until something is set."""
+    return KeyedMemory(settings.keyed_folder, clock=clock or _now)
+
+
+def _item_file(settings: Settings) -> ItemFile:
+    """Where items and conversations are: beside the memory, or with it in RAM."""
+    if settings.address == ":memory:":
+        return ItemFile(None)
+    companion = settings.companion
+    return ItemFile(companion.with_name(f"{companion.name}.sessions.db"))
 
 
 def _channels(settings: Settings) -> Mapping[str, Channel]:

@@ -9,19 +9,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from contextgraph.model import (
     Bundle,
+    EmbeddedRun,
     ErrorQuestion,
     Exposure,
-    FragmentCandidate,
-    Methodology,
     Phase,
-    RecoveryCandidate,
-    RunVectors,
     Scope,
     ShownItem,
     SignatureLevel,
     Space,
     TaskType,
-    Trajectory,
 )
 from tests.strategies import (
     ADVICE_IDS,
@@ -38,7 +34,7 @@ from tests.strategies import (
     Abstracted,
     abstracted,
     bundles,
-    run_vectors,
+    embedded_runs,
     scopes,
     shown_items,
     vectors,
@@ -105,19 +101,9 @@ class Memories(RuleBasedStateMachine):
             "vectors.prepare", replace(space, runs=runs, similarity_threshold=threshold), model
         )
 
-    @rule(run=st.sampled_from(TRAJECTORY_IDS), found=st.integers(0, 3).flatmap(run_vectors))
-    def add_vectors(self, run: str, found: RunVectors) -> None:
-        self.twins.write("vectors.add", found.space, {run: found}, {})
-
-    @rule(
-        space=st.sampled_from(SPACES),
-        ids=st.sets(st.sampled_from(METHODOLOGY_IDS)),
-        data=st.data(),
-    )
-    def add_methodology_vectors(self, space: Space, ids: set[str], data: st.DataObject) -> None:
-        own = st.none() | vectors(space.name)
-        found = {methodology: data.draw(own) for methodology in sorted(ids)}
-        self.twins.write("vectors.add", space.name, {}, found)
+    @rule(run=st.sampled_from(TRAJECTORY_IDS), found=embedded_runs())
+    def add_vector(self, run: str, found: EmbeddedRun) -> None:
+        self.twins.write("vectors.add", found.space, {run: found.vector})
 
     @rule(space=st.sampled_from(SPACES))
     def switch_space(self, space: Space) -> None:
@@ -156,14 +142,12 @@ class Memories(RuleBasedStateMachine):
         if active is None:
             return
         asked = data.draw(vectors(active.name))
-        for kind in (Trajectory, FragmentCandidate, RecoveryCandidate, Methodology):
-            self.twins.ask("vectors.nearest", kind, asked, scope, limit)
+        self.twins.ask("vectors.nearest", asked, scope, limit)
 
     @rule(limit=limits, after=st.sampled_from(("", *TRAJECTORY_IDS)))
     def ask_for_texts(self, limit: int, after: str) -> None:
         for space in (None, *(space.name for space in SPACES)):
             self.twins.ask("vectors.texts_to_embed", limit, space, after)
-            self.twins.ask("vectors.methodologies_to_embed", limit, space)
 
     @rule(scope=scopes(), limit=limits)
     def ask_for_errors(self, scope: Scope, limit: int) -> None:

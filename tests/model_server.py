@@ -235,3 +235,27 @@ def dripping(number: int, handler: Handler) -> Reply | None:
             break
     handler.close_connection = True
     return 0, {}, b""
+
+
+def dripping_headers(number: int, handler: Handler) -> Reply | None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    for _ in range(30):
+        time.sleep(0.1)
+        try:
+            handler.wfile.write(b"X-Wait: a\r\n")
+        except OSError:  # the client has gone
+            break
+    handler.close_connection = True
+    return 0, {}, b""
+
+
+def closed(number: int, handler: Handler) -> Reply | None:
+    handler.connection.close()
+    handler.close_connection = True
+    return 0, {}, b""
+
+
+def garbled(number: int, handler: Handler) -> Reply | None:
+    handler.wfile.write(b"\x16\x03\x01 no answer in HTTP\r\n\r\n")
+    handler.close_connection = True
+    return 0, {}, b""

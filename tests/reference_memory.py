@@ -1,10 +1,9 @@
 """What consolidation reads and writes, and explanations, in plain Python: twin of the stores."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import networkx as nx
 
@@ -12,6 +11,7 @@ from contextgraph.model import (
     ArchivedRun,
     Bundle,
     Clearance,
+    EmbeddedRun,
     ErrorHistory,
     ErrorOccurrence,
     ErrorSignature,
@@ -23,21 +23,17 @@ from contextgraph.model import (
     MemoryCounts,
     Methodology,
     MethodologyStatus,
-    Near,
     Recovered,
     Relation,
     ResolvedBy,
-    RunVectors,
     Scope,
     SignatureLevel,
     SimilarTo,
     Source,
     Unconsolidated,
-    methodology_text,
 )
 from contextgraph.store.graph import add_relation
-from contextgraph.vectors import Vector
-from tests.reference_store import ReferenceStore, agrees, cosine
+from tests.reference_store import ReferenceStore, agrees
 
 RETIRED = MethodologyStatus.RETIRED
 _GRAPH_ATTRIBUTES = {
@@ -62,7 +58,6 @@ class ReferenceMemory(ReferenceStore):
         self.resolved: dict[tuple[str, str], ResolvedBy] = {}
         self.similar: dict[tuple[Source, str], SimilarTo] = {}
         self.stale_repos: dict[str, int] = {}
-        self.vectors_of_advice: dict[tuple[str, str], Vector | None] = {}
 
     def add(self, bundle: Bundle) -> LearnStatus:
         status = super().add(bundle)
@@ -199,19 +194,6 @@ class ReferenceMemory(ReferenceStore):
                      if edge.error_id in asked}  # fmt: skip
         return _ranked(one for one in self._seen(scope) if one.id in resolving)[:limit]
 
-    def vectors_nearest(
-        self, kind: type, vector: Vector, scope: Scope, limit: int
-    ) -> Sequence[Near[Any]]:
-        if kind is not Methodology:
-            return super().vectors_nearest(kind, vector, scope, limit)
-        self._check(vector)
-        found = [
-            Near(one, own)
-            for one in self._seen(scope)
-            if (own := self.vectors_of_advice.get((vector.space, one.id)))
-        ]
-        return sorted(found, key=lambda n: (-cosine(vector, n.vector), n.item.id))[:limit]
-
     def _seen(self, scope: Scope) -> list[Methodology]:
         """What may be found within *scope*."""
         anywhere = replace(scope, repo=None)
@@ -223,33 +205,6 @@ class ReferenceMemory(ReferenceStore):
                 and {source.trajectory_id for source in one.sources} <= seen
             )
         )
-
-    def vectors_methodologies_to_embed(
-        self, limit: int, space: str | None = None
-    ) -> Sequence[Methodology]:
-        known = self.vectors_of_advice
-        found = self._where(lambda o: o.status is not RETIRED and (space or "", o.id) not in known)
-        return found[:limit]
-
-    def vectors_add(
-        self,
-        space: str,
-        runs: Mapping[str, RunVectors],
-        methodologies: Mapping[str, Vector | None],
-    ) -> None:
-        super().vectors_add(space, runs, methodologies)
-        for one, vector in methodologies.items():
-            if one in self.methodologies:
-                self.vectors_of_advice.setdefault((space, one), vector)
-
-    def vectors_switch(self, space: str) -> None:
-        super().vectors_switch(space)
-        of_advice = self.vectors_of_advice
-        self.vectors_of_advice = {key: own for key, own in of_advice.items() if key[0] == space}
-
-    def _drop_vector_of_advice(self, gone: Collection[str]) -> None:
-        of_advice = self.vectors_of_advice
-        self.vectors_of_advice = {key: own for key, own in of_advice.items() if key[1] not in gone}
 
     def methodologies_put(
         self,
@@ -263,9 +218,6 @@ class ReferenceMemory(ReferenceStore):
         there = self._sources()
         for one in methodologies:
             sources = tuple(sorted({*one.sources} & there))
-            before = self.methodologies.get(one.id)
-            if before and methodology_text(before) != methodology_text(one):
-                self._drop_vector_of_advice({one.id})
             self.methodologies[one.id] = replace(one, sources=sources)
         retired = {one.id for one in methodologies if one.status is RETIRED}
         self._drop_edges(lambda edge: edge.methodology_id in retired)
@@ -360,6 +312,10 @@ class ReferenceMemory(ReferenceStore):
             add_relation(graph, kind, source, target, properties)
         return graph
 
+    def _embedded(self, trajectory_id: str) -> EmbeddedRun | None:
+        key = self.active or "", trajectory_id
+        return EmbeddedRun(key[0], self.vectors[key]) if key in self.vectors else None
+
     def runs_archived(self, trajectory_id: str) -> ArchivedRun | None:
         bundle = self.bundles.get(trajectory_id)
         raw = self.runs_raw(trajectory_id)
@@ -375,7 +331,7 @@ class ReferenceMemory(ReferenceStore):
                 sorted(bundle.caused, key=lambda c: (position[c.fragment_id], c.error_id))
             ),
             recovered=tuple(sorted(bundle.recovered, key=_step_first)),
-            vectors=self.vectors.get((self.active or "", trajectory_id)),
+            embedded=self._embedded(trajectory_id),
         )
         steps = {error.id: self.met[trajectory_id][error.id] for error in kept.errors}
         return ArchivedRun(kept, steps)
@@ -392,12 +348,6 @@ class ReferenceMemory(ReferenceStore):
     def recoveries_similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
         found = (e for e in self.similar.values() if e.fragment.trajectory_id == trajectory_id)
         return sorted(found, key=lambda edge: (edge.fragment.fragment_id, edge.error_id))
-
-    def vectors_of_methodologies(
-        self, space: str, ids: Sequence[str]
-    ) -> Mapping[str, Vector | None]:
-        of_advice = self.vectors_of_advice
-        return {one: of_advice[space, one] for one in sorted(ids) if (space, one) in of_advice}
 
     def _explain_context(self, context: str) -> Explanation:
         shown, said = self.shown[context], {None: "not known", True: "yes", False: "no"}
@@ -520,7 +470,6 @@ class ReferenceMemory(ReferenceStore):
             - gone
         ):
             gone |= superseded
-        self._drop_vector_of_advice(gone)
         for one in [self.methodologies.pop(methodology_id) for methodology_id in gone]:
             if one.superseded_by in gone:
                 self.stale[one.error_id] = self.revision

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import (
     AdviceRecord,
     Bundle,
+    ChangeStatus,
     ErrorPattern,
     ErrorQuestion,
     ErrorSignature,
@@ -27,8 +27,6 @@ from contextgraph.model import (
     Phase,
     RawTrajectory,
     RecoveryCandidate,
-    RunTexts,
-    RunVectors,
     Scope,
     SeenContext,
     ShownItem,
@@ -38,6 +36,7 @@ from contextgraph.model import (
     Trajectory,
     Verdict,
     WordCounts,
+    run_text,
 )
 from contextgraph.text import words as words_of
 from contextgraph.trace import describe_remedy
@@ -59,7 +58,7 @@ class ReferenceStore:
         self.verdicts: dict[str, Verdict] = {}
         self.spaces: dict[str, tuple[Space, bytes | None]] = {}
         self.active: str | None = None
-        self.vectors: dict[tuple[str, str], RunVectors] = {}
+        self.vectors: dict[tuple[str, str], Vector | None] = {}
         self.former_ids: dict[str, str] = {}
 
     def runs_add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
@@ -72,9 +71,12 @@ class ReferenceStore:
             self._fold(bundle)
             return LearnStatus.CREATED
         given = bundle.trajectory
-        if not _is_better_known(given, known.trajectory):
+        is_better = _is_better_known(given, known.trajectory)
+        if not is_better and given.change in {ChangeStatus.UNKNOWN, known.trajectory.change}:
             return LearnStatus.UNCHANGED
-        updated = _with_outcome(known.trajectory, given)
+        updated = _with_outcome(known.trajectory, given) if is_better else known.trajectory
+        if given.change is not ChangeStatus.UNKNOWN:
+            updated = replace(updated, change=given.change)
         self.bundles[given.id] = replace(known, trajectory=updated)
         return LearnStatus.UPDATED
 
@@ -103,6 +105,9 @@ class ReferenceStore:
         trajectory = replace(bundle.trajectory, learned_at=min(one.learned_at for one in known))
         if judged is not None and not _is_better_known(trajectory, judged):
             trajectory = _with_outcome(trajectory, judged)
+        if trajectory.change is ChangeStatus.UNKNOWN:
+            changes = [one.change for one in known if one.change is not ChangeStatus.UNKNOWN]
+            trajectory = replace(trajectory, change=(*changes, ChangeStatus.UNKNOWN)[0])
         for one in {run.id for run in known}:
             self._drop_vectors(one)
             del self.bundles[one]
@@ -120,7 +125,7 @@ class ReferenceStore:
     def _learned(self, trajectory_id: str) -> Learned:
         bundle = self.bundles[trajectory_id]
         fragments, outcome = len(bundle.fragments), bundle.trajectory.outcome
-        to_embed = 0 if (self.active or "", trajectory_id) in self.vectors else fragments + 1
+        to_embed = 0 if (self.active or "", trajectory_id) in self.vectors else 1
         is_open = outcome is Outcome.UNKNOWN and bundle.trajectory.exit_status is None
         return Learned(
             trajectory_id,
@@ -130,6 +135,7 @@ class ReferenceStore:
             len(bundle.errors),
             to_embed,
             bundle.trajectory.outcome_source,
+            bundle.trajectory.change,
         )
 
     def runs_trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
@@ -154,6 +160,7 @@ class ReferenceStore:
             outcome=run.outcome,
             exit_status=run.exit_status,
             outcome_source=run.outcome_source,
+            change=run.change,
         )
 
     def runs_fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
@@ -278,25 +285,20 @@ class ReferenceStore:
 
     def vectors_texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
-    ) -> Sequence[RunTexts]:
+    ) -> Mapping[str, str]:
         later = [run for run in sorted(self.bundles) if run > after]
         wanted = [run for run in later if (space, run) not in self.vectors]
-        return [self.bundles[run].texts for run in wanted[:limit]]
+        return {run: run_text(self.bundles[run].trajectory) for run in wanted[:limit]}
 
     def vectors_prepare(self, space: Space, model: bytes | None) -> None:
         known = self.spaces.get(space.name)
         self.spaces[space.name] = (space, known[1] if known else model)
 
-    def vectors_add(
-        self,
-        space: str,
-        runs: Mapping[str, RunVectors],
-        methodologies: Mapping[str, Vector | None],
-    ) -> None:
+    def vectors_add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
         self._known(space)
-        for run, found in runs.items():
-            if run in self.bundles and len(found.fragments) == len(self.bundles[run].fragments):
-                self.vectors.setdefault((space, run), found)
+        for run, vector in vectors.items():
+            if run in self.bundles:
+                self.vectors.setdefault((space, run), vector)
 
     def vectors_switch(self, space: str) -> None:
         self._known(space)
@@ -304,49 +306,15 @@ class ReferenceStore:
         self.spaces = {space: self.spaces[space]}
         self.vectors = {key: found for key, found in self.vectors.items() if key[0] == space}
 
-    def vectors_nearest(
-        self, kind: type, vector: Vector, scope: Scope, limit: int
-    ) -> Sequence[Near[Any]]:
-        near: dict[type, Callable[[Vector, Scope, int], Sequence[Near[Any]]]] = {
-            Trajectory: self._near_trajectories,
-            FragmentCandidate: self._near_fragments,
-            RecoveryCandidate: self._near_recoveries,
-        }
-        return near[kind](vector, scope, limit)
-
-    def _near_trajectories(
-        self, vector: Vector, scope: Scope, limit: int
-    ) -> Sequence[Near[Trajectory]]:
-        self._check(vector)
+    def vectors_nearest(self, vector: Vector, scope: Scope, limit: int) -> Sequence[Near]:
+        if vector.space != self.active:
+            raise SpaceMismatchError("not the active space")
         found = [
-            Near(bundle.trajectory, of_run.trajectory)
-            for bundle, of_run in self._embedded(vector.space, scope)
-            if of_run.trajectory
+            Near(bundle.trajectory, own)
+            for bundle in self._within(scope)
+            if (own := self.vectors.get((vector.space, bundle.trajectory.id)))
         ]
-        return sorted(found, key=lambda n: (-cosine(vector, n.vector), n.item.id))[:limit]
-
-    def _near_fragments(
-        self, vector: Vector, scope: Scope, limit: int
-    ) -> Sequence[Near[FragmentCandidate]]:
-        self._check(vector)
-        found = [
-            Near(FragmentCandidate(fragment, bundle.trajectory), own)
-            for bundle, of_run in self._embedded(vector.space, scope)
-            for fragment, own in zip(bundle.fragments, of_run.fragments, strict=True)
-            if own
-        ]
-        return sorted(found, key=lambda n: (-cosine(vector, n.vector), n.item.fragment.id))[:limit]
-
-    def _near_recoveries(
-        self, vector: Vector, scope: Scope, limit: int
-    ) -> Sequence[Near[RecoveryCandidate]]:
-        recoveries = sorted(self._recoveries(scope), key=recovery_id)
-        return [
-            Near(candidate, near.vector)
-            for near in self._near_fragments(vector, scope, limit)
-            for candidate in recoveries
-            if candidate.recovered.fragment_id == near.item.fragment.id
-        ]
+        return sorted(found, key=lambda n: (-cosine(vector, n.vector), n.trajectory.id))[:limit]
 
     def admin_counts(self) -> MemoryCounts:
         every = list(self.bundles.values())
@@ -364,6 +332,7 @@ class ReferenceStore:
                 "RECOVERED": sum(len(bundle.recovered) for bundle in every),
             },
             outcomes={o.value: sum(run.outcome is o for run in runs) for o in Outcome},
+            changes={c.value: sum(run.change is c for run in runs) for c in ChangeStatus},
             methodologies={},
             repositories=len({run.repo for run in runs} - {""}),
         )
@@ -456,12 +425,12 @@ class ReferenceStore:
 
     def _put(self, bundle: Bundle) -> None:
         run = bundle.trajectory.id
-        self.bundles[run] = replace(bundle, vectors=None)
+        self.bundles[run] = replace(bundle, embedded=None)
         self.met[run] = Counter()
         for caused in bundle.caused:
             self.met[run][caused.error_id] += len(caused.steps)
-        if bundle.vectors and bundle.vectors.space in self.spaces:
-            self.vectors[bundle.vectors.space, run] = bundle.vectors
+        if bundle.embedded and bundle.embedded.space in self.spaces:
+            self.vectors[bundle.embedded.space, run] = bundle.embedded.vector
 
     def _drop_vectors(self, run: str) -> None:
         self.vectors = {key: found for key, found in self.vectors.items() if key[1] != run}
@@ -469,16 +438,6 @@ class ReferenceStore:
     def _known(self, space: str) -> None:
         if space not in self.spaces:
             raise StoreError("no such space")
-
-    def _check(self, vector: Vector) -> None:
-        if vector.space != self.active:
-            raise SpaceMismatchError("not the active space")
-
-    def _embedded(self, space: str, scope: Scope) -> Iterator[tuple[Bundle, RunVectors]]:
-        for bundle in self._within(scope):
-            found = self.vectors.get((space, bundle.trajectory.id))
-            if found:
-                yield bundle, found
 
     def _within(self, scope: Scope) -> Iterator[Bundle]:
         for bundle in self.bundles.values():

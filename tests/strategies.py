@@ -10,6 +10,8 @@ from contextgraph.model import (
     Action,
     Bundle,
     CausedError,
+    ChangeStatus,
+    EmbeddedRun,
     ErrorPattern,
     ErrorSignature,
     Family,
@@ -29,7 +31,6 @@ from contextgraph.model import (
     RemedyKind,
     RemedyPattern,
     ResolvedBy,
-    RunVectors,
     Scope,
     SeenContext,
     ShownItem,
@@ -102,7 +103,7 @@ def times() -> st.SearchStrategy[datetime]:
 def scopes() -> st.SearchStrategy[Scope]:
     return st.builds(
         Scope,
-        repo=st.none() | st.sampled_from((*REPOSITORIES, "nobody/nothing")),
+        repo=st.none() | st.sampled_from((*REPOSITORIES, "Ada/Engine", "nobody/nothing")),
         exclude_instances=st.just(frozenset()) | st.frozensets(st.sampled_from(INSTANCES)),
         as_of=st.none() | times(),
     )
@@ -121,17 +122,10 @@ def vectors(draw: st.DrawFn, space: str) -> Vector:
 
 
 @st.composite
-def run_vectors(draw: st.DrawFn, fragments: int) -> RunVectors:
-    """Vectors for a run of so many *fragments*; some of its texts have none."""
+def embedded_runs(draw: st.DrawFn) -> EmbeddedRun:
+    """A run in one of the spaces, which may have no vector there."""
     space = draw(st.sampled_from(SPACES)).name
-    own = st.none() | vectors(space)
-    return RunVectors(space, draw(own), tuple(draw(own) for _ in range(fragments)))
-
-
-def advice_vectors(space: Space) -> st.SearchStrategy[dict[str, Vector | None]]:
-    """Vectors for methodologies, some of which are not there; some texts have none."""
-    own = st.none() | vectors(space.name)
-    return st.dictionaries(st.sampled_from((*METHODOLOGY_IDS, "absent")), own, max_size=4)
+    return EmbeddedRun(space, draw(st.none() | vectors(space)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +216,7 @@ def bundles(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -
         recovered=recovered,
         raw=draw(_raws(trajectory)),
         exposures=tuple(draw(st.just([]) | st.lists(_SEEN, max_size=2))),
-        vectors=draw(st.none() | run_vectors(len(fragments))),
+        embedded=draw(st.none() | embedded_runs()),
     )
 
 
@@ -256,6 +250,7 @@ def _trajectories(draw: st.DrawFn, trajectory_ids: tuple[str, ...]) -> Trajector
         run_at=draw(st.none() | times()),
         learned_at=draw(times()),
         outcome_source=draw(st.sampled_from(OutcomeSource)),
+        change=draw(st.sampled_from(ChangeStatus)),
     )
 
 
@@ -379,4 +374,5 @@ def _raws(draw: st.DrawFn, trajectory: Trajectory) -> RawTrajectory:
         patch=draw(st.none() | texts()),
         started_at=trajectory.run_at,
         outcome_source=trajectory.outcome_source,
+        change=trajectory.change,
     )

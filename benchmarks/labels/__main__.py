@@ -52,7 +52,8 @@ def main() -> None:
 
 def _print_scores(found: LabelSet) -> None:
     for stratum in ("random", "hard"):
-        _steps(stratum, [x for x in found.labels["steps"] if x["stratum"] == stratum], found)
+        chosen = [x for x in found.labels.get("steps", ()) if x["stratum"] == stratum]
+        _steps(stratum, chosen, found)
     traces = {name: run.trace for name, run in found.runs.items()}
     for kind, print_score in (
         ("phases", _phases),
@@ -60,8 +61,8 @@ def _print_scores(found: LabelSet) -> None:
         ("loops", _loops),
         ("recoveries", _recoveries),
     ):
-        if found.labels[kind]:
-            print_score(found.labels[kind], traces)
+        if labels := found.labels.get(kind):
+            print_score(labels, traces)
 
 
 def _steps(stratum: str, labels: Sequence[Label], found: LabelSet) -> None:
@@ -76,7 +77,7 @@ def _steps(stratum: str, labels: Sequence[Label], found: LabelSet) -> None:
         return bool(REGEX.search(step.observation or ""))
 
     score = _f1(labels, lambda label: bool(error_of(label)))
-    low, high = _interval(labels, lambda label: bool(error_of(label)))
+    low, high = _interval(labels, lambda sample: _f1(sample, lambda x: bool(error_of(x))))
     errors = sum(bool(label["is_error"]) for label in labels)
     if not errors:
         reported = sum(bool(error_of(label)) for label in labels)
@@ -107,11 +108,13 @@ def _f1(labels: Sequence[Label], predicted: Callable[[Label], bool]) -> float:
     return 2 * hits / max(1, sum(truth + positive for truth, positive in pairs))
 
 
-def _interval(labels: Sequence[Label], predicted: Callable[[Label], bool]) -> tuple[float, float]:
-    """The 95 % bootstrap interval of F1."""
+def _interval(
+    labels: Sequence[Label], score: Callable[[Sequence[Label]], float]
+) -> tuple[float, float]:
+    """The 95 % bootstrap interval of *score*."""
     random = Random(0)
     resampled = (random.choices(labels, k=len(labels)) for _ in range(RESAMPLED))
-    scores = sorted(_f1(sample, predicted) for sample in resampled)
+    scores = sorted(map(score, resampled))
     return scores[RESAMPLED // 40], scores[-RESAMPLED // 40]
 
 
@@ -154,13 +157,18 @@ def _tasks(labels: Sequence[Label], traces: dict[str, Trace]) -> None:
 
 def _loops(labels: Sequence[Label], traces: dict[str, Trace]) -> None:
     as_steps = [{**label, "is_error": label["has_loop"]} for label in labels]
-    score = _f1(as_steps, lambda label: bool(traces[label["run"]].loops))
+
+    def by_run(labels: Sequence[Label]) -> float:
+        return _f1(labels, lambda label: bool(traces[label["run"]].loops))
+
+    low, high = _interval(as_steps, by_run)
     naive = _f1(as_steps, lambda label: bool(_rows(traces[label["run"]])))
     spans = [(label["run"], span) for label in labels for span in label["spans"]]
     met = sum(any(_covers(loop.start, loop.end, s) for loop in traces[r].loops) for r, s in spans)
     rows = sum(any(_covers(*row, span) for row in _rows(traces[run])) for run, span in spans)
     print(
-        f"loops ({len(labels)}): by run F1 {score:.3f}, spans found {_share(met, spans)}; "
+        f"loops ({len(labels)}): by run F1 {by_run(as_steps):.3f} [{low:.3f}, {high:.3f}], "
+        f"spans found {_share(met, spans)}; "
         f"three equal actions in a row {naive:.3f}, {_share(rows, spans)}"
     )
 
@@ -186,11 +194,17 @@ def _recoveries(given: Sequence[Label], traces: dict[str, Trace]) -> None:
     labels = [label for label in given if label["recovered_step"] is not None]
     never = [label for label in given if label["recovered_step"] is None]
     found = [(label, _recovery(label, traces[label["run"]])) for label in labels]
-    first = sum(one is not None and _starts(one, label) for label, one in found)
+
+    def both_ends(labels: Sequence[Label]) -> int:
+        ones = ((label, _recovery(label, traces[label["run"]])) for label in labels)
+        return sum(one is not None and _starts(one, label) for label, one in ones)
+
+    low, high = _interval(labels, lambda sample: both_ends(sample) / len(sample))
     met = [(label["workaround"], one.workaround) for label, one in found if one is not None]
     naive = sum(_next_success(label, traces[label["run"]]) for label in labels)
     print(
-        f"recoveries ({len(labels)}), both ends within 2 steps: {_share(first, labels)}; "
+        f"recoveries ({len(labels)}), both ends within 2 steps: "
+        f"{_share(both_ends(labels), labels)} [{low:.3f}, {high:.3f}]; "
         f"the next step without an error {_share(naive, labels)}"
     )
     print(f"  from any occurrence of the error: {_share(len(met), labels)}")

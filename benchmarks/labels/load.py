@@ -19,6 +19,8 @@ SETS = {
     "second": LABELS / "second",
     "agents-dev": LABELS / "agents" / "dev",
     "agents-held": LABELS / "agents" / "held",
+    "agents-fresh-dev": LABELS / "agents" / "fresh_dev",
+    "agents-fresh-held": LABELS / "agents" / "fresh_held",
 }
 # Tools by which an agent thinks or ends its run; the labels of agents do not count them as steps.
 _NOT_STEPS = frozenset({"think", "finish"})

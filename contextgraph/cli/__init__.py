@@ -16,6 +16,7 @@ from contextgraph.cli import (
     formats,
     inspect,
     integrations,
+    keyed,
     learn,
     maintenance,
     mcp,
@@ -50,23 +51,28 @@ for command in (
     runs.runs,
     runs.outcome,
     stats.stats,
+    stats.friction,
     stats.explain,
     credit.quarantine,
     credit.release,
     formats.formats,
     doctor.doctor,
+    keyed.brief,
+    keyed.compact,
     consolidate.consolidate,
     consolidate.reembed,
     maintenance.rebuild,
     maintenance.migrate,
     maintenance.forget,
     maintenance.export,
+    maintenance.backup,
     integrations.integrations,
     integrations.hook,
     integrations.log,
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)
+app.command("set")(keyed.set_)
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(mcp.app, name="mcp")
 

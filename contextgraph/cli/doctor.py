@@ -3,18 +3,20 @@
 import platform
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory
-from contextgraph.cli.output import console, emit, print_table, styled
+from contextgraph.cli.output import console, emit, one_line, print_table, styled
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.model import HealthCheck, Json
     from contextgraph.ports import RunStore
+    from contextgraph.retrieval import Stale
 
 DISTRIBUTION = "contextgraph-memory"
 LIBRARIES = "neo4j networkx numpy orjson rich scikit-learn typer zstandard".split()
@@ -26,7 +28,7 @@ EXTRAS = {
     "plot": "matplotlib",
 }
 OLDEST_PYTHON = (3, 11)
-_NAMED = 10
+_NAMED, _NAME_WIDTH = 10, 46
 
 
 def doctor(
@@ -34,28 +36,50 @@ def doctor(
         bool,
         typer.Option("--secrets", help="Also look for secrets in all stored runs: slower."),
     ] = False,
+    stale: Annotated[
+        bool,
+        typer.Option("--stale", help="Also list what the playbook names and the checkout lacks."),
+    ] = False,
+    workdir: Annotated[
+        Path,
+        typer.Option(
+            "--workdir",
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            help="The checkout for --stale.",
+            show_default="the current folder",
+        ),
+    ] = Path(),
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Check the memory and this installation; name remedies.
+    """Check the memory and this installation; name remedies. Changes nothing.
 
     With --secrets also whether runs that an older version stored hold secrets that this version
-    recognises: `rebuild` masks them.
+    recognises: `rebuild` masks them. With --stale also which files, symbols, commands and tests of
+    the playbook are gone; where the checkout is known, they are not shown to agents.
 
     \b
     With --json one object: "ok", "store", "checks" [{"name", "ok", "detail", "remedy"}],
-    "versions" {name: version}, "extras" {name: installed}. Exit code 1 when a check failed.
+    "versions" {name: version}, "extras" {name: installed}, "stale" [{"kind", "name", "gone"}].
+    Exit code 1 when a check failed.
 
     \b
     Example:
       contextgraph doctor
+      contextgraph doctor --stale --workdir ~/checkouts/shop
     """
     found = check_up(store, tenant, secrets=secrets)
+    gone = _stale(store, tenant, workdir) if stale else []
     if as_json:
-        emit(checkup_record(found))
+        listed: list[Json] = [{**one._asdict()} for one in gone]
+        emit({**checkup_record(found), **({"stale": listed} if stale else {})})
     else:
         _show(found)
+        if stale:
+            _show_stale(gone)
     raise typer.Exit(DONE if found.ok else FAILED)
 
 
@@ -88,7 +112,12 @@ def check_up(store: str | None, tenant: str | None, *, secrets: bool = False) ->
     settings = load_settings(store=store or None, tenant=tenant)
     return Checkup(
         store=settings.address,
-        checks=(*_installation(), *_memory(store, tenant, secrets), *_hooks(settings)),
+        checks=(
+            *_installation(),
+            *_memory(store, tenant, secrets),
+            *_keyed(settings),
+            *_hooks(settings),
+        ),
         versions=_versions(),
         extras={extra: _installed(name) for extra, name in EXTRAS.items()},
     )
@@ -125,9 +154,24 @@ def _has_full_text() -> bool:
 
 
 def _memory(store: str | None, tenant: str | None, secrets: bool) -> "list[HealthCheck]":
-    with open_memory(store, tenant) as memory:  # for writing, so that writing is checked, too
+    with open_memory(store, tenant, read_only=True) as memory:
         checks = list(memory.health())
         return [*checks, _secrets(memory.store.runs)] if secrets else checks
+
+
+def _keyed(settings: "Settings") -> "list[HealthCheck]":
+    """Whether index and state of the keyed files follow from their log; nothing without files."""
+    from contextgraph.model import HealthCheck
+    from contextgraph.wiring import keyed_memory
+
+    if settings.address == ":memory:" and not settings.keyed_root:
+        return []
+    memory = keyed_memory(settings)
+    if not memory.root.exists():
+        return []
+    wrong = memory.check()
+    detail = "; ".join(wrong[:_NAMED]) or number_of(len(memory.keys()), "key")
+    return [HealthCheck("keyed files", not wrong, detail, "run: contextgraph compact")]
 
 
 def _hooks(settings: "Settings") -> "list[HealthCheck]":
@@ -155,6 +199,25 @@ def _secrets(runs: "RunStore") -> "HealthCheck":
     named = f": {', '.join(found[:_NAMED])}" if found else ""
     detail = f"{len(found)} of {number_of(len(known), 'run')} hold secrets{named}"
     return HealthCheck("secrets", not found, detail, "run: contextgraph rebuild")
+
+
+def _stale(store: str | None, tenant: str | None, workdir: Path) -> "list[Stale]":
+    """What the playbook of the repository in *workdir* names and that does not have."""
+    from contextgraph.readers import repository_name
+    from contextgraph.retrieval import stale_in
+    from contextgraph.working_tree import WorkingTree
+
+    tree = WorkingTree.around(workdir)
+    with open_memory(store, tenant, read_only=True) as memory:
+        return [*stale_in(memory.playbook(repository_name(str(tree.root))), tree)]
+
+
+def _show_stale(stale: "list[Stale]") -> None:
+    rows = [(one.kind, one_line(one.name, _NAME_WIDTH), one.gone) for one in stale]
+    if rows:
+        print_table("Stale: named by the playbook", ("", "name", "gone"), rows)
+    else:
+        print("stale: nothing that the playbook names is gone")
 
 
 def _versions() -> dict[str, str]:

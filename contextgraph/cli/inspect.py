@@ -10,6 +10,7 @@ from contextgraph.cli.options import (
     FAILED,
     AsJson,
     FollowLinks,
+    Git,
     MaxRunSize,
     Paths,
     Tenant,
@@ -60,6 +61,7 @@ def inspect(
             show_default=False,
         ),
     ] = None,
+    git: Git = False,
     max_run_size: MaxRunSize = None,
     follow_links: FollowLinks = False,
     as_json: AsJson = False,
@@ -76,7 +78,7 @@ def inspect(
     """
     from contextgraph.cli.intake import Intake
 
-    intake = Intake(paths, max_run_size=max_run_size, follow_links=follow_links)
+    intake = Intake(paths, git=git, max_run_size=max_run_size, follow_links=follow_links)
     if html:
         from contextgraph.cli.page import write_page
 
@@ -209,6 +211,7 @@ def _show_title(inspection: "Inspection") -> None:
     task = next((line for line in raw.task.splitlines() if line.strip()), "no task text")
     errors = sum(1 for step in trace.steps if step.error)
     facts = [raw.repo or "no repository", trace.task_type, f"outcome {raw.outcome}"]
+    facts += [f"change {raw.change}"] if raw.change != "unknown" else []
     facts += [number_of(len(trace.steps), "step"), number_of(len(inspection.fragments), "fragment")]
     facts += [number_of(errors, "error"), f"{len(trace.recoveries)} recoveries"]
     facts += [f"{len(trace.loops)} loops"]
@@ -305,6 +308,7 @@ def inspection_record(inspection: "Inspection") -> "dict[str, Json]":
         "repo": raw.repo,
         "task_type": str(trace.task_type),
         "outcome": str(raw.outcome),
+        "change": str(raw.change),
         "total_steps": len(trace.steps),
         "steps": [_step_record(step) for step in trace.steps],
         "fragments": [fragment_record(fragment) for fragment in inspection.fragments],

@@ -6,7 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -100,8 +100,9 @@ class Intake:
     What cannot be read or holds nothing to learn is reported on stderr, passed to *on_failure* or
     *on_skip*, and left out. *on_bytes* is called with the number of bytes of each read. Iterating
     raises `ReadError` for *outcomes* without any. Of paths that were *discovered*, files that are
-    no trajectories are skipped, as those in a folder are. *max_run_size* is in MiB; None means that
-    of the settings.
+    no trajectories are skipped, as those in a folder are. With *git*, git repositories on this
+    machine say whether the change of each run is still there. *max_run_size* is in MiB; None means
+    that of the settings.
     """
 
     def __init__(  # noqa: PLR0913  (one parameter per flag)
@@ -114,6 +115,7 @@ class Intake:
         *,
         selection: Selection | None = None,
         discovered: bool = False,
+        git: bool = False,
         max_run_size: float | None = None,
         follow_links: bool = False,
     ) -> None:
@@ -127,6 +129,7 @@ class Intake:
         self._on_bytes = on_bytes
         self._selection = selection or Selection()
         self._discovered = discovered
+        self._git = git
         self._max_run_size = load_settings(max_run_size=max_run_size).max_run_size
         self._follow_links = follow_links
         self._warnings = Warnings()
@@ -180,12 +183,19 @@ class Intake:
                 continue
             if number in numbers:
                 self._counts.runs += 1
-                yield raw
+                yield self._with_change(raw)
             else:
                 self._leave_out(raw, "is not in --slice")
             number += 1
             if number >= numbers.stop:
                 return
+
+    def _with_change(self, raw: "RawTrajectory") -> "RawTrajectory":
+        if not self._git:
+            return raw
+        from contextgraph.readers.changes import change_status
+
+        return replace(raw, change=change_status(raw))
 
     def _all(self) -> "Iterator[RawTrajectory]":
         from contextgraph.readers import read_many

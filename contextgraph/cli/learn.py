@@ -18,6 +18,7 @@ from contextgraph.cli.options import (
     AsJson,
     Embedder,
     FollowLinks,
+    Git,
     MaxCost,
     MaxRunSize,
     Source,
@@ -77,6 +78,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
             show_default=False,
         ),
     ] = None,
+    git: Git = False,
     filters: Annotated[
         list[str] | None,
         option("--filter", "GLOB", "Only runs of this repository or instance (repeatable)."),
@@ -117,6 +119,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
       contextgraph learn runs/ --outcomes report.json
       contextgraph learn --discover --exclude '*/private/*'
       contextgraph learn ~/.claude/projects --watch
+      contextgraph learn ~/.claude/projects --git
       contextgraph learn --queued
       contextgraph learn nightly/ --source ci
       cat run.traj | contextgraph learn -
@@ -144,6 +147,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
             Intake,
             selection=Selection(tuple(filters or ()), limit, _numbers(numbers)),
             discovered=discover,
+            git=git,
             max_run_size=max_run_size,
             follow_links=follow_links,
         ),

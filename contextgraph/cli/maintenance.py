@@ -1,4 +1,4 @@
-"""``contextgraph rebuild``, ``migrate``, ``forget``, ``export`` and ``import``."""
+"""``contextgraph rebuild``, ``migrate``, ``forget``, ``backup``, ``export`` and ``import``."""
 
 import time
 from dataclasses import dataclass, field
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory
-from contextgraph.cli.output import Progress, emit, plain, warn
+from contextgraph.cli.keyed import forget_key
+from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory, option
+from contextgraph.cli.output import Progress, emit, interrupted_by_termination, plain, warn
 from contextgraph.cli.records import receipt_record
 from contextgraph.text import masked_name, number_of
 
@@ -160,11 +161,13 @@ def migrate(
         print("the schema is up to date")
 
 
-def forget(
+def forget(  # noqa: PLR0913  (one parameter per flag)
     ids: Ids = None,
+    *,
     instance: Instances = None,
     repo: Repos = None,
     everything: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
+    key: Annotated[str | None, option("--key", "KEY", "A keyed entry, and its history.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     store: Store = None,
@@ -172,16 +175,23 @@ def forget(
 ) -> None:
     """Remove runs and everything that only they support.
 
-    Asks for confirmation, unless --yes is given.
+    With --key a keyed entry is erased instead, also from its log and archive. Asks for
+    confirmation, unless --yes is given.
 
     \b
     Example:
       contextgraph forget --instance owner__repo-12
       contextgraph forget --repo owner/repo --yes
+      contextgraph forget --key /user/preference/review
     """
+    if key is not None:
+        if everything or ids or instance or repo:
+            raise typer.BadParameter("--key cannot be combined with runs")
+        forget_key(key, store, tenant, yes=yes, as_json=as_json)
+        return
     if not everything and not (ids or instance or repo):
         raise typer.BadParameter(
-            "name what to forget: a trajectory id, --instance, --repo or --all"
+            "name what to forget: a trajectory id, --instance, --repo, --all or --key"
         )
     with open_memory(store, tenant, create=False) as memory:
         known = memory.store.runs
@@ -277,7 +287,10 @@ def export(
     """
     started = time.monotonic()
     damaged = _Damaged(strict, as_json)
-    with open_memory(store, tenant, read_only=True) as memory:
+    with (
+        interrupted_by_termination(),
+        open_memory(store, tenant, read_only=True) as memory,
+    ):
         counts = _EXPORTS[file_format](memory, path, vectors, damaged)
     seconds = round(time.monotonic() - started, 3)
     if as_json:
@@ -355,6 +368,39 @@ _EXPORTS = {
     ExportFormat.JSON: _export_node_link,
     ExportFormat.ATIF: _export_atif,
 }
+
+
+def backup(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The new file to write.")],
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Copy a memory file while others may use it.
+
+    The copy is a memory of its own, with all tenants; `--store FILE` uses it. To restore it, end
+    the processes that use the memory, move its file with -wal and -shm away, and back the copy up
+    to that place. A server has its own backups.
+
+    \b
+    With --json one object: "bytes", "seconds".
+
+    \b
+    Example:
+      contextgraph backup /backups/team-monday.db --store team.db
+      contextgraph backup team.db --store /backups/team-monday.db
+    """
+    started = time.monotonic()
+    with (
+        interrupted_by_termination(),
+        open_memory(store, tenant, read_only=True) as memory,
+    ):
+        memory.back_up(path)
+    size, seconds = path.stat().st_size, round(time.monotonic() - started, 3)
+    if as_json:
+        emit({"bytes": size, "seconds": seconds})
+    else:
+        print(f"copied {size / 1e6:.1f} MB to {path} in {seconds:.1f} s")
 
 
 def import_(

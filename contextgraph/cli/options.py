@@ -1,5 +1,6 @@
 """Options and exit codes that several commands share, and how they open a memory."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -86,6 +87,25 @@ Source = Annotated[
         metavar="NAME",
         help="Who supplies this (or CONTEXTGRAPH_SOURCE).",
         show_default=False,
+    ),
+]
+Workdir = Annotated[
+    Path | None,
+    typer.Option(
+        "--workdir",
+        metavar="FOLDER",
+        exists=True,
+        file_okay=False,
+        help="The checkout: nothing is said of files and symbols that it does not have.",
+        show_default=False,
+    ),
+]
+Git = Annotated[
+    bool,
+    typer.Option(
+        "--git",
+        help="Ask the git repositories of runs, where they are on this machine, whether later"
+        " commits hold or reverted their changes.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]

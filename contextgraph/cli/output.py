@@ -258,3 +258,13 @@ def delayed_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if interrupted:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def interrupted_by_termination() -> Iterator[None]:
+    """Within it SIGTERM interrupts as Ctrl-C does, so that no unfinished file is left."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, Workdir, open_memory, option
 from contextgraph.cli.output import emit, one_line, print_table, warn
 from contextgraph.cli.records import command_record, playbook_record
 from contextgraph.text import number_of
@@ -27,6 +27,7 @@ def playbook(
     task: Annotated[
         str, option("--task", "TEXT", "Rank the files for this task, such as an issue.")
     ] = "",
+    workdir: Workdir = None,
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
@@ -50,7 +51,7 @@ def playbook(
     from contextgraph.retrieval import render_playbook
 
     with open_memory(store, tenant, read_only=True) as memory:
-        found = memory.playbook(repo, task)
+        found = memory.playbook(repo, task, workdir=workdir)
         if not found:
             _unknown(memory, repo)
     if as_json:

@@ -13,6 +13,7 @@ from contextgraph.cli.options import (
     Configuration,
     Store,
     Tenant,
+    Workdir,
     open_memory,
     option,
 )
@@ -22,6 +23,8 @@ from contextgraph.errors import StoreError
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.text import Text
 
     from contextgraph.cli.states import Question
@@ -97,6 +100,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
         int,
         typer.Option("--limit", metavar="N", min=1, help="At most this many items of each kind."),
     ] = 5,
+    workdir: Workdir = None,
     no_record: Annotated[
         bool, typer.Option("--no-record", help="Do not record what was shown for `report`.")
     ] = False,
@@ -126,7 +130,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     \b
     Example:
       contextgraph query --repo owner/repo --error "ModuleNotFoundError: No module named 'yaml'"
-      pytest 2>&1 | contextgraph query --repo owner/repo --error -
+      pytest 2>&1 | contextgraph query --repo owner/repo --workdir . --error -
       contextgraph query --batch states.jsonl --json --no-record
     """
     from contextgraph.cli.states import questions
@@ -144,7 +148,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
         "instance_id": instance,
     }
     states = questions(source, batch, {name: value for name, value in flags.items() if value})
-    bounds = Bounds(limit, tuple(exclude_instance or ()), as_of)
+    bounds = Bounds(limit, tuple(exclude_instance or ()), as_of, workdir)
     answered: list[bool] | None = None
     try:
         with open_memory(
@@ -172,6 +176,7 @@ class Bounds:
     limit: int
     exclude: tuple[str, ...] = ()
     as_of: datetime | None = None
+    workdir: "Path | None" = None
 
     def query(self, memory: "AgentMemory", state: "State") -> "MemoryContext":
         """What *memory* knows for *state* within these bounds; empty where nothing answered."""
@@ -181,7 +186,12 @@ class Bounds:
         named = [state.instance_id if name == SAME else name for name in self.exclude]
         excluded = [name for name in named if name]
         return memory.query(
-            state, self.limit, exclude_instances=excluded, as_of=as_of, degrade=True
+            state,
+            self.limit,
+            exclude_instances=excluded,
+            as_of=as_of,
+            workdir=self.workdir,
+            degrade=True,
         )
 
 
@@ -210,7 +220,7 @@ def _show(context: "MemoryContext") -> None:
         from contextgraph.retrieval import playbook_lines
 
         tasks = number_of(context.playbook.tasks, "earlier task")
-        lines = ([styled(line)] for line in playbook_lines(context.playbook))
+        lines = ([styled(line.text)] for line in playbook_lines(context.playbook))
         print_panel(f"Playbook, from {tasks}", lines)
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))

@@ -62,8 +62,8 @@ def runs(  # noqa: PLR0913  (one parameter per flag)
 
     \b
     With --json one line per run: "trajectory_id", "instance_id", "repo", "agent", "model",
-    "outcome", "outcome_source" (log, report or hand), "exit_status", "task_type", "steps",
-    "files", "run_at", "learned_at", "source_format", "source".
+    "outcome", "outcome_source" (log, report or hand), "change" (held, reverted or unknown),
+    "exit_status", "task_type", "steps", "files", "run_at", "learned_at", "source_format", "source".
 
     \b
     Example:
@@ -79,9 +79,12 @@ def runs(  # noqa: PLR0913  (one parameter per flag)
         for run in shown:
             emit(run_record(run))
         return
-    columns = ("when", "outcome", "steps", "agent", "instance")
+    has_changes = any(run.change != "unknown" for run in shown)
+    change = ("change",) if has_changes else ()
+    columns = ("when", "outcome", *change, "steps", "agent", "instance")
     title = number_of(len(shown), "run") + (f" of {len(found)}" if len(shown) < len(found) else "")
-    print_table(title, columns, map(_row, shown), numeric=("steps",))
+    rows = (_row(run, has_changes=has_changes) for run in shown)
+    print_table(title, columns, rows, numeric=("steps",))
     if not shown:
         print("no such run")
 
@@ -115,9 +118,9 @@ def _stored(runs: "RunStore", repo: str | None) -> "Iterator[Trajectory]":
         yield from runs.trajectories(some).values()
 
 
-def _row(run: "Trajectory") -> tuple[str, ...]:
-    when = f"{run.seen_at:%Y-%m-%d}"
-    return when, str(run.outcome), f"{run.total_steps}", run.agent, run.instance_id
+def _row(run: "Trajectory", *, has_changes: bool) -> tuple[str, ...]:
+    judged = (str(run.outcome), str(run.change)) if has_changes else (str(run.outcome),)
+    return f"{run.seen_at:%Y-%m-%d}", *judged, f"{run.total_steps}", run.agent, run.instance_id
 
 
 def run_record(run: "Trajectory") -> "dict[str, Json]":
@@ -130,6 +133,7 @@ def run_record(run: "Trajectory") -> "dict[str, Json]":
         "model": run.model,
         "outcome": str(run.outcome),
         "outcome_source": str(run.outcome_source) if run.success is not None else None,
+        "change": str(run.change),
         "exit_status": run.exit_status,
         "task_type": str(run.task_type),
         "steps": run.total_steps,

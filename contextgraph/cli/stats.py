@@ -1,4 +1,4 @@
-"""``contextgraph stats`` and ``explain``: what is in the memory, and where it comes from."""
+"""``contextgraph stats``, ``friction`` and ``explain``: what is in the memory, and why."""
 
 from dataclasses import replace
 from itertools import groupby
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         MistakePattern,
         Relation,
     )
-    from contextgraph.stats import MemoryStats, StatisticsEngine
+    from contextgraph.stats import Friction, MemoryStats, StatisticsEngine
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
@@ -64,8 +64,8 @@ def stats(
     """Show counts, errors and error sequences.
 
     \b
-    With --json one object: "store", "counts" {"nodes", "edges", "outcomes", "methodologies",
-    "repositories"}, "error_frequency" {type: fragments},
+    With --json one object: "store", "counts" {"nodes", "edges", "outcomes", "changes",
+    "methodologies", "repositories"}, "error_frequency" {type: fragments},
     "transitions" {type: {next type: probability}},
     "common_mistakes" [{"description", "count", "cleared"}] of the repository and situation,
     "failure_patterns" [{"condition", "what", "count", "prevented"}] of the repository,
@@ -170,6 +170,8 @@ def _count_rows(counts: "MemoryCounts") -> list[tuple[str, str]]:
     rows = [("repositories", counts.repositories)]
     rows += [(label, counts.nodes[label]) for label in sorted(counts.nodes)]
     rows += [(f"runs {outcome}", counts.outcomes[outcome]) for outcome in sorted(counts.outcomes)]
+    changed = {one: count for one, count in counts.changes.items() if one != "unknown" and count}
+    rows += [(f"runs whose change is {one}", count) for one, count in sorted(changed.items())]
     statuses = sorted(counts.methodologies.items())
     rows += [(f"methodologies {status}", count) for status, count in statuses if count]
     rows += [(kind, counts.edges[kind]) for kind in sorted(counts.edges)]
@@ -196,6 +198,58 @@ def stats_record(
         "withholding": record_of(stats.withholding),
         "plots": [str(file) for file in plots],
     }
+
+
+def friction(
+    repo: Annotated[
+        str,
+        typer.Option(
+            "--repo", metavar="OWNER/REPO", help="In this repository.", show_default="in all"
+        ),
+    ] = "",
+    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="At most N errors.")] = 10,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Show what keeps failing across tasks, and what cleared it.
+
+    Errors that at least two tasks met, those of most tasks first: in how many of them it was
+    cleared, after how many steps (the median), and how. Several runs of one task count once.
+
+    \b
+    With --json one object: "repo", "friction" [{"error_id", "error", "tasks", "cleared",
+    "share_cleared", "steps_lost", "remedies" [{"text", "tasks"}]}].
+
+    \b
+    Example:
+      contextgraph friction
+      contextgraph friction --repo owner/repo --top 3
+    """
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = memory.stats.get_friction(repo, top)
+    if as_json:
+        records: list[Json] = [
+            record_of(one, share_cleared=round(one.cleared / one.tasks, 4)) for one in found
+        ]
+        emit({"repo": repo or None, "friction": records})
+    elif found:
+        _show_friction(found)
+    else:
+        print("no error was met by two tasks" + (f" of {repo}" if repo else ""))
+
+
+def _show_friction(found: "Sequence[Friction]") -> None:
+    from rich.padding import Padding
+
+    screen = console()
+    for one in found:
+        steps = f", {one.steps_lost:g} steps lost" if one.steps_lost is not None else ""
+        figures = f"{number_of(one.tasks, 'task')}, cleared in {one.cleared}{steps}: "
+        screen.print(styled(figures, (one_line(one.error, _FACT_WIDTH), "bold")))
+        for remedy in one.remedies:
+            text = one_line(f"{remedy.text} ({number_of(remedy.tasks, 'task')})", _FACT_WIDTH)
+            screen.print(Padding(styled((text, "green")), (0, 0, 0, 4)))
 
 
 def explain(

@@ -16,7 +16,6 @@ from contextgraph.embedding import (
     Lease,
     calibrate,
     calibration_due,
-    embed_methodologies,
     embed_missing,
     fit_due,
     refit,
@@ -92,8 +91,6 @@ class MemoryConsolidator:
             abstraction = self._abstraction()
             changed = self._work_through(abstraction, lease, counts, progress or _no_progress)
             reworded = self._reword(abstraction, lease, counts, changed, interactive=interactive)
-            lease.check()
-            self._embed_methodologies()
         return ConsolidationReport(
             started=True,
             reason="",
@@ -202,13 +199,6 @@ class MemoryConsolidator:
                     calibrate(self._store, embedder)
         except EmbeddingError as error:
             _log.warning("runs wait to be embedded: %s", error)
-
-    def _embed_methodologies(self) -> None:
-        try:
-            if embedder := self._embedder():
-                embed_methodologies(self._store, embedder)
-        except EmbeddingError as error:
-            _log.warning("methodologies wait to be embedded: %s", error)
 
     def _with_newly_credited(self, todo: Unconsolidated) -> Unconsolidated:
         """*todo*, and the methodologies whose credit is not the one that is stored with them."""

@@ -1,6 +1,6 @@
 """Finding duplicates: methodologies of one scope, fragments of one repository."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby
 
@@ -10,6 +10,7 @@ from contextgraph.embedding import Lease, is_fitted
 from contextgraph.errors import EmbeddingError
 from contextgraph.model import Clearance, Methodology, MethodologyStatus, SimilarTo, Source
 from contextgraph.ports import EmbedderSource, Store
+from contextgraph.ranking import dice
 from contextgraph.text import words
 from contextgraph.trace import describe_remedy
 from contextgraph.vectors import Vector, cosines
@@ -70,12 +71,6 @@ def _texts(methodology: Methodology) -> tuple[str, str]:
     """All remedies of *methodology* in words, and the first one."""
     texts = [describe_remedy((remedy,)) for remedy in methodology.remedies]
     return "\n".join(texts), texts[0] if texts else ""
-
-
-def dice(one: Collection[str], other: Collection[str]) -> float:
-    """Dice's coefficient of two sets of words, 0 to 1."""
-    shared = sum(word in other for word in one)
-    return 2 * shared / (len(one) + len(other)) if one and other else 0.0
 
 
 def merge(

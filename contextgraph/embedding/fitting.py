@@ -1,9 +1,9 @@
 """Embedding runs, and fitting or calibrating the space of a memory when it is due."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import chain, islice, repeat
+from itertools import chain, repeat
 
 from contextgraph.embedding.tfidf import fit, is_fitted
 from contextgraph.errors import EmbeddingError
@@ -11,55 +11,40 @@ from contextgraph.model import (
     NO_USAGE,
     Bundle,
     EmbeddedBundle,
-    RunTexts,
-    RunVectors,
+    EmbeddedRun,
     Scope,
     Space,
     Trajectory,
     Usage,
-    methodology_text,
+    run_text,
 )
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import Embedder, EmbedderSource, Store
 from contextgraph.vectors import Vector, cosines
 
 
-def embedded(bundles: Sequence[Bundle], source: EmbedderSource) -> list[EmbeddedBundle]:
-    """*bundles* with their vectors; unchanged while there is no space, or where the embedder fails.
+def embedded(
+    bundles: Sequence[Bundle], remote: bool, source: EmbedderSource
+) -> list[EmbeddedBundle]:
+    """*bundles* with their vectors, where the embedder is *remote* or is not, as requested.
 
-    Bundles without vectors are embedded later. The first result has the usage of all of them.
+    Unchanged for one of the other kind, while there is no space, or where the embedder fails:
+    they are embedded later. The first result has the usage of all of them.
     """
     try:
         embedder = source() if bundles else None
-        if embedder is None:
+        if embedder is None or embedder.is_remote is not remote:
             return [EmbeddedBundle(bundle) for bundle in bundles]
-        vectors, usage = embed_runs([bundle.texts for bundle in bundles], embedder)
+        found = embedder.embed([run_text(bundle.trajectory) for bundle in bundles])
     except EmbeddingError as error:
         return [EmbeddedBundle(bundle, failure=str(error)) for bundle in bundles]
-    usages = chain([usage], repeat(NO_USAGE))
+    usages = chain([found.usage], repeat(NO_USAGE))
     return [
-        EmbeddedBundle(replace(bundle, vectors=vectors[bundle.trajectory.id]), took)
-        for bundle, took in zip(bundles, usages, strict=False)
+        EmbeddedBundle(replace(bundle, embedded=EmbeddedRun(embedder.space, vector)), took)
+        for bundle, vector, took in zip(bundles, found.vectors, usages, strict=False)
     ]
 
 
-def embed_runs(runs: Sequence[RunTexts], embedder: Embedder) -> tuple[dict[str, RunVectors], Usage]:
-    """The vectors of *runs* by their ids; raises `EmbeddingError` as the embedder does."""
-    found = embedder.embed([text for run in runs for text in texts_of(run)])
-    vectors = iter(found.vectors)
-    return {run.trajectory_id: _next(run, embedder.space, vectors) for run in runs}, found.usage
-
-
-def texts_of(run: RunTexts) -> tuple[str, ...]:
-    """The texts of *run* that are embedded."""
-    return run.trajectory, *run.fragments
-
-
-def _next(run: RunTexts, space: str, vectors: Iterator[Vector | None]) -> RunVectors:
-    return RunVectors(space, next(vectors), tuple(islice(vectors, len(run.fragments))))
-
-
-# Real runs have about eight fragments: some hundred texts.
 FIRST_RUNS = 16
 # Ids are hashes, so the first ones are a random sample, always the same.
 MAX_RUNS = 1_000
@@ -92,7 +77,7 @@ def refit(store: Store, progress: Progress = lambda runs: None) -> str:
     call leaves the old space as it was. Raises `StoreError` where another process was faster.
     """
     runs = store.runs.word_counts(()).total
-    model = fit(chain.from_iterable(map(texts_of, store.vectors.texts_to_embed(MAX_RUNS))))
+    model = fit(store.vectors.texts_to_embed(MAX_RUNS).values())
     store.vectors.prepare(Space(model.space, runs), model.to_bytes())
     activate(store, model, progress)
     return model.space
@@ -104,10 +89,10 @@ def activate(store: Store, embedder: Embedder, progress: Progress = lambda runs:
     *progress* is called with the number of runs of each batch. An interrupted call continues when
     it is repeated.
     """
-    usage = embed_missing(store, embedder, progress) + embed_methodologies(store, embedder)
+    usage = embed_missing(store, embedder, progress)
     store.vectors.switch(embedder.space)
     # Runs that others learned meanwhile have vectors of the old space.
-    return usage + embed_missing(store, embedder, progress) + embed_methodologies(store, embedder)
+    return usage + embed_missing(store, embedder, progress)
 
 
 def embed_missing(
@@ -120,24 +105,13 @@ def embed_missing(
     usage, size = NO_USAGE, _FIRST_BATCH
     while found := store.vectors.texts_to_embed(size, embedder.space):
         began = time.perf_counter()
-        vectors, took = embed_runs(found, embedder)
-        store.vectors.add(embedder.space, vectors, {})
-        usage += took
+        answer = embedder.embed([*found.values()])
+        store.vectors.add(embedder.space, dict(zip(found, answer.vectors, strict=True)))
+        usage += answer.usage
         progress(len(found))
         seconds = time.perf_counter() - began
         size = min(2 * size, _MAX_BATCH) if seconds < _BATCH_SECONDS / 2 else size
         size = max(size // 2, 1) if seconds > 2 * _BATCH_SECONDS else size
-    return usage
-
-
-def embed_methodologies(store: Store, embedder: Embedder) -> Usage:
-    """Embed the methodologies that have no vector in the space of *embedder* yet; what it took."""
-    usage = NO_USAGE
-    while found := store.vectors.methodologies_to_embed(_MAX_BATCH, embedder.space):
-        answer = embedder.embed([methodology_text(one) for one in found])
-        ids = (one.id for one in found)
-        store.vectors.add(embedder.space, {}, dict(zip(ids, answer.vectors, strict=True)))
-        usage += answer.usage
     return usage
 
 
@@ -189,13 +163,13 @@ def _similarity_threshold(store: Store, embedder: Embedder) -> float | None:
     return round(min(pairs[int(QUANTILE * len(pairs))], _MAX_THRESHOLD), 4)
 
 
-def _sampled(store: Store) -> Iterator[str]:
-    return (run.trajectory_id for run in store.vectors.texts_to_embed(_SAMPLED_RUNS))
+def _sampled(store: Store) -> Iterable[str]:
+    return store.vectors.texts_to_embed(_SAMPLED_RUNS)
 
 
 def _cosines_in_repository(store: Store, run: Trajectory, vector: Vector) -> list[float]:
     others = Scope(run.repo, frozenset({run.instance_id}))
     return cosines(
         vector,
-        [near.vector for near in store.vectors.nearest(Trajectory, vector, others, _NEAREST)],
+        [near.vector for near in store.vectors.nearest(vector, others, _NEAREST)],
     )

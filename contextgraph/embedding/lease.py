@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from contextgraph.errors import LeaseLostError, StoreError
 from contextgraph.ports import Store
+from contextgraph.processes import this_process
 
 LEASE = timedelta(minutes=5)
 RENEWAL_SECONDS = 60.0
@@ -18,14 +19,15 @@ _POLL_SECONDS = 0.5
 class Lease:
     """The lease of *store*, held by this object until it is released, expires or is lost.
 
-    After a crash, or while a machine sleeps, a lease expires and another process may take over.
+    That of a process that ended on this machine is free at once. After any other crash, or while a
+    machine sleeps, a lease expires and another process may take over.
     What it held is not worked on any longer then: `check` before each write.
     """
 
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
         self._store = store
         self._now = now
-        self._holder = uuid4().hex
+        self._holder = f"{this_process()} {uuid4().hex}"
         self._expires_at: datetime | None = None
         self._lost = False
 

@@ -46,6 +46,10 @@ class LocalEmbedder:
     similarity_threshold: float | None = None
     cache: VectorCache = _NO_CACHE
 
+    @property
+    def is_remote(self) -> bool:
+        return False
+
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """A vector for each text, None for one without words."""
         try:

@@ -117,6 +117,10 @@ class RemoteEmbedder:
         """This embedder with another similarity threshold."""
         return replace(self, similarity_threshold=threshold)
 
+    @property
+    def is_remote(self) -> bool:
+        return True
+
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """A vector for each text, None for an empty one; cached vectors cost nothing.
 

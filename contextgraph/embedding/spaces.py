@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from contextgraph.embedding import tfidf
-from contextgraph.embedding.fitting import activate, calibrate, refit, texts_of
+from contextgraph.embedding.fitting import activate, calibrate, refit
 from contextgraph.embedding.lease import exclusive
 from contextgraph.embedding.local import MAKER as LOCAL, LocalEmbedder, local_embedder
 from contextgraph.embedding.openai import (
@@ -16,7 +16,7 @@ from contextgraph.embedding.openai import (
 )
 from contextgraph.embedding.tfidf import MAKER, TfidfModel, is_fitted
 from contextgraph.errors import EmbeddingError, SettingsError, StoreError
-from contextgraph.model import NO_USAGE, HealthCheck, Space, Usage, methodology_text
+from contextgraph.model import NO_USAGE, HealthCheck, Space, Usage
 from contextgraph.ports import Embedder, EmbedderSource, Store
 from contextgraph.remote import BACKGROUND, BATCH, Endpoint, RetryPolicy
 
@@ -139,7 +139,6 @@ def _identity(space: Space) -> tuple[str, float | None]:
 
 REEMBED = "contextgraph reembed"
 _RUNS_AT_ONCE = 256
-_ALL = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,16 +188,11 @@ class EmbeddingSpaceManager:
         """What `reembed` with the embedder *name* would use; nothing is embedded."""
         target = self._target(name)
         space = target.space if target else None
-        runs, texts, usage, after = 0, 0, NO_USAGE, ""
+        runs, usage, after = 0, NO_USAGE, ""
         while found := self._store.vectors.texts_to_embed(_RUNS_AT_ONCE, space, after):
-            run_texts = [text for run in found for text in texts_of(run)]
-            runs, texts, after = runs + len(found), texts + len(run_texts), found[-1].trajectory_id
-            usage += target.estimate(run_texts) if target else NO_USAGE
-        methodologies = [
-            *map(methodology_text, self._store.vectors.methodologies_to_embed(_ALL, space))
-        ]
-        usage += target.estimate(methodologies) if target else NO_USAGE
-        return ReembeddingPlan(space or MAKER, runs, texts + len(methodologies), usage)
+            runs, after = runs + len(found), max(found)
+            usage += target.estimate([*found.values()]) if target else NO_USAGE
+        return ReembeddingPlan(space or MAKER, runs, runs, usage)
 
     def reembed(
         self,

@@ -52,6 +52,10 @@ class TfidfModel:
         """Measured once for all: see docs/embedding.md."""
         return SIMILARITY_THRESHOLD
 
+    @property
+    def is_remote(self) -> bool:
+        return False
+
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """A vector for each text, None for one without a word that the model knows."""
         counted = [self._counted(text) for text in texts]

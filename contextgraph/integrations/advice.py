@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from contextgraph.errors import SettingsError
+from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,19 +24,23 @@ _SCHEMA = """
 CREATE TABLE error_advice (
     repo TEXT NOT NULL, family TEXT NOT NULL, error_type TEXT NOT NULL, template TEXT NOT NULL,
     names TEXT NOT NULL, text TEXT NOT NULL, items TEXT NOT NULL, installs INTEGER NOT NULL,
+    paths TEXT NOT NULL, general TEXT NOT NULL, general_items TEXT NOT NULL,
     PRIMARY KEY (repo, family, error_type, template, names)
 ) WITHOUT ROWID;
-CREATE TABLE repository (repo TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE repository (
+    repo TEXT PRIMARY KEY, text TEXT NOT NULL, lines TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE command (
-    repo TEXT NOT NULL, command TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (repo, command)
+    repo TEXT NOT NULL, command TEXT NOT NULL, text TEXT NOT NULL, paths TEXT NOT NULL,
+    PRIMARY KEY (repo, command)
 ) WITHOUT ROWID;
 CREATE TABLE submission (sign TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL);
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 """
-_VERSION = 2
+_VERSION = 3
 _FOR_ERROR = """
-SELECT text, items, installs FROM error_advice
+SELECT text, items, installs, paths, general, general_items FROM error_advice
 WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
 _REMOVE = "DELETE FROM error_advice WHERE family = ? AND error_type = ? AND template = ?"
 _COUNTS = """
@@ -50,25 +55,35 @@ ErrorKey: TypeAlias = tuple[str, str, str, str, str]
 class Advice:
     """A text without its fence, and its items, as `codec.encoded` gives a `ShownItem`.
 
-    *installs*: it advises to install something. An empty *text* means that the memory has nothing
-    to say.
+    *installs*: it advises to install something; *paths* are those of the repository that it names.
+    An empty *text* means that the memory has nothing to say. *general* is what is said, of
+    *general_items*, where one of *paths* is gone.
     """
 
     text: str
     items: "tuple[Json, ...]" = ()
     installs: bool = False
+    paths: tuple[str, ...] = ()
+    general: str = ""
+    general_items: "tuple[Json, ...]" = ()
+
+
+# A line: its title, and its items with the paths that each names, and a symbol or an empty text.
+Line: TypeAlias = tuple[str, Sequence[tuple[str, Sequence[tuple[str, str]]]]]
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryAdvice:
     """What is said in a repository, by its name in lower case.
 
-    *commands* are texts and forms of commands that do not run, with what is to be said of each.
+    *text* stands before *lines*, or alone. *commands* are texts and forms of commands that do not
+    run, with what is to be said of each.
     """
 
     repo: str
-    playbook: str
-    commands: Mapping[str, str]
+    text: str
+    lines: Sequence[Line]
+    commands: Mapping[str, Advice]
 
 
 class AdviceFile:
@@ -79,28 +94,43 @@ class AdviceFile:
         address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
         self._connection = sqlite3.connect(address, uri=True)
 
-    def for_error(self, signature: "ErrorSignature", names: Sequence[str], repo: str) -> Advice:
+    def for_error(
+        self,
+        signature: "ErrorSignature",
+        names: Sequence[str],
+        repo: str,
+        tree: WorkingTree | None = None,
+    ) -> Advice:
         """What cleared this error: the most exact entry that there is, though it may be empty.
 
-        *names* are those that the message quotes.
+        *names* are those that the message quotes. In general terms where it names what *tree*
+        lacks.
         """
         for key in _keys(signature, names, repo.casefold()):
             if row := self._connection.execute(_FOR_ERROR, key).fetchone():
-                text, items, installs = row
+                text, items, installs, paths, general, general_items = row
+                if not _has_all(tree, paths):
+                    text, items = general, general_items
                 return _advice(text, tuple(json.loads(items)), bool(installs), names, repo)
         return Advice("")
 
-    def for_repository(self, repo: str) -> Advice:
-        """What all work in this repository begins with."""
-        query = "SELECT text FROM repository WHERE repo = ?"
+    def for_repository(self, repo: str, tree: WorkingTree | None = None) -> Advice:
+        """What all work in this repository begins with, without what *tree* lacks."""
+        query = "SELECT text, lines FROM repository WHERE repo = ?"
         row = self._connection.execute(query, (repo.casefold(),)).fetchone()
-        return Advice(row[0] if row else "")
+        text, lines = row or ("", "[]")
+        known: list[Line] = json.loads(lines)
+        shown = [line for one in known if (line := _line(one, tree))]
+        return Advice("" if known and not shown else "\n".join((text, *shown)))
 
-    def for_command(self, repo: str, forms: Sequence[str]) -> str:
-        """What is known of a command that does not run; *forms* are its text and its form."""
-        query = "SELECT text FROM command WHERE repo = ? AND command = ?"
+    def for_command(self, repo: str, forms: Sequence[str], tree: WorkingTree | None = None) -> str:
+        """What is known of a command that does not run; *forms* are its text and its form.
+
+        Nothing where what runs instead is not in *tree*.
+        """
+        query = "SELECT text, paths FROM command WHERE repo = ? AND command = ?"
         rows = (self._connection.execute(query, (repo.casefold(), one)).fetchone() for one in forms)
-        return next((str(row[0]) for row in rows if row), "")
+        return next((str(row[0]) for row in rows if row and _has_all(tree, row[1])), "")
 
     def submission_warnings(self) -> dict[str, str]:
         """Sign of a run that is submitted too early -> the warning."""
@@ -158,8 +188,8 @@ def write_advice(
             patterns = [(one.family, one.error_type, one.template) for one in outdated or ()]
             connection.executemany(_REMOVE, patterns)
             connection.executemany(
-                "INSERT OR REPLACE INTO error_advice VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                ((*key, one.text, json.dumps(one.items), one.installs) for key, one in errors),
+                "INSERT OR REPLACE INTO error_advice VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                ((*key, *_error_row(one)) for key, one in errors),
             )
             connection.executescript("DELETE FROM submission; DELETE FROM source")
             for one in repositories:
@@ -171,12 +201,20 @@ def write_advice(
     return found
 
 
+def _error_row(advice: Advice) -> tuple[str | bool, ...]:
+    lists = (json.dumps(one) for one in (advice.items, advice.paths, advice.general_items))
+    items, paths, general_items = lists
+    return advice.text, items, advice.installs, paths, advice.general, general_items
+
+
 def _put(connection: sqlite3.Connection, advice: RepositoryAdvice) -> None:
-    repo, insert = advice.repo, "INSERT OR REPLACE INTO repository VALUES (?, ?)"
-    connection.execute(insert, (repo, advice.playbook))
+    repo, insert = advice.repo, "INSERT OR REPLACE INTO repository VALUES (?, ?, ?)"
+    connection.execute(insert, (repo, advice.text, json.dumps(advice.lines)))
     connection.execute("DELETE FROM command WHERE repo = ?", (repo,))
-    commands = ((repo, command, text) for command, text in advice.commands.items())
-    connection.executemany("INSERT INTO command VALUES (?, ?, ?)", commands)
+    commands = (
+        (repo, command, one.text, json.dumps(one.paths)) for command, one in advice.commands.items()
+    )
+    connection.executemany("INSERT INTO command VALUES (?, ?, ?, ?)", commands)
 
 
 @contextmanager
@@ -192,6 +230,17 @@ def _replacing(path: Path) -> "Iterator[Path]":
         raise SettingsError(f"{path} cannot be written: {error}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _line(line: Line, tree: WorkingTree | None) -> str:
+    """*line* with those items whose names *tree* has; empty for none."""
+    title, parts = line
+    shown = [text for text, names in parts if tree is None or all(tree.has(*one) for one in names)]
+    return f"{title} {', '.join(shown)}" if shown else ""
+
+
+def _has_all(tree: WorkingTree | None, paths: str) -> bool:
+    return tree is None or all(map(tree.has, json.loads(paths)))
 
 
 def _keys(signature: "ErrorSignature", names: Sequence[str], repo: str) -> "Iterator[ErrorKey]":

@@ -1,5 +1,6 @@
 """Compiling advice: what a memory answers, for hooks that have no time to ask it."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,15 +31,23 @@ from contextgraph.model import (
 )
 from contextgraph.retrieval import (
     MemoryRetriever,
+    Rendered,
     command_warning,
+    fresh_context,
+    paths_of_command,
+    paths_of_remedy,
     rendered,
+    start_of,
 )
 from contextgraph.text import quoted_names
+from contextgraph.working_tree import WorkingTree
 
 # Patterns that are read at once, and recoveries of one that say where and of what it was.
 _MAX_ERRORS, _MAX_RECOVERIES = 100_000, 256
 _LIMIT = 3
 _EVERYWHERE = Scope(None)
+# Has none of the paths that advice names.
+_NO_TREE = WorkingTree(Path(os.devnull))
 # Where code was at fault, what cleared an error about one name is no help with another.
 _OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
 
@@ -118,21 +127,24 @@ class _Compiler:
         """What work in each of *repos* begins with, and which commands do not run there."""
         for repo in repos:
             context = self._retriever.retrieve(State(repo=repo), _LIMIT)
-            playbook = rendered(context).text
-            yield RepositoryAdvice(repo.casefold(), playbook, self._failing_commands(repo))
+            text, lines = start_of(context)
+            text = text if lines else rendered(context).text
+            yield RepositoryAdvice(repo.casefold(), text, lines, self._failing_commands(repo))
 
-    def _failing_commands(self, repo: str) -> dict[str, str]:
+    def _failing_commands(self, repo: str) -> dict[str, Advice]:
         playbooks = self._retriever.playbooks
         runs = playbooks.runs(repo, frozenset())
         failed = {use.text for run in runs for use in run.facts.commands if not use.ran}
-        found: dict[str, str] = {}
+        found: dict[str, Advice] = {}
         for command in sorted(failed):
             history = playbooks.history(repo, command)
             # That it failed before is known by now: only what runs instead is news.
             if history.form and history.others:
-                found[command] = command_warning(history)
-                found[history.form.command] = command_warning(replace(history, exact=None))
-        return {command: text for command, text in found.items() if text}
+                paths = tuple(paths_of_command(history.others[0]))
+                general = replace(history, exact=None)
+                found[command] = Advice(command_warning(history), paths=paths)
+                found[history.form.command] = Advice(command_warning(general), paths=paths)
+        return {command: one for command, one in found.items() if one.text}
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
         asked = ErrorQuestion(_signature(error), SignatureLevel.TEMPLATE, _EVERYWHERE)
@@ -156,13 +168,16 @@ class _Compiler:
     ) -> tuple[ErrorKey, Advice]:
         context = self._retriever.retrieve(State(repo=repo), _LIMIT, error=signature)
         key = (repo, signature.family, signature.error_type, signature.template, names)
-        text, items = rendered(context, STEP_TOKENS)
-        if not text:
+        found = rendered(context, STEP_TOKENS)
+        if not found.text:
             return key, Advice("")
-        remedies = [one for item in context.error_solutions for one in item.actions]
-        remedies += [one for item in context.suggestions for one in item.remedies]
-        installs = any(one.kind is RemedyKind.INSTALL for one in remedies)
-        return key, Advice(text, tuple(map(encoded, items)), installs)
+        remedies = [item.actions for item in context.error_solutions]
+        remedies += [item.remedies for item in context.suggestions]
+        installs = any(one.kind is RemedyKind.INSTALL for of_item in remedies for one in of_item)
+        paths = sorted({path for of_item in remedies for path in paths_of_remedy(of_item)})
+        general = rendered(fresh_context(context, _NO_TREE), STEP_TOKENS) if paths else Rendered("")
+        of_found, of_general = (tuple(map(encoded, one.items)) for one in (found, general))
+        return key, Advice(found.text, of_found, installs, tuple(paths), general.text, of_general)
 
 
 def _signature(error: ErrorPattern, message: str = "") -> ErrorSignature:

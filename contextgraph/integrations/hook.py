@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from contextgraph.config import Settings, load_settings
 from contextgraph.integrations.advice import Advice, AdviceFile
 from contextgraph.integrations.sessions import HookFiles, HookRecord
+from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
     from contextgraph.model import Action, Json, Step
@@ -154,7 +155,7 @@ class _Responder:
     def _playbook(self) -> str:
         is_forgotten = self._event.text("source") in _FORGETTING
         with self._file() as file:
-            advice = file.for_repository(self._repo)
+            advice = file.for_repository(self._repo, self._tree)
         return self._shown(advice, self._record(), again=is_forgotten)
 
     def _at_error(self) -> str:
@@ -176,8 +177,9 @@ class _Responder:
         if any(record.repeats(one) for one in self._session):
             return self._shown(Advice(""), record)
         with self._file() as file:
-            advice = file.for_error(error, quoted_names(error.message), self._repo)
-            warning = file.for_command(self._repo, _forms(step))
+            names = quoted_names(error.message)
+            advice = file.for_error(error, names, self._repo, self._tree)
+            warning = file.for_command(self._repo, _forms(step), self._tree)
         if warning and not any(warning in one.text for one in self._before):
             advice = replace(advice, text=f"{warning}\n{advice.text}".rstrip())
         return self._shown(advice, record)
@@ -249,6 +251,12 @@ class _Responder:
             folder=event.folder,
             repo=self._repo,
         )
+
+    @cached_property
+    def _tree(self) -> WorkingTree | None:
+        """The files that the agent works on; None where its folder is not on this machine."""
+        cwd = self._event.cwd
+        return WorkingTree.around(cwd) if cwd and os.path.isdir(cwd) else None
 
     @cached_property
     def _before(self) -> Sequence[HookRecord]:

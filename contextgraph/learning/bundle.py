@@ -30,6 +30,7 @@ from contextgraph.trace import (
     StepTrace,
     Trace,
     files_changed,
+    files_created,
     patterns_tried,
     trace,
 )
@@ -172,7 +173,7 @@ def _fragment(read: Trace, identity: str, order: int, start: int, end: int) -> F
         action_sequence=tuple(action_line(step) for step in steps[:ACTIONS_KEPT]),
         files=_targets(steps),
         open_file=steps[0].step.open_file,
-        repo=read.raw.repo,
+        repo=read.raw.repo.casefold(),
         task_type=read.task_type,
         loop_kind=loop.kind if loop else None,
         loop_command=read.steps[loop.end].reading.verb if loop else "",
@@ -210,18 +211,18 @@ def _targets(steps: Sequence[StepTrace]) -> tuple[str, ...]:
 
 def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
     raw = read.raw
-    files = files_changed(raw.patch) if raw.patch else _edited(read.steps)
+    files, made = _changed(read)
     return Trajectory(
         id=identity,
         instance_id=raw.instance_id,
-        repo=raw.repo,
+        repo=raw.repo.casefold(),
         task=clip(raw.task, TASK_CHARS),
         task_type=read.task_type,
         outcome=raw.outcome,
         exit_status=raw.exit_status,
         total_steps=len(raw.steps),
         summary=summarise(read, files),
-        files=files[:FILES_KEPT],
+        files=tuple(one for one in files if one not in made)[:FILES_KEPT],
         agent=raw.agent,
         model=raw.model,
         source_format=raw.source_format,
@@ -229,20 +230,26 @@ def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
         run_at=raw.started_at,
         learned_at=learned_at,
         outcome_source=raw.outcome_source,
+        change=raw.change,
     )
 
 
-def _edited(steps: Sequence[StepTrace]) -> tuple[str, ...]:
-    """The files that edits changed, those that the run itself made after the others."""
-    accepted = [step for step in steps if step.reading.kind in _WRITES and not step.error]
-    made = {
+def _changed(read: Trace) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The files that a run changed, and those of them that it made itself, which come last.
+
+    A fix without steps was merged: the files that it made are now those of the project.
+    """
+    if patch := read.raw.patch:
+        return files_changed(patch), files_created(patch) if read.steps else frozenset()
+    accepted = [step for step in read.steps if step.reading.kind in _WRITES and not step.error]
+    made = frozenset(
         target
         for step in accepted
         if step.reading.kind is ActionKind.CREATE
         for target in step.reading.targets
-    }
+    )
     targets = dict.fromkeys(target for step in accepted for target in step.reading.targets)
-    return tuple(sorted(targets, key=made.__contains__))
+    return tuple(sorted(targets, key=made.__contains__)), made
 
 
 def _pattern(identity: str, error: ErrorSignature) -> ErrorPattern:

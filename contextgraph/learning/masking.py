@@ -9,6 +9,7 @@ from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.text import (
     clean,
     is_plain,
+    mask_after,
     mask_secrets,
     may_be_fenced,
     may_hold_secrets,
@@ -70,21 +71,25 @@ def holds_secrets(raw: RawTrajectory) -> bool:
 
 
 def _suspects(texts: Sequence[str]) -> frozenset[int]:
-    """The `id` of those of *texts* that may not be fit: hashing them would cost as much again.
+    """The `id` of those of *texts* that may not be fit.
 
-    All are looked at together, which is a third of the work.
+    All are looked at together, which is a third of the work; a quarter of real runs is repetition.
     """
     unfit: list[str] = []
+    distinct = dict.fromkeys(texts)
     # Other characters than ASCII are rare, and would make a slow text of the whole.
     for group in (
-        [text for text in texts if text.isascii()],
-        [text for text in texts if not text.isascii()],
+        [text for text in distinct if text.isascii()],
+        [text for text in distinct if not text.isascii()],
     ):
         whole = "\n".join(group)
         if not is_plain(whole) or may_be_fenced(whole):
             unfit += [text for text in group if not is_plain(text) or may_be_fenced(text)]
         unfit += [group[index] for index in may_hold_secrets(group, whole)]
-    return frozenset(map(id, unfit))
+    if not unfit:
+        return frozenset()
+    suspected = frozenset(unfit)
+    return frozenset(id(text) for text in texts if text in suspected)
 
 
 def _texts(raw: RawTrajectory) -> Iterator[str]:
@@ -209,13 +214,7 @@ class _Mask:
         """*value* as the value of *key*: `hunter2!` is a secret where its name is `password`."""
         if not isinstance(value, str):
             return self._value(value)
-        return self._after(f'"{key}": "', value)
-
-    def _after(self, lead: str, value: str) -> str:
-        """*value* as it is masked after *lead*."""
-        fit = self._fit(value)
-        whole = mask_secrets(f'{lead}{fit}"')
-        return whole.removeprefix(lead).removesuffix('"') if whole.startswith(lead) else fit
+        return mask_after(f'"{key}": "', self._fit(value))
 
     def _value(self, value: Json) -> Json:
         if isinstance(value, str):
@@ -233,7 +232,7 @@ class _Mask:
         for item in items:
             option = isinstance(before, str) and _OPTION_NAME.match(before)
             if option and isinstance(item, str):
-                fit.append(self._after(f'curl "{before}" "', item))
+                fit.append(mask_after(f'curl "{before}" "', self._fit(item)))
             else:
                 fit.append(self._value(item))
             before = item

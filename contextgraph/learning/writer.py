@@ -23,13 +23,13 @@ from contextgraph.model import (
     Outcome,
     RawTrajectory,
     Trajectory,
-    precedes,
+    adds_to,
 )
 from contextgraph.ports import Store
 from contextgraph.text import is_id
 
 
-def _as_they_are(bundles: Sequence[Bundle]) -> list[EmbeddedBundle]:
+def _as_they_are(bundles: Sequence[Bundle], _remote: bool) -> list[EmbeddedBundle]:
     return [EmbeddedBundle(bundle) for bundle in bundles]
 
 
@@ -44,13 +44,17 @@ class _Held:
 
 
 class MemoryWriter:
-    """Writes what runs teach into a store; *source* names who supplies them."""
+    """Writes what runs teach into a store; *source* names who supplies them.
+
+    *embedded* gives bundles their vectors by an embedder that is remote, or by one that is not. No
+    run waits for a server to be stored.
+    """
 
     def __init__(
         self,
         store: Store,
         now: Callable[[], datetime],
-        embedded: Callable[[Sequence[Bundle]], Sequence[EmbeddedBundle]] = _as_they_are,
+        embedded: Callable[[Sequence[Bundle], bool], Sequence[EmbeddedBundle]] = _as_they_are,
         source: str = "",
     ) -> None:
         self._source = _checked(source)
@@ -100,8 +104,9 @@ class MemoryWriter:
             self._continued(raw, known) or self._known_or_read(raw, known)
             for raw, known in zip(raws, held, strict=True)
         ]
-        made = self._embedded([one for one in found if isinstance(one, Bundle)])
+        made = self._embedded([one for one in found if isinstance(one, Bundle)], False)
         statuses = self._store.runs.add([one.bundle for one in made]) if made else ()
+        made = self._embedded_by_server(made)
         for raw in raws:
             self._begun.pop(id(raw), None)
         stored = map(_receipt, made, statuses)
@@ -149,7 +154,7 @@ class MemoryWriter:
     def _known_or_read(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""
         known = held.run
-        if known is None or precedes(raw, known):
+        if known is None or adds_to(raw, known):
             identity = known.trajectory_id if known else held.ids.id
             return self._bundle(raw, identity, held.source)
         return LearnReceipt(
@@ -210,9 +215,24 @@ class MemoryWriter:
 
     def _replaced(self, bundle: Bundle, former_id: str) -> LearnReceipt:
         """Put *bundle* in the place of *former_id*."""
-        (made,) = self._embedded([bundle])
+        (made,) = self._embedded([bundle], False)
         self._store.runs.replace(made.bundle, former_id)
+        (made,) = self._embedded_by_server([made])
         return _receipt(made, LearnStatus.UPDATED)
+
+    def _embedded_by_server(self, stored: Sequence[EmbeddedBundle]) -> Sequence[EmbeddedBundle]:
+        """*stored* bundles, with the vectors that a server gives them, which are stored, too."""
+        if any(one.bundle.embedded or one.failure for one in stored):
+            return stored
+        made = self._embedded([one.bundle for one in stored], True)
+        embedded = {one.bundle.trajectory.id: one.bundle.embedded for one in made}
+        found = {run: one for run, one in embedded.items() if one}
+        try:
+            for space in {one.space for one in found.values()}:
+                self._store.vectors.add(space, {run: one.vector for run, one in found.items()})
+        except StoreError as error:
+            return [replace(one, failure=str(error)) for one in stored]
+        return made
 
     def rewrite(self, identity: str) -> LearnReceipt | None:
         """Read the stored run of this id again; None where there is none.
@@ -285,7 +305,7 @@ def _receipt(made: EmbeddedBundle, status: LearnStatus) -> LearnReceipt:
         status=status,
         fragments=len(bundle.fragments),
         error_patterns=len(bundle.errors),
-        to_embed=0 if bundle.vectors else len(bundle.fragments) + 1,
+        to_embed=0 if bundle.embedded else 1,
         outcome=bundle.trajectory.outcome,
         outcome_source=bundle.trajectory.outcome_source,
         not_embedded=made.failure,

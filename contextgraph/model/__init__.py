@@ -45,14 +45,11 @@ if TYPE_CHECKING:
         new_context_id,
     )
     from contextgraph.model.embedding import (
+        EmbeddedRun,
         Embeddings,
         Near,
-        NodeKind,
-        RunTexts,
-        RunVectors,
         Space,
-        methodology_text,
-        run_texts,
+        run_text,
     )
     from contextgraph.model.error import (
         EXCEPTIONS,
@@ -107,6 +104,7 @@ if TYPE_CHECKING:
     from contextgraph.model.remedy import RemedyAction, RemedyKind, RemedyPattern
     from contextgraph.model.trajectory import (
         Action,
+        ChangeStatus,
         Json,
         Judged,
         Outcome,
@@ -115,6 +113,7 @@ if TYPE_CHECKING:
         Step,
         TaskType,
         Trajectory,
+        adds_to,
         instance_id_in,
         precedes,
         repo_of,
@@ -129,6 +128,7 @@ __all__ = [
     "ArchivedRun",
     "Bundle",
     "CausedError",
+    "ChangeStatus",
     "ChannelRank",
     "Clearance",
     "CommandHistory",
@@ -137,6 +137,7 @@ __all__ = [
     "ConsolidationReport",
     "Effect",
     "EmbeddedBundle",
+    "EmbeddedRun",
     "Embeddings",
     "ErrorHistory",
     "ErrorOccurrence",
@@ -175,7 +176,6 @@ __all__ = [
     "MethodologyStatus",
     "MistakePattern",
     "Near",
-    "NodeKind",
     "Outcome",
     "OutcomeSource",
     "Phase",
@@ -189,8 +189,6 @@ __all__ = [
     "RemedyPattern",
     "RepositoryPlaybook",
     "ResolvedBy",
-    "RunTexts",
-    "RunVectors",
     "Scope",
     "ScopeLevel",
     "SeenContext",
@@ -215,13 +213,13 @@ __all__ = [
     "Wording",
     "WordingPlan",
     "Words",
+    "adds_to",
     "instance_id_in",
-    "methodology_text",
     "most_telling",
     "new_context_id",
     "precedes",
     "repo_of",
-    "run_texts",
+    "run_text",
 ]
 
 # Searched in this order at first use: the hook of an agent needs the first two only.

@@ -6,12 +6,18 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Self
 
-from contextgraph.model.embedding import RunTexts, RunVectors, run_texts
+from contextgraph.model.embedding import EmbeddedRun
 from contextgraph.model.error import ErrorPattern
 from contextgraph.model.fragment import CausedError, Fragment, Recovered
 from contextgraph.model.methodology import NO_USAGE, Usage
 from contextgraph.model.remedy import RemedyPattern
-from contextgraph.model.trajectory import Outcome, OutcomeSource, RawTrajectory, Trajectory
+from contextgraph.model.trajectory import (
+    ChangeStatus,
+    Outcome,
+    OutcomeSource,
+    RawTrajectory,
+    Trajectory,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +38,8 @@ class Bundle:
     """A trajectory with its fragments (in order, covering every step once), errors and recoveries.
 
     *raw* is the masked run, stored so that a later version can read it again.
-    *exposures* are the contexts whose texts were found in the run. *vectors* is None until they are
-    computed.
+    *exposures* are the contexts whose texts were found in the run. *embedded* is None until its
+    vector is computed.
     """
 
     trajectory: Trajectory
@@ -43,21 +49,12 @@ class Bundle:
     recovered: tuple[Recovered, ...]
     raw: RawTrajectory
     exposures: tuple[SeenContext, ...] = ()
-    vectors: RunVectors | None = None
-
-    @property
-    def texts(self) -> RunTexts:
-        """The texts by which its nodes are embedded."""
-        messages = {error.id: error.context for error in self.errors}
-        met: dict[str, list[str]] = {}
-        for caused in sorted(self.caused, key=lambda caused: caused.error_id):
-            met.setdefault(caused.fragment_id, []).append(messages[caused.error_id])
-        return run_texts(self.trajectory, self.fragments, met)
+    embedded: EmbeddedRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedBundle:
-    """A bundle with its vectors, what they took, and the *failure* where there are none for one."""
+    """A bundle with its vector, what that took, and the *failure* where there is none for one."""
 
     bundle: Bundle
     usage: Usage = NO_USAGE
@@ -69,7 +66,7 @@ class ArchivedRun:
     """A run as it is stored now: some of its fragments may have been pruned.
 
     *steps* says at how many steps it met each error, by the id of the error, also in fragments that
-    were pruned. The vectors of its *bundle* are those of the active space.
+    were pruned. The vector of its *bundle* is that of the active space.
     """
 
     bundle: Bundle
@@ -167,9 +164,9 @@ class LearnStatus(StrEnum):
 class LearnReceipt:
     """A run is safely stored.
 
-    *fragments* and *error_patterns* count what it consists of; *to_embed* counts the nodes of it
-    that have no vector yet, for the reason in *not_embedded* where it is a failure. *usage* is what
-    its vectors took; of runs that were embedded together, the first one's receipt has it all.
+    *fragments* and *error_patterns* count what it consists of; *to_embed* is 1 while it
+    has no vector, for the reason in *not_embedded* where it is a failure. *usage* is what its
+    vector took; of runs that were embedded together, the first one's receipt has it all.
     *outcome* is that in the memory, from *outcome_source*; see `precedes`.
     """
 
@@ -198,18 +195,21 @@ class Learned:
     error_patterns: int
     to_embed: int
     outcome_source: OutcomeSource = OutcomeSource.LOG
+    change: ChangeStatus = ChangeStatus.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryCounts:
     """Nodes and relations in the memory, by label and type.
 
-    Trajectories also by outcome, *methodologies* by status; tombstones are among them.
+    Trajectories also by outcome and by *changes*, *methodologies* by status; tombstones are among
+    them.
     """
 
     nodes: Mapping[str, int]
     edges: Mapping[str, int]
     outcomes: Mapping[str, int]
+    changes: Mapping[str, int]
     methodologies: Mapping[str, int]
     repositories: int
 

@@ -42,12 +42,17 @@ class State:
 class Scope:
     """What a query may see: one repository or all (None); not these instances; nothing newer.
 
-    A run counts as newer by its `Trajectory.seen_at`; *as_of* itself is still seen.
+    Names of repositories are compared without case, as GitHub does. A run counts as newer by its
+    `Trajectory.seen_at`; *as_of* itself is still seen.
     """
 
     repo: str | None = None
     exclude_instances: frozenset[str] = frozenset()
     as_of: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.repo is not None:
+            object.__setattr__(self, "repo", self.repo.casefold())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,13 @@
-"""What of a run is embedded, and its vectors."""
+"""What of a run is embedded, and its vector."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Generic, TypeVar
 
-from contextgraph.model.fragment import Fragment
-from contextgraph.model.methodology import NO_USAGE, Methodology, Usage
+from contextgraph.model.methodology import NO_USAGE, Usage
 from contextgraph.model.trajectory import Trajectory
 from contextgraph.vectors import Vector
 
 # The head of an issue says what it is about; logs and code follow.
 TASK_CHARS = 2_000
-
-Item = TypeVar("Item")
-
-
-class NodeKind(StrEnum):
-    """The nodes that have a vector."""
-
-    TRAJECTORY = "Trajectory"
-    FRAGMENT = "Fragment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,48 +32,22 @@ class Embeddings:
 
 
 @dataclass(frozen=True, slots=True)
-class RunTexts:
-    """The texts by which the nodes of a run are embedded; *fragments* in order."""
-
-    trajectory_id: str
-    trajectory: str
-    fragments: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunVectors:
-    """The vectors of the nodes of a run, of one space; None where a text has none."""
+class EmbeddedRun:
+    """The *vector* of a run in *space*; None where its text has no word that the space knows."""
 
     space: str
-    trajectory: Vector | None
-    fragments: tuple[Vector | None, ...]
+    vector: Vector | None
 
 
 @dataclass(frozen=True, slots=True)
-class Near(Generic[Item]):
-    """Something near the vector of a query, with the vector of its node."""
+class Near:
+    """A run near the vector of a query, and its own vector."""
 
-    item: Item
+    trajectory: Trajectory
     vector: Vector
 
 
-def run_texts(
-    trajectory: Trajectory, fragments: Sequence[Fragment], messages: Mapping[str, Sequence[str]]
-) -> RunTexts:
-    """The texts of a run; *messages* are those of the errors met in a fragment, by its id."""
+def run_text(trajectory: Trajectory) -> str:
+    """The text by which a run is embedded."""
     parts = (trajectory.task[:TASK_CHARS], trajectory.summary, *trajectory.files)
-    return RunTexts(
-        trajectory.id,
-        "\n".join(parts),
-        tuple(_fragment_text(fragment, messages.get(fragment.id, ())) for fragment in fragments),
-    )
-
-
-def methodology_text(methodology: Methodology) -> str:
-    """The text by which a methodology is embedded."""
-    return f"{methodology.situation}\n{methodology.strategy}"
-
-
-def _fragment_text(fragment: Fragment, messages: Sequence[str]) -> str:
-    done = (fragment.description, *fragment.action_sequence, *fragment.files)
-    return "\n".join((*done, *messages))
+    return "\n".join(parts)

@@ -31,6 +31,14 @@ class OutcomeSource(StrEnum):
     HAND = "hand"
 
 
+class ChangeStatus(StrEnum):
+    """Whether what a run changed is still in its repository, by later commits."""
+
+    HELD = "held"
+    REVERTED = "reverted"
+    UNKNOWN = "unknown"
+
+
 class TaskType(StrEnum):
     """What the issue asks for."""
 
@@ -102,14 +110,16 @@ class RawTrajectory:
     source: str = ""
     system_prompt: str = ""
     outcome_source: OutcomeSource = OutcomeSource.LOG
+    change: ChangeStatus = ChangeStatus.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
     """What the graph keeps of one run; *task* is its issue text, masked and clipped.
 
-    *files* are those the run changed, repository-relative, by its patch where there is one.
-    *contributor* names who supplied the run (``learn --source``), empty where that was not given.
+    *repo* is in lower case. *files* are those the run changed, repository-relative, by its patch
+    where there is one, but for files that the run itself made. *contributor* names who supplied the
+    run (``learn --source``), empty where that was not given.
     """
 
     id: str
@@ -129,6 +139,7 @@ class Trajectory:
     run_at: datetime | None
     learned_at: datetime
     outcome_source: OutcomeSource = OutcomeSource.LOG
+    change: ChangeStatus = ChangeStatus.UNKNOWN
     contributor: str = ""
 
     @property
@@ -156,6 +167,9 @@ class Judged(Protocol):
     @property
     def outcome_source(self) -> OutcomeSource: ...
 
+    @property
+    def change(self) -> ChangeStatus: ...
+
 
 def precedes(given: Judged, known: Judged) -> bool:
     """Whether the outcome of *given* takes the place of that of *known*.
@@ -168,6 +182,11 @@ def precedes(given: Judged, known: Judged) -> bool:
         known.outcome is Outcome.UNKNOWN
         or ranks.index(given.outcome_source) > ranks.index(known.outcome_source)
     )
+
+
+def adds_to(given: Judged, known: Judged) -> bool:
+    """Whether *given* says more than what is *known* of its run: of its outcome or its change."""
+    return precedes(given, known) or given.change not in (ChangeStatus.UNKNOWN, known.change)
 
 
 def instance_id_in(text: str) -> str | None:

@@ -1,10 +1,14 @@
 """Rows of a parquet file, a few at a time."""
 
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from contextgraph.errors import MissingExtraError, ReadError
-from contextgraph.readers.streams import OnBytes
+from contextgraph.readers.streams import MAX_RATIO, OnBytes, too_large
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyarrow.parquet import ParquetFile
 
 _MAGIC = b"PAR1"
 _BATCH = 16
@@ -16,11 +20,12 @@ def is_parquet(head: bytes) -> bool:
 
 
 def parquet_rows(
-    name: str, file: IO[bytes], on_bytes: OnBytes
+    name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of *file*, which can seek, with their number from 1.
 
-    Raises ReadError after the rows that could be read, MissingExtraError without pyarrow.
+    Raises ReadError after the rows that could be read, also where one has more than *max_size*
+    bytes or a column is packed to nearly nothing; MissingExtraError without pyarrow.
     """
     try:
         import pyarrow as pa
@@ -33,7 +38,7 @@ def parquet_rows(
     file.seek(0)
     try:
         opened = ParquetFile(file)
-        for batch in opened.iter_batches(batch_size=_BATCH):
+        for batch in _batches(name, opened, max_size, max(max_size, MAX_RATIO * size)):
             for row in batch.to_pylist():
                 number += 1
                 yield number, row
@@ -42,3 +47,37 @@ def parquet_rows(
         position = f"record {number + 1}" if number else ""
         reason = f"parquet data is corrupt: {str(error).partition(chr(10))[0]}"
         raise ReadError(name, position, reason) from error
+
+
+def _batches(name: str, opened: "ParquetFile", max_size: int, most: int) -> Iterator["RecordBatch"]:
+    """Batches whose rows have at most *max_size* bytes, up to *most* bytes of all."""
+    number = total = 0
+    for group in range(opened.metadata.num_row_groups):
+        largest = _largest_column(name, opened, group, max_size)
+        # A value that is stored once may stand in each row: as many as could be held.
+        size = max(1, min(_BATCH, max_size // max(1, largest)))
+        for batch in opened.iter_batches(batch_size=size, row_groups=[group]):
+            total += batch.nbytes
+            if total > most:
+                raise _packed(name, f"record {number + 1}")
+            if batch.nbytes > max_size:
+                for row in range(batch.num_rows):
+                    if batch.slice(row, 1).nbytes > max_size:
+                        raise too_large(name, f"record {number + row + 1}", max_size)
+            number += batch.num_rows
+            yield batch
+
+
+def _largest_column(name: str, opened: "ParquetFile", group: int, max_size: int) -> int:
+    """The most bytes that a column of row group number *group* has when it is unpacked."""
+    metadata = opened.metadata.row_group(group)
+    columns = [metadata.column(number) for number in range(metadata.num_columns)]
+    for one in columns:
+        if one.total_uncompressed_size > max(max_size, MAX_RATIO * one.total_compressed_size):
+            raise _packed(name, f"row group {group + 1}")
+    return max((one.total_uncompressed_size for one in columns), default=0)
+
+
+def _packed(name: str, position: str) -> ReadError:
+    reason = f"parquet data of more than {MAX_RATIO} times its size; not read further"
+    return ReadError(name, position, reason)

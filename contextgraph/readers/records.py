@@ -70,7 +70,7 @@ def records(
         elif is_parquet(head):
             if not file.seekable():
                 file = BytesIO(whole(name, chain([head], stream), max_size))
-            for number, row in parquet_rows(name, file, on_bytes):
+            for number, row in parquet_rows(name, file, on_bytes, max_size):
                 yield Record(row, Place(name, number, "record"))
         else:
             yield from _text_records(name, chain([head], stream), max_size)

@@ -79,7 +79,7 @@ def _remote_of(folder: str) -> str:
     """``owner/name`` of the remote "origin" of *folder*, else of its first remote."""
     urls = dict(
         line.split(" ", 1)
-        for line in _git(folder, "config", "--get-regexp", r"^remote\..*\.url$").splitlines()
+        for line in git_output(folder, "config", "--get-regexp", r"^remote\..*\.url$").splitlines()
     )
     ordered = sorted(urls, key=lambda name: name != "remote.origin.url")
     return next((name for key in ordered if (name := remote_name(urls[key]))), "")
@@ -88,23 +88,27 @@ def _remote_of(folder: str) -> str:
 @lru_cache(maxsize=1024)
 def _main_folder(folder: str) -> str:
     """The folder that holds the ``.git`` which all working trees share; empty if there is none."""
-    common = _git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir").strip()
+    common = git_output(folder, "rev-parse", "--path-format=absolute", "--git-common-dir").strip()
     if not common:
         return ""
     path = PurePath(common)
     return str(path.parent if path.name == ".git" else path.with_suffix(""))
 
 
-def _git(folder: str, *command: str) -> str:
-    """What git prints about *folder*; empty where there is no repository, folder or git."""
+def git_output(folder: str, *command: str, seconds: float = _GIT_SECONDS) -> str:
+    """What git prints about *folder*; empty where there is no repository, folder or git.
+
+    Empty as well if git fails or has not finished after so many *seconds*.
+    """
     if not Path(folder).is_dir():
         return ""
     try:
         done = subprocess.run(  # the command is fixed, the folder one argument
             ["git", "-C", folder, *command],
             capture_output=True,
-            text=True,
-            timeout=_GIT_SECONDS,
+            encoding="utf-8",
+            errors="replace",
+            timeout=seconds,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):

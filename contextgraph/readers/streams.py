@@ -15,7 +15,7 @@ _PIECE = 1 << 16
 # Compressed bytes that are decompressed at once: a zstandard block of 4 bytes may hold 128 KiB.
 _STEP = 1 << 10
 # Logs that repeat their conversation at each call shrink to a hundredth.
-_MAX_RATIO = 200
+MAX_RATIO = 200
 
 OnBytes = Callable[[int], None]
 
@@ -122,8 +122,8 @@ def _unpacked(
         rest = decoder.unused_data if decoder.eof else b""
         taken += len(piece) - len(rest)
         given += len(plain)
-        if given > max(max_size, _MAX_RATIO * taken):
-            reason = f"{codec.name} data of more than {_MAX_RATIO} times its size; not read further"
+        if given > max(max_size, MAX_RATIO * taken):
+            reason = f"{codec.name} data of more than {MAX_RATIO} times its size; not read further"
             raise ReadError(name, f"byte {taken}", reason)
         decoder = None if decoder.eof else decoder
         piece = rest or next(packed, b"")

@@ -8,19 +8,29 @@ from contextgraph.retrieval.channels import (
     by_task,
 )
 from contextgraph.retrieval.credit import Credits, credits_for, evidence_of
+from contextgraph.retrieval.fresh import (
+    Stale,
+    fresh_context,
+    fresh_history,
+    fresh_playbook,
+    stale_in,
+)
 from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
+from contextgraph.retrieval.names import paths_of_command, paths_of_remedy
 from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, query_of
 from contextgraph.retrieval.render import (
     MAX_TOKENS,
     PLAYBOOK_TOKENS,
+    Rendered,
     command_warning,
     playbook_lines,
     render,
     render_playbook,
     render_warning,
     rendered,
+    start_of,
 )
 from contextgraph.retrieval.retriever import MemoryRetriever
 from contextgraph.retrieval.semantic import by_semantic
@@ -40,6 +50,8 @@ __all__ = [
     "MemoryRetriever",
     "Playbooks",
     "Query",
+    "Rendered",
+    "Stale",
     "by_error",
     "by_lexical",
     "by_semantic",
@@ -48,10 +60,17 @@ __all__ = [
     "command_warning",
     "credits_for",
     "evidence_of",
+    "fresh_context",
+    "fresh_history",
+    "fresh_playbook",
+    "paths_of_command",
+    "paths_of_remedy",
     "playbook_lines",
     "query_of",
     "render",
     "render_playbook",
     "render_warning",
     "rendered",
+    "stale_in",
+    "start_of",
 ]

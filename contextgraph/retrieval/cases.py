@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from contextgraph.model import ChannelRank, ScopeLevel, SimilarCase, Why, most_telling
 from contextgraph.ports import Store
+from contextgraph.ranking import blend, ranks_in, word_counts
 from contextgraph.retrieval.credit import credits_for
-from contextgraph.retrieval.fuse import blend, final_score, ranks_in
+from contextgraph.retrieval.fuse import final_score
 from contextgraph.retrieval.gate import CaseFeatures, Gate, case_probability
 from contextgraph.retrieval.query import CaseHit, Query
-from contextgraph.retrieval.score import scope_level, word_counts
+from contextgraph.retrieval.score import scope_level
 from contextgraph.text import clip
 
 FRAGMENTS_SHOWN = 3

@@ -10,7 +10,7 @@ from itertools import chain
 from math import exp, log
 
 from contextgraph.model import PlaybookFile, RepositoryPlaybook, Trajectory
-from contextgraph.retrieval.score import TASK_CHARS, bm25, word_counts
+from contextgraph.ranking import TASK_CHARS, bm25, word_counts
 from contextgraph.text import words
 from contextgraph.trace import ProjectFacts
 

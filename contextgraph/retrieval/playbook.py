@@ -99,15 +99,9 @@ class Playbooks:
     ) -> list[KnownRun]:
         """The runs of *repo* that are looked at."""
         hidden = frozenset(map(masked_name, exclude_instances))
-        found = self._of_task(Scope(repo, hidden, as_of)) if repo else ()
-        if repo and not found:
-            spelled = self._store.runs.trajectories(self._store.runs.ids(repo=repo)).values()
-            names = sorted({one.repo for one in spelled})
-            found = [one for name in names for one in self._of_task(Scope(name, hidden, as_of))]
-        return [self._known(one) for one in found[:RUNS]]
-
-    def _of_task(self, scope: Scope) -> Sequence[Trajectory]:
-        return self._store.runs.for_task(None, scope, RUNS)
+        scope = Scope(repo, hidden, as_of)
+        found = self._store.runs.for_task(None, scope, RUNS) if repo else ()
+        return [self._known(one) for one in found]
 
     def _known(self, run: Trajectory) -> KnownRun:
         known = self._runs.get(run.id)

@@ -17,7 +17,8 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.ports import EmbedderSource, Store
-from contextgraph.retrieval.score import overlap, scope_level, word_counts
+from contextgraph.ranking import overlap, word_counts
+from contextgraph.retrieval.score import scope_level
 from contextgraph.text import masked_name, words
 from contextgraph.trace import Names, names_in, signature_of, task_type_of
 

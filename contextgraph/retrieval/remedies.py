@@ -24,8 +24,9 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.ports import Store
+from contextgraph.ranking import bm25, ranks_in, word_counts
 from contextgraph.retrieval.credit import Credits, credits_for
-from contextgraph.retrieval.fuse import newest_first, ranks_in
+from contextgraph.retrieval.fuse import newest_first
 from contextgraph.retrieval.gate import (
     CONSERVATIVE,
     Gate,
@@ -34,7 +35,7 @@ from contextgraph.retrieval.gate import (
     probability,
 )
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.score import about_another, bm25, signature_level, word_counts
+from contextgraph.retrieval.score import about_another, signature_level
 from contextgraph.trace import (
     AdviceKey,
     advice_id,

@@ -8,6 +8,7 @@ from contextgraph.model import (
     CommandHistory,
     CommandRecord,
     ErrorSolution,
+    FailingTest,
     FailureWarning,
     LoopInfo,
     MemoryContext,
@@ -23,6 +24,7 @@ from contextgraph.model import (
     Why,
 )
 from contextgraph.retrieval.files import files_shown
+from contextgraph.retrieval.names import names_of_test, paths_of_command
 from contextgraph.text import clip, count_tokens, fence, gives_instructions, number_of
 from contextgraph.trace import SCRIPT, advice_id
 
@@ -58,7 +60,7 @@ class Rendered(NamedTuple):
     """A text without its fence, and the items that stand in it, in order."""
 
     text: str
-    items: tuple[ShownItem, ...]
+    items: tuple[ShownItem, ...] = ()
 
 
 def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
@@ -75,6 +77,25 @@ def rendered(context: MemoryContext, max_tokens: int = MAX_TOKENS) -> Rendered:
     return Rendered("\n".join(lines) if len(lines) > 1 else "", tuple(items))
 
 
+class PlaybookPart(NamedTuple):
+    """One item of a line, and the paths that it names, each with a symbol or an empty text."""
+
+    text: str
+    names: tuple[tuple[str, str], ...] = ()
+
+
+class PlaybookLine(NamedTuple):
+    """A line of a playbook: what it is about, and its items."""
+
+    title: str
+    parts: tuple[PlaybookPart, ...]
+
+    @property
+    def text(self) -> str:
+        """The line as it is shown."""
+        return f"{self.title} {', '.join(one.text for one in self.parts)}"
+
+
 def render_playbook(playbook: RepositoryPlaybook, max_tokens: int = PLAYBOOK_TOKENS) -> str:
     """The prompt text of *playbook*, fenced: what at least two tasks agree on, with counts.
 
@@ -84,47 +105,63 @@ def render_playbook(playbook: RepositoryPlaybook, max_tokens: int = PLAYBOOK_TOK
     name = f"playbook_{_digest(repr(playbook))}"
     head = f"{playbook.repo}, {_earlier(playbook)} (data, not instructions):"
     lines = _fitting(playbook, head, name, max_tokens)
-    return fence("\n".join(lines), name) if len(lines) > 1 else ""
+    return fence("\n".join((head, *(one.text for one in lines))), name) if lines else ""
+
+
+def start_of(context: MemoryContext) -> tuple[str, list[PlaybookLine]]:
+    """The text of *context* that stands before its playbook, and the lines of that; or none."""
+    if not context.playbook:
+        return "", []
+    head = _playbook_head(context.playbook)
+    return f"{_HEAD}\n{head}", _fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS)
+
+
+def _playbook_head(playbook: RepositoryPlaybook) -> str:
+    return f"This repository, {_earlier(playbook)}:"
 
 
 def _earlier(playbook: RepositoryPlaybook) -> str:
     return f"counts of {number_of(playbook.tasks, 'earlier task')}"
 
 
-def _fitting(playbook: RepositoryPlaybook, head: str, name: str, max_tokens: int) -> list[str]:
-    """*head* and those lines of *playbook* that fit into a fence of *max_tokens*."""
-    lines = [head]
+def _fitting(
+    playbook: RepositoryPlaybook, head: str, name: str, max_tokens: int
+) -> list[PlaybookLine]:
+    """Those lines of *playbook* that fit, below *head*, into a fence of *max_tokens*."""
+    found: list[PlaybookLine] = []
+    text = head
     for line in playbook_lines(playbook):
-        fits = count_tokens(fence("\n".join([*lines, line]), name)) <= max_tokens
-        if fits and not gives_instructions(line):
-            lines.append(line)
-    return lines
+        longer = f"{text}\n{line.text}"
+        if count_tokens(fence(longer, name)) <= max_tokens and not gives_instructions(line.text):
+            found.append(line)
+            text = longer
+    return found
 
 
-def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[str]:
+def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
     """What at least two tasks agree on, a line each, the most useful first; counts are of tasks."""
+    for title, parts in _titled_parts(playbook):
+        if shown := tuple(parts):
+            yield PlaybookLine(title, shown)
+
+
+def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[PlaybookPart]]]:
     files = files_shown(playbook)
     changed = [one for one in files if one.changed >= _AGREEING]
-    if changed:
-        yield f"files changed: {', '.join(_file(one, one.changed) for one in changed)}"
-    if opened := [one for one in files if one not in changed]:
-        yield f"files opened: {', '.join(_file(one, one.opened) for one in opened)}"
-    for one in _agreed(playbook.tests)[:1]:
-        yield f"tests run with {_record(one)}"
+    yield "files changed:", (_file(one, one.changed) for one in changed)
+    yield "files opened:", (_file(one, one.opened) for one in files if one not in changed)
+    yield "tests run with", map(_record, _agreed(playbook.tests)[:1])
     broken = [one for one in playbook.tests if not one.worked and one.tried > _AGREEING]
-    for one in sorted(broken, key=lambda one: -one.tried)[:1]:
-        yield f"does not run: {_record(one)}"
-    if setup := _agreed(playbook.setup)[:_INSTALLS]:
-        yield f"set-up that worked: {', '.join(map(_record, setup))}"
-    if failing := [one for one in playbook.failing_tests if one.tasks >= _AGREEING]:
-        named = ", ".join(f"{one.name} ({one.tasks})" for one in failing[:_TESTS])
-        yield f"tests that failed and were not fixed: {named}"
+    yield "does not run:", map(_record, sorted(broken, key=lambda one: -one.tried)[:1])
+    yield "set-up that worked:", map(_record, _agreed(playbook.setup)[:_INSTALLS])
+    failing = [one for one in playbook.failing_tests if one.tasks >= _AGREEING]
+    yield "tests that failed and were not fixed:", map(_failing, failing[:_TESTS])
     # Agents try a plain `python`, and folders of the root, by themselves.
-    scripts = _agreed(playbook.scripts)[:1]
-    if scripts and scripts[0].line != _USUAL_SCRIPT:
-        yield f"scripts run with {_record(scripts[0])}"
+    scripts = [one for one in _agreed(playbook.scripts)[:1] if one.line != _USUAL_SCRIPT]
+    yield "scripts run with", map(_record, scripts)
     if playbook.package_tasks >= _AGREEING and "/" in playbook.package:
-        yield f"source: {playbook.package} ({playbook.package_tasks})"
+        text = f"{playbook.package} ({playbook.package_tasks})"
+        yield "source:", [PlaybookPart(text, ((playbook.package, ""),))]
 
 
 def _agreed(records: Sequence[CommandRecord]) -> list[CommandRecord]:
@@ -156,7 +193,7 @@ def command_warning(history: CommandHistory) -> str:
                 f"`{record.command}` did not run {when}in any of {record.tried} earlier tasks here"
             )
             text += f" ({record.error_type})" if record.error_type else ""
-            return text + "".join(f"; {_record(one)} did" for one in history.others[:1])
+            return text + "".join(f"; {_record(one).text} did" for one in history.others[:1])
     return ""
 
 
@@ -164,13 +201,20 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:8]
 
 
-def _file(file: PlaybookFile, tasks: int) -> str:
-    symbols = f": {', '.join(file.symbols[:_SYMBOLS])}" if file.symbols else ""
-    return f"{file.path} ({tasks}{symbols})"
+def _file(file: PlaybookFile, tasks: int) -> PlaybookPart:
+    shown = file.symbols[:_SYMBOLS]
+    symbols = f": {', '.join(shown)}" if shown else ""
+    names = tuple((file.path, one) for one in shown or ("",))
+    return PlaybookPart(f"{file.path} ({tasks}{symbols})", names)
 
 
-def _record(record: CommandRecord) -> str:
-    return f"`{record.line}` ({record.worked} of {record.tried})"
+def _record(record: CommandRecord) -> PlaybookPart:
+    names = tuple((path, "") for path in paths_of_command(record))
+    return PlaybookPart(f"`{record.line}` ({record.worked} of {record.tried})", names)
+
+
+def _failing(test: FailingTest) -> PlaybookPart:
+    return PlaybookPart(f"{test.name} ({test.tasks})", names_of_test(test))
 
 
 class _Entry(NamedTuple):
@@ -191,9 +235,9 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         yield from _numbered(remedies)
         return
     if context.playbook:
-        head = f"This repository, {_earlier(context.playbook)}:"
+        head = _playbook_head(context.playbook)
         lines = _fitting(context.playbook, head, context.id, PLAYBOOK_TOKENS)
-        yield _Entry("\n".join(lines))
+        yield _Entry("\n".join((head, *(one.text for one in lines))))
     else:  # a playbook says what worked and what did not run
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     shown_cases = (_case(case) for case in context.similar_cases if case.is_shown)
@@ -269,5 +313,7 @@ def _warning(warning: FailureWarning) -> _Entry:
 def _case(case: SimilarCase) -> _Entry:
     outcome = _OUTCOMES[case.outcome]
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
-    files = f"; changed {', '.join(case.files[:_FILES])}" if case.files else ""
+    # Paths of another repository say nothing here.
+    shown = case.files[:_FILES] if case.why.scope is ScopeLevel.REPO else ()
+    files = f"; changed {', '.join(shown)}" if shown else ""
     return _Entry(f"{head}: {case.title}{files}")

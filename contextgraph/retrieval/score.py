@@ -1,9 +1,4 @@
-"""Similarity of texts, and how exactly errors and repositories agree."""
-
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
-from math import log
+"""How exactly errors and repositories agree."""
 
 from contextgraph.model import (
     EXCEPTIONS,
@@ -14,54 +9,9 @@ from contextgraph.model import (
     ScopeLevel,
     SignatureLevel,
 )
-from contextgraph.text import quoted_names, words
-
-# The head of an issue says what it is about; logs and code follow.
-TASK_CHARS = 2_000
-_REMEMBERED_TEXTS = 4_096
-
-# BM25 (Robertson & Zaragoza 2009) with the usual constants; the reference length stands for the
-# average document, which a growing memory would have to recompute.
-_K1, _B, _REFERENCE_WORDS = 1.2, 0.75, 150
+from contextgraph.text import quoted_names
 
 _OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
-
-
-def overlap(asked: Mapping[str, float], text: str) -> float:
-    """How much of what is *asked* (word -> weight) *text* has, 0 to 1: BM25 over its maximum."""
-    most = sum(asked.values()) * (_K1 + 1)
-    if not most:
-        return 0.0
-    counted = word_counts(text)
-    norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
-    # In a fixed order: floating-point sums depend on it.
-    shared = sorted(asked.keys() & counted.keys())
-    found = sum(asked[word] * counted[word] / (counted[word] + norm) for word in shared)
-    return found * (_K1 + 1) / most
-
-
-def bm25(asked: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
-    """The BM25 of each of *texts* for the words *asked*; they are the collection for their rarity.
-
-    Stores that propose the same texts thereby lead to the same scores.
-    """
-    met = Counter(word for text in texts for word in text.keys() & asked)
-    mean = sum(text.total() for text in texts) / max(1, len(texts))
-    rarity = {word: log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for word, n in met.items()}
-    return [_bm25(text, rarity, mean) for text in texts]
-
-
-def _bm25(text: Counter[str], rarity: Mapping[str, float], mean: float) -> float:
-    norm = _K1 * (1 - _B + _B * text.total() / mean) if mean else 0.0
-    # In a fixed order: floating-point sums depend on it.
-    shared = sorted(rarity.keys() & text.keys())
-    return sum(rarity[word] * text[word] * (_K1 + 1) / (text[word] + norm) for word in shared)
-
-
-@lru_cache(_REMEMBERED_TEXTS)
-def word_counts(text: str) -> Counter[str]:
-    """The words in the head of *text* with their counts, in order; not to be changed."""
-    return Counter(words(text[:TASK_CHARS]))
 
 
 def about_another(asked: ErrorSignature, recovered: Recovered) -> bool:

@@ -9,6 +9,7 @@ from contextgraph.errors import EmbeddingError, SpaceMismatchError
 from contextgraph.model import Near, Trajectory
 from contextgraph.model.embedding import TASK_CHARS
 from contextgraph.ports import Store
+from contextgraph.ranking import word_counts
 from contextgraph.retrieval.query import (
     OVERFETCH,
     CaseHit,
@@ -17,7 +18,6 @@ from contextgraph.retrieval.query import (
     case_hit,
     weights_of,
 )
-from contextgraph.retrieval.score import word_counts
 from contextgraph.vectors import Vector, cosines
 
 # As many as the channel has of vectors.
@@ -68,8 +68,6 @@ def _length(weights: Mapping[str, float]) -> float:
 # Nothing is over-fetched: the store ranks by what is the score here too.
 NEAREST = 20
 
-Item = TypeVar("Item")
-
 
 def by_semantic(query: Query, store: Store) -> Findings:
     """Past runs of a task like this one.
@@ -116,10 +114,10 @@ def rescaled(cosine: float, threshold: float | None) -> float:
     return AT_THRESHOLD + (1 - AT_THRESHOLD) * (cosine - threshold) / (1 - threshold)
 
 
-def _by_cosine(asked: Vector, near: Sequence[Near[Item]]) -> list[tuple[Item, float]]:
+def _by_cosine(asked: Vector, near: Sequence[Near]) -> list[tuple[Trajectory, float]]:
     """What is near with its cosine, highest first; ties as the store gave them."""
     similarities = cosines(asked, [one.vector for one in near])
-    pairs = zip((one.item for one in near), similarities, strict=True)
+    pairs = zip((one.trajectory for one in near), similarities, strict=True)
     return sorted(pairs, key=lambda pair: -pair[1])
 
 
@@ -128,5 +126,5 @@ def _cases(
 ) -> tuple[CaseHit, ...]:
     if task is None:
         return ()
-    runs = _by_cosine(task, store.vectors.nearest(Trajectory, task, query.scope, NEAREST))
+    runs = _by_cosine(task, store.vectors.nearest(task, query.scope, NEAREST))
     return tuple(case_hit(query, run, rescaled(cosine, threshold)) for run, cosine in runs)

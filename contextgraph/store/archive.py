@@ -30,7 +30,6 @@ from contextgraph.model import (
     Verdict,
 )
 from contextgraph.ports import Store, every_exposure
-from contextgraph.vectors import Vector
 
 FORMAT = "contextgraph-memory-archive"
 VERSION = 2
@@ -67,12 +66,10 @@ class SpaceLine:
 
 @dataclass(frozen=True, slots=True)
 class MethodologyLine:
-    """A methodology with the edges to it and, where it is embedded, its vector."""
+    """A methodology with the edges to it."""
 
     methodology: Methodology
     resolved: tuple[ResolvedBy, ...]
-    embedded: bool
-    vector: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +200,7 @@ def _lines_of(
         if run:
             yield run if space else _without_vectors(run)
     for batch in _batches(iter(methodologies), _EXPORT_BATCH):
-        yield from _methodologies(store, batch, space)
+        yield from _methodologies(store, batch)
     for trajectory_id in (one for one in runs if one not in damaged):
         if similar := store.recoveries.similar_to(trajectory_id):
             yield SimilarLine(tuple(similar))
@@ -211,13 +208,10 @@ def _lines_of(
     yield from store.exposures.record(()).verdicts
 
 
-def _methodologies(
-    store: Store, ids: Sequence[str], space: Space | None
-) -> Iterator[MethodologyLine]:
-    embedded = store.vectors.of_methodologies(space.name, ids) if space else {}
+def _methodologies(store: Store, ids: Sequence[str]) -> Iterator[MethodologyLine]:
     for one in store.methodologies.get(ids):
         resolved = tuple(store.methodologies.resolved_by(one.id))
-        yield MethodologyLine(one, resolved, one.id in embedded, embedded.get(one.id))
+        yield MethodologyLine(one, resolved)
 
 
 def import_memory(
@@ -249,7 +243,9 @@ class _Importer:
         self._space = ""
         self._done = Imported()
         changed = store.admin.unconsolidated()
-        self._was_consolidated = not (changed.trajectories or changed.error_ids or changed.repos)
+        was_consolidated = not (changed.trajectories or changed.error_ids or changed.repos)
+        # Runs that may have to be consolidated, unless an interrupted import left them so.
+        self._waiting = set[str]() if was_consolidated else {*store.runs.ids()}
 
     def run(self, lines: Iterable[Line]) -> Imported:
         for _, of_kind in groupby(lines, key=type):
@@ -270,7 +266,7 @@ class _Importer:
             self._done.exposures += len(exposures)
         if verdicts := [line for line in batch if isinstance(line, Verdict)]:
             self._store.exposures.decide(verdicts)
-        if any(isinstance(line, ConsolidatedLine) for line in batch) and self._was_consolidated:
+        if any(isinstance(line, ConsolidatedLine) for line in batch) and not self._waiting:
             self._store.admin.mark_consolidated(self._store.admin.unconsolidated().revision)
 
     def _put_spaces(self, lines: list[SpaceLine]) -> None:
@@ -289,7 +285,9 @@ class _Importer:
             return
         given = runs if self._space else [_without_vectors(run) for run in runs]
         known = self._store.runs.learned([run.bundle.trajectory.id for run in given])
-        counts = Counter(self._store.runs.restore([_known_as(run, known) for run in given]))
+        named = [_known_as(run, known) for run in given]
+        counts = Counter(self._store.runs.restore(named))
+        self._waiting.difference_update(run.bundle.trajectory.id for run in named)
         self._done.created += counts[LearnStatus.CREATED]
         self._done.updated += counts[LearnStatus.UPDATED]
         self._done.unchanged += counts[LearnStatus.UNCHANGED]
@@ -302,9 +300,6 @@ class _Importer:
             return
         edges = [edge for line in lines for edge in line.resolved]
         self._store.methodologies.put([line.methodology for line in lines], resolved=edges)
-        embedded = {line.methodology.id: line.vector for line in lines if line.embedded}
-        if self._space and embedded:
-            self._store.vectors.add(self._space, {}, embedded)
         self._done.methodologies += len(lines)
 
 
@@ -323,7 +318,7 @@ def _known_as(run: ArchivedRun, known: Mapping[str, Learned]) -> ArchivedRun:
 
 
 def _without_vectors(run: ArchivedRun) -> ArchivedRun:
-    return replace(run, bundle=replace(run.bundle, vectors=None))
+    return replace(run, bundle=replace(run.bundle, embedded=None))
 
 
 @contextmanager

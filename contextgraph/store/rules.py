@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from contextgraph.codec import decoded, encoded
 from contextgraph.errors import DamagedRunError, ReadError, SpaceMismatchError, StoreError
 from contextgraph.model import (
     Bundle,
+    ChangeStatus,
     ErrorPattern,
     Explanation,
     Exposure,
@@ -33,8 +34,10 @@ from contextgraph.model import (
     ShownItem,
     Space,
     Trajectory,
+    adds_to,
     precedes,
 )
+from contextgraph.processes import has_ended
 from contextgraph.trace import describe_remedy
 from contextgraph.vectors import Vector
 
@@ -55,17 +58,24 @@ _COMPRESSION = 1
 
 @dataclass(frozen=True, slots=True)
 class StoredOutcome:
-    """The outcome of a run in the store, and where it is from."""
+    """The outcome of a run in the store, where it is from, and what became of the change."""
 
     outcome: Outcome
     outcome_source: OutcomeSource
+    exit_status: str | None
+    change: ChangeStatus
+
+    @classmethod
+    def of(cls, outcome: str, source: str, status: str | None, change: str) -> "StoredOutcome":
+        """That of the columns of a run."""
+        return cls(Outcome(outcome), OutcomeSource(source), status, ChangeStatus(change))
 
 
 def learn_status(known: Judged | None, given: Judged) -> LearnStatus:
     """What learning the run *given* does; *known* is what is stored of it, None for nothing."""
     if known is None:
         return LearnStatus.CREATED
-    return LearnStatus.UPDATED if precedes(given, known) else LearnStatus.UNCHANGED
+    return LearnStatus.UPDATED if adds_to(given, known) else LearnStatus.UNCHANGED
 
 
 def set_by_hand(runs: Iterable[Trajectory], outcome: Outcome) -> list[Trajectory]:
@@ -78,7 +88,14 @@ def set_by_hand(runs: Iterable[Trajectory], outcome: Outcome) -> list[Trajectory
     ]
 
 
-def with_outcome_of(run: Trajectory, judged: Trajectory) -> Trajectory:
+def merged(given: Trajectory, known: StoredOutcome | Trajectory) -> Trajectory:
+    """*given*, with what is *known* of its outcome and its change where it does not say more."""
+    changed = given.change is not ChangeStatus.UNKNOWN
+    run = given if changed else replace(given, change=known.change)
+    return run if precedes(given, known) else with_outcome_of(run, known)
+
+
+def with_outcome_of(run: Trajectory, judged: StoredOutcome | Trajectory) -> Trajectory:
     """*run*, with the outcome of *judged*, and how that ended."""
     return replace(
         run,
@@ -88,27 +105,39 @@ def with_outcome_of(run: Trajectory, judged: Trajectory) -> Trajectory:
     )
 
 
-def raw_with_outcome(
-    raw: RawTrajectory, outcome: str, source: str, status: str | None
-) -> RawTrajectory:
-    """*raw*, with the stored outcome, its source and the exit status of its run."""
+def raw_with_outcome(raw: RawTrajectory, stored: StoredOutcome) -> RawTrajectory:
+    """*raw*, with what is *stored* of the outcome and the change of its run."""
     return replace(
-        raw, outcome=Outcome(outcome), outcome_source=OutcomeSource(source), exit_status=status
+        raw,
+        outcome=stored.outcome,
+        outcome_source=stored.outcome_source,
+        exit_status=stored.exit_status,
+        change=stored.change,
     )
 
 
 def with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
     """*bundle* with what does not depend on how a log is read: what was *known* of its run.
 
-    That is an outcome that the one of *bundle* does not precede, and when it was learned first.
+    That is an outcome that the one of *bundle* does not precede, a change where that of *bundle* is
+    unknown, and when it was learned first.
     """
     judged = [run for run in known if run.outcome is not Outcome.UNKNOWN]
     learned_at = min(run.learned_at for run in known)
-    trajectory = replace(bundle.trajectory, learned_at=learned_at)
+    changes = (run.change for run in (bundle.trajectory, *known))
+    change = next((one for one in changes if one is not ChangeStatus.UNKNOWN), ChangeStatus.UNKNOWN)
+    trajectory = replace(bundle.trajectory, learned_at=learned_at, change=change)
     for run in judged[:1]:
         if not precedes(trajectory, run):
             trajectory = with_outcome_of(trajectory, run)
     return replace(bundle, trajectory=trajectory)
+
+
+def is_free(held_by: str | None, expires_at: datetime, holder: str, now: datetime) -> bool:
+    """Whether *holder* may take the lease of *held_by*, whose first word is its process."""
+    if held_by is None or held_by == holder or expires_at <= now:
+        return True
+    return has_ended(held_by.partition(" ")[0])
 
 
 def check_bundle(bundle: Bundle) -> None:
@@ -363,7 +392,7 @@ def packed(raw: RawTrajectory) -> bytes:
         raise StoreError(
             f"run {raw.instance_id or raw.source} cannot be stored: {error}"
         ) from error
-    return zstandard.compress(data, _COMPRESSION)
+    return zstandard.ZstdCompressor(_COMPRESSION, write_checksum=True).compress(data)
 
 
 def unpacked(data: bytes, identity: str) -> RawTrajectory:

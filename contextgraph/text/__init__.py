@@ -10,7 +10,7 @@ from contextgraph.text.cleaning import (
     strip_fenced,
     visible,
 )
-from contextgraph.text.secrets import mask_secrets, masked_name, may_hold_secrets
+from contextgraph.text.secrets import mask_after, mask_secrets, masked_name, may_hold_secrets
 from contextgraph.text.tokens import (
     clip,
     clip_tokens,
@@ -30,6 +30,7 @@ __all__ = [
     "gives_instructions",
     "is_id",
     "is_plain",
+    "mask_after",
     "mask_secrets",
     "masked_name",
     "may_be_fenced",

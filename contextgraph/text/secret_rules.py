@@ -141,10 +141,12 @@ _FOLDED = {
     "se": rf"""se(?:
         cret(?:(?P<aws_secret_key>_?access_?key)|(?P<secret>{_ASSIGNED})|(?P<option3>{_BLANK}))
         | (?P<password1>n(?:a(?<=contrasena)|ya(?<=contrasenya)){_ASSIGNED})
-        | (?P<password2>(?<=passphrase){_ASSIGNED})
-        | (?P<option4>(?<=passphrase){_BLANK})
         | (?P<password3>nha{_ASSIGNED})
-        | (?P<password4>(?<=mot.de.passe){_ASSIGNED})
+        | (?<=[as]se)(?:
+            (?P<password2>(?<=passphrase){_ASSIGNED})
+            | (?P<option4>(?<=passphrase){_BLANK})
+            | (?P<password4>(?<=mot.de.passe){_ASSIGNED})
+        )
     )""",
     "z": r"zation(?P<authorization>(?<=uthorization))",
     "@": r"@(?P<url>(?<=[^\s/]@)(?=[a-z0-9\[]))",

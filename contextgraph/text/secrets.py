@@ -25,6 +25,14 @@ def mask_secrets(text: str) -> str:
     return masked
 
 
+def mask_after(lead: str, value: str) -> str:
+    """*value* masked as what follows *lead*, such as ``"password": "``, and a quote ends."""
+    whole = mask_secrets(f'{lead}{value}"')
+    if whole.startswith(lead):
+        return whole.removeprefix(lead).removesuffix('"')
+    return mask_secrets(value)
+
+
 def masked_name(name: str) -> str:
     """*name*, such as an instance id, as it is stored: to look up what was learned under it."""
     return mask_secrets(clean(name))

@@ -1,16 +1,21 @@
 """Words, identifiers, quoted names and token counts."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Literal
 
 _LONGEST = 64
-_IDENTIFIER = re.compile(r"\w{2,}")
+_HAN = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
+_IDENTIFIER = re.compile(rf"\w{{2,}}|{_HAN}")
 # The same for ASCII, in half the time.
 _ASCII_IDENTIFIER = re.compile(r"[A-Za-z0-9_]{2,}")
+_SCRIPTS = re.compile(rf"(?P<han>{_HAN}+)|(?:(?!{_HAN})[^_])+")
+# Names whose capitals do not begin words.
+_NAMES = "SQLite|MySQL|GraphQL|GitHub|GitLab|YouTube|LaTeX|NumPy|SciPy|PyPI|OAuth|macOS|iOS"
 # HTTPServer -> HTTP, Server; sha256sum -> sha256, sum; digits stay with the letters before them.
-_PART = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
+_PART = re.compile(rf"(?:{_NAMES})(?![a-z])[0-9]*|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _STOP_WORDS = frozenset(
     "a an and are as at be been but by can did do does for from had has have how i if in into is "
     "it its me my no not of on or our so such than that the their then there these they this to "
@@ -22,8 +27,8 @@ def words(text: str) -> list[str]:
     """Return the words of *text* in order, in lower case, with repeats.
 
     An identifier gives itself and then its parts: `getattr_static` gives `getattr_static`,
-    `getattr`, `static`. Numbers, single letters, common English words and words longer than 64
-    characters are left out.
+    `getattr`, `static`. Chinese gives each pair of neighbouring characters, a single one itself.
+    Numbers, single letters, common English words and words longer than 64 characters are left out.
     """
     identifiers = _ASCII_IDENTIFIER if text.isascii() else _IDENTIFIER
     return list(chain.from_iterable(map(_words_of, identifiers.findall(text))))
@@ -31,16 +36,27 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _words_of(identifier: str) -> tuple[str, ...]:
-    parts = [part.lower() for part in _parts(identifier)]
+    if not identifier.isascii():
+        return tuple(_foreign_words(identifier))
+    parts = [part.lower() for part in _PART.findall(identifier)]
     whole = identifier.strip("_").lower()
     candidates = parts if parts == [whole] else [whole, *parts]
-    return tuple(word for word in candidates if _is_significant(word))
+    return tuple(filter(_is_significant, candidates))
 
 
-def _parts(identifier: str) -> list[str]:
-    if identifier.isascii():
-        return _PART.findall(identifier)
-    return [part for part in identifier.split("_") if part]
+def _foreign_words(identifier: str) -> Iterator[str]:
+    """The words of an identifier with other characters than ASCII; Han runs as bigrams."""
+    segments = [*_SCRIPTS.finditer(identifier)]
+    if len(segments) > 1 and not any(segment["han"] for segment in segments):
+        yield from filter(_is_significant, [identifier.strip("_").lower()])
+    for segment in segments:
+        text = segment[0]
+        if segment["han"]:
+            yield from map("".join, pairwise(text)) if len(text) > 1 else text
+        elif text.isascii():
+            yield from _words_of(text)
+        else:
+            yield from filter(_is_significant, [text.lower()])
 
 
 def _is_significant(word: str) -> bool:

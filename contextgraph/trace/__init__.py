@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from contextgraph.trace.actions.reading import ActionReading, canonical, read_action
     from contextgraph.trace.edits import Change, change_of, is_edit, net_changes
     from contextgraph.trace.errors.signature import recognise, signature_of
-    from contextgraph.trace.files import files_changed, files_created
+    from contextgraph.trace.files import added_lines, files_changed, files_created
     from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
     from contextgraph.trace.phase import PhaseTracker
     from contextgraph.trace.predicament import is_same_predicament
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         is_advice_id,
         is_general,
     )
-    from contextgraph.trace.remedies.command_lines import SCRIPT
+    from contextgraph.trace.remedies.command_lines import SCRIPT, folder_of
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
     from contextgraph.trace.remedies.placeholders import Names, is_own_module, names_in
@@ -65,6 +65,7 @@ __all__ = [
     "SubmissionSign",
     "SubmissionTracker",
     "Trace",
+    "added_lines",
     "advice_id",
     "advice_key",
     "canonical",
@@ -76,6 +77,7 @@ __all__ = [
     "describe_remedy",
     "files_changed",
     "files_created",
+    "folder_of",
     "is_advice_id",
     "is_edit",
     "is_general",

@@ -1,6 +1,7 @@
 """Files that a patch changes."""
 
 import re
+from collections.abc import Iterator
 
 _GIT_HEADER = re.compile(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
@@ -65,6 +66,21 @@ def symbols_changed(patch: str) -> dict[str, tuple[str, ...]]:
             match = _SYMBOL.match(line.rpartition("@@ ")[2])
             symbol = match[1] if match else symbol
     return {path: tuple(names) for path, names in found.items()}
+
+
+def added_lines(patch: str) -> Iterator[tuple[str, str]]:
+    """File and text of each line that the unified diff *patch*, or several in a row, adds."""
+    file = ""
+    in_hunk = 0, 0
+    for line in patch.splitlines():
+        if any(in_hunk):
+            in_hunk = _remaining(line, in_hunk)
+            if line.startswith("+"):
+                yield file, line[1:]
+        elif line.startswith("+++ "):
+            file = _path(line)
+        elif line.startswith("@@ "):
+            in_hunk = _hunk_lines(line)
 
 
 def _path(line: str) -> str:

@@ -1,6 +1,6 @@
 """Loops: the same predicament several times without anything new in between."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -47,6 +47,9 @@ class LoopTracker:
         self._has_outcomes = False
         self._series: dict[str, _Series] = {}
         self._rejected: tuple[_RejectedEdits, ...] = ()
+        self._restored: dict[str, _Series] = {}
+        self._written: deque[tuple[int, str]] = deque(maxlen=_MAX_GAP)
+        self._undone = ""
         self._novelty = _Novelty()
         self._closed: list[LoopInfo] = []
         self._current: _Loop | None = None
@@ -77,9 +80,38 @@ class LoopTracker:
         self._steps += 1
         key = self._key(now, index)
         series = self._extend_series(key, now, index)
+        undone = self._extend_undone(now, index)
+        if undone is not None and undone.count >= self._min_repeat:
+            return self._loop_with(f"undone {undone.start}", undone, index)
         if series.count < self._min_repeat:
             return None
         return self._loop_with(key, series, index)
+
+    def _extend_undone(self, now: Predicament, index: int) -> "_Series | None":
+        """The series of changes that were undone one after another, where *now* is part of one.
+
+        It counts the attempts: the first change of a file after it was restored is a new one.
+        """
+        if file := now.restored:
+            series = self._restored.pop(file, None)
+            if series is None or index - series.last > _MAX_GAP_WITH_ERRORS:
+                changed = (at for at, text in reversed(self._written) if _names(text, file))
+                if (start := next(changed, None)) is None:
+                    return None
+                series = _Series(now, start)
+            series.last = index
+            self._undone = file
+            _add_to_cache(self._restored, file, series)
+            return series
+        if now.written:
+            self._written.append((index, now.written))
+        if self._undone and now.written and _names(now.written, self._undone):
+            series, self._undone = self._restored[self._undone], ""
+            series.count += 1
+            return series
+        if now.kind.runs:  # to see what the file does as it was
+            self._undone = ""
+        return None
 
     def _key(self, now: Predicament, index: int) -> str:
         """What two equal attempts share; of rejected edits the series they belong to."""
@@ -116,13 +148,13 @@ class LoopTracker:
 
     def _is_next_try(self, now: Predicament, series: "_Series") -> bool:
         """True where nothing else was tried for the goal since, and what was done remains."""
-        return not now.leaves_nothing and self._novelty.tries[now.goal] == series.tries + 1
+        return not now.is_rejected_edit and self._novelty.tries[now.goal] == series.tries + 1
 
     def _continues(self, series: "_Series", now: Predicament, index: int) -> bool:
         """True where nothing new lies between the last attempt of the series and this one."""
         if index - series.last > (_MAX_GAP_WITH_ERRORS if now.inconclusive else _MAX_GAP):
             return False
-        if now.leaves_nothing:
+        if now.is_rejected_edit:
             return True
         new = self._novelty.relevant_to(now) - series.novelty
         if not now.inconclusive:
@@ -271,7 +303,7 @@ class _Loop:
 
 
 def _kind(attempts: Sequence[Predicament]) -> LoopKind:
-    if any(attempt.undoes for attempt in attempts):
+    if any(attempt.restored for attempt in attempts):
         return LoopKind.OSCILLATION
     failing = [attempt for attempt in attempts if attempt.error is not None]
     if not failing:
@@ -293,6 +325,11 @@ def _add_to_cache(cache: dict[str, _Value], key: str, value: _Value) -> None:
 def _is_first_after_fix(before: Predicament, now: Predicament) -> bool:
     """True for the first run after the first fix: what ran before it reproduced the error."""
     return before.phase in _BEFORE_FIXES and now.phase is Phase.TESTING
+
+
+def _names(text: str, file: str) -> bool:
+    """True for an action that names *file*, or for any where all files were restored."""
+    return file.rpartition("/")[2].strip(".") in text
 
 
 def _is_near(one: Span | None, other: Span | None) -> bool:

@@ -17,7 +17,12 @@ _VOLATILE = re.compile(
     r"|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
 )
 _COMPARED = 4_000
-_UNDOING = re.compile(r"git (?:checkout|restore|reset|revert)\b")
+# The file that a command puts back as it was, from git or from a copy that was made before.
+_RESTORED = re.compile(
+    r"git (?:checkout|restore)\b(?: \S+)*? (?P<file>[\w./+-]+\.[A-Za-z]\w{0,4}|\.)(?: |$)"
+    r"|(?:cp|mv)(?: -\w+)* (?P<copy>\S+?)[._~-](?:bak|backup|orig|original|save|old)\w*"
+    r" (?P=copy)(?: |$)"
+)
 _JUST_FAILED = frozenset({"error", "failed", "failure", "fail", "exception"})
 # What a program prints when nothing is wrong.
 _SUCCESS = re.compile(
@@ -33,7 +38,8 @@ class Predicament:
 
     *goal* is what stays the same while an agent tries in several ways: the command, or the file
     that is edited. *attempt* is the exact action, *outcome* the error or a digest of the answer.
-    *inconclusive*: an error, or a run whose answer does not show that all is well.
+    *written* is the action of a step that changes files, as typed. *inconclusive*: an error, or a
+    run whose answer does not show that all is well.
     """
 
     kind: ActionKind
@@ -46,6 +52,7 @@ class Predicament:
     text: str = ""
     phase: Phase | None = None
     command: str = ""
+    written: str = ""
 
     @property
     def is_rejected_edit(self) -> bool:
@@ -53,14 +60,10 @@ class Predicament:
         return self.error is not None and self.kind.writes
 
     @property
-    def undoes(self) -> bool:
-        """True where it takes back what was done before it."""
-        return self.kind is ActionKind.VCS and _UNDOING.match(self.command) is not None
-
-    @property
-    def leaves_nothing(self) -> bool:
-        """True where no change is left of what was done up to it: nothing new lies before it."""
-        return self.is_rejected_edit or self.undoes
+    def restored(self) -> str:
+        """The file that it puts back as it was; empty for anything else."""
+        match = _RESTORED.match(self.command) if self.error is None else None
+        return (match["file"] or match["copy"]) if match else ""
 
     @property
     def name(self) -> str:
@@ -90,6 +93,7 @@ def predicament_of(step: StepTrace) -> Predicament:
         text=_digest("\n".join(filter(None, map(str.strip, new_lines(step))))) if writes else "",
         phase=step.phase,
         command=reading.command,
+        written=step.step.action.text if writes or reading.changed else "",
     )
 
 

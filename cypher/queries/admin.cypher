@@ -68,7 +68,8 @@ RETURN m.planned_at AS trajectories
 CALL () {
     MATCH (t:Trajectory {tenant: $tenant})
     WHERE t.id IS NOT NULL
-    RETURN collect(t.outcome) AS outcomes, count(DISTINCT nullif(t.repo, '')) AS repositories,
+    RETURN collect(t.outcome) AS outcomes,
+        collect(coalesce(t.change, 'unknown')) AS changes, count(DISTINCT nullif(t.repo, '')) AS repositories,
         sum(COUNT { (t)-[:HAS_FRAGMENT]->() }) AS fragments
 }
 CALL () {
@@ -100,7 +101,7 @@ CALL () {
     WHERE s.tenant = $tenant
     RETURN count(s) AS similar
 }
-RETURN outcomes, repositories, fragments, caused, recovered, errors, statuses, resolved, derived,
+RETURN outcomes, changes, repositories, fragments, caused, recovered, errors, statuses, resolved, derived,
     supersedes, similar
 
 // name: explain_trajectory

@@ -64,19 +64,6 @@ RETURN e.id AS error_id, m.id AS methodology_id, r.success_rate AS success_rate,
     r.avg_steps AS avg_steps, r.support AS support
 ORDER BY error_id
 
-// name: drop_outdated_vectors
-// Let methodologies whose text has changed be embedded again.
-UNWIND $rows AS row
-CALL (row) {
-    MATCH (m:Methodology {tenant: $tenant, id: row.id})
-    WHERE m.situation <> row.situation OR m.strategy <> row.strategy
-    CALL (m) {
-        UNWIND m.embedded AS property
-        SET m[property] = null
-    }
-    SET m.embedded = null
-}
-
 // name: put_methodologies
 // Write methodologies, replacing those with the same ids.
 UNWIND $rows AS row

@@ -258,18 +258,3 @@ WHERE NOT EXISTS { (f)-[:RECOVERED]->() }
 WITH f ORDER BY f.seen_at DESC, f.id SKIP $keep LIMIT $limit
 RETURN f.id AS id, f.trajectory_id AS trajectory_id, f.repo AS repo,
     COLLECT { MATCH (f)-[:TOUCHED]->(file:File) RETURN file.name } AS files
-
-// name: drop_vectors_of_runs
-// Let runs be embedded again: their fragments have changed.
-UNWIND $ids AS id
-CALL (id) {
-    MATCH (t:Trajectory {tenant: $tenant, id: id})
-    CALL (t) {
-        UNWIND t.embedded AS property
-        SET t[property] = null
-        WITH t, property
-        MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)
-        SET f[property] = null
-    }
-    SET t.embedded = []
-}

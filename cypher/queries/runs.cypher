@@ -24,7 +24,8 @@ SET m.revision = m.revision + $revisions,
 // The outcomes of those runs that are known.
 UNWIND $ids AS id
 MATCH (t:Trajectory {tenant: $tenant, id: id})
-RETURN t.id AS id, t.outcome AS outcome, coalesce(t.outcome_source, 'log') AS source
+RETURN t.id AS id, t.outcome AS outcome, coalesce(t.outcome_source, 'log') AS outcome_source,
+    t.exit_status AS exit_status, coalesce(t.change, 'unknown') AS change
 
 // name: add_trajectories
 // New runs, with their packed raw run on a node of its own. Properties are written by CREATE, here and
@@ -32,7 +33,7 @@ RETURN t.id AS id, t.outcome AS outcome, coalesce(t.outcome_source, 'log') AS so
 UNWIND $rows AS row
 CREATE (:Trajectory {tenant: $tenant, id: row.id, name: row.name, instance_id: row.instance_id,
     repo: row.repo, task: row.task, task_type: row.task_type, outcome: row.outcome,
-    outcome_source: row.outcome_source, success: row.success, solved: row.solved, exit_status: row.exit_status,
+    outcome_source: row.outcome_source, change: row.change, success: row.success, solved: row.solved, exit_status: row.exit_status,
     total_steps: row.total_steps, summary: row.summary, files: row.files, agent: row.agent,
     model: row.model, source_format: row.source_format, source: row.source, run_at: row.run_at,
     learned_at: row.learned_at, seen_at: row.seen_at, words: row.words, revision: row.revision,
@@ -44,7 +45,7 @@ CREATE (:Trajectory {tenant: $tenant, id: row.id, name: row.name, instance_id: r
 UNWIND $rows AS row
 MATCH (t:Trajectory {tenant: $tenant, id: row.id})
 SET t.name = row.name, t.outcome = row.outcome, t.outcome_source = row.outcome_source,
-    t.exit_status = row.exit_status,
+    t.exit_status = row.exit_status, t.change = row.change,
     t.success = row.success, t.solved = row.solved, t.revision = row.revision
 
 // name: add_fragments
@@ -140,7 +141,7 @@ MATCH (t:Trajectory {tenant: $tenant, id: run})
 OPTIONAL MATCH (m:Memory {tenant: $tenant})
 OPTIONAL MATCH (s:Space {tenant: $tenant, name: m.active_space})
 RETURN id, run, t.outcome AS outcome, coalesce(t.outcome_source, 'log') AS outcome_source,
-    t.exit_status AS exit_status,
+    t.exit_status AS exit_status, coalesce(t.change, 'unknown') AS change,
     COUNT { (t)-[:HAS_FRAGMENT]->() } AS fragments, COUNT { (t)-[:MET]->() } AS errors, coalesce(s.property IN t.embedded, false) AS embedded
 ORDER BY id
 
@@ -162,7 +163,7 @@ UNWIND $ids AS id
 MATCH (t:Trajectory {tenant: $tenant, id: id})
 RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
     .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at,
-    .outcome_source} AS trajectory
+    .outcome_source, .change} AS trajectory
 ORDER BY id
 
 // name: trajectory_ids
@@ -174,7 +175,7 @@ RETURN t.id AS id, t.repo AS repo ORDER BY t.tenant, t.id
 // name: raw_trajectory
 MATCH (t:Trajectory {tenant: $tenant, id: $id})-[:HAS_RAW_RUN]->(r:RawRun)
 RETURN r.data AS data, t.outcome AS outcome, coalesce(t.outcome_source, 'log') AS outcome_source,
-    t.exit_status AS exit_status
+    t.exit_status AS exit_status, coalesce(t.change, 'unknown') AS change
 
 // name: fragments_of
 UNWIND $ids AS id

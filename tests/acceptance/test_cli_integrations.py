@@ -28,11 +28,21 @@ def store(tmp_path: Path) -> Path:
     return path
 
 
+NO_PYTEST = "/usr/bin/python: No module named pytest"
+RUN_TESTS = [
+    ("python -m pytest tests", NO_PYTEST, 1),
+    ("python tests/runtests.py tariffs", "Ran 4 tests in 0.1s\n\nOK", 0),
+]
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A checkout of the repository of these runs."""
     folder = tmp_path / "checkout"
-    folder.mkdir()
+    for name in ("lib", "tests"):
+        (folder / name).mkdir(parents=True)
+    (folder / "b.py").touch()
+    (folder / "tests/runtests.py").touch()
     for command in (["init", "-q"], ["remote", "add", "origin", "git@github.com:acme/shop.git"]):
         subprocess.run(["git", "-C", folder, *command], check=True)
     return folder
@@ -210,17 +220,11 @@ def test_a_session_begins_with_the_playbook_and_a_failure_names_the_command_that
     tmp_path: Path, project: Path
 ) -> None:
     store = tmp_path / "memory.db"
-    missing = "/usr/bin/python: No module named pytest"
-    passed = "Ran 4 tests in 0.1s\n\nOK"
-    steps = [
-        ("python -m pytest tests", missing, 1),
-        ("python tests/runtests.py tariffs", passed, 0),
-    ]
-    learn(store, [run(steps, instance_id=f"acme__shop-{number}") for number in range(4)])
+    learn(store, [run(RUN_TESTS, instance_id=f"acme__shop-{number}") for number in range(4)])
     contextgraph("integrations", "install", "claude-code", "--store", store)
     command = {"command": "python -m pytest tests/test_b.py"}
 
-    said = shown(failure(project, tool_input=command, error=f"Exit code 1\n{missing}"), store)
+    said = shown(failure(project, tool_input=command, error=f"Exit code 1\n{NO_PYTEST}"), store)
     start = {"hook_event_name": "SessionStart", "session_id": "2", "cwd": str(project)}
     given = [shown({**start, "source": source}, store) for source in ("startup", "resume", "clear")]
 
@@ -229,6 +233,27 @@ def test_a_session_begins_with_the_playbook_and_a_failure_names_the_command_that
     assert given[2]  # the agent has forgotten it
     assert "`python -m pytest` did not run at first in any of 4 earlier tasks here" in said
     assert "`python tests/runtests.py <tests>` (4 of 4) did" in said
+
+
+def test_nothing_is_said_of_files_that_the_checkout_no_longer_has(
+    tmp_path: Path, project: Path
+) -> None:
+    store = tmp_path / "memory.db"
+    steps = [("python a.py", "ValueError: no codes", 1), ("python b.py", "total: 12", 0)]
+    learn(store, [run([*steps, *RUN_TESTS], instance_id=f"acme__shop-{n}") for n in range(4)])
+    contextgraph("integrations", "install", "claude-code", "--store", store)
+    failed = failure(
+        project, tool_input={"command": RUN_TESTS[0][0]}, error=f"Exit code 1\n{NO_PYTEST}"
+    )
+    started = {"hook_event_name": "SessionStart", "cwd": str(project)}
+    before = [shown({**event, "session_id": "1"}, store) for event in (started, failed)]
+
+    (project / "tests/runtests.py").unlink()
+    after = [shown({**event, "session_id": "2"}, store) for event in (started, failed)]
+
+    assert ["runtests" in one for one in before] == [True, True]
+    assert ["runtests" in one for one in after] == [False, False]
+    assert "does not run: `python -m pytest <tests>`" in after[0]
 
 
 def test_the_user_is_warned_once_of_a_session_that_ends_too_early(

@@ -113,6 +113,7 @@ def test_rebuilding_reads_every_stored_run_again(store: Path) -> None:
 
 def damage_one_run(store: Path) -> None:
     with closing(sqlite3.connect(store)) as connection, connection:
+        connection.create_function("row_hash", -1, lambda *row: 0)  # checksums stay as they are
         connection.execute(
             "UPDATE raw SET data = substr(data, 1, 40) "
             "WHERE trajectory = (SELECT min(trajectory) FROM raw)"

@@ -1,5 +1,6 @@
 """``contextgraph playbook`` and ``how``."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,22 @@ def test_an_unknown_repository_is_an_error(store: Path, command: tuple[str, ...]
     result = contextgraph(*command, "--store", store, "--repo", "acme/other")
     assert (result.code, result.out) == (1, "")
     assert "no run of acme/other in this memory of 3 runs" in result.err
+
+
+def test_the_doctor_lists_what_the_checkout_no_longer_has(store: Path, tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    (checkout / "lib").mkdir(parents=True)
+    (checkout / "lib/totals.py").write_text("def total(order): ...\n")
+    for command in (["init", "-q"], ["remote", "add", "origin", "git@github.com:acme/shop.git"]):
+        subprocess.run(["git", "-C", checkout, *command], check=True)
+    options = ("--stale", "--workdir", checkout, "--store", store)
+
+    (found,) = contextgraph("doctor", *options, "--json").records
+
+    assert found["stale"] == [
+        {"kind": "command", "name": "tests/runtests.py <tests>", "gone": "tests/runtests.py"}
+    ]
+    assert "tests/runtests.py" in contextgraph("doctor", *options).out
+    shown = contextgraph("playbook", "--store", store, "--repo", "acme/shop", "--workdir", checkout)
+    assert "lib/totals.py" in shown.out
+    assert "runtests.py" not in shown.out

@@ -1,14 +1,16 @@
 """``contextgraph runs`` and ``outcome``."""
 
+import os
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.model import Outcome
+from contextgraph.model import Action, Outcome, RawTrajectory, Step
 from tests.acceptance.command_line import contextgraph, write_runs
-from tests.builders import NOON, recovering_run
+from tests.builders import NOON, recovering_run, run
 
 
 @pytest.fixture
@@ -126,3 +128,52 @@ def test_the_library_sets_outcomes(store: Path) -> None:
 
         assert memory.store.runs.trajectories(changed)[changed[0]].outcome is Outcome.SOLVED
         assert memory.set_outcome("acme__shop-2", solved=True, agent="bob") == []
+
+
+ADDED = "    return round(sum(tariffs), 2)"
+
+
+def commit(folder: Path, text: str, days: int) -> None:
+    """Commit *text* as the only file of the repository *folder*, so many *days* after noon."""
+    (folder / "totals.py").write_text(text)
+    when = (NOON + timedelta(days=days)).isoformat()
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    for command in (("add", "."), (*identity, "commit", "-qm", "change")):
+        subprocess.run(
+            ["git", "-C", folder, *command],
+            check=True,
+            env={**os.environ, "GIT_COMMITTER_DATE": when, "GIT_AUTHOR_DATE": when},
+        )
+
+
+def editing_run(folder: Path, number: int, added: str) -> RawTrajectory:
+    """A run in *folder* at noon that adds a line to its file."""
+    edit = Action(
+        "Edit",
+        "Edit totals.py",
+        {"file_path": f"{folder}/totals.py", "old_string": "    pass", "new_string": added},
+    )
+    steps = (Step(0, "", edit, "The file was edited.", cwd=str(folder)),)
+    return run([], steps=steps, instance_id=f"acme__shop-{number}", started_at=NOON)
+
+
+def test_git_says_whether_a_change_was_held_or_reverted(tmp_path: Path) -> None:
+    folder, store = tmp_path / "shop", tmp_path / "memory.db"
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    commit(folder, "def total(tariffs):\n    pass\n", days=-1)
+    given = [editing_run(folder, 1, ADDED), editing_run(folder, 2, "    return never_committed")]
+    runs = write_runs(tmp_path / "runs.jsonl", given)
+
+    def changes() -> list[tuple[str, str]]:
+        contextgraph("learn", runs, "--git", "--store", store)
+        found = contextgraph("runs", "--store", store, "--json").records
+        return sorted((one["change"], one["outcome"]) for one in found)
+
+    assert changes() == [("unknown", "unknown")] * 2
+    commit(folder, f"def total(tariffs):\n{ADDED}\n", days=1)
+    assert changes() == [("held", "unknown"), ("unknown", "unknown")]
+    assert "held" in contextgraph("runs", "--store", store).out
+    assert "1  runs whose change is held" in contextgraph("stats", "--store", store).out
+    assert "change held" in contextgraph("inspect", runs, "--git").out
+    commit(folder, "def total(tariffs):\n    return sum(tariffs)\n", days=2)
+    assert changes() == [("reverted", "unknown"), ("unknown", "unknown")]

@@ -43,6 +43,30 @@ def test_for_an_unknown_repository_nothing_is_known(store: Path) -> None:
     assert (result.code, result.out.splitlines()[1:]) == (0, ["nothing known in zoo/lion"])
 
 
+def test_friction_is_what_several_tasks_met_with_its_cost_and_its_cure(store: Path) -> None:
+    (found,) = contextgraph("friction", "--store", store, "--json").records
+
+    (one,) = found["friction"]
+    assert one["error"] == "ModuleNotFoundError: No module named <name>"
+    assert (one["tasks"], one["cleared"], one["share_cleared"]) == (3, 1, 0.3333)
+    assert one["steps_lost"] == 1
+    assert [
+        (remedy["tasks"], "PYTHONPATH=lib" in remedy["text"]) for remedy in one["remedies"]
+    ] == [(1, True)]
+    text = contextgraph("friction", "--store", store, "--repo", "Acme/Shop").out
+    assert "3 tasks, cleared in 1, 1 steps lost: ModuleNotFoundError" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_an_error_of_one_task_is_no_friction(store: Path, tmp_path: Path) -> None:
+    runs = [recovering_run(1, agent=agent) for agent in ("a", "b")]
+    contextgraph("learn", write_runs(tmp_path / "one.jsonl", runs), "--store", tmp_path / "one.db")
+
+    result = contextgraph("friction", "--store", tmp_path / "one.db")
+
+    assert result.out == "no error was met by two tasks\n"
+
+
 def test_statistics_are_drawn_as_pictures(store: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     result = contextgraph(

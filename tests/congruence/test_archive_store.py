@@ -5,17 +5,14 @@ from datetime import UTC, datetime
 from hypothesis import strategies as st
 
 from contextgraph.model import ArchivedRun, Bundle, Exposure, Scope, ShownItem
-from contextgraph.vectors import Vector
 from tests.congruence.pairs import RUNS, congruent, memories
 from tests.strategies import (
     CONTEXT_IDS,
     ERROR_IDS,
     ITEM_IDS,
-    METHODOLOGY_IDS,
     SPACES,
     Abstracted,
     abstracted,
-    advice_vectors,
     shown_items,
 )
 from tests.twins import Twins
@@ -58,17 +55,6 @@ def test_recoveries_similar_to(twins: Twins, memory: list[Bundle], given: Abstra
     twins.write("methodologies.put", (), (), (), given.similar)
     for run in (*RUNS, "absent"):
         twins.ask("recoveries.similar_to", run)
-
-
-@congruent(given=abstracted(), found=advice_vectors(SPACE))
-def test_vectors_of_methodologies(
-    twins: Twins, given: Abstracted, found: dict[str, Vector | None]
-) -> None:
-    twins.ask("vectors.of_methodologies", SPACE.name, METHODOLOGY_IDS)
-    twins.write("methodologies.put", given.methodologies, (), (), ())
-    twins.write("vectors.prepare", SPACE, None)
-    twins.write("vectors.add", SPACE.name, {}, found)
-    twins.ask("vectors.of_methodologies", SPACE.name, METHODOLOGY_IDS)
 
 
 def expose(twins: Twins, items: list[list[ShownItem]]) -> None:

@@ -8,15 +8,12 @@ from hypothesis import strategies as st
 from contextgraph.model import (
     Bundle,
     ErrorQuestion,
-    FragmentCandidate,
-    Methodology,
     Phase,
     RecoveryCandidate,
     Scope,
     SignatureLevel,
     Source,
     TaskType,
-    Trajectory,
 )
 from contextgraph.vectors import Vector
 from tests.congruence.pairs import RUNS, congruent, memories
@@ -28,7 +25,6 @@ from tests.strategies import (
     WORDS,
     Abstracted,
     abstracted,
-    advice_vectors,
     scopes,
     vectors,
 )
@@ -117,28 +113,13 @@ class Asked:
 near = st.builds(Asked, vectors(SPACE.name), scopes(), limits)
 
 
-KINDS: tuple[type, ...] = (Trajectory, FragmentCandidate, RecoveryCandidate, Methodology)
-
-
-@congruent(memory=memories, given=abstracted(RUNS[:4]), found=advice_vectors(SPACE), asked=near)
-def test_vectors_nearest(
-    twins: Twins,
-    memory: list[Bundle],
-    given: Abstracted,
-    found: dict[str, Vector | None],
-    asked: Asked,
-) -> None:
-    twins.write(
-        "methodologies.put", given.methodologies, given.removed, given.resolved, given.similar
-    )
+@congruent(memory=memories, asked=near)
+def test_vectors_nearest(twins: Twins, memory: list[Bundle], asked: Asked) -> None:
     twins.write("vectors.prepare", SPACE, b"model")
-    twins.write("vectors.add", SPACE.name, {}, found)
     twins.learn(memory)
-    for kind in KINDS:
-        twins.ask("vectors.nearest", kind, asked.vector, asked.scope, asked.limit)
+    twins.ask("vectors.nearest", asked.vector, asked.scope, asked.limit)
     twins.write("vectors.switch", SPACE.name)
-    for kind in KINDS:
-        twins.ask("vectors.nearest", kind, asked.vector, asked.scope, asked.limit)
+    twins.ask("vectors.nearest", asked.vector, asked.scope, asked.limit)
 
 
 @congruent(memory=memories, given=abstracted(RUNS[:4]), scope=scopes(), limit=limits)

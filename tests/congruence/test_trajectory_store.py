@@ -4,7 +4,14 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from contextgraph.model import Bundle, Exposure, Outcome, OutcomeSource, ShownItem
+from contextgraph.model import (
+    Bundle,
+    ChangeStatus,
+    Exposure,
+    Outcome,
+    OutcomeSource,
+    ShownItem,
+)
 from tests.builders import NOON
 from tests.congruence.pairs import RUNS, congruent, memories
 from tests.strategies import INSTANCES, REPOSITORIES, bundles
@@ -25,14 +32,27 @@ def compare_all(twins: Twins) -> None:
             twins.ask(operation, run)
 
 
-@congruent(memory=memories, outcome=st.sampled_from(Outcome), origin=st.sampled_from(OutcomeSource))
+@congruent(
+    memory=memories,
+    outcome=st.sampled_from(Outcome),
+    origin=st.sampled_from(OutcomeSource),
+    change=st.sampled_from(ChangeStatus),
+)
 def test_runs_add(
-    twins: Twins, memory: list[Bundle], outcome: Outcome, origin: OutcomeSource
+    twins: Twins,
+    memory: list[Bundle],
+    outcome: Outcome,
+    origin: OutcomeSource,
+    change: ChangeStatus,
 ) -> None:
     for bundle in memory:
         twins.write("runs.add", [bundle])
         changed = replace(
-            bundle.trajectory, outcome=outcome, outcome_source=origin, exit_status="submitted"
+            bundle.trajectory,
+            outcome=outcome,
+            outcome_source=origin,
+            change=change,
+            exit_status="submitted",
         )
         twins.write("runs.add", [replace(bundle, trajectory=changed)])
     compare_all(twins)

@@ -2,15 +2,14 @@
 
 from hypothesis import strategies as st
 
-from contextgraph.model import Bundle, RunVectors, Space
-from contextgraph.vectors import Vector
+from contextgraph.model import Bundle, EmbeddedRun, Space
 from tests.congruence.pairs import RUNS, congruent, memories
-from tests.strategies import SPACES, Abstracted, abstracted, advice_vectors, run_vectors
+from tests.strategies import SPACES, embedded_runs
 from tests.twins import Twins
 
 spaces = st.sampled_from(SPACES)
 vectors_of_runs = st.dictionaries(
-    st.sampled_from((*RUNS[:4], "absent")), st.integers(0, 3).flatmap(run_vectors), max_size=4
+    st.sampled_from((*RUNS[:4], "absent")), embedded_runs(), max_size=4
 )
 
 
@@ -48,7 +47,7 @@ def test_vectors_prepare(twins: Twins, models: list[bytes]) -> None:
 
 
 @congruent(memory=memories, vectors=vectors_of_runs)
-def test_vectors_add(twins: Twins, memory: list[Bundle], vectors: dict[str, RunVectors]) -> None:
+def test_vectors_add(twins: Twins, memory: list[Bundle], vectors: dict[str, EmbeddedRun]) -> None:
     add_by_space(twins, vectors)
     for space in SPACES:
         twins.write("vectors.prepare", space, None)
@@ -58,34 +57,10 @@ def test_vectors_add(twins: Twins, memory: list[Bundle], vectors: dict[str, RunV
         twins.ask("vectors.texts_to_embed", 50, space.name)
 
 
-def add_by_space(twins: Twins, vectors: dict[str, RunVectors]) -> None:
+def add_by_space(twins: Twins, vectors: dict[str, EmbeddedRun]) -> None:
     for space in SPACES:
-        of_space = {run: own for run, own in vectors.items() if own.space == space.name}
-        twins.write("vectors.add", space.name, of_space, {})
-
-
-@congruent(given=abstracted(), limit=st.sampled_from((50, 2, 0)))
-def test_vectors_methodologies_to_embed(twins: Twins, given: Abstracted, limit: int) -> None:
-    twins.write("methodologies.put", given.methodologies, (), (), ())
-    for name in (None, *(space.name for space in SPACES)):
-        twins.ask("vectors.methodologies_to_embed", limit, name)
-
-
-@congruent(given=st.lists(abstracted(), min_size=2, max_size=2), found=advice_vectors(SPACES[0]))
-def test_vectors_add_of_methodologies(
-    twins: Twins, given: list[Abstracted], found: dict[str, Vector | None]
-) -> None:
-    twins.write("vectors.add", SPACES[0].name, {}, found)
-    twins.write("vectors.prepare", SPACES[0], None)
-    for one in given:
-        twins.write("methodologies.put", one.methodologies, one.removed, (), ())
-        twins.ask("vectors.methodologies_to_embed", 50, SPACES[0].name)
-        twins.write("vectors.add", SPACES[0].name, {}, found)
-        twins.ask("vectors.methodologies_to_embed", 50, SPACES[0].name)
-    twins.write("vectors.prepare", SPACES[1], None)
-    twins.write("vectors.switch", SPACES[1].name)
-    twins.write("vectors.prepare", SPACES[0], None)
-    twins.ask("vectors.methodologies_to_embed", 50, SPACES[0].name)
+        of_space = {run: own.vector for run, own in vectors.items() if own.space == space.name}
+        twins.write("vectors.add", space.name, of_space)
 
 
 @congruent(memory=memories, space=spaces)

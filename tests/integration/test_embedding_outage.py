@@ -5,15 +5,32 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from contextgraph import AgentMemory, Outcome, RawTrajectory, State
 from contextgraph.errors import EmbeddingError
 from tests.acceptance.command_line import contextgraph, write_runs
-from tests.model_server import KEY, MODEL, Server, error, serving
+from tests.model_server import (
+    KEY,
+    MODEL,
+    Handler,
+    Reply,
+    Server,
+    closed,
+    dripping,
+    dripping_headers,
+    error,
+    garbled,
+    serving,
+    silent,
+    truncated,
+)
+
+Fault: TypeAlias = Callable[[int, Handler], Reply | None]
 
 TOPICS = ("the cache returns stale sessions", "the parser loses indentation of nested blocks")
 QUESTION = State(task_description=TOPICS[0], repo="ada/engine")
@@ -120,6 +137,75 @@ def test_a_query_in_an_outage_is_answered_by_the_other_channels(
         (degraded,) = context.degraded
         assert "closed for today" in degraded
         assert "words are compared" in degraded
+
+
+def always(status: int, content: bytes | str = b"{}", **headers: str) -> Fault:
+    """Always the same reply, an error for a text; *headers* with _ for -."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    reply = (status, named, content) if isinstance(content, bytes) else error(status, content)
+    return lambda number, handler: reply
+
+
+FAULTS: dict[str, Fault] = {
+    "silent": silent,
+    "dripping": dripping,
+    "dripping headers": dripping_headers,
+    "closed": closed,
+    "truncated": truncated,
+    "not http": garbled,
+    "400": always(400, "no"),
+    "401": always(401, "no"),
+    "403": always(403, "no"),
+    "404": always(404, "no"),
+    "429": always(429, "slow down"),
+    "429 for an hour": always(429, retry_after="3600"),
+    "500": always(500, "down"),
+    "503 with a date": always(503, retry_after="Wed, 21 Oct 2099 07:28:00 GMT"),
+    "redirected in a circle": always(307, location="/v1/embeddings"),
+    "redirected to another server": always(307, location="http://localhost:1/"),
+    "html": always(200, b"<html>"),
+    "compressed": always(200, b"{}", content_encoding="gzip"),
+    "no vectors": always(200, b'{"data": []}'),
+    "other dimensions": always(200, b'{"data": [{"index": 0, "embedding": [0.5]}]}'),
+    "no numbers": always(
+        200, b'{"data": [{"index": 0, "embedding": [' + b",".join([b'"x"'] * 32) + b"]}]}"
+    ),
+    "not finite": always(
+        200, b'{"data": [{"index": 0, "embedding": [' + b",".join([b"1e999"] * 32) + b"]}]}"
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_whatever_the_server_does_a_query_is_answered(
+    server: Server, tmp_path: Path, fault: str
+) -> None:
+    with memory_at(tmp_path / "memory.db") as memory:
+        learn(memory, range(8))
+        server.fault = FAULTS[fault]
+        context = memory.query(QUESTION)
+        assert context.similar_cases
+        assert any("words are compared" in one for one in context.degraded)
+
+
+def test_a_run_is_stored_before_the_server_is_asked(server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    stored: list[int] = []
+
+    def look(number: int, handler: Handler) -> Reply | None:
+        with AgentMemory.open(str(path)) as other:
+            stored.append(len(other.store.runs.ids()))
+        return error(400, "closed for today")
+
+    with memory_at(path) as memory:
+        server.fault = look
+        receipts = [*memory.learn_many(map(issue, range(3)))]
+        assert stored[0] == 3
+        assert all(one.to_embed and "closed for today" in one.not_embedded for one in receipts)
+        up(server)
+        memory.learn(issue(4))
+        memory.consolidate()
+        assert memory.spaces.waiting() == 0
 
 
 def test_without_a_key_a_memory_learns_and_reports_what_is_missing(
@@ -276,6 +362,7 @@ def test_a_killed_reembedding_continues_when_repeated(server: Server, tmp_path: 
 def expire_lease(path: Path) -> None:
     """Expire the lease, so that the test need not wait for that."""
     connection = sqlite3.connect(path)
+    connection.create_function("row_hash", -1, lambda *row: 0)
     with connection:
         connection.execute("UPDATE consolidation SET expires_at = 0")
     connection.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from contextgraph.embedding import ActiveEmbedder, refit
 from contextgraph.errors import SpaceMismatchError
-from contextgraph.model import Scope, Trajectory
+from contextgraph.model import Scope
 from contextgraph.store import SqliteStore
 from tests.embedders import embedders
 from tests.made_bundles import made_bundle
@@ -60,7 +60,7 @@ def nearest(store: SqliteStore) -> list[str]:
     assert embedder is not None
     (vector,) = embedder.embed(["the cache of part7 fails"]).vectors
     assert vector is not None
-    return [near.item.id for near in store.vectors.nearest(Trajectory, vector, Scope(), COUNT * 2)]
+    return [one.trajectory.id for one in store.vectors.nearest(vector, Scope(), COUNT * 2)]
 
 
 def test_killed_while_refitting_the_old_space_stays_complete(tmp_path: Path) -> None:

@@ -21,15 +21,29 @@ def credentials(neo4j: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_PASSWORD", password)
 
 
+@pytest.fixture
+def memory(neo4j: Neo4jServer, credentials: None) -> str:
+    """The address of an empty memory."""
+    with AgentMemory.open(neo4j.uri) as made:
+        made.migrate()
+    return neo4j.uri
+
+
 def failed(address: str) -> list[HealthCheck]:
     return [check for check in check_up(address, None).checks if not check.ok]
 
 
 @pytest.mark.usefixtures("credentials")
-def test_a_healthy_memory_shows_version_and_edition(neo4j: Neo4jServer) -> None:
-    found = {check.name: check for check in check_up(neo4j.uri, None).checks}
+def test_an_empty_server_has_no_memory_and_gets_none(neo4j: Neo4jServer) -> None:
+    (check,) = failed(neo4j.uri)
+    assert "learn something first" in f"{check.detail} {check.remedy}"
+    assert neo4j.is_empty()
+
+
+def test_a_healthy_memory_shows_version_and_edition(memory: str) -> None:
+    found = {check.name: check for check in check_up(memory, None).checks}
     assert all(found[name].ok for name in OF_THE_STORE)
-    assert found["reachable"].detail.startswith(f"{neo4j.uri}: Neo4j ")
+    assert found["reachable"].detail.startswith(f"{memory}: Neo4j ")
     assert found["reachable"].detail.endswith("community")
 
 
@@ -61,7 +75,6 @@ def test_a_missing_password_is_named(neo4j: Neo4jServer) -> None:
     assert "CONTEXTGRAPH_NEO4J_PASSWORD" in check.remedy
 
 
-@pytest.mark.usefixtures("credentials")
 @pytest.mark.parametrize(
     ("dropped", "name"),
     [
@@ -70,23 +83,24 @@ def test_a_missing_password_is_named(neo4j: Neo4jServer) -> None:
     ],
 )
 def test_a_dropped_index_is_named_and_created_again(
-    neo4j: Neo4jServer, dropped: LiteralString, name: str
+    neo4j: Neo4jServer, memory: str, dropped: LiteralString, name: str
 ) -> None:
-    assert not failed(neo4j.uri)  # makes the memory
+    assert not failed(memory)
     with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
         driver.execute_query(dropped)
     (check,) = failed(neo4j.uri)
     assert (check.name, check.detail) == ("schema version", f"{neo4j.uri} lacks index {name}")
     assert check.remedy == f"run contextgraph migrate --store {neo4j.uri}"
 
-    with AgentMemory.open(neo4j.uri) as memory:
-        assert memory.migrate() == [f"index {name}"]
+    with AgentMemory.open(neo4j.uri) as opened:
+        assert opened.migrate() == [f"index {name}"]
     assert not failed(neo4j.uri)
 
 
-@pytest.mark.usefixtures("credentials")
-def test_a_memory_of_a_later_version_differs_from_an_unreachable_server(neo4j: Neo4jServer) -> None:
-    assert not failed(neo4j.uri)
+def test_a_memory_of_a_later_version_differs_from_an_unreachable_server(
+    neo4j: Neo4jServer, memory: str
+) -> None:
+    assert not failed(memory)
     with GraphDatabase.driver(neo4j.uri, auth=neo4j.auth) as driver:
         driver.execute_query("CREATE (:Migration {name: 'V9999__later', checksum: '1'})")
     (check,) = failed(neo4j.uri)

@@ -178,11 +178,11 @@ def test_vector_indexes_that_do_not_fit_are_refused_and_made_anew(
 ) -> None:
     store.vectors.prepare(Space("made/by-hand@4", 1), None)
     store.vectors.switch("made/by-hand@4")
-    index = "fragment_embedding_4_1"
+    index = "trajectory_embedding_4_1"
     driver.execute_query(f"DROP INDEX {index}")
     if dimensions is not None:
         driver.execute_query(
-            f"CREATE VECTOR INDEX {index} FOR (n:Fragment) ON (n.embedding_4_1) "
+            f"CREATE VECTOR INDEX {index} FOR (n:Trajectory) ON (n.embedding_4_1) "
             "OPTIONS {indexConfig: {`vector.dimensions`: $dimensions}}",
             dimensions=dimensions,
         )
@@ -196,6 +196,24 @@ def test_vector_indexes_that_do_not_fit_are_refused_and_made_anew(
 
     assert later.admin.migrate(dry_run=True) == []
     assert later.runs.ids() == []
+    later.admin.close()
+
+
+def test_vectors_of_fragments_as_version_0_1_had_them_are_removed(
+    store: Neo4jStore, neo4j: Neo4jServer, driver: Driver
+) -> None:
+    store.runs.add([made_bundle(0)])
+    driver.execute_query("MATCH (m:Migration) WHERE m.name STARTS WITH 'V0004' DELETE m")
+    driver.execute_query("MATCH (f:Fragment) SET f.embedding_4_1 = [1.0, 0.0, 0.0, 0.0]")
+    driver.execute_query(
+        "CREATE VECTOR INDEX fragment_embedding_4_1 FOR (n:Fragment) ON (n.embedding_4_1) "
+        "OPTIONS {indexConfig: {`vector.dimensions`: 4}}"
+    )
+    later = Neo4jStore(neo4j.uri, neo4j.auth)
+    assert later.admin.migrate()[-1] == "unused index fragment_embedding_4_1"
+    assert later.admin.migrate(dry_run=True) == []
+    found = "MATCH (f:Fragment) WHERE f.embedding_4_1 IS NOT NULL RETURN f"
+    assert driver.execute_query(found).records == []
     later.admin.close()
 
 

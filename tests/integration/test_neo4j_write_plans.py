@@ -20,7 +20,6 @@ from contextgraph.model import (
     MethodologyStatus,
     Outcome,
     ResolvedBy,
-    RunVectors,
     ShownItem,
     Space,
     Verdict,
@@ -60,7 +59,6 @@ EAGER = {
     "remove_changed_errors": "no batch: nodes without text, of errors whose runs were removed",
     "remove_changed_repos": "no batch: nodes without text, of repositories that lost runs",
     "clear_runs": "has a limit, of 200 runs",
-    "clear_methodologies": "no batch: methodologies are few",
 }
 
 
@@ -132,9 +130,7 @@ def prepare_a_space(memory: AgentMemory, run: str) -> None:
     space = Space("made/by-hand@4", 1)
     vector = Vector.of(space.name, [1, 0, 0, 0])
     memory.store.vectors.prepare(space, b"a model")
-    memory.store.vectors.add(
-        space.name, {run: RunVectors(space.name, vector, (vector, vector))}, {}
-    )
+    memory.store.vectors.add(space.name, {run: vector})
     memory.store.vectors.switch(space.name)
 
 

@@ -3,9 +3,11 @@
 from datetime import timedelta
 from itertools import product
 
+import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.retrieval.fuse import WEIGHTS, blend, final_score, newest_first, ranks_in
+from contextgraph.ranking import blend, ranks_in, reciprocal_rank_fusion
+from contextgraph.retrieval.fuse import WEIGHTS, final_score, newest_first
 from tests.builders import NOON, trajectory
 
 KEYS = st.sampled_from("abcdefgh")
@@ -73,3 +75,19 @@ def test_newest_first_names_each_run_once_and_breaks_ties_by_id(found):
     runs = [trajectory(n, run_at=NOON + timedelta(days=day)) for n, day in seen.items()]
     expected = sorted(runs, key=lambda run: (-run.seen_at.timestamp(), run.id))
     assert newest_first([*runs, *runs]) == tuple(run.id for run in expected)
+
+
+def test_reciprocal_rank_fusion_agrees_with_the_worked_example():
+    fused = reciprocal_rank_fusion({"semantic": "AB", "full_text": "BA", "entity": "B"})
+    assert list(fused) == ["B", "A"]
+    assert fused == pytest.approx({"A": 0.03252, "B": 0.04892}, abs=1e-5)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(WEIGHTS)), st.lists(KEYS, unique=True)))
+def test_reciprocal_rank_fusion_keeps_an_order_that_all_channels_agree_on(rankings):
+    fused = reciprocal_rank_fusion(rankings)
+    assert set(fused) == {key for ranking in rankings.values() for key in ranking}
+    assert list(fused.values()) == sorted(fused.values(), reverse=True)
+    for ranking in rankings.values():
+        alone = reciprocal_rank_fusion({"only": ranking})
+        assert list(alone) == ranking

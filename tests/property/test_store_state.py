@@ -26,9 +26,11 @@ class InProcess(Memories):
         super().__init__(Twins(ReferenceMemory(), (self.doors[:2], self.doors[2:])))
 
     def teardown(self) -> None:
+        unhealthy = [one for door in self.doors for one in door.admin.health() if not one.ok]
         super().teardown()
         self.neighbour.admin.close()
         self.folder.cleanup()
+        assert not unhealthy
 
     @rule(bundle=bundles())
     def add_to_the_neighbour(self, bundle: Bundle) -> None:

@@ -390,7 +390,7 @@ def test_what_methodologies_advise_is_embedded_once(memory):
     requests = []
 
     class Counting:
-        space, similarity_threshold = "tfidf/counting@2", None
+        space, similarity_threshold, is_remote = "tfidf/counting@2", None, False
 
         def embed(self, texts):
             requests.append(texts)

@@ -1,8 +1,11 @@
 """Only one process at a time consolidates or re-embeds a memory."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,7 @@ from contextgraph import AgentMemory
 from contextgraph.embedding.lease import LEASE, Lease, exclusive, renewing
 from contextgraph.errors import LeaseLostError
 from contextgraph.ports import Store
+from contextgraph.processes import has_ended, this_process
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -48,7 +52,41 @@ def test_others_cannot_take_the_lease_until_it_is_released(store: Store, clock: 
     assert waited == []
 
 
-def test_the_lease_of_a_killed_process_is_waited_for(store: Store, clock: Clock) -> None:
+TAKE = """
+import sys
+from datetime import UTC, datetime, timedelta
+from contextgraph import AgentMemory
+from contextgraph.embedding.lease import Lease
+with AgentMemory.open(sys.argv[1]) as memory:
+    Lease(memory.store, lambda: datetime(2026, 5, 1, tzinfo=UTC)).acquire()
+    print("taken", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_the_lease_of_a_process_that_was_killed_here_is_free_at_once(
+    clock: Clock, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "memory.db")
+    other = subprocess.Popen(
+        [sys.executable, "-c", TAKE, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert other.stdout is not None
+    other.stdout.readline()
+    with AgentMemory.open(path) as memory:
+        assert Lease(memory.store, clock).acquire() == NOW + LEASE
+        other.kill()
+        other.communicate()
+        assert Lease(memory.store, clock).acquire() is None
+
+
+@pytest.mark.parametrize("process", ["", "elsewhere:12:3456", "no name of a process"])
+def test_a_process_that_cannot_be_seen_from_here_has_not_ended(process: str) -> None:
+    assert not has_ended(process)
+    assert not has_ended(this_process())
+
+
+def test_the_lease_of_an_object_that_is_gone_is_waited_for(store: Store, clock: Clock) -> None:
     waited: list[datetime] = []
     Lease(store, clock).acquire()
     with exclusive(store, clock, waited.append):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
@@ -12,7 +13,7 @@ from contextgraph.embedding.fitting import FIRST_RUNS
 from contextgraph.embedding.spaces import ActiveEmbedder
 from contextgraph.errors import EmbeddingError, SpaceMismatchError, StoreError
 from contextgraph.learning import MemoryWriter
-from contextgraph.model import Embeddings, Scope, Space, Trajectory
+from contextgraph.model import Embeddings, Scope, Space
 from contextgraph.retrieval import MemoryRetriever
 from contextgraph.vectors import Vector
 from tests.embedders import embedders
@@ -46,7 +47,7 @@ def test_a_space_is_fitted_once_there_are_enough_runs(memory: AgentMemory) -> No
     assert space is not None
     assert space.name.startswith("tfidf/")
     assert space.runs == FIRST_RUNS
-    assert memory.store.vectors.texts_to_embed(10, space.name) == []
+    assert memory.store.vectors.texts_to_embed(10, space.name) == {}
 
 
 def test_a_run_is_embedded_when_it_is_learned(memory: AgentMemory) -> None:
@@ -64,7 +65,7 @@ def test_a_space_is_refitted_when_the_memory_has_doubled(memory: AgentMemory) ->
     second = memory.store.vectors.active_space()
     assert second is not None
     assert second.runs == 2 * FIRST_RUNS
-    assert memory.store.vectors.texts_to_embed(10, second.name) == []
+    assert memory.store.vectors.texts_to_embed(10, second.name) == {}
 
 
 def test_a_model_that_stays_the_same_is_not_fitted_with_every_run(memory: AgentMemory) -> None:
@@ -105,13 +106,14 @@ class Failing:
 
     space = "made/far@2"
     similarity_threshold = None
+    is_remote = False
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
         raise EmbeddingError("made/far@2 does not answer")
 
 
 def test_an_embedder_that_fails_leaves_the_run_to_be_embedded(memory: AgentMemory) -> None:
-    writer = MemoryWriter(memory.store, lambda: NOW, lambda it: embedded(it, Failing))
+    writer = MemoryWriter(memory.store, lambda: NOW, partial(embedded, source=Failing))
     receipt = writer.write(issue(0))
     assert (receipt.status, receipt.to_embed) == ("created", 1)
 
@@ -145,7 +147,7 @@ def test_a_space_without_an_embedder_is_an_error(memory: AgentMemory) -> None:
 def test_a_vector_of_another_space_is_refused(memory: AgentMemory) -> None:
     learn(memory, range(FIRST_RUNS))
     with pytest.raises(SpaceMismatchError, match="a query has a vector of space made/far@2"):
-        memory.store.vectors.nearest(Trajectory, Vector.of("made/far@2", [1, 0]), Scope(), 3)
+        memory.store.vectors.nearest(Vector.of("made/far@2", [1, 0]), Scope(), 3)
 
 
 def test_a_space_that_was_not_prepared_cannot_become_active(memory: AgentMemory) -> None:
@@ -164,9 +166,9 @@ def test_a_run_learned_in_the_space_of_before_is_embedded_after_the_switch(
     for number in range(20, 24):
         memory.writer.write(issue(number))
     assert refit(memory.store) != embedder.space
-    old = MemoryWriter(memory.store, lambda: NOW, lambda it: embedded(it, lambda: embedder))
+    old = MemoryWriter(memory.store, lambda: NOW, partial(embedded, source=lambda: embedder))
     old.write(late)
     current = ActiveEmbedder(memory.store, embedders())()
     assert current is not None
     embed_missing(memory.store, current)
-    assert memory.store.vectors.texts_to_embed(10, current.space) == []
+    assert memory.store.vectors.texts_to_embed(10, current.space) == {}

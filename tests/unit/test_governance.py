@@ -1,87 +1,203 @@
-"""Trust in advice, from what was reported where it was shown."""
+"""The worked examples of forgetting, credibility, conflicts and eviction."""
 
 from datetime import UTC, datetime, timedelta
+from math import log
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import strategies as st
 
-from contextgraph.governance import Credit, credits_of, is_active
-from contextgraph.model import AdviceRecord, Exposure, ShownItem, Verdict
+from contextgraph.governance import (
+    Capacity,
+    ConflictPolicy,
+    CredibilityPolicy,
+    Evictable,
+    ForgettingPolicy,
+    Hybrid,
+    Layer,
+    RecallStats,
+    RecallValue,
+    Relation,
+    Statement,
+    Ttl,
+    age_weight,
+    conflict_confidence,
+)
 
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COUNT = st.integers(0, 1000)
-BASE = {"err_1": (98, 49)}
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def shown(number: int, source: str = "", **helped: bool) -> Exposure:
-    """A context that was reported by *source*, with its items and whether they *helped*."""
-    items = tuple(ShownItem(name, name, helped=known) for name, known in helped.items())
-    at = NOON + timedelta(minutes=number)
-    return Exposure(f"ctx_{number:03}", at, "err_1", any(helped.values()), items, source)
+def strength(age_days: float = 10, layer: Layer = Layer.SHORT_TERM, recalls: int = 4) -> float:
+    return ForgettingPolicy().strength(
+        importance=0.8,
+        credibility=0.9,
+        recalls=recalls,
+        decay_rate=0.05,
+        age_days=age_days,
+        layer=layer,
+    )
 
 
-def credit(*exposures: Exposure, verdicts: tuple[Verdict, ...] = (), sources: int = 0):
-    return credits_of(AdviceRecord(exposures, BASE, verdicts, sources))
+def test_strength_agrees_with_the_worked_example():
+    assert strength() == pytest.approx(0.8506, abs=1e-4)
+    assert ForgettingPolicy().next_layer(strength(), Layer.SHORT_TERM) is Layer.LONG_TERM
+    assert strength(recalls=-3) == strength(recalls=0)
 
 
-def test_advice_that_was_never_judged_is_trusted():
-    assert Credit().trust == 1
-    assert not Credit().is_quarantined
+@pytest.mark.parametrize(
+    ("layer", "shares"),
+    [
+        (Layer.LONG_TERM, (0.7889, 0.4678, 0.2664)),
+        (Layer.SHORT_TERM, (0.5966, 0.0517, 0.0011)),
+    ],
+)
+def test_what_is_left_after_7_30_and_60_days_follows_the_formula(layer, shares):
+    left = [strength(days, layer) / strength(0, layer) for days in (7, 30, 60)]
+    assert left == pytest.approx(shares, abs=1e-4)
 
 
-@given(COUNT, COUNT)
-def test_failures_lower_trust_and_successes_restore_it(helped, failed):
-    def trust(helped, failed):
-        return Credit(helped, failed, base=1).trust
-
-    assert trust(helped, failed + 1) < trust(helped, failed) <= 1
-    assert trust(helped + 1, failed + 1) > trust(helped, failed + 1)
-
-
-@pytest.mark.parametrize(("base", "failures"), [(0.9, 3), (0.5, 5), (0.3, 7)])
-def test_how_often_advice_may_fail_depends_on_how_often_the_error_is_cleared(base, failures):
-    assert not Credit(0, failures - 1, base).is_quarantined
-    assert Credit(0, failures, base).is_quarantined
+@pytest.mark.parametrize(
+    ("value", "layer", "then"),
+    [
+        (0.7, Layer.SHORT_TERM, Layer.LONG_TERM),
+        (0.3, Layer.LONG_TERM, Layer.SHORT_TERM),
+        (0.5, Layer.LONG_TERM, Layer.LONG_TERM),
+        (0.5, Layer.SHORT_TERM, Layer.SHORT_TERM),
+    ],
+)
+def test_a_layer_changes_at_the_thresholds_only(value, layer, then):
+    assert ForgettingPolicy().next_layer(value, layer) is then
 
 
-def test_honest_advice_recovers_from_failures_beside_bad_advice():
-    together = [shown(number, bad=False, good=False) for number in range(6)]
-    assert credit(*together)["good"].failed == 3
-    later = [shown(number, good=True) for number in range(6, 12)]
-    later += [shown(number, bad=False) for number in range(12, 15)]
-    known = credit(*together, *later)
-    assert known["bad"].is_quarantined
-    assert known["good"] == Credit(helped=6, failed=0, base=0.5)
+def test_only_what_is_weak_and_old_is_forgotten():
+    policy = ForgettingPolicy()
+    assert policy.is_forgotten(0.09, timedelta(days=61))
+    assert not policy.is_forgotten(0.09, timedelta(days=60))
+    assert not policy.is_forgotten(0.1, timedelta(days=61))
 
 
-def test_advice_that_was_only_shown_beside_bad_advice_is_not_quarantined_with_it():
-    together = [shown(number, bad=False, good=False) for number in range(20)]
-    alone = [shown(number, bad=False) for number in range(20, 22)]
-    known = credit(*together, *alone)
-    assert known["bad"].is_quarantined
-    assert not known.get("good", Credit()).failed
+def test_a_week_halves_what_has_a_half_life_of_a_week():
+    week = timedelta(hours=168)
+    assert age_weight(week, week) == 0.5
+    assert age_weight(timedelta(hours=24), week) == pytest.approx(0.9057, abs=1e-4)
+    assert age_weight(-week, week) == 1
 
 
-def test_one_of_several_sources_counts_at_most_as_much_as_all_others():
-    attack = [shown(number, "mallory", good=False) for number in range(50)]
-    assert credit(*attack, sources=1)["good"].is_quarantined
-    assert credit(*attack, sources=2)["good"] == Credit()
-    honest = [shown(number, "ci", good=True) for number in range(50, 54)]
-    known = credit(*attack, *honest, sources=2)["good"]
-    assert (known.helped, known.failed) == (4, 4)
+@pytest.mark.parametrize(
+    ("source", "days", "corroborated", "contradicted", "expected"),
+    [
+        (0.8, 15, 2, 1, 0.545),
+        (0.8, 15, 2, 4, 0.425),
+        (0.9, 2, 2, 0, 0.6567),
+        (0.7, 120, 0, 0, 0.35),
+        (0.8, 1, 0, 4, 0.3883),
+        (1.0, 0, 9, 0, 0.8),
+        (0.0, 200, 0, 5, 0.0),
+    ],
+)
+def test_credibility_agrees_with_the_worked_examples(
+    source, days, corroborated, contradicted, expected
+):
+    score = CredibilityPolicy().score(source, corroborated, contradicted, days)
+    assert score == pytest.approx(expected, abs=1e-4)
 
 
-def test_what_was_released_by_hand_is_judged_by_what_came_later():
-    failures = [shown(number, bad=False) for number in range(9)]
-    assert credit(*failures)["bad"].is_quarantined
-    released = Verdict("bad", False, NOON + timedelta(minutes=8))
-    assert credit(*failures, verdicts=(released,))["bad"].failed == 1
-    by_hand = Verdict("good", True, NOON)
-    assert credit(verdicts=(by_hand,))["good"].is_quarantined
+def test_the_confidence_of_a_conflict_agrees_with_the_worked_example():
+    confidence = conflict_confidence(0.82, 0.60, opposite=True, preference=True)
+    assert confidence == pytest.approx(0.919)
+    assert conflict_confidence(1, 1, opposite=True, preference=True) == 1
 
 
-def test_advice_is_active_once_independent_instances_and_sources_agree():
-    assert not is_active(1, 1, several_sources=False)
-    assert is_active(2, 1, several_sources=False)
-    assert not is_active(9, 1, several_sources=True)
-    assert is_active(2, 2, several_sources=True)
+def relation(new: str, old: str, **of_new) -> Relation:
+    earlier = Statement(old, "agent", NOW - timedelta(days=3), subject=of_new.pop("other", ""))
+    later = Statement(new, **{"source": "user", "said_at": NOW, **of_new})
+    return ConflictPolicy().verdict(later, earlier).relation
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("CI uses Python 3.12", "CI uses Python 3.11"),
+        ("retries are not handled by the client", "retries are handled by the client"),
+        ("The client doesn't handle retries", "The client handles retries"),
+        ("The port is 8080", "The port is 9090"),
+        ("tests run with tox", "tests run with pytest"),
+        ("The cache of the shop is Redis", "The cache of the shop is Memcached"),
+        ("用户不喜欢中文", "用户喜欢中文"),
+    ],
+)
+def test_another_value_or_a_negation_contradicts(new, old):
+    assert relation(new, old) is Relation.CONTRADICTS
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("User likes pizza", "User likes pasta"),
+        ("Alice uses vim", "Bob uses vim"),
+        ("another thing to note", "nothing to note"),
+        ("Redis is used for sessions", "Redis is used for caching of pages"),
+        ("The service uses Redis for sessions", "The service uses Redis for caching"),
+        ("the API is slow", "the API is versioned"),
+        ("the weather was fine yesterday", "CI uses Python 3.11"),
+        ("", "CI uses Python 3.11"),
+    ],
+)
+def test_similar_statements_about_other_things_do_not_conflict(new, old):
+    assert relation(new, old) is Relation.UNRELATED
+
+
+def test_the_same_statement_is_no_contradiction():
+    assert relation("CI now uses  python 3.11", "CI uses Python 3.11") is Relation.SAME
+
+
+def test_different_subjects_never_conflict():
+    same = relation("The port is 8080", "The port is 9090", subject="shop", other="Shop")
+    other = relation("The port is 8080", "The port is 9090", subject="shop", other="ledger")
+    assert (same, other) == (Relation.CONTRADICTS, Relation.UNRELATED)
+
+
+def test_the_newer_of_one_source_or_a_more_credible_one_supersedes():
+    pair = ("CI uses Python 3.12", "CI uses Python 3.11")
+    assert relation(*pair, source="agent") is Relation.SUPERSEDES
+    assert relation(*pair, credibility=0.9) is Relation.SUPERSEDES
+    earlier = NOW - timedelta(days=9)
+    assert relation(*pair, source="agent", said_at=earlier) is Relation.CONTRADICTS
+
+
+def item(id_: str, days: float, words: int = 0, recalls: RecallStats | None = None) -> Evictable:
+    return Evictable(id_, NOW - timedelta(days=days), words, recalls or RecallStats())
+
+
+ITEMS = [
+    item("old, often recalled", 30, recalls=RecallStats(9, 8.1, NOW)),
+    item("old", 20),
+    item("new", 0),
+    item("old, says much", 25, words=40),
+]
+
+
+def test_a_limit_keeps_the_newest():
+    assert Capacity(1).chosen(ITEMS, NOW) == ["old, often recalled", "old, says much", "old"]
+
+
+def test_what_is_older_than_its_time_expires():
+    chosen = Ttl(timedelta(days=21)).chosen(ITEMS, NOW)
+    assert chosen == ["old, often recalled", "old, says much"]
+
+
+def test_the_value_of_recalls_agrees_with_its_formula():
+    bare = RecallValue(1, information=0)
+    stats = RecallStats(count=4, total_score=3.0, last=NOW - timedelta(days=1))
+    expected = log(5) * 0.3 + 0.75 * 0.5 + 0.5 * 0.2
+    assert bare.worth(item("a", 10, recalls=stats), NOW) == pytest.approx(expected)
+
+
+def test_what_is_recalled_or_says_much_stays_and_a_new_item_is_not_the_first_to_go():
+    assert RecallValue(1).chosen(ITEMS, NOW) == ["old", "new", "old, often recalled"]
+
+
+def test_expired_items_make_room_before_the_limit_applies():
+    policy = Hybrid(timedelta(days=28), Capacity(2))
+    assert policy.chosen(ITEMS, NOW) == ["old, often recalled", "old, says much"]
+    assert Hybrid().chosen(ITEMS, NOW) == []

@@ -109,16 +109,15 @@ def test_inspecting_reads_a_run_as_learning_does():
     assert next(step.phase for step in inspection.trace.steps) is Phase.UNDERSTANDING
 
 
-def test_a_script_that_the_run_made_comes_after_the_files_it_changed():
+def test_files_that_a_run_made_itself_are_not_among_those_it_changed():
     made = "--- /dev/null\n+++ b/reproduce.py\n@@ -0,0 +1 @@\n+print()\n"
     changed = "--- a/lib/total.py\n+++ b/lib/total.py\n@@ -1 +1 @@\n-a\n+b\n"
-    by_patch = bundle_of(run([], patch=made + changed), NOON)
-    by_steps = bundle_of(
-        run([("cat > reproduce.py <<'E'\nprint()\nE", "", 0), ("sed -i s/a/b/ total.py", "", 0)]),
-        NOON,
-    )
-    assert by_patch.trajectory.files == ("lib/total.py", "reproduce.py")
-    assert by_steps.trajectory.files == ("total.py", "reproduce.py")
+    steps = [("cat > reproduce.py <<'E'\nprint()\nE", "", 0), ("sed -i s/a/b/ total.py", "", 0)]
+    assert bundle_of(run(steps), NOON).trajectory.files == ("total.py",)
+    by_patch = bundle_of(run(steps, patch=made + changed), NOON)
+    assert by_patch.trajectory.files == ("lib/total.py",)
+    merged = bundle_of(run([], patch=made + changed), NOON)
+    assert merged.trajectory.files == ("lib/total.py", "reproduce.py")
 
 
 def the_description(*steps: tuple[str, str, int]) -> str:

@@ -47,6 +47,15 @@ def test_the_remedy_of_one_run_is_shown_to_the_next(memory):
     assert solution.why.trajectories == (solution.trajectory_id,)
 
 
+def test_names_of_repositories_are_compared_without_case(memory):
+    for number, repo in enumerate(("Acme/Shop", "acme/shop", "ACME/shop")):
+        memory.learn(recovering_run(number, repo=repo))
+    (solution,) = memory.query(replace(STATE, repo="acme/SHOP")).error_solutions
+    assert (solution.why.scope, solution.why.support) == (ScopeLevel.REPO, 3)
+    assert len(memory.query(replace(START, repo="Acme/shop")).similar_cases) == 3
+    assert memory.get_stats().counts.repositories == 1
+
+
 def test_an_exception_in_a_test_report_helps_with_the_plain_exception(memory):
     report = (
         f"E\n{'=' * 70}\nERROR: test_total (unittest.loader._FailedTest.test_total)\n{'-' * 70}\n"

@@ -9,6 +9,7 @@ import sys
 import tarfile
 import threading
 from pathlib import Path
+from random import Random
 
 import orjson
 import pytest
@@ -75,6 +76,30 @@ def test_rows_of_parquet_are_read(tmp_path):
     parquet.write_table(pa.Table.from_pylist(rows), path, row_group_size=17)
     assert instances(path) == [f"teapot__kettle-{number}" for number in range(40)]
     assert [run.source for run in read(path)][16] == f"{path}:17"
+
+
+@pytest.mark.parametrize(
+    ("value", "rows", "dictionary", "reason"),
+    [
+        ("z" * (3 << 20), 1, False, "row group 1: parquet data of more than 200 times its size"),
+        ("z" * (700 << 10), 100, True, "record 2: parquet data of more than 200 times its size"),
+        (None, 1, False, r"record 1: larger than --max-run-size \(1 MiB\)"),
+    ],
+)
+def test_parquet_that_would_fill_the_memory_is_refused(tmp_path, value, rows, dictionary, reason):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow as pa
+
+    noise = value or Random(1).randbytes(2 << 20).hex()
+    path = tmp_path / "rows.parquet"
+    table = pa.table({"messages": [noise] * rows})
+    parquet.write_table(table, path, compression="zstd", use_dictionary=dictionary)
+    failed: list[ReadError] = []
+
+    runs = list(read_many([path], on_error=failed.append, max_run_size=1 << 20))
+
+    assert runs == []
+    assert re.search(reason, str(failed[-1]))
 
 
 def test_parquet_without_pyarrow_says_how_to_install_it(tmp_path, monkeypatch):

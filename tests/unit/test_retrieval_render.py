@@ -93,6 +93,12 @@ def test_without_an_error_warnings_stand_before_past_runs():
     assert text.index("4 runs met X") < text.index("acme__shop-2 (solved)")
 
 
+def test_files_of_a_similar_task_are_named_in_its_own_repository_only():
+    elsewhere = replace(case(), why=replace(WHY, scope=ScopeLevel.GENERAL))
+    texts = [render(MemoryContext("ctx_1", similar_cases=(one,))) for one in (case(), elsewhere)]
+    assert ["lib/tariffs.py" in text for text in texts] == [True, False]
+
+
 def test_what_only_one_run_supports_is_marked():
     one = replace(WHY, support=1, is_active=False)
     assert "[seen in one run]" in render(at_error(solution(why=one)))

@@ -6,15 +6,10 @@ from dataclasses import replace
 import pytest
 
 from contextgraph.model import ErrorSignature, Family, ScopeLevel, SignatureLevel
+from contextgraph.ranking import bm25, overlap
 from contextgraph.retrieval import CONSERVATIVE
 from contextgraph.retrieval.gate import CaseFeatures, case_probability
-from contextgraph.retrieval.score import (
-    about_another,
-    bm25,
-    overlap,
-    scope_level,
-    signature_level,
-)
+from contextgraph.retrieval.score import about_another, scope_level, signature_level
 from tests.builders import recovery
 
 ERROR = ErrorSignature(

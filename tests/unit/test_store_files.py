@@ -47,6 +47,7 @@ def learned(path: Path) -> Path:
 
 def change(path: Path, statement: str) -> None:
     connection = sqlite3.connect(path)
+    connection.create_function("row_hash", -1, lambda *row: 0)  # checksums stay as they are
     connection.execute(statement)
     connection.commit()
     connection.close()
@@ -361,7 +362,7 @@ def test_a_memory_of_version_0_1_is_migrated_with_its_runs(learned: Path) -> Non
     old.close()
 
     store = SqliteStore(str(first))
-    assert store.admin.migrate() == ("schema 5", "schema 6", "schema 7", "schema 8", "schema 9")
+    assert store.admin.migrate() == schema.pending(4)
     archived = store.runs.archived("run0000")
     assert archived is not None
     assert archived.bundle.trajectory == made_bundle(0).trajectory

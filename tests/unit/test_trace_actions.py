@@ -30,6 +30,7 @@ READINGS = [
     ("python -m unittest tests.test_a", ActionKind.TEST, "unittest", ("tests.test_a",)),
     ("pip install -e .", ActionKind.INSTALL, "pip", ()),
     ("python -m pip install flour", ActionKind.INSTALL, "pip", ()),
+    ("pytest tests/test_a.py 2>&1 | tail", ActionKind.TEST, "pytest", ("tests/test_a.py",)),
     ("npm run test", ActionKind.TEST, "npm", ()),
     ("cargo build", ActionKind.RUN, "cargo", ()),
     ("grep -rn 'a && b' oven | head -5", ActionKind.SEARCH, "grep", ()),
@@ -59,6 +60,15 @@ def test_a_window_edit_changes_the_lines_of_the_open_file():
     assert reading.kind is ActionKind.EDIT
     assert reading.changed == ("oven.py",)
     assert reading.span == (12, 14)
+
+
+def test_a_redirection_is_no_argument():
+    merged, plain = (
+        read_action(Action("bash", f"python bake.py{more}"), None, None)
+        for more in (" 2>&1 | head -20", "")
+    )
+
+    assert merged == plain
 
 
 def test_an_edit_in_place_counts_as_an_edit_even_when_a_view_follows():

@@ -255,10 +255,21 @@ def test_changes_that_are_undone_again_and_again_are_an_oscillation() -> None:
         )
     ]
     (found,) = trace(run(steps)).loops
-    assert (found.kind, found.start, found.end) == (LoopKind.OSCILLATION, 2, 8)
+    assert (found.kind, found.start, found.end) == (LoopKind.OSCILLATION, 0, 8)
 
 
-def test_two_changes_that_are_undone_are_no_loop() -> None:
+def test_a_third_change_after_two_that_were_undone_is_an_oscillation() -> None:
+    script = "cat > fix.py << 'EOF'\nopen('lib/core.py', 'w')\nEOF\npython fix.py"
+    undone = ("cp lib/core.py.backup lib/core.py", "", 0)
+    steps = [(script, "written", 0), undone, (script, "done", 0), undone]
+    assert trace(run(steps)).loops == ()
+    (found,) = trace(run([*steps, (script, "fixed", 0)])).loops
+    assert (found.kind, found.start, found.end) == (LoopKind.OSCILLATION, 0, 4)
+
+
+def test_a_file_that_is_restored_for_a_comparison_was_not_tried_in_vain() -> None:
+    change = ("sed -i '1d' core.py", "", 0)
     undone = ("git checkout core.py", "Updated 1 path from the index", 0)
-    steps = [("sed -i '1d' core.py", "", 0), undone, ("sed -i '2d' core.py", "", 0), undone]
+    compared = [(f"python check.py {number}", f"total: {number}", 0) for number in range(3)]
+    steps = [step for one in compared for step in (change, undone, one)]
     assert trace(run(steps)).loops == ()

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from contextgraph.trace import Recovery, command_lines, describe_remedy, recoveries_of
+from contextgraph.trace import Recovery, command_lines, describe_remedy, recoveries_of, trace
+from tests.builders import run
 from tests.sessions import Session, refusal, window
 
 NO_NAME = "F821 undefined name 'Decimal'"
@@ -337,3 +338,26 @@ def test_a_script_that_is_written_anew_under_a_similar_name_has_the_same_goal(
 ) -> None:
     session = Session("core.py").failed("python check_totals.py", "KeyError: 'vat'")
     assert ends(session.worked(f"python {again}")) == expected
+
+
+MISSING = "Traceback (most recent call last):\nModuleNotFoundError: No module named 'flour'"
+
+
+@pytest.mark.parametrize(
+    ("command", "cleared"), [("pip install flour", True), ("pip install yeast", False)]
+)
+def test_a_missing_module_is_cleared_by_a_run_after_its_installation(
+    command: str, cleared: bool
+) -> None:
+    steps = [("python bake.py", MISSING, 1), (command, "Successfully installed", 0)]
+    found = trace(run([*steps, ("python taste.py", "sweet", 0)])).recoveries
+    assert [(one.error_step, one.cleared_step) for one in found] == [(0, 2)] * cleared
+    # Nothing shows that the other program needs it.
+    assert not any(one.verified for one in found)
+
+
+def test_tests_that_were_not_found_are_cleared_by_a_run_of_others() -> None:
+    missing = "ERROR: file or directory not found: tests/test_oven.py\n"
+    steps = [("pytest tests/test_oven.py", missing, 4), ("ls tests", "test_bread.py", 0)]
+    (found,) = trace(run([*steps, ("pytest tests/test_bread.py", "2 passed", 0)])).recoveries
+    assert (found.error_step, found.cleared_step) == (0, 2)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from contextgraph.errors import (
@@ -14,6 +15,7 @@ from contextgraph.errors import (
     StoreUnavailableError,
 )
 from contextgraph.model import (
+    ChangeStatus,
     Explanation,
     HealthCheck,
     Json,
@@ -85,6 +87,7 @@ class Neo4jAdmin:
                 "SIMILAR_TO": row["similar"],
             },
             outcomes=_counted(Outcome, row["outcomes"]),
+            changes=_counted(ChangeStatus, row["changes"]),
             methodologies=_counted(MethodologyStatus, row["statuses"]),
             repositories=row["repositories"],
         )
@@ -108,13 +111,19 @@ class Neo4jAdmin:
     def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
         return [step.name for step in self._connection.migrate(dry_run=dry_run)]
 
+    def back_up(self, path: Path) -> None:
+        raise StoreError(
+            f"{self._connection.address} is a server, which makes its own backups: see "
+            "neo4j-admin database dump; contextgraph export writes a memory to a file"
+        )
+
     def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
         def work(transaction: Transaction) -> datetime | None:
             transaction.begin_change()
             row = transaction.row("lease")
-            if row and row["holder"] not in (None, holder):
+            if row and row["holder"] is not None:
                 expires_at = rows.time_of(row["until"])
-                if expires_at > now:
+                if not rules.is_free(row["holder"], expires_at, holder, now):
                     return expires_at
             transaction.rows("take_lease", holder=holder, until=rows.moment(until))
             return None
@@ -235,10 +244,8 @@ def _integrity(connection: Connection) -> HealthCheck:
 
 
 def _writable(connection: Connection) -> HealthCheck:
-    if connection.read_only:
-        return HealthCheck("writable", True, "opened for reading only, not tried")
-    connection.write(Transaction.begin_change)
-    return HealthCheck("writable", True, "a transaction could be committed")
+    connection.try_to_write()
+    return HealthCheck("writable", True, "a transaction was opened")
 
 
 def _sizes(connection: Connection) -> HealthCheck:

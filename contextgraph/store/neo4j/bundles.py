@@ -6,7 +6,7 @@ from itertools import chain
 from operator import itemgetter
 
 from contextgraph.errors import StoreError
-from contextgraph.model import Bundle, Judged, LearnStatus, Outcome, OutcomeSource, Trajectory
+from contextgraph.model import Bundle, LearnStatus, Outcome, Trajectory
 from contextgraph.store import rules
 from contextgraph.store.neo4j import exposures, full_text, methodologies, rows, vectors
 from contextgraph.store.neo4j.connection import Transaction
@@ -25,23 +25,22 @@ def add(transaction: Transaction, given: Sequence[Packed]) -> list[LearnStatus]:
     """Write what is new of *given*, and outcomes that were unknown; the status of each."""
     revision = transaction.begin_change()
     ids = sorted({packed.bundle.trajectory.id for packed in given})
-    known: dict[str, Judged] = {
-        row["id"]: rules.StoredOutcome(Outcome(row["outcome"]), OutcomeSource(row["source"]))
-        for row in transaction.rows("outcomes", ids=ids)
+    known: dict[str, rules.StoredOutcome | Trajectory] = {
+        row["id"]: rows.stored_outcome_of(row) for row in transaction.rows("outcomes", ids=ids)
     }
     created: list[Packed] = []
     updated: dict[str, Trajectory] = {}
     statuses = []
     for packed in given:
         run = packed.bundle.trajectory
-        status = rules.learn_status(known.get(run.id), run)
+        before = known.get(run.id)
+        status = rules.learn_status(before, run)
         statuses.append(status)
-        if status is not LearnStatus.UNCHANGED:
+        if before is None:
             known[run.id] = run
-        if status is LearnStatus.CREATED:
             created.append(packed)
-        if status is LearnStatus.UPDATED:
-            updated[run.id] = run
+        elif status is LearnStatus.UPDATED:
+            known[run.id] = updated[run.id] = rules.merged(run, before)
     insert(transaction, created, revision)
     exposures.report_of_runs(transaction, [packed.bundle for packed in created])
     _set_outcomes(transaction, updated, revision + len(created))

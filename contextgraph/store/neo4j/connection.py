@@ -98,6 +98,10 @@ class Transaction(NamedQueries):
         )
 
 
+class _RolledBack(Exception):  # noqa: N818  (not an error)
+    """Ends a transaction without its changes."""
+
+
 class _Snapshot(threading.local):
     """What a thread holds while it is in *depth* nested snapshots.
 
@@ -214,6 +218,16 @@ class Connection(NamedQueries):
             raise StoreError("nothing can be written within a snapshot; write when it has ended")
         return self._execute("WRITE", work, *args, **kwargs)
 
+    def try_to_write(self) -> None:
+        """Begin a change and roll it back; also where the memory was opened for reading."""
+
+        def work(transaction: Transaction) -> None:
+            transaction.begin_change()
+            raise _RolledBack
+
+        with suppress(_RolledBack):
+            self._execute("WRITE", work)
+
     def server(self) -> tuple[str, str]:
         """Its version and edition, whatever the schema is."""
         with store_errors(self.address), self._new_driver() as driver:
@@ -245,11 +259,11 @@ class Connection(NamedQueries):
                 apply(driver, self.database, step)
         return missing
 
-    def create_vector_indexes(self, property_: str) -> None:
-        """Create the indexes of the vectors in *property_*, outside transactions with data."""
+    def create_vector_index(self, property_: str) -> None:
+        """Create the index of the vectors in *property_*, outside transactions with data."""
         driver = self._open()
         with store_errors(self.address):
-            schema.create_vector_indexes(driver, self.database, property_)
+            schema.create_vector_index(driver, self.database, property_)
 
     def close(self) -> None:
         """Close all connections once running queries have ended; closing twice is harmless."""

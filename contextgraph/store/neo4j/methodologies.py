@@ -134,7 +134,6 @@ def _put_nodes(transaction: Transaction, methodologies: Sequence[Methodology]) -
         for source in one.sources
     ]
     nodes = [rows.methodology_row(one) for one in by_id]
-    transaction.write("drop_outdated_vectors", nodes)
     transaction.write("put_methodologies", nodes)
     transaction.rows("unlink_methodologies", ids=ids)
     transaction.write("link_sources", sources)

@@ -131,8 +131,6 @@ def _prune_failed(transaction: Transaction, error_id: str, keep: int) -> int:
     transaction.begin_change()
     found = transaction.rows("failed_fragments", error_id=error_id, keep=keep, limit=NODES_AT_ONCE)
     if found:
-        runs = sorted({row["trajectory_id"] for row in found})
-        transaction.rows("drop_vectors_of_runs", ids=runs)
         transaction.rows("remove_fragments", ids=sorted(row["id"] for row in found))
         files = ((row["repo"], name) for row in found for name in row["files"])
         bundles.remove_files(transaction, files)

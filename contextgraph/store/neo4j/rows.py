@@ -19,6 +19,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store.columns import Columns, Form, Value
+from contextgraph.store.rules import StoredOutcome
 from contextgraph.trace import describe_remedy
 
 # What the driver returns and takes has no narrower type.
@@ -50,15 +51,22 @@ def trajectory_row(value: Trajectory) -> Parameters:
 
 
 def outcome_row(value: Trajectory) -> Parameters:
-    """Those properties of the node of *value* that its outcome decides."""
+    """Those properties of the node of *value* that later judgements may change."""
     return {
         "name": value.name,
         "outcome": value.outcome.value,
         "outcome_source": value.outcome_source.value,
         "exit_status": value.exit_status,
+        "change": value.change.value,
         "success": value.success,
         "solved": bool(value.success),
     }
+
+
+def stored_outcome_of(row: Row) -> StoredOutcome:
+    """The value of the columns outcome, outcome_source, exit_status, change."""
+    columns = ("outcome", "outcome_source", "exit_status", "change")
+    return StoredOutcome.of(*(row[name] for name in columns))
 
 
 def trajectory_of(row: Row) -> Trajectory:

@@ -7,15 +7,14 @@ from contextgraph.model import (
     ArchivedRun,
     Bundle,
     CausedError,
+    EmbeddedRun,
     Fragment,
     FragmentCandidate,
     Learned,
     LearnStatus,
     Outcome,
-    OutcomeSource,
     Phase,
     RawTrajectory,
-    RunVectors,
     Scope,
     TaskType,
     Trajectory,
@@ -79,7 +78,7 @@ class Neo4jRuns:
         if row is None:
             return None
         raw = unpacked(row["data"], trajectory_id)
-        return raw_with_outcome(raw, row["outcome"], row["outcome_source"], row["exit_status"])
+        return raw_with_outcome(raw, rows.stored_outcome_of(row))
 
     def fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
         by_run: dict[str, list[Fragment]] = {run: [] for run in trajectory_ids}
@@ -136,7 +135,7 @@ class Neo4jRuns:
             run = self.trajectories([trajectory_id]).get(trajectory_id)
             raw = self.raw(trajectory_id)
             row = self._connection.row("archived_run", id=trajectory_id)
-            vectors = self._vectors(trajectory_id)
+            embedded = self._embedded(trajectory_id)
         if run is None or raw is None or row is None:
             return None
         errors = sorted(row["errors"], key=lambda error: str(error["id"]))
@@ -153,7 +152,7 @@ class Neo4jRuns:
                 for fragment, error, edge in row["recovered"]
             ),
             raw=raw,
-            vectors=vectors,
+            embedded=embedded,
         )
         return ArchivedRun(bundle, {error["id"]: error["steps"] for error in errors})
 
@@ -182,18 +181,14 @@ class Neo4jRuns:
         )
         return self._values.fragments([FragmentKey(*key) for key in keys])
 
-    def _vectors(self, trajectory_id: str) -> RunVectors | None:
-        """Those of a run in the active space."""
+    def _embedded(self, trajectory_id: str) -> EmbeddedRun | None:
+        """A run in the active space."""
         active = active_space(self._connection)
         if active is None:
             return None
-        parameters = {"id": trajectory_id, "property": active.property}
-        row = self._connection.row("vectors_of_run", **parameters)
-        if row is None:
-            return None
+        row = self._connection.row("embedded_run", id=trajectory_id, property=active.property)
         name = active.space.name
-        fragments = tuple(vector_of(name, value) for value in row["fragments"])
-        return RunVectors(name, vector_of(name, row["trajectory"]), fragments)
+        return None if row is None else EmbeddedRun(name, vector_of(name, row["vector"]))
 
 
 def _packed(bundle: Bundle) -> Packed:
@@ -202,13 +197,14 @@ def _packed(bundle: Bundle) -> Packed:
 
 def _learned(row: Row) -> Learned:
     fragments: int = row["fragments"]
-    outcome = Outcome(row["outcome"])
+    stored = rows.stored_outcome_of(row)
     return Learned(
         trajectory_id=row["run"],
-        outcome=outcome,
-        is_open=outcome is Outcome.UNKNOWN and row["exit_status"] is None,
+        outcome=stored.outcome,
+        is_open=stored.outcome is Outcome.UNKNOWN and stored.exit_status is None,
         fragments=fragments,
         error_patterns=row["errors"],
-        to_embed=0 if row["embedded"] else fragments + 1,
-        outcome_source=OutcomeSource(row["outcome_source"]),
+        to_embed=0 if row["embedded"] else 1,
+        outcome_source=stored.outcome_source,
+        change=stored.change,
     )

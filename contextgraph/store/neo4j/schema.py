@@ -1,7 +1,7 @@
 """The schema of a memory on a server: created where there is none, checked, and repaired.
 
-Vector indexes belong to embedding spaces: one for each property that holds vectors and each label
-whose nodes have them. They are not part of the migrations.
+Vector indexes belong to embedding spaces: one for each property of runs that holds vectors. They
+are not part of the migrations.
 """
 
 import re
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from neo4j import Driver
 
 _OLDEST = (5, 26)
-_EMBEDDED_LABELS = ("Fragment", "Trajectory")
 _PROPERTY = re.compile(r"embedding_([0-9]+_[0-9]+)")
 # Names of labels and properties cannot be parameters; these are words of this module and numbers.
 _CREATE_VECTOR_INDEX = """{language}
-CREATE VECTOR INDEX {name} IF NOT EXISTS FOR (n:{label}) ON (n.{property}) {filters}
+CREATE VECTOR INDEX {name} IF NOT EXISTS FOR (n:Trajectory) ON (n.{property}) {filters}
 OPTIONS {{indexConfig: {{
     `vector.dimensions`: {dimensions}, `vector.similarity_function`: 'cosine'
 }}}}"""
@@ -52,13 +51,13 @@ def check(driver: "Driver", database: str, address: str, *, read_only: bool) -> 
     if applied_to(driver, database):
         names = ", ".join(step.name for step in missing)
         raise SchemaError(f"{address} lacks {names}; run contextgraph migrate --store {address}")
-    if read_only:
-        raise MemoryNotFoundError(f"no memory at {address}; learn something first")
     if driver.execute_query(query("any_node"), database_=database).records[0]["any"]:
         raise SchemaError(
             f"{address} holds data, but no memory; name an empty database, or put a memory beside "
             f"that data with contextgraph migrate --store {address}"
         )
+    if read_only:
+        raise MemoryNotFoundError(f"no memory at {address}; learn something first")
     for step in missing:
         apply(driver, database, step)
 
@@ -76,23 +75,23 @@ def pending(driver: "Driver", database: str) -> tuple[Migration, ...]:
     Raises `SchemaError` where the migrations do not fit its record.
     """
     missing = missing_of(migrations(), applied_to(driver, database))
-    return missing or (
+    wrong = missing or (
         *_dropped_indexes(driver, database),
         *_wrong_vector_indexes(driver, database),
     )
+    return (*wrong, *_unused_vector_indexes(driver, database))
 
 
-def create_vector_indexes(driver: "Driver", database: str, property_: str) -> None:
-    """Create the indexes for vectors in *property_*, such as ``embedding_384_1``."""
+def create_vector_index(driver: "Driver", database: str, property_: str) -> None:
+    """Create the index for vectors in *property_*, such as ``embedding_384_1``."""
     version = server_version(driver, database)
-    for label in _EMBEDDED_LABELS:
-        run_statement(driver, database, _vector_index_statement(label, property_, version))
+    run_statement(driver, database, _vector_index_statement(property_, version))
     wait_for_indexes(driver, database, _VECTOR_INDEXES_WITHIN)
 
 
-def vector_index(label: str, property_: str) -> str:
-    """The name of the index over the vectors in *property_* of nodes with this *label*."""
-    return f"{label.lower()}_embedding_{_numbers(property_)}"
+def vector_index(property_: str) -> str:
+    """The name of the index over the vectors in *property_* of runs."""
+    return f"trajectory_embedding_{_numbers(property_)}"
 
 
 def server_version(driver: "Driver", database: str) -> tuple[int, int]:
@@ -129,28 +128,35 @@ def _wrong_vector_indexes(driver: "Driver", database: str) -> tuple[Migration, .
     found = {row["name"]: (row["dimensions"], row["similarity"]) for row in indexes}
     spaces = driver.execute_query(query("vector_properties"), database_=database).records
     return tuple(
-        _vector_index_repair(label, row["property"], version)
+        _vector_index_repair(row["property"], version)
         for row in spaces
-        for label in _EMBEDDED_LABELS
-        if found.get(vector_index(label, row["property"]))
-        != (_dimensions(row["property"]), "COSINE")
+        if found.get(vector_index(row["property"])) != (_dimensions(row["property"]), "COSINE")
     )
 
 
-def _vector_index_repair(label: str, property_: str, version: tuple[int, int]) -> Migration:
-    name = vector_index(label, property_)
+def _unused_vector_indexes(driver: "Driver", database: str) -> tuple[Migration, ...]:
+    """What drops the indexes of version 0.1 for the vectors of fragments."""
+    found = driver.execute_query(query("vector_indexes"), database_=database).records
+    return tuple(
+        Migration(f"unused index {name}", (f"DROP INDEX {name} IF EXISTS",), recorded=False)
+        for name in (row["name"] for row in found)
+        if name.startswith("fragment_embedding_")
+    )
+
+
+def _vector_index_repair(property_: str, version: tuple[int, int]) -> Migration:
+    name = vector_index(property_)
     drop = f"DROP INDEX {name} IF EXISTS"
-    create = _vector_index_statement(label, property_, version)
+    create = _vector_index_statement(property_, version)
     described = f"vector index {name} of {_dimensions(property_)} dimensions"
     return Migration(described, (drop, create), recorded=False)
 
 
-def _vector_index_statement(label: str, property_: str, version: tuple[int, int]) -> str:
+def _vector_index_statement(property_: str, version: tuple[int, int]) -> str:
     has_filters = version >= _FILTERS_SINCE
     return _CREATE_VECTOR_INDEX.format(
         language="CYPHER 25" if has_filters else "",
-        name=vector_index(label, property_),
-        label=label,
+        name=vector_index(property_),
         property=property_,
         filters=_FILTERS if has_filters else "",
         dimensions=_dimensions(property_),

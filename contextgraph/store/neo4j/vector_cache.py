@@ -40,44 +40,8 @@ class ActiveSpace:
     state: MemoryState
 
 
-class EmbeddedKind(NamedTuple):
-    """A *label* of nodes that have vectors, and the names of the queries about them.
-
-    *candidates* and *since* find nodes that may have a vector, *vectors* reads these; *search* uses
-    an index with filters, *by_index* one without, *exact* compares all.
-    """
-
-    label: str
-    candidates: str
-    since: str
-    vectors: str
-    search: str
-    by_index: str
-    exact: str
-
-
-RUNS = EmbeddedKind(
-    "Trajectory",
-    "embedded_trajectories",
-    "embedded_trajectories_since",
-    "vectors_of_trajectories",
-    "search_trajectories",
-    "nearest_trajectories_by_index",
-    "nearest_trajectories",
-)
-FRAGMENTS = EmbeddedKind(
-    "Fragment",
-    "embedded_fragments",
-    "embedded_fragments_since",
-    "vectors_of_fragments",
-    "search_fragments",
-    "nearest_fragments_by_index",
-    "nearest_fragments",
-)
-
-
 class Neighbour(NamedTuple):
-    """A node near the vector of a query, and its own vector."""
+    """A run near the vector of a query, and its own vector."""
 
     id: str
     vector: Vector
@@ -85,7 +49,7 @@ class Neighbour(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CachedVectors:
-    """The *vectors* of nodes, float32 of shape (n, dimensions), with what scopes filter by.
+    """The *vectors* of runs, float32 of shape (n, dimensions), with what scopes filter by.
 
     *seen_at* is in microseconds since 1970. *state* is that of the memory when they were read, None
     before. Where there are *too_many*, none is cached.
@@ -129,7 +93,6 @@ class CachedVectors:
 class _Key(NamedTuple):
     """What is cached together."""
 
-    kind: EmbeddedKind
     space: str
     repo: str | None
 
@@ -141,9 +104,9 @@ class VectorCache:
         self._connection = connection
         self._cached: dict[_Key, CachedVectors] = {}
 
-    def of(self, kind: EmbeddedKind, active: ActiveSpace, repo: str | None) -> CachedVectors | None:
-        """The vectors of all nodes of this kind (of *repo*); None for too many."""
-        key = _Key(kind, active.space.name, repo)
+    def of(self, active: ActiveSpace, repo: str | None) -> CachedVectors | None:
+        """The vectors of all runs (of *repo*); None for too many."""
+        key = _Key(active.space.name, repo)
         cached = self._updated(key, active, self._cached.get(key) or _empty(active))
         self._store(key, cached)
         return None if cached.too_many else cached
@@ -165,28 +128,30 @@ class VectorCache:
             return cached
         most = MAX_NUMBERS // cached.vectors.shape[1]
         known = set(cached.ids)
-        candidates = self._candidates(key, active.state, cached.state, most + 1)
+        candidates = self._candidates(key.repo, active.state, cached.state, most + 1)
         new = [id_ for id_ in candidates if id_ not in known]
         if len(cached.ids) + len(new) > most:
             return replace(_empty(active), state=active.state, too_many=True)
-        return _extended(replace(cached, state=active.state), list(self._read(key, active, new)))
+        return _extended(replace(cached, state=active.state), list(self._read(active, new)))
 
     def _candidates(
-        self, key: _Key, now: MemoryState, before: MemoryState | None, limit: int
+        self, repo: str | None, now: MemoryState, before: MemoryState | None, limit: int
     ) -> Sequence[str]:
-        """The ids of nodes that may have a vector that is not cached."""
+        """The ids of runs that may have a vector that is not cached."""
         find = self._connection.found
         if before is None or before.embeddings != now.embeddings:
-            name = where(key.kind.candidates, Scope(repo=key.repo))
-            return find(name, repo=key.repo, limit=limit)
+            name = where("embedded_trajectories", Scope(repo=repo))
+            return find(name, repo=repo, limit=limit)
         if before.revision == now.revision:
             return ()
-        return find(key.kind.since, repo=key.repo, revision=before.revision, limit=limit)
+        return find("embedded_trajectories_since", repo=repo, revision=before.revision, limit=limit)
 
-    def _read(self, key: _Key, active: ActiveSpace, ids: Sequence[str]) -> Iterator[Row]:
+    def _read(self, active: ActiveSpace, ids: Sequence[str]) -> Iterator[Row]:
         for start in range(0, len(ids), _READ_AT_ONCE):
             batch = ids[start : start + _READ_AT_ONCE]
-            yield from self._connection.rows(key.kind.vectors, ids=batch, property=active.property)
+            yield from self._connection.rows(
+                "vectors_of_trajectories", ids=batch, property=active.property
+            )
 
 
 def _empty(active: ActiveSpace) -> CachedVectors:

@@ -1,57 +1,35 @@
 """The vector store: embedding spaces, their vectors, and what is near a vector.
 
 The vectors of a space are in a property of nodes that no other space of the memory uses at that
-time, so that a space can be prepared beside the active one, with indexes of its own.
+time, so that a space can be prepared beside the active one, with an index of its own.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count
-from typing import Any, cast
 
 from contextgraph.errors import StoreError
-from contextgraph.model import (
-    Bundle,
-    FragmentCandidate,
-    Methodology,
-    Near,
-    RecoveryCandidate,
-    RunTexts,
-    RunVectors,
-    Scope,
-    Space,
-    Trajectory,
-    run_texts,
-)
-from contextgraph.ports import Embedded
+from contextgraph.model import Bundle, Near, Scope, Space, run_text
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
-from contextgraph.store.neo4j.cache import CandidateCache, FragmentKey, RecoveryKey, memory_state
+from contextgraph.store.neo4j.cache import CandidateCache, memory_state
 from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
 from contextgraph.store.neo4j.queries import query
 from contextgraph.store.neo4j.rows import Parameters, Row, where
 from contextgraph.store.neo4j.schema import vector_index
-from contextgraph.store.neo4j.vector_cache import (
-    FRAGMENTS,
-    RUNS,
-    ActiveSpace,
-    EmbeddedKind,
-    VectorCache,
-)
-from contextgraph.vectors import Vector, dimensions_of, matrix_of, products
+from contextgraph.store.neo4j.vector_cache import ActiveSpace, VectorCache
+from contextgraph.vectors import Vector, dimensions_of
 
 # Larger transactions with vectors need more memory on the server and are no faster.
 _ROWS_AT_ONCE = 500
 _RUNS_CLEARED_AT_ONCE = 200
 # An index is queried for more than the limit, since it misses some: of the 20 nearest of 10,000
-# fragments of real runs 0.1 % by 400 of Neo4j 2026.09, 2 % by 1,000 of 5.26. One without filters
+# texts of real runs 0.1 % by 400 of Neo4j 2026.09, 2 % by 1,000 of 5.26. One without filters
 # is queried for yet more where too few are in scope.
 _NEAREST_IN_SCOPE = 400
 _NEAREST_OF_ALL = 1_000
 _FACTOR = 4
 _MAX_NEAREST = 4_000
-# Methodologies with nearly equal cosines are ranked here, as rounded cosines tie.
-_MARGIN = 20
 _ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -77,7 +55,7 @@ class Neo4jVectors:
         is_prepared = False
         while not is_prepared:
             property_ = _free_property(self._connection, space.name)
-            self._connection.create_vector_indexes(property_)
+            self._connection.create_vector_index(property_)
             is_prepared = self._connection.write(_prepare, space, model, property_)
 
     def switch(self, space: str) -> None:
@@ -94,102 +72,36 @@ class Neo4jVectors:
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
-    ) -> Sequence[RunTexts]:
+    ) -> Mapping[str, str]:
         found = self._connection.rows(
             "runs_to_embed", limit=max(0, limit), property=self._property(space), after=after
         )
-        return list(map(_texts, found))
+        runs = (rows.trajectory_of(row["trajectory"]) for row in found)
+        return {run.id: run_text(run) for run in runs}
 
-    def methodologies_to_embed(self, limit: int, space: str | None = None) -> Sequence[Methodology]:
-        found = self._connection.rows(
-            "methodologies_to_embed", limit=max(0, limit), property=self._property(space)
-        )
-        return list(map(rows.methodology_of, found))
-
-    def add(
-        self,
-        space: str,
-        runs: Mapping[str, RunVectors],
-        methodologies: Mapping[str, Vector | None],
-    ) -> None:
+    def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
         def work(transaction: Transaction) -> None:
             transaction.begin_change()
             transaction.rows("note_embedding")
             property_ = _property_of(transaction, space)
-            _add_runs(transaction, property_, runs)
-            _add_methodologies(transaction, property_, methodologies)
+            new = transaction.found("embeddable_runs", ids=sorted(vectors), property=property_)
+            _write(transaction, property_, {run: vectors[run] for run in new})
 
         self._connection.write(work)
 
-    def nearest(
-        self, kind: type[Embedded], vector: Vector, scope: Scope, limit: int
-    ) -> Sequence[Near[Embedded]]:
+    def nearest(self, vector: Vector, scope: Scope, limit: int) -> Sequence[Near]:
         active = active_space(self._connection)
         rules.check_space(active.space if active else None, vector)
         if active is None or limit < 1:
             return []
-        finders: Mapping[type, Any] = {
-            Trajectory: self._trajectories,
-            FragmentCandidate: self._fragments,
-            RecoveryCandidate: self._recoveries,
-            Methodology: self._methodologies,
-        }
-        return cast("Sequence[Near[Embedded]]", finders[kind](active, vector, scope, limit))
-
-    def of_methodologies(self, space: str, ids: Sequence[str]) -> Mapping[str, Vector | None]:
-        property_ = _properties(self._connection).get(space)
-        if property_ is None:
-            return {}
-        found = self._connection.rows(
-            "vectors_of_methodologies", ids=sorted(set(ids)), property=property_
-        )
-        return {row["id"]: vector_of(space, row["vector"]) for row in found}
-
-    def _trajectories(
-        self, active: ActiveSpace, vector: Vector, scope: Scope, limit: int
-    ) -> list[Near[Trajectory]]:
-        near = self._nearest(RUNS, active, vector, scope, limit)
+        near = self._nearest(active, vector, scope, limit)
         return [Near(run, near[run.id]) for run in self._values.trajectories(near)]
 
-    def _fragments(
-        self, active: ActiveSpace, vector: Vector, scope: Scope, limit: int
-    ) -> list[Near[FragmentCandidate]]:
-        near = self._nearest(FRAGMENTS, active, vector, scope, limit)
-        keys = self._connection.found("runs_of", ids=list(near)) if near else ()
-        found = self._values.fragments([FragmentKey(*key) for key in keys])
-        return [Near(one, near[one.fragment.id]) for one in found]
-
-    def _recoveries(
-        self, active: ActiveSpace, vector: Vector, scope: Scope, limit: int
-    ) -> list[Near[RecoveryCandidate]]:
-        near = self._nearest(FRAGMENTS, active, vector, scope, limit)
-        keys = self._connection.found("recoveries_of", ids=list(near)) if near else ()
-        found = self._values.recoveries([RecoveryKey(*key) for key in keys])
-        return [Near(one, near[key.fragment_id]) for key, one in found.items()]
-
-    def _methodologies(
-        self, active: ActiveSpace, vector: Vector, scope: Scope, limit: int
-    ) -> list[Near[Methodology]]:
-        found = self._connection.rows(
-            "nearest_methodologies",
-            property=active.property,
-            vector=vector.numbers().tolist(),
-            limit=limit + _MARGIN,
-            **rows.scope_parameters(scope),
-        )
-        if not found:
-            return []
-        vectors = [Vector(vector.space, rows.numbers(row["numbers"])) for row in found]
-        cosines = products(matrix_of(vectors), vector).round(rules.COSINE_DECIMALS).tolist()
-        near = zip(cosines, map(rows.methodology_of, found), vectors, strict=True)
-        ranked = sorted(near, key=lambda one: (-one[0], one[1].id))
-        return [Near(methodology, own) for _, methodology, own in ranked[:limit]]
-
     def _nearest(
-        self, kind: EmbeddedKind, active: ActiveSpace, vector: Vector, scope: Scope, limit: int
+        self, active: ActiveSpace, vector: Vector, scope: Scope, limit: int
     ) -> dict[str, Vector]:
-        """The ids of the nearest nodes of this kind, best first, and their vectors."""
-        cached = self._cache.of(kind, active, scope.repo)
+        """The ids of the nearest runs, best first, and their vectors."""
+        cached = self._cache.of(active, scope.repo)
         if cached is not None:
             return dict(cached.nearest(vector, scope, limit))
         parameters: Parameters = {
@@ -198,22 +110,22 @@ class Neo4jVectors:
             "limit": limit,
             **rows.scope_parameters(scope),
         }
-        index = vector_index(kind.label, active.property)
+        index = vector_index(active.property)
         if self._can_filter(index):
-            found = self._search_in_scope(kind, index, scope, parameters, limit)
+            found = self._search_in_scope(index, scope, parameters, limit)
         else:
-            found = self._search_all(kind, index, parameters, limit)
+            found = self._search_all(index, parameters, limit)
         if len(found) < limit:
-            found = self._connection.rows(where(kind.exact, scope), **parameters)
+            found = self._connection.rows(where("nearest_trajectories", scope), **parameters)
         return {row["id"]: Vector(vector.space, rows.numbers(row["numbers"])) for row in found}
 
     def _search_in_scope(
-        self, kind: EmbeddedKind, index: str, scope: Scope, parameters: Parameters, limit: int
+        self, index: str, scope: Scope, parameters: Parameters, limit: int
     ) -> list[Row]:
         """What an index with filters finds."""
-        text = query(where(kind.search, scope))
+        text = query(where("search_trajectories", scope))
         # The name of an index cannot be a parameter: it replaces the one in the file.
-        text = text.replace(f" INDEX {kind.label.lower()}_embedding ", f" INDEX {index} ")
+        text = text.replace(" INDEX trajectory_embedding ", f" INDEX {index} ")
         return self._connection.run(
             text,
             {
@@ -224,14 +136,14 @@ class Neo4jVectors:
             },
         )
 
-    def _search_all(
-        self, kind: EmbeddedKind, index: str, parameters: Parameters, limit: int
-    ) -> list[Row]:
+    def _search_all(self, index: str, parameters: Parameters, limit: int) -> list[Row]:
         """What of the nearest of all is in scope, up to the limit."""
         found: list[Row] = []
         nearest = max(_NEAREST_OF_ALL, limit)
         while len(found) < limit and nearest <= _MAX_NEAREST:
-            found = self._connection.rows(kind.by_index, index=index, nearest=nearest, **parameters)
+            found = self._connection.rows(
+                "nearest_trajectories_by_index", index=index, nearest=nearest, **parameters
+            )
             nearest *= _FACTOR
         return found
 
@@ -268,15 +180,11 @@ def vector_of(space: str, value: object) -> Vector | None:
 
 def insert(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
     """Write the vectors of new runs, unless their space has been dropped."""
-    embedded = [(bundle, bundle.vectors) for bundle in bundles if bundle.vectors]
+    embedded = {one.trajectory.id: one.embedded for one in bundles if one.embedded}
     properties = _properties(transaction) if embedded else {}
     for space, property_ in properties.items():
-        runs = [
-            (bundle.trajectory.id, [fragment.id for fragment in bundle.fragments], vectors)
-            for bundle, vectors in embedded
-            if vectors.space == space
-        ]
-        _write(transaction, property_, runs)
+        of_space = {run: one.vector for run, one in embedded.items() if one.space == space}
+        _write(transaction, property_, of_space)
 
 
 def _prepare(transaction: Transaction, space: Space, model: bytes | None, property_: str) -> bool:
@@ -327,61 +235,22 @@ def _clear(transaction: Transaction, name: str, property_: str, after: str) -> s
     row = transaction.row("clear_runs", **batch)
     last: str | None = row["last"] if row else None
     if last is None:
-        transaction.rows("clear_methodologies", property=property_)
         transaction.rows("remove_space", name=name)
     return last
 
 
-def _add_runs(transaction: Transaction, property_: str, vectors: Mapping[str, RunVectors]) -> None:
-    found = transaction.rows("embeddable_runs", ids=sorted(vectors), property=property_)
-    fitting = [
-        (row["id"], row["fragments"], vectors[row["id"]])
-        for row in found
-        if len(row["fragments"]) == len(vectors[row["id"]].fragments)
+def _write(transaction: Transaction, property_: str, vectors: Mapping[str, Vector | None]) -> None:
+    """Write the vectors of runs, by id: the order in which they are locked."""
+    given = [
+        {"id": run, "vector": vector.numbers().tolist()}
+        for run, vector in sorted(vectors.items())
+        if vector
     ]
-    _write(transaction, property_, fitting)
-
-
-def _add_methodologies(
-    transaction: Transaction, property_: str, vectors: Mapping[str, Vector | None]
-) -> None:
-    found = transaction.rows("embeddable_methodologies", ids=sorted(vectors), property=property_)
-    ids = [row["id"] for row in found]
-    given = _vector_rows((node, vectors[node]) for node in ids)
-    transaction.write("add_methodology_vectors", given, property=property_)
-    transaction.rows("note_embedded_methodologies", ids=ids, property=property_)
-
-
-def _write(
-    transaction: Transaction, property_: str, runs: Sequence[tuple[str, Sequence[str], RunVectors]]
-) -> None:
-    """Write the vectors of runs and of their fragments, whose ids are in order."""
-    of_runs = _vector_rows((run, vectors.trajectory) for run, _, vectors in runs)
-    of_fragments = _vector_rows(
-        pair for _, ids, vectors in runs for pair in zip(ids, vectors.fragments, strict=True)
-    )
-    for name, given in (
-        ("add_trajectory_vectors", of_runs),
-        ("add_fragment_vectors", of_fragments),
-    ):
-        for start in range(0, len(given), _ROWS_AT_ONCE):
-            transaction.write(name, given[start : start + _ROWS_AT_ONCE], property=property_)
-    transaction.rows("note_embedded_runs", ids=[run for run, _, _ in runs], property=property_)
-
-
-def _vector_rows(pairs: Iterable[tuple[str, Vector | None]]) -> list[Parameters]:
-    """The nodes that have a vector, by id: the order in which they are locked."""
-    embedded = sorted((node, vector.numbers().tolist()) for node, vector in pairs if vector)
-    return [{"id": node, "vector": numbers} for node, numbers in embedded]
+    for start in range(0, len(given), _ROWS_AT_ONCE):
+        batch = given[start : start + _ROWS_AT_ONCE]
+        transaction.write("add_trajectory_vectors", batch, property=property_)
+    transaction.rows("note_embedded_runs", ids=sorted(vectors), property=property_)
 
 
 def _space(row: Row) -> Space:
     return Space(row["name"], row["runs"], row["similarity_threshold"])
-
-
-def _texts(row: Row) -> RunTexts:
-    messages: dict[str, list[str]] = {}
-    for fragment, message in row["messages"]:
-        messages.setdefault(fragment, []).append(message)
-    fragments = list(map(rows.fragment_of, row["fragments"]))
-    return run_texts(rows.trajectory_of(row["trajectory"]), fragments, messages)

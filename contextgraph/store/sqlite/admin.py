@@ -3,9 +3,11 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from contextgraph.model import (
+    ChangeStatus,
     Explanation,
     HealthCheck,
     Json,
@@ -83,6 +85,7 @@ class SqliteAdmin:
     def counts(self) -> MemoryCounts:
         with self._database.reading() as transaction:
             outcomes = _counted(transaction, "outcome", "trajectory")
+            changes = _counted(transaction, "change", "trajectory")
             statuses = _counted(transaction, "status", "methodology")
             return MemoryCounts(
                 nodes={
@@ -91,6 +94,7 @@ class SqliteAdmin:
                 },
                 edges={name: _count(transaction, which) for name, which in _EDGES.items()},
                 outcomes={one.value: outcomes.get(one.value, 0) for one in Outcome},
+                changes={one.value: changes.get(one.value, 0) for one in ChangeStatus},
                 methodologies={one.value: statuses.get(one.value, 0) for one in MethodologyStatus},
                 repositories=_count(transaction, "place WHERE tenant = ? AND repo <> ''"),
             )
@@ -117,14 +121,17 @@ class SqliteAdmin:
                 pass
         return missing
 
+    def back_up(self, path: Path) -> None:
+        self._database.connections.back_up(path)
+
     def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
         with self._database.writing() as transaction:
             row = transaction.row(
                 "SELECT holder, expires_at FROM consolidation WHERE tenant = ?",
                 (transaction.tenant,),
             )
-            if row and row[0] not in (None, holder) and row[1] > rows.moment(now):
-                return rows.time_of(row[1])
+            if row and not rules.is_free(row[0], expires_at := rows.time_of(row[1]), holder, now):
+                return expires_at
             transaction.write(
                 "INSERT INTO consolidation (tenant, revision, holder, expires_at) "
                 "VALUES (?1, 0, ?2, ?3) "

@@ -1,6 +1,7 @@
 """A pool of connections to one memory file; a forked process gets its own."""
 
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -9,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from contextgraph.errors import StoreError, StoreUnavailableError
+from contextgraph.store.sqlite import checksums
 from contextgraph.store.sqlite.failures import BUSY_SECONDS, store_errors
 from contextgraph.store.sqlite.schema import (
     check_schema,
@@ -32,6 +34,8 @@ _PRAGMAS = (
     "PRAGMA wal_autocheckpoint = 4000",
 )
 _MOST_AT_ONCE = 64
+# Of a backup, between which it can be interrupted: 16 MB.
+_PAGES_AT_ONCE = 4000
 _EFFECTIVE = os.access in os.supports_effective_ids
 _inherited: list[sqlite3.Connection] = []
 
@@ -71,6 +75,24 @@ class Connections:
         ):
             yield connection
 
+    @contextmanager
+    def trying_to_write(self) -> Iterator[sqlite3.Connection]:
+        """A connection within a writing transaction that is rolled back: the file stays as it is.
+
+        Also where the memory was opened for reading.
+        """
+        with store_errors(self.path), self._borrowed() as reader:
+            if self.in_memory:
+                with _transaction(reader, "IMMEDIATE", end="ROLLBACK"):
+                    yield reader
+                return
+            # The last connection that is closed moves the log into the file: not this one.
+            with (
+                closing(self._connected("rw")) as connection,
+                _transaction(connection, "IMMEDIATE", end="ROLLBACK"),
+            ):
+                yield connection
+
     def pending_migrations(self) -> tuple[str, ...]:
         """The migrations not applied to the file yet."""
         if self.in_memory:
@@ -80,6 +102,29 @@ class Connections:
         with store_errors(self.path), closing(self._connected("ro")) as connection:
             self._is_current(connection)
             return pending(schema_version(connection))
+
+    def back_up(self, path: Path) -> None:
+        """Copy one revision of the memory to the new file *path*; others may write meanwhile."""
+        for taken in (path, path.with_name(f"{path.name}-wal")):
+            if taken.exists():
+                raise StoreError(f"{taken} exists; name a new file")
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            with (
+                self.reading() as connection,
+                store_errors(str(path)),
+                closing(sqlite3.connect(part)) as copy,
+            ):
+                schema_version(connection)  # reading begins: all steps see one revision
+                connection.backup(copy, pages=_PAGES_AT_ONCE)
+            if not self.in_memory:
+                shutil.copymode(self.path, part)
+            part.replace(path)
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+        finally:
+            for left in (part, part.with_name(f"{part.name}-journal")):
+                left.unlink(missing_ok=True)
 
     def empty_log(self) -> None:
         """Move the write-ahead log into the file, so that deleted pages are overwritten there.
@@ -142,6 +187,7 @@ class Connections:
         self._prepare_file()
         connection = self._connected("ro" if self.read_only else "rwc")
         try:
+            checksums.prepare(connection)
             self._prepare(connection)
         except BaseException:
             connection.close()
@@ -218,11 +264,11 @@ class Connections:
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
+def _transaction(connection: sqlite3.Connection, kind: str, end: str = "COMMIT") -> Iterator[None]:
     connection.execute(f"BEGIN {kind}")
     try:
         yield
-        connection.execute("COMMIT")
+        connection.execute(end)
     except BaseException:
         # Some failures, such as a full disk, have ended the transaction already.
         if connection.in_transaction:

@@ -12,7 +12,7 @@ from contextgraph.errors import StoreError
 from contextgraph.store.cache import ValueCache
 from contextgraph.store.sqlite.connections import Connections
 from contextgraph.store.sqlite.graph import CurrentGraph
-from contextgraph.store.sqlite.matrix import MatrixCache, MethodologyMatrix
+from contextgraph.store.sqlite.matrix import MatrixCache
 from contextgraph.store.sqlite.transaction import Transaction, Values, no_values
 from contextgraph.store.sqlite.word_index import WordIndex
 
@@ -60,7 +60,6 @@ class Caches:
     run_words: WordIndex = field(default_factory=lambda: WordIndex("trajectory"))
     recovery_words: WordIndex = field(default_factory=lambda: WordIndex("recovered"))
     matrices: MatrixCache = field(default_factory=MatrixCache)
-    methodologies: MethodologyMatrix = field(default_factory=MethodologyMatrix)
     graph: CurrentGraph = field(default_factory=CurrentGraph)
     values: LatestValues = field(default_factory=LatestValues)
     snapshot: _Snapshot = field(default_factory=_Snapshot)

@@ -83,7 +83,9 @@ class SqliteExposures:
         with self._database.writing() as transaction:
             tenant = transaction.tenant
             transaction.write_all(
-                "INSERT OR REPLACE INTO verdict VALUES (?, ?, ?, ?)",
+                "INSERT INTO verdict VALUES (?, ?, ?, ?) ON CONFLICT (tenant, advice) "
+                "DO UPDATE SET is_quarantined = excluded.is_quarantined, "
+                "decided_at = excluded.decided_at",
                 [
                     (tenant, one.advice, one.is_quarantined, rows.moment(one.decided_at))
                     for one in verdicts

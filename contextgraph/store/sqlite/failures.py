@@ -37,6 +37,8 @@ def store_errors(name: str) -> Iterator[None]:
         yield
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise _translated(name, error) from error
+    except UnicodeDecodeError as error:  # a message of SQLite that repeats what it read
+        raise StoreError(f"{name} {_REFUSED[sqlite3.SQLITE_CORRUPT]} ({error})") from error
     except (UnicodeEncodeError, OverflowError) as error:
         raise StoreError(f"{name} cannot hold a value: {error}") from error
     except OSError as error:

@@ -1,10 +1,13 @@
 """Health checks of a memory file."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from sqlite3 import Connection
 
-from contextgraph.errors import StoreError
+from contextgraph.errors import StoreError, StoreUnavailableError
 from contextgraph.model import HealthCheck
+from contextgraph.store.sqlite import checksums
 from contextgraph.store.sqlite.connections import Connections
 from contextgraph.store.sqlite.schema import VERSION, pragma, schema_version
 from contextgraph.text import number_of
@@ -19,6 +22,13 @@ SELECT (SELECT count(*) FROM fragment f LEFT JOIN trajectory t ON t.key = f.traj
         WHERE e.key IS NULL)
      + (SELECT count(*) FROM trajectory t LEFT JOIN raw r ON r.trajectory = t.key
         WHERE r.trajectory IS NULL)"""
+
+_FULL_TEXT = ("trajectory_text", "recovered_text")
+# Texts are written in this alphabet only; of separators the index sees no difference.
+_NOT_WRITTEN = """
+SELECT 1 FROM {table} WHERE words GLOB '*[^a-z0-9_@ ]*' OR typeof(words) <> 'text'
+OR length(words) <> length(CAST(words AS BLOB)) LIMIT 1"""
+_NAMED = 10
 
 
 def checks(connections: Connections) -> Iterator[HealthCheck]:
@@ -47,20 +57,44 @@ def _schema(connections: Connections) -> HealthCheck:
 
 def _integrity(connections: Connections) -> HealthCheck:
     with connections.reading() as connection:
-        found = [row[0] for row in connection.execute("PRAGMA quick_check")]
-        dangling = connection.execute(_DANGLING).fetchone()[0]
-    if found != ["ok"]:
-        return HealthCheck("integrity", False, found[0], _REMEDIES["integrity"])
-    if dangling:
-        detail = f"{dangling} rows refer to missing ones"
-        return HealthCheck("integrity", False, detail, _REMEDIES["integrity"])
+        structure = [row[0] for row in connection.execute("PRAGMA integrity_check(1)")]
+        problems = [] if structure == ["ok"] else structure
+        if dangling := connection.execute(_DANGLING).fetchone()[0]:
+            problems.append(f"{dangling} rows refer to missing ones")
+        if changed := checksums.damaged(connection):
+            problems.append(f"changed since they were written: {_listed(changed)}")
+        problems += _foreign_words(connection)
+    _compare_full_text(connections)
+    if problems:
+        return HealthCheck("integrity", False, "; ".join(problems), _REMEDIES["integrity"])
     return HealthCheck("integrity", True, "no damage found")
 
 
+def _foreign_words(connection: Connection) -> list[str]:
+    return [
+        f"{table} has words that were not written"
+        for table in _FULL_TEXT
+        if connection.execute(_NOT_WRITTEN.format(table=table)).fetchone()
+    ]
+
+
+def _compare_full_text(connections: Connections) -> None:
+    """Raise `StoreError` where a full-text index does not agree with its texts.
+
+    SQLite does so by a statement that needs a writer; without one only texts are checked.
+    """
+    with suppress(StoreUnavailableError), connections.trying_to_write() as connection:
+        for table in _FULL_TEXT:
+            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
 def _writable(connections: Connections) -> HealthCheck:
-    if connections.read_only:
-        return HealthCheck("writable", True, "opened for reading only, not checked")
-    with connections.writing():
+    with connections.trying_to_write():
         return HealthCheck("writable", True, "a transaction was opened")
 
 
@@ -85,7 +119,7 @@ _CHECKS: dict[str, Callable[[Connections], HealthCheck]] = {
 _REMEDIES = {
     "reachable": "name a memory file that this user may read",
     "schema version": "install a version of contextgraph-memory that knows it",
-    "integrity": "restore the file from a copy, or learn the runs again into a new one",
+    "integrity": "restore a backup, or learn the runs again into a new file",
     "writable": "check permissions and free space, and that no process holds the file locked",
     "sizes": "see the checks before",
 }

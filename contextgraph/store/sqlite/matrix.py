@@ -1,14 +1,12 @@
-"""The vectors of a space as matrices in memory, one per kind of node, searched within a scope."""
+"""The vectors of a space as a matrix in memory, searched within a scope."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from contextgraph.model import NodeKind, Space
+from contextgraph.model import Space
 from contextgraph.store import rules
-from contextgraph.store.sqlite.rows import Row
-from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction
 from contextgraph.vectors import Vector, dimensions_of, products
 
@@ -20,21 +18,12 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-TABLES = {NodeKind.TRAJECTORY: "trajectory", NodeKind.FRAGMENT: "fragment"}
-
 _NEWER = """
 SELECT v.trajectory, t.place, t.seen_at, v.key, v.data
 FROM vectors v CROSS JOIN trajectory t ON t.key = v.trajectory
 WHERE v.key > ? AND v.space = ? ORDER BY v.key"""
 _PRESENT = "SELECT key FROM vectors WHERE space = ?"
-_METHODOLOGY_STATE = (
-    "SELECT coalesce(max(key), 0), count(*) FROM methodology_vector WHERE space = ?"
-)
-_METHODOLOGY_VECTORS = """
-SELECT m.key, m.repo, v.data FROM methodology_vector v
-CROSS JOIN methodology m ON m.key = v.methodology WHERE v.space = ? ORDER BY m.id"""
-_GENERAL = ""
-_NODE, _RUN, _PLACE, _SEEN_AT, _KEY = range(5)
+_RUN, _PLACE, _SEEN_AT, _KEY = range(4)
 _GONE = 0
 _RUNS_AT_ONCE = 256
 # Copying so large a part of the rows costs more than multiplying all of them.
@@ -51,7 +40,7 @@ class ActiveSpace:
 
 @dataclass(frozen=True, slots=True)
 class VectorRows:
-    """*count* rows of *vectors*, each with node, run, repository, time and key in *about*.
+    """*count* rows of *vectors*, each with run, repository, time and key in *about*.
 
     Rows beyond *count* are free; rows of the run _GONE are of vectors that were dropped.
     """
@@ -61,27 +50,22 @@ class VectorRows:
     count: int
 
 
-class Matrices:
+class Matrix:
     """The vectors of *active*: loaded at the first query, then extended by what is learned."""
 
     def __init__(self, active: ActiveSpace) -> None:
         self.active = active
         self._lock = threading.Lock()
-        self._rows: dict[NodeKind, VectorRows] = {}
+        self._rows: VectorRows | None = None
         self._newest, self._revision, self._removals = -1, -1, -1
 
     def nearest(
-        self,
-        transaction: Transaction,
-        kind: NodeKind,
-        scope: SqlScope,
-        vector: Vector,
-        limit: int,
+        self, transaction: Transaction, scope: SqlScope, vector: Vector, limit: int
     ) -> list[tuple[int, Vector]]:
-        """The keys of the nodes in *scope* nearest to *vector*, best first, ties by id."""
+        """The keys of the runs in *scope* nearest to *vector*, best first, ties by id."""
         import numpy as np
 
-        rows = self._caught_up(transaction)[kind]
+        rows = self._caught_up(transaction)
         inside = np.flatnonzero(_within(transaction, rows, scope))
         if limit < 1 or not len(inside):
             return []
@@ -89,9 +73,9 @@ class Matrices:
         if len(cosines) > limit:
             least = np.partition(cosines, -limit)[-limit]
             inside, cosines = inside[cosines >= least], cosines[cosines >= least]
-        keys = rows.about[_NODE, inside].tolist()
-        ids = _ids(transaction, kind, keys)
-        # A node without an id was added after this reader began.
+        keys = rows.about[_RUN, inside].tolist()
+        ids = _ids(transaction, keys)
+        # A run without an id was added after this reader began.
         found = sorted(
             (-value, ids[key], key, row)
             for value, key, row in zip(cosines.tolist(), keys, inside.tolist(), strict=True)
@@ -102,133 +86,62 @@ class Matrices:
             for _, _, key, row in found[:limit]
         ]
 
-    def _caught_up(self, transaction: Transaction) -> dict[NodeKind, VectorRows]:
+    def _caught_up(self, transaction: Transaction) -> VectorRows:
         with self._lock:
             revision, removals = transaction.revision()
             rows = self._with_newer(transaction, self._rows or self._empty(transaction))
             if revision > self._revision:
                 if self._removals not in (-1, removals):
-                    present = transaction.column(_PRESENT, (self.active.key,))
-                    rows = {kind: _only(of_kind, present) for kind, of_kind in rows.items()}
+                    rows = _only(rows, transaction.column(_PRESENT, (self.active.key,)))
                 self._revision, self._removals = revision, removals
             self._rows = rows
             return rows
 
-    def _empty(self, transaction: Transaction) -> dict[NodeKind, VectorRows]:
-        ((runs, size),) = transaction.rows(
-            "SELECT count(*), coalesce(sum(length(data)), 0) FROM vectors WHERE space = ?",
-            (self.active.key,),
+    def _empty(self, transaction: Transaction) -> VectorRows:
+        runs = transaction.number(
+            "SELECT count(*) FROM vectors WHERE space = ?", (self.active.key,)
         )
-        dimensions = dimensions_of(self.active.space.name)
-        fragments = size // (4 * dimensions) - runs
-        return {
-            NodeKind.TRAJECTORY: _allocated(dimensions, runs),
-            NodeKind.FRAGMENT: _allocated(dimensions, fragments),
-        }
+        return _allocated(dimensions_of(self.active.space.name), runs)
 
-    def _with_newer(
-        self, transaction: Transaction, rows: dict[NodeKind, VectorRows]
-    ) -> dict[NodeKind, VectorRows]:
+    def _with_newer(self, transaction: Transaction, rows: VectorRows) -> VectorRows:
         newer = transaction.connection.execute(_NEWER, (self._newest, self.active.key))
         while batch := newer.fetchmany(_RUNS_AT_ONCE):
-            added = _parsed(batch, rows[NodeKind.FRAGMENT].vectors.shape[1])
-            rows = {kind: _extended(rows[kind], *added[kind]) for kind in rows}
-            self._newest = batch[-1][_KEY - 1]
+            rows = _extended(rows, *_parsed(batch, rows.vectors.shape[1]))
+            self._newest = batch[-1][_KEY]
         return rows
 
 
 class MatrixCache:
-    """The matrices of the active space, cached for the next query."""
+    """The matrix of the active space, cached for the next query."""
 
     def __init__(self) -> None:
-        self._matrices: Matrices | None = None
+        self._matrix: Matrix | None = None
 
-    def of(self, active: ActiveSpace) -> Matrices:
-        """Those of *active*; the matrices of another space are dropped."""
-        matrices = self._matrices
-        if matrices is None or matrices.active.key != active.key:
-            matrices = self._matrices = Matrices(active)
-        return matrices
-
-
-@dataclass(frozen=True, slots=True)
-class _MethodologyRows:
-    """What was read of a *space* while its table was in this *state*; rows by id."""
-
-    space: int
-    state: tuple[int, int]
-    keys: tuple[int, ...]
-    repos: "NDArray[np.object_]"
-    vectors: "Floats"
-
-
-class MethodologyMatrix:
-    """The vectors of methodologies in the active space, read again when any of them changed."""
-
-    def __init__(self) -> None:
-        self._rows: _MethodologyRows | None = None
-
-    def nearest(
-        self, transaction: Transaction, space: int, repo: str | None, vector: Vector
-    ) -> Iterator[tuple[int, Vector]]:
-        """The keys of methodologies of *repo* (None: of any) or general, best first, ties by id."""
-        import numpy as np
-
-        rows = self._caught_up(transaction, space, vector.space)
-        if not rows.keys:
-            return
-        inside = np.arange(len(rows.keys))
-        if repo is not None:
-            inside = np.flatnonzero((rows.repos == repo) | (rows.repos == _GENERAL))
-        cosines = np.round(products(rows.vectors[inside], vector), rules.COSINE_DECIMALS)
-        for row in inside[np.argsort(-cosines, kind="stable")].tolist():
-            yield rows.keys[row], Vector(vector.space, rows.vectors[row].tobytes())
-
-    def _caught_up(self, transaction: Transaction, space: int, name: str) -> _MethodologyRows:
-        state = transaction.rows(_METHODOLOGY_STATE, (space,))[0]
-        rows = self._rows
-        if rows is None or (rows.space, rows.state) != (space, state):
-            found = transaction.rows(_METHODOLOGY_VECTORS, (space,))
-            rows = self._rows = _methodology_rows(space, state, found, dimensions_of(name))
-        return rows
-
-
-def _methodology_rows(
-    space: int, state: tuple[int, int], found: Sequence[Row], dimensions: int
-) -> _MethodologyRows:
-    import numpy as np
-
-    has_vector = [row for row in found if any(row[2])]
-    numbers = np.frombuffer(b"".join(row[2] for row in has_vector), "<f4").reshape(-1, dimensions)
-    repos = np.array([row[1] or _GENERAL for row in has_vector], dtype=object)
-    return _MethodologyRows(space, state, tuple(row[0] for row in has_vector), repos, numbers)
+    def of(self, active: ActiveSpace) -> Matrix:
+        """That of *active*; the matrix of another space is dropped."""
+        matrix = self._matrix
+        if matrix is None or matrix.active.key != active.key:
+            matrix = self._matrix = Matrix(active)
+        return matrix
 
 
 def _allocated(dimensions: int, size: int) -> VectorRows:
     import numpy as np
 
-    about = np.zeros((5, size), dtype=np.int64)
+    about = np.zeros((4, size), dtype=np.int64)
     return VectorRows(np.empty((size, dimensions), dtype=np.float32), about, 0)
 
 
 def _parsed(
     batch: Sequence[tuple[int, int, int, int, bytes]], dimensions: int
-) -> dict[NodeKind, "tuple[Floats, Numbers]"]:
-    """The vectors of runs, by kind of node, with what is known about each."""
+) -> "tuple[Floats, Numbers]":
+    """The vectors of runs that have one, with what is known about each."""
     import numpy as np
 
     numbers = np.frombuffer(b"".join(row[-1] for row in batch), "<f4").reshape(-1, dimensions)
-    counts = np.array([len(row[-1]) // (4 * dimensions) for row in batch])
-    runs = np.repeat(np.array([row[:-1] for row in batch], dtype=np.int64).T, counts, axis=1)
-    position = np.arange(len(numbers)) - np.repeat(np.cumsum(counts) - counts, counts)
-    is_run = position == 0
-    nodes = np.where(is_run, runs[0], (runs[0] << RUN_BITS) + position - 1)
-    about = np.vstack((nodes, runs))
+    about = np.array([row[:-1] for row in batch], dtype=np.int64).T
     has_vector = numbers.any(axis=1)
-    return {
-        kind: (numbers[chosen & has_vector], about[:, chosen & has_vector])
-        for kind, chosen in ((NodeKind.TRAJECTORY, is_run), (NodeKind.FRAGMENT, ~is_run))
-    }
+    return numbers[has_vector], about[:, has_vector]
 
 
 def _extended(rows: VectorRows, vectors: "Floats", about: "Numbers") -> VectorRows:
@@ -275,6 +188,6 @@ def _multiplied(rows: VectorRows, inside: "NDArray[np.intp]", vector: Vector) ->
     return products(rows.vectors[inside], vector)
 
 
-def _ids(transaction: Transaction, kind: NodeKind, keys: Sequence[int]) -> dict[int, str]:
-    sql = f"SELECT key, id FROM {TABLES[kind]} WHERE key IN (SELECT value FROM json_each(?))"
+def _ids(transaction: Transaction, keys: Sequence[int]) -> dict[int, str]:
+    sql = "SELECT key, id FROM trajectory WHERE key IN (SELECT value FROM json_each(?))"
     return dict(transaction.rows(sql, (str(keys),)))

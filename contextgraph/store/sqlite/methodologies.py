@@ -1,24 +1,20 @@
 """Methodologies: `MethodologyStore` in SQLite."""
 
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 
 from contextgraph.model import (
     ErrorSignature,
     Methodology,
     MethodologyStatus,
-    Near,
     ResolvedBy,
     Scope,
     SimilarTo,
     Source,
-    methodology_text,
 )
 from contextgraph.store.sqlite import rows, run_rows
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import Parameters, SqlScope, Transaction, json_text
-from contextgraph.vectors import Vector
 
 _READ = rows.columns_of(rows.METHODOLOGIES, "m")
 _FOR_ERROR = f"""
@@ -40,7 +36,6 @@ SELECT m.key, {_READ}, type.family, type.error_type FROM type
 CROSS JOIN error_pattern e ON e.tenant = :tenant AND e.family = type.family
     AND e.error_type = type.error_type
 CROSS JOIN methodology m ON m.tenant = :tenant AND m.error_id = e.id ORDER BY m.id"""
-_AT_ONCE = 64
 # Fragments have no index by id: their run has one, and their keys are in its range.
 _KEYS = f"""
 SELECT t.id, f.id, f.key FROM json_each(:named) AS named
@@ -145,24 +140,6 @@ def with_ids(transaction: Transaction, ids: Sequence[str]) -> list[Methodology]:
     return _among(transaction, "m.id", ids)
 
 
-def first_visible(
-    transaction: Transaction, scope: SqlScope, near: Iterable[tuple[int, Vector]], limit: int
-) -> list[Near[Methodology]]:
-    """The first *limit* of *near* (by key) that *scope* does not hide."""
-    sql = f"""SELECT m.key, {_READ} FROM json_each(:keys) AS named
-        CROSS JOIN methodology m ON m.key = named.value
-        WHERE m.status <> '{MethodologyStatus.RETIRED}' {_visible(scope)}"""
-    found, rest = list[Near[Methodology]](), iter(near)
-    while len(found) < limit and (batch := list(islice(rest, _AT_ONCE))):
-        keys = str([key for key, _ in batch])
-        visible = {
-            row[0]: rows.METHODOLOGIES.value(row[1:], sources=sources)
-            for row, sources in _rows(transaction, sql, {**scope.parameters, "keys": keys})
-        }
-        found += [Near(visible[key], vector) for key, vector in batch if key in visible]
-    return found[: max(0, limit)]
-
-
 def _visible(scope: SqlScope) -> str:
     """The condition that no source of a methodology is of a run that *scope* hides."""
     hidden = ["t.seen_at > :as_of"] if scope.has_as_of else []
@@ -173,7 +150,6 @@ def _visible(scope: SqlScope) -> str:
 
 def _put(transaction: Transaction, methodology: Methodology) -> None:
     """Write *methodology* over the one of its id, with its sources."""
-    _drop_outdated_vectors(transaction, methodology)
     columns, row = rows.columns_of(rows.METHODOLOGIES), rows.METHODOLOGIES.row(methodology)
     marks = ", ".join("?" * len(row))
     updates = ", ".join(f"{name} = excluded.{name}" for name in rows.METHODOLOGIES.names[1:])
@@ -190,17 +166,6 @@ def _put(transaction: Transaction, methodology: Methodology) -> None:
             for source, fragment in _keys(transaction, methodology.sources).items()
         ],
     )
-
-
-def _drop_outdated_vectors(transaction: Transaction, methodology: Methodology) -> None:
-    """Drop the vectors of what is stored by the id of *methodology*, where its text differs."""
-    row = transaction.row(
-        "SELECT key, situation || char(10) || strategy FROM methodology "
-        "WHERE tenant = ? AND id = ?",
-        (transaction.tenant, methodology.id),
-    )
-    if row and row[1] != methodology_text(methodology):
-        transaction.write("DELETE FROM methodology_vector WHERE methodology = ?", (row[0],))
 
 
 def _put_resolved(

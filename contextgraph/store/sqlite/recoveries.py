@@ -306,9 +306,6 @@ def _prune(transaction: Transaction, error_id: str, keep: int) -> int:
             "INSERT OR REPLACE INTO pruned VALUES (?, ?, ?)",
             [(transaction.tenant, fragment, revision) for _, fragment, _ in found],
         )
-        transaction.write_all(
-            "DELETE FROM vectors WHERE trajectory = ?", [(run,) for _, _, run in found]
-        )
     for statement in _ROWS_OF_A_FRAGMENT:
         transaction.write_all(statement, [{"fragment": key, "run": run} for key, _, run in found])
     return len(found)

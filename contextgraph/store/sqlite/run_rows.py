@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from contextgraph.errors import StoreError
-from contextgraph.model import Bundle, RunVectors, Trajectory
+from contextgraph.model import Bundle, EmbeddedRun, Trajectory
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows, word_index
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import Transaction, json_text
-from contextgraph.vectors import Vector, dimensions_of
+from contextgraph.vectors import dimensions_of
 
 _ROWS_OF_A_RUN = (
     ("recovered", "key"),
@@ -25,7 +25,6 @@ SELECT m.key, m.id, m.error_id, m.superseded_by
 FROM gone JOIN methodology m ON m.tenant = ?1 AND m.id = gone.id"""
 _OF_A_METHODOLOGY = (
     ("derived_from", "methodology"),
-    ("methodology_vector", "methodology"),
     ("methodology", "key"),
 )
 
@@ -76,8 +75,8 @@ def insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
     _insert_caused(transaction, run, bundle, fragments, errors)
     _insert_recovered(transaction, run, bundle, fragments, errors)
     _insert_texts(transaction, run, bundle)
-    if bundle.vectors:
-        insert_vectors(transaction, run, bundle.vectors, bundle.vectors.fragments)
+    if bundle.embedded:
+        insert_vector(transaction, run, bundle.embedded)
 
 
 def _insert_trajectory(transaction: Transaction, value: Trajectory) -> Run:
@@ -89,7 +88,7 @@ def _insert_trajectory(transaction: Transaction, value: Trajectory) -> Run:
     key = transaction.number(
         f"INSERT INTO trajectory (tenant, place, revision, solved, seen_at, "
         f"{rows.columns_of(rows.TRAJECTORIES)}) "
-        f"VALUES ({_marks(23)}) RETURNING key",
+        f"VALUES ({_marks(24)}) RETURNING key",
         (
             transaction.tenant,
             place,
@@ -227,19 +226,13 @@ def _insert_texts(transaction: Transaction, run: Run, bundle: Bundle) -> None:
     )
 
 
-def insert_vectors(
-    transaction: Transaction, run: Run, vectors: RunVectors, slots: Sequence[Vector | None]
-) -> None:
-    """Write the *vectors* of a run, unless their space has been dropped or has some of the run.
-
-    *slots* are those of its fragments by their keys, None where a fragment was pruned.
-    """
-    none = bytes(4 * dimensions_of(vectors.space))
-    data = b"".join(one.data if one else none for one in (vectors.trajectory, *slots))
+def insert_vector(transaction: Transaction, run: Run, embedded: EmbeddedRun) -> None:
+    """Write the vector of a run, unless its space has been dropped or has one of the run."""
+    data = embedded.vector.data if embedded.vector else bytes(4 * dimensions_of(embedded.space))
     transaction.write(
         "INSERT OR IGNORE INTO vectors (trajectory, space, data) "
         "SELECT ?, key, ? FROM space WHERE tenant = ? AND name = ?",
-        (run.key, data, transaction.tenant, vectors.space),
+        (run.key, data, transaction.tenant, embedded.space),
     )
 
 
@@ -258,6 +251,7 @@ def remove(transaction: Transaction, revision: int, keys: Sequence[int]) -> list
         for table in ("met", "raw", "vectors"):
             transaction.write(f"DELETE FROM {table} WHERE trajectory = ?", (run.key,))
         transaction.write("DELETE FROM trajectory WHERE key = ?", (run.key,))
+        transaction.write("DELETE FROM checksum WHERE part = 'run' AND run = ?", (run.key,))
     transaction.write_all(
         "INSERT INTO removal VALUES (?, ?, ?)",
         [(key, transaction.tenant, revision) for key in keys],

@@ -6,6 +6,8 @@ from contextgraph.model import (
     ArchivedRun,
     Bundle,
     CausedError,
+    ChangeStatus,
+    EmbeddedRun,
     Fragment,
     FragmentCandidate,
     Learned,
@@ -15,7 +17,6 @@ from contextgraph.model import (
     Phase,
     RawTrajectory,
     Recovered,
-    RunVectors,
     Scope,
     TaskType,
     Trajectory,
@@ -27,11 +28,11 @@ from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.run_rows import Run
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
-from contextgraph.vectors import dimensions_of
 
-_OUTCOME = "SELECT outcome, outcome_source FROM trajectory WHERE tenant = ? AND id = ?"
+_OUTCOME = """
+SELECT outcome, outcome_source, exit_status, change FROM trajectory WHERE tenant = ? AND id = ?"""
 _LEARNED = f"""
-SELECT DISTINCT named.value, t.id, t.outcome, t.outcome_source, t.exit_status IS NULL,
+SELECT DISTINCT named.value, t.id, t.outcome, t.outcome_source, t.change, t.exit_status IS NULL,
     (SELECT count(*) FROM fragment WHERE key BETWEEN t.key << {RUN_BITS}
         AND ((t.key + 1) << {RUN_BITS}) - 1),
     (SELECT count(*) FROM met WHERE trajectory = t.key),
@@ -83,7 +84,7 @@ _RECOVERED = f"""
 SELECT f.id, e.id, {rows.columns_of(rows.RECOVERIES, "r")}
 FROM recovered r JOIN fragment f ON f.key = r.fragment JOIN error_pattern e ON e.key = r.error
 WHERE r.key BETWEEN ? AND ? ORDER BY r.error_step, f.id, e.id"""
-_VECTORS = """
+_EMBEDDED = """
 SELECT s.name, v.data FROM vectors v JOIN space s ON s.key = v.space AND s.active
 WHERE v.trajectory = ?"""
 
@@ -281,31 +282,34 @@ def found_keys(
     return transaction.column(sql, {**scope.parameters, **parameters, "limit": max(0, limit)})
 
 
-def _status(transaction: Transaction, given: Trajectory) -> LearnStatus:
+def _update(transaction: Transaction, given: Trajectory) -> LearnStatus:
+    """What learning *given* does; where it is known, its outcome and its change are written."""
     row = transaction.row(_OUTCOME, (transaction.tenant, given.id))
-    known = rules.StoredOutcome(Outcome(row[0]), OutcomeSource(row[1])) if row else None
-    return rules.learn_status(known, given)
+    known = rules.StoredOutcome.of(*row) if row else None
+    status = rules.learn_status(known, given)
+    if known and status is LearnStatus.UPDATED:
+        _set_outcome(transaction, rules.merged(given, known))
+    return status
 
 
 def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
     """Write a run that is new, and report the contexts found in it; or its outcome."""
-    status = _status(transaction, bundle.trajectory)
+    status = _update(transaction, bundle.trajectory)
     if status is LearnStatus.CREATED:
         run_rows.insert(transaction, bundle, raw)
         exposures.report_shown(transaction, bundle)
-    if status is LearnStatus.UPDATED:
-        _set_outcome(transaction, bundle.trajectory)
     return status
 
 
 def _set_outcome(transaction: Transaction, value: Trajectory) -> None:
     transaction.write(
-        "UPDATE trajectory SET outcome = ?, outcome_source = ?, exit_status = ?, solved = ?, "
-        "revision = ? WHERE tenant = ? AND id = ?",
+        "UPDATE trajectory SET outcome = ?, outcome_source = ?, exit_status = ?, change = ?, "
+        "solved = ?, revision = ? WHERE tenant = ? AND id = ?",
         (
             value.outcome.value,
             value.outcome_source.value,
             value.exit_status,
+            value.change.value,
             bool(value.success),
             transaction.new_revision(),
             transaction.tenant,
@@ -315,7 +319,14 @@ def _set_outcome(transaction: Transaction, value: Trajectory) -> None:
 
 
 def _learned(
-    run: str, outcome: str, source: str, is_open: int, fragments: int, errors: int, embedded: int
+    run: str,
+    outcome: str,
+    source: str,
+    change: str,
+    is_open: int,
+    fragments: int,
+    errors: int,
+    embedded: int,
 ) -> Learned:
     return Learned(
         trajectory_id=run,
@@ -323,8 +334,9 @@ def _learned(
         is_open=bool(is_open) and outcome == Outcome.UNKNOWN,
         fragments=fragments,
         error_patterns=errors,
-        to_embed=0 if embedded else fragments + 1,
+        to_embed=0 if embedded else 1,
         outcome_source=OutcomeSource(source),
+        change=ChangeStatus(change),
     )
 
 
@@ -351,13 +363,14 @@ def _places(transaction: Transaction, repo: str) -> list[int]:
 
 def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:
     row = transaction.row(
-        "SELECT r.data, t.outcome, t.outcome_source, t.exit_status FROM trajectory t JOIN raw r "
-        "ON r.trajectory = t.key WHERE t.tenant = ? AND t.id = ?",
+        "SELECT r.data, t.outcome, t.outcome_source, t.exit_status, t.change "
+        "FROM trajectory t JOIN raw r ON r.trajectory = t.key WHERE t.tenant = ? AND t.id = ?",
         (transaction.tenant, trajectory_id),
     )
     if row is None:
         return None
-    return rules.raw_with_outcome(rules.unpacked(row[0], trajectory_id), *row[1:])
+    stored = rules.StoredOutcome.of(*row[1:])
+    return rules.raw_with_outcome(rules.unpacked(row[0], trajectory_id), stored)
 
 
 def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> ArchivedRun:
@@ -374,7 +387,7 @@ def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> Archive
         ),
         recovered=tuple(map(_recovered, transaction.rows(_RECOVERED, run.keys))),
         raw=raw,
-        vectors=_vectors(transaction, run, keys),
+        embedded=_embedded(transaction, run),
     )
     return ArchivedRun(bundle, {row[0]: row[6] for row in errors})
 
@@ -383,20 +396,15 @@ def _recovered(row: rows.Row) -> Recovered:
     return rows.RECOVERIES.value(row[2:], fragment_id=row[0], error_id=row[1])
 
 
-def _vectors(transaction: Transaction, run: Run, keys: Sequence[int]) -> RunVectors | None:
-    """Those of *run* and its fragments in the active space."""
-    row = transaction.row(_VECTORS, (run.key,))
-    if row is None:
-        return None
-    space, data = row
-    size = 4 * dimensions_of(space)
-    found = [rows.vector_of(space, data[at : at + size]) for at in range(0, len(data), size)]
-    return RunVectors(space, found[0], tuple(found[1 + key - run.first] for key in keys))
+def _embedded(transaction: Transaction, run: Run) -> EmbeddedRun | None:
+    """*run* in the active space."""
+    row = transaction.row(_EMBEDDED, (run.key,))
+    return None if row is None else EmbeddedRun(row[0], rows.vector_of(*row))
 
 
 def _restore(transaction: Transaction, run: ArchivedRun) -> LearnStatus:
     """Write a run as it was archived; where it is known, only an outcome that was unknown."""
-    status = _status(transaction, run.bundle.trajectory)
+    status = _update(transaction, run.bundle.trajectory)
     if status is LearnStatus.CREATED:
         run_rows.insert(transaction, run.bundle, rules.packed(run.bundle.raw))
         transaction.write_all(
@@ -408,6 +416,4 @@ def _restore(transaction: Transaction, run: ArchivedRun) -> LearnStatus:
                 for error, steps in run.steps.items()
             ],
         )
-    if status is LearnStatus.UPDATED:
-        _set_outcome(transaction, run.bundle.trajectory)
     return status

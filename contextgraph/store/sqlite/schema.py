@@ -3,6 +3,7 @@
 from sqlite3 import Connection
 
 from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
+from contextgraph.store.sqlite import checksums
 
 APPLICATION_ID = 0x43477261  # "CGra", in the header of every memory file
 
@@ -224,11 +225,20 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         # The playbook says what methodologies of no error did.
         """DELETE FROM derived_from
             WHERE methodology IN (SELECT key FROM methodology WHERE error_id = '')""",
-        """DELETE FROM methodology_vector
-            WHERE methodology IN (SELECT key FROM methodology WHERE error_id = '')""",
         "DELETE FROM methodology WHERE error_id = ''",
         "DROP INDEX methodology_of_repo",
         "ALTER TABLE methodology DROP COLUMN phase",
+        # Runs have a vector; those of fragments and methodologies found nothing that helped.
+        "DROP TABLE methodology_vector",
+        """UPDATE vectors SET data = substr(data, 1, (SELECT 4 * CAST(
+            replace(s.name, rtrim(s.name, replace(s.name, '@', '')), '') AS INTEGER)
+            FROM space s WHERE s.key = vectors.space))""",
+    ),
+    ("ALTER TABLE trajectory ADD COLUMN change TEXT NOT NULL DEFAULT 'unknown'",),
+    (
+        """CREATE TABLE checksum (
+            part TEXT NOT NULL, run INTEGER NOT NULL, value INTEGER NOT NULL,
+            PRIMARY KEY (part, run)) WITHOUT ROWID""",
     ),
     (
         # Who supplied a run, and who reported what was shown.
@@ -300,9 +310,11 @@ def not_created(name: str) -> MemoryNotFoundError:
 
 def migrate(connection: Connection) -> None:
     """Bring the schema up to date within the transaction that is open."""
+    checksums.drop_triggers(connection)
     for number in range(schema_version(connection), VERSION):
         for statement in MIGRATIONS[number]:
             connection.execute(statement)
+    checksums.create_triggers(connection)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
 

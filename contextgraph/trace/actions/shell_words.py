@@ -54,7 +54,8 @@ def _commands(line: str) -> Iterator[SimpleCommand]:
     written: list[str] = []
     tags: list[str] = []
     bodies: list[str] = []
-    waiting = piped = False
+    waiting: list[str] | None = None
+    piped = False
     position = 0
     for _ in range(_TOKENS_READ):
         if not (match := _TOKEN.match(line, position)):
@@ -62,21 +63,23 @@ def _commands(line: str) -> Iterator[SimpleCommand]:
         position = match.end()
         kind = match.lastgroup
         if kind == "word":
-            if waiting:
-                written.append(_unquoted(match.group()))
-                waiting = False
-            else:
-                words.append(_unquoted(match.group()))
+            (words if waiting is None else waiting).append(_unquoted(match.group()))
+            waiting = None
         elif kind == "heredoc":
             tags.append(match["tag"])
         elif kind == "redirect":
-            waiting = match.group().lstrip("012&") in (">", ">>", ">|")
+            redirection = match.group().lstrip("012&")
+            if redirection in (">", ">>", ">|"):
+                waiting = written
+            # The number after `2>&` is no argument.
+            elif redirection in (">&", "<&"):
+                waiting = []
         elif kind == "operator":
             if match.group() == "\n" or line.startswith("\n", position):
                 position = _heredocs(line, position, tags, bodies)
             yield SimpleCommand(tuple(words), tuple(written), "\n".join(bodies), piped)
             piped = match.group() in ("|", "|&")
-            words, written, bodies, waiting = [], [], [], False
+            words, written, bodies, waiting = [], [], [], None
     yield SimpleCommand(tuple(words), tuple(written), "\n".join(bodies), piped)
 
 

@@ -64,6 +64,9 @@ def _same_run(failed: StepTrace, later: StepTrace) -> bool:
     if same_run(failed.reading, later.reading):
         return True
     if ActionKind.TEST is failed.reading.kind is later.reading.kind:
+        soon = later.index - failed.index <= _NEAR
+        if soon and _ran_no_test(failed) and failed.reading.verb == later.reading.verb:
+            return True
         return _covers(later.reading, failed.reading)
     if failed.reading.kind is ActionKind.TEST:
         return False
@@ -74,6 +77,14 @@ def _same_run(failed: StepTrace, later: StepTrace) -> bool:
     # A program typed on the line has no name by which to know it again.
     nameless = not (failed.reading.targets or later.reading.targets)
     return nameless and _share(failed, later) >= _SHARED_PROGRAM and _is_similar(failed, later)
+
+
+def _ran_no_test(failed: StepTrace) -> bool:
+    """True where the tests were not found or their runner could not be started."""
+    error = failed.error
+    return error is not None and (
+        error.family in _MISTYPED or error.error_type.startswith("pytest: ")
+    )
 
 
 def is_version(one: ActionReading, other: ActionReading) -> bool:

@@ -1,8 +1,10 @@
 """Errors of a run that are not cleared yet, followed step by step."""
 
+import re
 from dataclasses import dataclass
 
 from contextgraph.model import EXCEPTIONS, ErrorSignature, Family
+from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.predicament import steady
 from contextgraph.trace.remedies.goals import same_goal, same_run
 from contextgraph.trace.steps import StepTrace
@@ -23,6 +25,13 @@ _SLIPS = frozenset({Family.EDIT_REJECTED, Family.SHELL, Family.TOOL_USAGE, Famil
 
 _RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
 
+# What an installation clears, and within how many steps after it.
+_MISSING = ("ModuleNotFoundError", "python -m: No module named", "bash: command not found")
+_STEPS_AFTER_INSTALLING = 4
+_OF_PROJECT = re.compile(
+    r"(?:install|develop|sync)\b.* -(?:e|r)\b|setup\.py|\bsync\b| \.(?:\[|\s|$)"
+)
+
 _ELSEWHERE = frozenset({Family.TIMEOUT, Family.ENVIRONMENT})
 
 _NOT_STARTED = -1
@@ -38,12 +47,16 @@ _LATE = 2
 
 @dataclass(slots=True)
 class OpenError:
-    """An error from its *first* to its *last* showing; *gone* is where another took its place."""
+    """An error from its *first* to its *last* showing; *gone* is where another took its place.
+
+    *installed* is where what it misses was installed.
+    """
 
     error: ErrorSignature
     first: StepTrace
     last: StepTrace
     gone: StepTrace | None = None
+    installed: StepTrace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +88,10 @@ class OpenErrors:
         cleared = self._settle(step)
         if step.error is not None:
             self._meet(step, step.error)
+        elif step.reading.kind is ActionKind.INSTALL:
+            for opened in self._open:
+                if _installs(step, opened.error):
+                    opened.installed = step
         return cleared
 
     def finish(self) -> tuple[Cleared, ...]:
@@ -99,7 +116,7 @@ class OpenErrors:
     def _meet(self, step: StepTrace, error: ErrorSignature) -> None:
         for opened in self._open:
             if _same_error(opened.error, error) and same_goal(opened.last, step):
-                opened.last, opened.gone = step, None
+                opened.last, opened.gone, opened.installed = step, None, None
                 return
         for opened in self._open:
             if same_run(opened.last.reading, step.reading) and _further(opened.error, error):
@@ -114,9 +131,31 @@ class OpenErrors:
 def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
     if step.succeeded and same_goal(opened.last, step):
         return Cleared(opened, step)
+    if opened.installed is not None and _uses(opened, opened.installed, step):
+        return Cleared(opened, step, moved=True)
     if opened.gone is not None and step.index - opened.gone.index > PATIENCE:
         return Cleared(opened, opened.gone, moved=True)
     return None
+
+
+def _installs(step: StepTrace, error: ErrorSignature) -> bool:
+    """True where *step* installs what *error* misses, or the project with all that it needs."""
+    if error.error_type not in _MISSING:
+        return False
+    command = step.reading.command
+    return (
+        any(word in command for word in error.keywords) or _OF_PROJECT.search(command) is not None
+    )
+
+
+def _uses(opened: OpenError, installed: StepTrace, step: StepTrace) -> bool:
+    """True where *step* runs something after the installation, and nothing is missing there."""
+    if step.index - installed.index > _STEPS_AFTER_INSTALLING:
+        return False
+    if step.error and (step.error.family not in _RUNS or step.error.error_type in _MISSING):
+        return False
+    named = any(word in step.step.action.text for word in opened.error.keywords)
+    return step.reading.kind.runs or (named and step.reading.kind is ActionKind.OTHER)
 
 
 def _is_stale(opened: OpenError, step: StepTrace) -> bool:

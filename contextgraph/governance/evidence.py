@@ -1,4 +1,4 @@
-"""Arithmetic of trust and confidence."""
+"""How far shown advice is trusted, and how sure a lift over the base rate is."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

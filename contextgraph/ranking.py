@@ -1,0 +1,115 @@
+"""Pure arithmetic of ranking: similarity of texts, and one order of several rankings."""
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from functools import lru_cache
+from math import log
+from typing import TypeVar
+
+from contextgraph.model import ChannelRank
+from contextgraph.text import words
+
+# The head of an issue says what it is about; logs and code follow.
+TASK_CHARS = 2_000
+_REMEMBERED_TEXTS = 4_096
+
+# BM25 (Robertson & Zaragoza 2009) with the usual constants; the reference length stands for the
+# average document, which a growing memory would have to recompute.
+_K1, _B, _REFERENCE_WORDS = 1.2, 0.75, 150
+
+# Of reciprocal rank fusion (Cormack, Clarke & Büttcher 2009).
+RRF_K = 60
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def overlap(asked: Mapping[str, float], text: str) -> float:
+    """How much of what is *asked* (word -> weight) *text* has, 0 to 1: BM25 over its maximum."""
+    most = sum(asked.values()) * (_K1 + 1)
+    if not most:
+        return 0.0
+    counted = word_counts(text)
+    norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
+    # In a fixed order: floating-point sums depend on it.
+    shared = sorted(asked.keys() & counted.keys())
+    found = sum(asked[word] * counted[word] / (counted[word] + norm) for word in shared)
+    return found * (_K1 + 1) / most
+
+
+def bm25(asked: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
+    """The BM25 of each of *texts* for the words *asked*; they are the collection for their rarity.
+
+    Stores that propose the same texts thereby lead to the same scores.
+    """
+    met = Counter(word for text in texts for word in text.keys() & asked)
+    mean = sum(text.total() for text in texts) / max(1, len(texts))
+    rarity = {word: log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for word, n in met.items()}
+    return [_bm25(text, rarity, mean) for text in texts]
+
+
+def _bm25(text: Counter[str], rarity: Mapping[str, float], mean: float) -> float:
+    norm = _K1 * (1 - _B + _B * text.total() / mean) if mean else 0.0
+    # In a fixed order: floating-point sums depend on it.
+    shared = sorted(rarity.keys() & text.keys())
+    return sum(rarity[word] * text[word] * (_K1 + 1) / (text[word] + norm) for word in shared)
+
+
+@lru_cache(_REMEMBERED_TEXTS)
+def word_counts(text: str) -> Counter[str]:
+    """The words in the head of *text* with their counts, in order; not to be changed."""
+    return Counter(words(text[:TASK_CHARS]))
+
+
+def dice(one: Collection[str], other: Collection[str]) -> float:
+    """Dice's coefficient of two sets of words, 0 to 1."""
+    shared = sum(word in other for word in one)
+    return 2 * shared / (len(one) + len(other)) if one and other else 0.0
+
+
+def ranks_in(
+    rankings: Mapping[str, Sequence[tuple[Key, float]]],
+) -> dict[Key, tuple[ChannelRank, ...]]:
+    """Key -> its rank in each channel of *rankings* ((key, evidence), best first) that found it."""
+    ranks: dict[Key, tuple[ChannelRank, ...]] = {}
+    for name, ranking in rankings.items():
+        for rank, (key, evidence) in enumerate(ranking, start=1):
+            ranks[key] = (*ranks.get(key, ()), ChannelRank(name, rank, evidence))
+    return ranks
+
+
+def blend(
+    said: Mapping[Key, Mapping[str, float]], weights: Mapping[str, float]
+) -> dict[Key, float]:
+    """Key -> the weighted mean, 0 to 1, of what is *said* of it by channel.
+
+    The channels are those of *weights*. What one says is taken over the most that it says of any
+    key; one that says 0 of all is left out. 1 means that each says the most of this key, or that
+    none says anything.
+
+    A convex combination (Bruch, Gai & Ingber 2023): unlike ranks it keeps by how much one is better
+    than the next.
+    """
+    most = {name: max((one[name] for one in said.values()), default=0.0) for name in weights}
+    shares = {name: weight / most[name] for name, weight in weights.items() if most[name] > 0}
+    if not shares:
+        return dict.fromkeys(said, 1.0)
+    total = sum(weights[name] for name in shares)
+    return {
+        key: sum(share * one[name] for name, share in shares.items()) / total
+        for key, one in said.items()
+    }
+
+
+def reciprocal_rank_fusion(
+    rankings: Mapping[str, Sequence[Key]], k: int = RRF_K
+) -> dict[Key, float]:
+    """Key -> the sum of 1 / (k + rank) over the *rankings* (each best first), highest first.
+
+    Ranks begin at 1. `blend` gives a better order where channels know by how much one item is
+    better than the next: see docs/retrieval.md.
+    """
+    scores: dict[Key, float] = {}
+    for ranking in rankings.values():
+        for rank, key in enumerate(ranking, start=1):
+            scores[key] = scores.get(key, 0.0) + 1 / (k + rank)
+    return dict(sorted(scores.items(), key=lambda one: -one[1]))

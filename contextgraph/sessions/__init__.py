@@ -1,0 +1,7 @@
+"""What lives for one run or one conversation: see docs/sessions.md."""
+
+from contextgraph.sessions.conversation import Conversation, Message
+from contextgraph.sessions.items import Item, ItemFile, Items
+from contextgraph.sessions.working import WorkingMemory
+
+__all__ = ["Conversation", "Item", "ItemFile", "Items", "Message", "WorkingMemory"]

@@ -1,0 +1,163 @@
+"""Key-value items with statistics of recalls, evicted by a policy; in an SQLite file or in RAM."""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from contextgraph.errors import StoreError
+from contextgraph.governance import Evictable, EvictionPolicy, RecallStats
+from contextgraph.model import Json
+from contextgraph.text import mask_secrets, words
+
+_TABLE = """CREATE TABLE IF NOT EXISTS item (
+    scope TEXT, id TEXT, content TEXT NOT NULL, metadata TEXT NOT NULL, created_at TEXT NOT NULL,
+    words INTEGER NOT NULL, recalls INTEGER NOT NULL DEFAULT 0, score REAL NOT NULL DEFAULT 0,
+    recalled_at TEXT, PRIMARY KEY (scope, id)) WITHOUT ROWID"""
+_SAVE = "INSERT OR REPLACE INTO item (scope, id, content, metadata, created_at, words) VALUES"
+_RECALL = "UPDATE item SET recalls = recalls + 1, score = score + ?, recalled_at = ?"
+_STATISTICS = "id, created_at, words, recalls, score, recalled_at"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A text under an id, with what the caller wants to know about it."""
+
+    id: str
+    content: str
+    metadata: Mapping[str, Json] = field(hash=False)
+    created_at: datetime
+    recalls: RecallStats
+
+
+class ItemFile:
+    """The SQLite file *path* that items are in; None: RAM, for as long as this object lives."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._ram = None if path else _connected(":memory:")
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A connection, whose changes are committed unless the block fails as `StoreError`."""
+        try:
+            with self._lock:
+                if self._ram is not None:
+                    with self._ram:
+                        yield self._ram
+                    return
+                assert self._path
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with closing(_connected(self._path)) as connection, connection:
+                    yield connection
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"items in {self._path}: {error}") from error
+
+
+def _connected(path: Path | str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(_TABLE)
+    return connection
+
+
+class Items:
+    """The items of one *scope*; threads and processes may share them.
+
+    Where there is a policy of *eviction*, each `save` applies it; what has expired is not found.
+    """
+
+    def __init__(
+        self,
+        file: ItemFile,
+        scope: str,
+        eviction: EvictionPolicy | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._file = file
+        self._scope = scope
+        self._eviction = eviction
+        self._now = clock
+
+    def save(self, item_id: str, content: str, metadata: Mapping[str, Json] | None = None) -> None:
+        """Store *content*, with secrets masked, in place of what *item_id* had; no recalls yet."""
+        now = self._now()
+        masked = mask_secrets(content)
+        row = (
+            self._scope,
+            item_id,
+            masked,
+            json.dumps(dict(metadata or {})),
+            now.isoformat(),
+            len({*words(masked)}),
+        )
+        with self._file.transaction() as connection:
+            connection.execute(f"{_SAVE} (?, ?, ?, ?, ?, ?)", row)
+            self._evict(connection, now)
+
+    def get(self, item_id: str) -> Item | None:
+        """The item of *item_id*; None where there is none, or it has expired."""
+        found = self._select("id = ?", (item_id,))
+        return found[0] if found else None
+
+    def list(
+        self, prefix: str = "", since: datetime | None = None, limit: int | None = None
+    ) -> tuple[Item, ...]:
+        """The items whose id starts with *prefix*, saved from *since* on, the latest first."""
+        earliest = since.astimezone(UTC).isoformat() if since else ""
+        condition = "substr(id, 1, ?) = ? AND created_at >= ?"
+        found = self._select(condition, (len(prefix), prefix, earliest))
+        return found[:limit]
+
+    def delete(self, item_id: str) -> bool:
+        """Remove the item of *item_id*; False where there was none."""
+        with self._file.transaction() as connection:
+            return self._delete(connection, [item_id]) > 0
+
+    def record_recall(self, item_id: str, score: float) -> None:
+        """Note that the item of *item_id* was recalled with *score*, 0 to 1."""
+        with self._file.transaction() as connection:
+            connection.execute(
+                f"{_RECALL} WHERE scope = ? AND id = ?",
+                (score, self._now().isoformat(), self._scope, item_id),
+            )
+
+    def _select(self, condition: str, values: tuple[object, ...]) -> tuple[Item, ...]:
+        with self._file.transaction() as connection:
+            rows = connection.execute(
+                f"SELECT {_STATISTICS}, content, metadata FROM item WHERE scope = ? AND {condition}"
+                " ORDER BY created_at DESC, id DESC",
+                (self._scope, *values),
+            ).fetchall()
+        now = self._now()
+        seen = [(_evictable(row[:6]), row[6], json.loads(row[7])) for row in rows]
+        return tuple(
+            Item(one.id, content, metadata, one.created_at, one.recalls)
+            for one, content, metadata in seen
+            if not (self._eviction and self._eviction.chosen([one], now))
+        )
+
+    def _evict(self, connection: sqlite3.Connection, now: datetime) -> None:
+        if self._eviction:
+            rows = connection.execute(
+                f"SELECT {_STATISTICS} FROM item WHERE scope = ?", (self._scope,)
+            ).fetchall()
+            self._delete(connection, self._eviction.chosen([*map(_evictable, rows)], now))
+
+    def _delete(self, connection: sqlite3.Connection, ids: Sequence[str]) -> int:
+        done = connection.executemany(
+            "DELETE FROM item WHERE scope = ? AND id = ?", [(self._scope, id_) for id_ in ids]
+        )
+        return done.rowcount
+
+
+def _evictable(row: tuple[str, str, int, int, float, str | None]) -> Evictable:
+    id_, created_at, count, recalls, score, recalled_at = row
+    last = datetime.fromisoformat(recalled_at) if recalled_at else None
+    stats = RecallStats(recalls, score, last)
+    return Evictable(id_, datetime.fromisoformat(created_at), count, stats)

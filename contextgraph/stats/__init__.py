@@ -1,0 +1,24 @@
+"""Statistics of errors and runs."""
+
+from contextgraph.stats.engine import (
+    LEAST_RUNS,
+    MemoryStats,
+    OutcomePeriod,
+    SolveRates,
+    StatisticsEngine,
+    outcomes_over_time,
+)
+from contextgraph.stats.errors import errors_in
+from contextgraph.stats.friction import Friction, FrictionRemedy
+
+__all__ = [
+    "LEAST_RUNS",
+    "Friction",
+    "FrictionRemedy",
+    "MemoryStats",
+    "OutcomePeriod",
+    "SolveRates",
+    "StatisticsEngine",
+    "errors_in",
+    "outcomes_over_time",
+]

@@ -1,0 +1,132 @@
+"""What is said where a working tree is known: nothing of what it does not have."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contextgraph import AgentMemory, State
+from contextgraph.retrieval import stale_in
+from contextgraph.working_tree import WorkingTree
+from tests.builders import NO_MODULE, run
+
+NO_PYTEST = "/usr/bin/python: No module named pytest\n"
+FAILED = (
+    "===== short test summary info =====\n"
+    "FAILED tests/test_totals.py::test_rounding - AssertionError: 2 != 3\n"
+    "===== 1 failed, 2 passed in 0.12s =====\n"
+)
+PATCH = """diff --git a/lib/totals.py b/lib/totals.py
+--- a/lib/totals.py
++++ b/lib/totals.py
+@@ -10,3 +10,3 @@ def total(order):
+     rate = tariff(order)
+-    return order.net
++    return order.net * rate
+"""
+REPO, TASK = "acme/shop", "Totals are wrong when a tariff is missing"
+STEPS = [
+    ("python -m pytest tests", NO_PYTEST, 1),
+    ("tests/runtests.py totals", FAILED, 1),
+    ("python reproduce.py", NO_MODULE, 1),
+    ("PYTHONPATH=lib python reproduce.py", "total: 12\n", 0),
+]
+
+
+@pytest.fixture(scope="module")
+def memory() -> Iterator[AgentMemory]:
+    """Three tasks that agree on a file, a function, a way of running tests and a failing test."""
+    with AgentMemory.open(":memory:") as memory:
+        for number in (1, 2, 3):
+            instance = f"acme__shop-{number}"
+            memory.learn(run(STEPS, instance_id=instance, patch=PATCH, task=TASK))
+        yield memory
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout that has all that these runs name."""
+    (tmp_path / ".git").mkdir()
+    for name, text in (
+        ("lib/totals.py", "def total(order):\n    return order.net\n"),
+        ("tests/runtests.py", ""),
+        ("tests/test_totals.py", "def test_rounding():\n    pass\n"),
+        ("reproduce.py", ""),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def start_of(memory: AgentMemory, workdir: Path | None) -> str:
+    state = State(repo=REPO, task_description=TASK)
+    return memory.render(memory.query(state, workdir=workdir)).partition("\n")[2]
+
+
+def test_a_checkout_that_has_everything_changes_nothing(
+    memory: AgentMemory, checkout: Path
+) -> None:
+    assert start_of(memory, checkout / "tests") == start_of(memory, None)
+    assert not [*stale_in(memory.playbook(REPO, TASK), WorkingTree.around(checkout))]
+
+
+@pytest.mark.parametrize(
+    ("gone", "silenced"),
+    [
+        ("lib/totals.py", "lib/totals.py"),
+        ("tests/runtests.py", "runtests.py <tests>"),
+        ("tests/test_totals.py", "test_rounding"),
+    ],
+)
+def test_what_names_a_file_that_is_gone_is_not_said(
+    memory: AgentMemory, checkout: Path, gone: str, silenced: str
+) -> None:
+    assert silenced in repr(memory.playbook(REPO, TASK, workdir=checkout))
+    (checkout / gone).unlink()
+    assert silenced not in repr(memory.playbook(REPO, TASK, workdir=checkout))
+    assert gone not in start_of(memory, checkout)
+    found = stale_in(memory.playbook(REPO, TASK), WorkingTree.around(checkout))
+    assert {one.gone for one in found} == {gone}
+
+
+def test_a_function_that_is_gone_is_not_named_but_its_file_is(
+    memory: AgentMemory, checkout: Path
+) -> None:
+    (checkout / "lib/totals.py").write_text("def sum_of(order):\n    return order.net\n")
+    (file,) = memory.playbook(REPO, TASK, workdir=checkout).files
+    assert (file.path, file.symbols) == ("lib/totals.py", ())
+
+
+def test_a_remedy_that_names_a_folder_that_is_gone_is_worded_in_general_terms(
+    memory: AgentMemory, checkout: Path
+) -> None:
+    state = State(repo=REPO, current_error=NO_MODULE)
+    assert "PYTHONPATH=lib" in memory.render(memory.query(state, workdir=checkout))
+    (checkout / "lib/totals.py").unlink()
+    (checkout / "lib").rmdir()
+    text = memory.render(memory.query(state, workdir=checkout))
+    assert "PYTHONPATH=<source folder>" in text
+    assert "PYTHONPATH=lib" not in text
+
+
+def test_a_warning_names_only_what_can_be_run_instead(memory: AgentMemory, checkout: Path) -> None:
+    with memory.live(
+        repo=REPO, instance_id="acme__shop-9", task=TASK, workdir=checkout, agent="a"
+    ) as live:
+        assert "tests/runtests.py" in (live.before("python -m pytest") or "")
+        live.finish()
+    (checkout / "tests/runtests.py").unlink()
+    warning = memory.before(REPO, "python -m pytest", workdir=checkout) or ""
+    assert "did not run" in warning
+    assert "runtests.py" not in warning
+
+
+def test_a_folder_that_does_not_exist_is_an_error(memory: AgentMemory, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no folder"):
+        memory.query(State(repo=REPO), workdir=tmp_path / "missing")
+
+
+def test_paths_outside_the_checkout_are_taken_to_be_right(tmp_path: Path) -> None:
+    tree = WorkingTree(tmp_path)
+    assert all(map(tree.has, ("/opt/tools/lint", "../other/a.py", "~/bin/run")))
+    assert not tree.has("a" * 5_000)
