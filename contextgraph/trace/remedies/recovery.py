@@ -25,7 +25,7 @@ from contextgraph.trace.remedies.edits import code_change, refused_edit
 from contextgraph.trace.remedies.goals import is_version, same_goal
 from contextgraph.trace.remedies.open_errors import Cleared, OpenError, OpenErrors
 from contextgraph.trace.remedies.placeholders import Names, names_in
-from contextgraph.trace.remedies.shell_lines import line_of, run_of
+from contextgraph.trace.remedies.shell_lines import line_of, run_of, stateful_part
 from contextgraph.trace.remedies.workarounds import is_workaround
 from contextgraph.trace.steps import StepTrace
 
@@ -145,7 +145,8 @@ def _command(
     """How a command that was refused was put otherwise."""
     names = _names(failed)
     prepared = [step for step in between if _prepares(step)][-1:]
-    first = [shell_action(step.step.action.text, names, frozenset()) for step in prepared]
+    parts = [step.step.action.text for step in prepared] or _causes(between)
+    first = [shell_action(part, names, frozenset()) for part in parts]
     other = other_command(failed, worked, repo_name)
     actions = [action for action in first if action is not None]
     if actions and run_of(worked).split() == run_of(failed).split():
@@ -195,11 +196,20 @@ def _rerun(
         parts = {part: change for part, change in parts.items() if not part.startswith("rm ")}
     actions = [*_shell_actions(parts, between, failed)]
     actions += [code_change(one, error, failed.reading.targets) for one in net_changes(edits)]
+    if not actions and not is_other:
+        named = (shell_action(part, _names(failed), frozenset()) for part in _causes(between))
+        actions += [action for action in named if action is not None]
     # The name of a script that was written again is no remedy, but what was written is.
     if not actions or (is_other and not is_version(failed.reading, until.reading)):
         actions += other_command(failed, until, repo_name)
     changes = [*net_changes(edits), *(change for change in parts.values() if change)]
     return actions, is_workaround(end, changes, list(parts))
+
+
+def _causes(between: Sequence[StepTrace]) -> list[str]:
+    """The last command of *between* that may have cleared an error by itself, if any."""
+    parts = [stateful_part(step) for step in between if step.succeeded]
+    return [part for part in parts if part][-1:]
 
 
 def _shell_actions(
