@@ -4,19 +4,23 @@ Of each path the part that ``contextgraph evaluate`` learns by default is learne
 was cleared in it is asked about with its own instance hidden, and each remedy found is right or
 not by the rule of evaluation. All paths count the same. Prints the constants of
 ``contextgraph/retrieval/gate.py``.
+
+With ``--own`` each path is fitted by itself, and judged by its other part beside the shipped gate:
+how often a gate answers, is right among the first three shown, and its Brier score.
 """
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from contextgraph.evaluation import split
 from contextgraph.evaluation.matching import Remedy, remedy_of, same_remedy
@@ -25,29 +29,39 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory, State
 from contextgraph.readers import read
 from contextgraph.retrieval import CHANNELS, query_of
-from contextgraph.retrieval.gate import RemedyFeatures
+from contextgraph.retrieval.gate import CONSERVATIVE, RemedyFeatures
 from contextgraph.retrieval.remedies import entries_of
 from contextgraph.trace import Names, names_in, states_of, trace
 
-SHARE, FOLDS = 0.7, 10
+SHARE, FOLDS, SHOWN = 0.7, 10, 3
 # Steps of the calibration that rest on fewer remedies than this are merged with the next.
 LEAST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The features of a remedy that was found at an error of *instance*, and whether it helped."""
+    """The features of a remedy that was found at an error of *instance*, and whether it helped.
+
+    *shipped* is its probability by the shipped gate.
+    """
 
     instance: str
     features: tuple[float, ...]
     is_right: bool
+    shipped: float
 
 
 def main() -> None:
     """Fit and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gate", description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path, help="recorded runs, a corpus each")
-    corpora = [list(_judged(path)) for path in parser.parse_args().paths]
+    parser.add_argument("--own", action="store_true", help="fit and judge each by itself")
+    arguments = parser.parse_args()
+    if arguments.own:
+        for path in arguments.paths:
+            _print_own(path)
+        return
+    corpora = [list(chain.from_iterable(_of_parts(path)[0])) for path in arguments.paths]
     weights = np.concatenate([np.full(len(one), 1 / len(one)) for one in corpora])
     judged = [item for one in corpora for item in one]
     features = np.array([one.features for one in judged])
@@ -62,14 +76,74 @@ def main() -> None:
     print("CALIBRATION =", _calibration(features, right, weights, instances))
 
 
-def _judged(path: Path) -> Iterator[Judged]:
-    runs = split(read(path, on_error=_report, on_skip=_report), SHARE)[0]
+def _of_parts(path: Path, *, both: bool = False) -> tuple[list[list[Judged]], list[list[Judged]]]:
+    """The remedies found at each error of the part that is learned, and with *both* of the other.
+
+    The memory holds the first part only.
+    """
+    learned, others = split(read(path, on_error=_report, on_skip=_report), SHARE)
     with AgentMemory.open(":memory:") as memory:
-        for _ in memory.learn_many(runs):
+        for _ in memory.learn_many(learned):
             pass
-        for raw in runs:
-            for state, done, names in _cleared(raw):
-                yield from _of_moment(memory, raw, state, done, names)
+        return tuple(  # type: ignore[return-value]  # of two
+            [
+                list(_of_moment(memory, raw, state, done, names))
+                for raw in runs
+                for state, done, names in _cleared(raw)
+            ]
+            for runs in (learned, others if both else [])
+        )
+
+
+def _print_own(path: Path) -> None:
+    """What a gate fitted on the learned part of *path* shows at the errors of the other."""
+    learned, others = _of_parts(path, both=True)
+    known = [one for moment in learned for one in moment]
+    features, right = np.array([one.features for one in known]), [one.is_right for one in known]
+    instances = [one.instance for one in known]
+    fitted = _logistic().fit(features, right)
+    calibrated = IsotonicRegression(out_of_bounds="clip").fit(
+        cross_val_predict(
+            _logistic(),
+            features,
+            right,
+            groups=instances,
+            cv=GroupKFold(FOLDS),
+            method="predict_proba",
+        )[:, 1],
+        right,
+    )
+
+    def own(moment: Sequence[Judged]) -> NDArray[np.float64]:
+        raw = fitted.predict_proba(np.array([one.features for one in moment]))[:, 1]
+        # Remedies on one step of the calibration stay in their order.
+        ordered: NDArray[np.float64] = calibrated.predict(raw) + 1e-6 * raw
+        return ordered
+
+    print(f"{path.name}: {len(learned)} errors to fit, {len(others)} to judge")
+    _print_gate("shipped", others, lambda moment: np.array([one.shipped for one in moment]))
+    _print_gate("own", others, own)
+
+
+def _print_gate(
+    name: str,
+    moments: Sequence[Sequence[Judged]],
+    probabilities: Callable[[Sequence[Judged]], NDArray[np.float64]],
+) -> None:
+    answered = hits = 0
+    squares: list[float] = []
+    for moment in filter(None, moments):
+        by = probabilities(moment)
+        order = np.argsort(-by, kind="stable")
+        passes = CONSERVATIVE.admits(by[order].tolist())
+        shown = [moment[one] for one, is_shown in zip(order, passes, strict=True) if is_shown]
+        answered += bool(shown)
+        hits += any(one.is_right for one in shown[:SHOWN])
+        squares += ((by - [one.is_right for one in moment]) ** 2).tolist()
+    print(
+        f"  {name:8} answers {answered / len(moments):.2f}, right {hits / max(1, answered):.3f}, "
+        f"Brier {np.mean(squares):.4f}"
+    )
 
 
 def _report(error: Exception) -> None:
@@ -97,9 +171,9 @@ def _of_moment(
     found = [channel(query, memory.store).recoveries for channel in CHANNELS.values()]
     candidates = dict.fromkeys(one for of_channel in found for one in of_channel)
     for entry in entries_of(query, candidates):
-        advised = remedy_of(entry.best.remedy, entry.best.candidate.trajectory.repo)
+        advised = remedy_of(entry.best.form.remedy, entry.best.candidate.trajectory.repo)
         is_right = same_remedy(done, advised, names)
-        yield Judged(raw.instance_id, astuple(entry.features), is_right)
+        yield Judged(raw.instance_id, astuple(entry.features), is_right, entry.probability)
 
 
 def _calibration(

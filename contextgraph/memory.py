@@ -59,7 +59,7 @@ from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
-    from contextgraph.evaluation import Evaluation, Moment, Replay
+    from contextgraph.evaluation import Evaluation, Measures, Moment, Replay
     from contextgraph.keyed import KeyedMemory
     from contextgraph.live import LiveRun
     from contextgraph.ports import Graph
@@ -227,12 +227,14 @@ class AgentMemory:
 
         *agent* is the name that its logs have when they are read (`mini-swe-agent`), so that both
         are one run; *source* is as of `learn`. Nothing is shown from runs of *exclude_instances*,
-        nor of what the working tree around the folder *workdir* does not have. See docs/live.md.
+        nor of what the working tree around the folder *workdir* does not have. Raises `ValueError`
+        where there is no such folder. See docs/live.md.
         """
         from contextgraph.live import LiveRun
 
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
-        return LiveRun(self, raw, frozenset(exclude_instances), workdir, source)
+        root = WorkingTree.around(workdir).root if workdir else None
+        return LiveRun(self, raw, frozenset(exclude_instances), root, source)
 
     def learn_many(
         self, raws: Iterable[RawTrajectory], *, source: str = ""
@@ -584,6 +586,17 @@ class AgentMemory:
         from contextgraph.evaluation import judge_related
 
         return judge_related(self, folder, seed)
+
+    def evaluate_judged(
+        self, runs: Iterable[RawTrajectory], path: Path, *, seed: int = 0
+    ) -> "Measures":
+        """What this memory shows at the errors of *runs* that the file *path* judges by hand.
+
+        Runs of the same instance are not seen. See docs/evaluation.md.
+        """
+        from contextgraph.evaluation import judge_by_hand, read_judged
+
+        return judge_by_hand(self, runs, read_judged(path), seed)
 
     @staticmethod
     def inspect(raw: RawTrajectory) -> Inspection:

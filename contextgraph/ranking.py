@@ -1,8 +1,9 @@
 """Pure arithmetic of ranking: similarity of texts, and one order of several rankings."""
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from math import log
 from typing import TypeVar
 
@@ -23,12 +24,11 @@ RRF_K = 60
 Key = TypeVar("Key", bound=Hashable)
 
 
-def overlap(asked: Mapping[str, float], text: str) -> float:
-    """How much of what is *asked* (word -> weight) *text* has, 0 to 1: BM25 over its maximum."""
+def overlap(asked: Mapping[str, float], counted: Counter[str]) -> float:
+    """How much of what is *asked* (word -> weight) is *counted*, 0 to 1: BM25 over its maximum."""
     most = sum(asked.values()) * (_K1 + 1)
     if not most:
         return 0.0
-    counted = word_counts(text)
     norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
     # In a fixed order: floating-point sums depend on it.
     shared = sorted(asked.keys() & counted.keys())
@@ -41,17 +41,23 @@ def bm25(asked: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
 
     Stores that propose the same texts thereby lead to the same scores.
     """
-    met = Counter(word for text in texts for word in text.keys() & asked)
-    mean = sum(text.total() for text in texts) / max(1, len(texts))
-    rarity = {word: log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for word, n in met.items()}
-    return [_bm25(text, rarity, mean) for text in texts]
-
-
-def _bm25(text: Counter[str], rarity: Mapping[str, float], mean: float) -> float:
-    norm = _K1 * (1 - _B + _B * text.total() / mean) if mean else 0.0
     # In a fixed order: floating-point sums depend on it.
-    shared = sorted(rarity.keys() & text.keys())
-    return sum(rarity[word] * text[word] * (_K1 + 1) / (text[word] + norm) for word in shared)
+    words_asked = sorted(set(asked))
+    shared = [[word for word in words_asked if word in text] for text in texts]
+    met = Counter(chain.from_iterable(shared))
+    lengths = [text.total() for text in texts]
+    mean = sum(lengths) / max(1, len(texts))
+    rarity = {word: log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for word, n in met.items()}
+    return [
+        _bm25([(rarity[word], text[word]) for word in hits], length / mean if mean else 0.0)
+        for text, hits, length in zip(texts, shared, lengths, strict=True)
+    ]
+
+
+def _bm25(hits: Iterable[tuple[float, int]], length: float) -> float:
+    """The score of a text of this relative *length*, by rarity and number of each shared word."""
+    norm = _K1 * (1 - _B + _B * length)
+    return sum(rarity * count * (_K1 + 1) / (count + norm) for rarity, count in hits)
 
 
 @lru_cache(_REMEMBERED_TEXTS)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.mini_swe_agent import mini_swe_agent
+from tests.environments import mini_swe_agent, ray_python
 from tests.profiles import load_default_profile
 from tests.server import neo4j, neo4j_server
 
-__all__ = ["mini_swe_agent", "neo4j", "neo4j_server"]
+__all__ = ["mini_swe_agent", "neo4j", "neo4j_server", "ray_python"]
 
 _SETTINGS_PREFIXES = ("CONTEXTGRAPH_", "OPENAI_")
 

@@ -345,6 +345,7 @@ def _recovered(
                 actions=draw(st.lists(_actions(), max_size=2).map(tuple)),
                 verified=draw(st.booleans()),
                 workaround=draw(st.booleans()),
+                circumstances=draw(st.lists(texts(), max_size=2).map(tuple)),
             )
         )
     return found

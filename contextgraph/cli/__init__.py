@@ -127,6 +127,7 @@ def _start(
     """The long-term memory of coding agents: learns from finished runs, advises the next one.
 
     \b
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 partly done (some inputs failed, each
-    reported), 4 store unavailable, 5 another process holds the lease, 130 interrupted.
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 partly done (some inputs
+    failed, each reported), 4 store unavailable, 5 another process holds the
+    lease, 130 interrupted.
     """

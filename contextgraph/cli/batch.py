@@ -11,7 +11,7 @@ from contextgraph.cli.intake import Intake
 from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
 from contextgraph.cli.records import receipt_record
 from contextgraph.errors import StoreUnavailableError
-from contextgraph.text import number_of
+from contextgraph.text import mask_secrets, masked_name, number_of
 
 if TYPE_CHECKING:
     from contextgraph.cli.spool import Spool
@@ -142,7 +142,10 @@ def _learn(memory: "AgentMemory", waiting: "list[Record]", results: Results) -> 
             if isinstance(one, RawTrajectory):
                 receipt = next(receipts)
                 results.add(one, receipt)
-                run = {"source": one.source, "instance_id": one.instance_id}
+                run = {
+                    "source": masked_name(one.source),
+                    "instance_id": masked_name(one.instance_id),
+                }
                 results.emit({**run, **receipt_record(receipt), "records": 1})
             else:
                 results.emit(_unread_record(one))
@@ -161,8 +164,8 @@ def _not_learned_record(
 ) -> "dict[str, Json]":
     """A record with the keys of a learned run, so that programs read every line the same way."""
     return {
-        "source": source,
-        "instance_id": instance_id,
+        "source": masked_name(source or "") or None,
+        "instance_id": masked_name(instance_id or "") or None,
         "trajectory_id": None,
         "status": status,
         "fragments": 0,
@@ -171,7 +174,7 @@ def _not_learned_record(
         "not_embedded": None,
         "tokens": 0,
         "cost": 0.0,
-        "error": error,
+        "error": mask_secrets(error),
         "records": 1,
     }
 

@@ -50,11 +50,12 @@ def consolidate(
     of the template stay.
 
     \b
-    With --json one object: "started", "reason", "trajectories", "changed", "seconds",
-    "steps" [{"name", "examined", "created", "updated", "removed"}], "tokens", "cost" (US dollars),
-    "requests", "waiting" (methodologies to be worded later), "not_worded" (why),
-    "unusable" (answers that are not requested again), "fault" (what was wrong with one).
-    With --dry-run, estimates: "editor" (the model), "prompts" [text], "tokens", "cost", "requests".
+    With --json one object: "started", "reason", "trajectories", "changed",
+    "seconds", "steps" [{"name", "examined", "created", "updated", "removed"}],
+    "tokens", "cost" (US dollars), "requests", "waiting" (methodologies to be
+    worded later), "not_worded" (why), "unusable" (answers that are not requested
+    again), "fault" (what was wrong with one). With --dry-run, estimates: "editor"
+    (the model), "prompts" [text], "tokens", "cost", "requests".
 
     \b
     Example:
@@ -152,8 +153,8 @@ def reembed(
     embeds what has no vectors yet.
 
     \b
-    With --json one object: "space", "runs", "tokens", "cost" (US dollars), "requests"; with
-    --dry-run also "texts", tokens and cost being at most.
+    With --json one object: "space", "runs", "tokens", "cost" (US dollars),
+    "requests"; with --dry-run also "texts", tokens and cost being at most.
 
     \b
     Example:

@@ -71,7 +71,9 @@ def report(
 def quarantine(
     advice: _Advice, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
 ) -> None:
-    """Never show an advice or a methodology again, from whatever run it comes.
+    """Never show an advice or methodology again.
+
+    From whatever run it comes.
 
     \b
     With --json one object: "advice", "status".

@@ -62,9 +62,9 @@ def doctor(
     the playbook are gone; where the checkout is known, they are not shown to agents.
 
     \b
-    With --json one object: "ok", "store", "checks" [{"name", "ok", "detail", "remedy"}],
-    "versions" {name: version}, "extras" {name: installed}, "stale" [{"kind", "name", "gone"}].
-    Exit code 1 when a check failed.
+    With --json one object: "ok", "store", "checks" [{"name", "ok", "detail",
+    "remedy"}], "versions" {name: version}, "extras" {name: installed}, "stale"
+    [{"kind", "name", "gone"}]. Exit code 1 when a check failed.
 
     \b
     Example:

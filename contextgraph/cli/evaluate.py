@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.doctor import own_version
+from contextgraph.cli.evaluate_tables import show_contrasts, show_report
 from contextgraph.cli.intake import Intake
 from contextgraph.cli.options import (
     FAILED,
@@ -22,29 +23,21 @@ from contextgraph.cli.options import (
     open_memory,
     option,
 )
-from contextgraph.cli.output import Progress, console, emit, one_line, styled, warn
+from contextgraph.cli.output import Progress, emit, warn
 from contextgraph.cli.replay import IN_MEMORY, OwnStore
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rich.table import Table
+    from collections.abc import Sequence
 
     from contextgraph.evaluation import (
         Contrast,
-        Estimate,
         Evaluation,
-        Measures,
         Moment,
         Report,
     )
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json, RawTrajectory
-
-_WIDTH = 108
-# It scores nothing by definition; the JSON has it.
-_HIDDEN = frozenset({"nothing"})
 
 
 def evaluate(  # noqa: PLR0913  (one parameter per flag)
@@ -74,6 +67,10 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         Path | None,
         option("--related", "FOLDER", "Past tasks, new tasks, and links between them."),
     ] = None,
+    judged: Annotated[
+        Path | None,
+        option("--judged", "FILE", "Judgements of items that were made by hand."),
+    ] = None,
     compare: Annotated[
         tuple[str, str] | None,
         option(
@@ -101,6 +98,9 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     plot: Annotated[
         Path | None, option("--plot", "FOLDER", "Draw the figures (needs the extra 'plot').")
     ] = None,
+    html: Annotated[
+        Path | None, option("--html", "FILE", "Write one page of it (needs the extra 'plot').")
+    ] = None,
     max_run_size: MaxRunSize = None,
     follow_links: FollowLinks = False,
     as_json: AsJson = False,
@@ -115,15 +115,16 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     --store must be empty.
 
     \b
-    With --json one object: "verdict", "config", "measures" {measure: {method: {"value", "low",
-    "high", "count", "runs"}}}, "clearance@3 by error family", "curves", "against" {baseline:
-    contrasts}; with --compare {"contrasts": [{"measure", "moments", "first", "second",
-    "only_first", "only_second", "difference", "p"}]}.
+    With --json one object: "verdict", "config", "measures" {measure: {method:
+    {"value", "low", "high", "count", "runs"}}}, "clearance@3 by error family",
+    "curves", "against" {baseline: contrasts}; with --compare {"contrasts":
+    [{"measure", "moments", "first", "second", "only_first", "only_second",
+    "difference", "p"}]}.
 
     \b
     Example:
       contextgraph evaluate runs.jsonl.gz --details before.json
-      contextgraph evaluate --learn old/ --judge new/ --plot figures/
+      contextgraph evaluate --learn old/ --judge new/ --html report.html
       contextgraph evaluate runs.jsonl.gz --online --min-runs 3 --max-runs 200
       contextgraph evaluate --compare before.json after.json
       contextgraph evaluate runs.jsonl.gz --compare default no-semantic
@@ -142,17 +143,19 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         raise typer.Exit(FAILED)  # each was reported
     if not judging and related is None:
         raise typer.BadParameter("none of these runs can be judged")
-    trial = Trial(None if online else taught, judging, related, seed)
+    if judged and online:
+        raise typer.BadParameter("--judged needs a split: leave out --online")
+    trial = Trial(None if online else taught, judging, related, seed, judged)
     if compare:
-        if store or details or plot or configuration:
+        if store or details or plot or html or configuration:
             raise typer.BadParameter(
                 "--compare A B names the configurations; leave out --configuration, --store, "
-                "--details and --plot"
+                "--details, --plot and --html"
             )
         _compare_configurations(trial, *compare, as_json=as_json)
     else:
         report = trial.run(configuration, store or IN_MEMORY, tenant)
-        _write(report, details, plot)
+        _write(report, details, plot, html)
         _show(report, as_json=as_json)
     if runs.failed:
         raise typer.Exit(PARTLY_DONE)
@@ -167,7 +170,7 @@ def _show(report: "Report", *, as_json: bool) -> None:
         show_report(report)
 
 
-def _write(report: "Report", details: Path | None, plot: Path | None) -> None:
+def _write(report: "Report", details: Path | None, plot: Path | None, html: Path | None) -> None:
     from contextgraph.errors import SettingsError
     from contextgraph.evaluation import draw, report_record
 
@@ -183,6 +186,11 @@ def _write(report: "Report", details: Path | None, plot: Path | None) -> None:
     if plot:
         for path in draw(report, plot):
             warn(f"wrote {path}")
+    if html:
+        from contextgraph.cli.evaluate_page import write_report
+
+        write_report(html, report)
+        warn(f"wrote {html}")
 
 
 def _compare_files(first: Path, second: Path, seed: int, *, as_json: bool) -> None:
@@ -261,13 +269,15 @@ def _selected(
 class Trial:
     """What is learned and judged; *learning* None: each run is learned after it was judged.
 
-    *related* is a folder of linked tasks, judged in a memory of their own.
+    *related* is a folder of linked tasks, judged in a memory of their own, *judged* a file of
+    judgements by hand.
     """
 
     learning: "Sequence[RawTrajectory] | None"
     judging: "Sequence[RawTrajectory]"
     related: Path | None
     seed: int
+    judged: Path | None = None
 
     def run(
         self, configuration: str | None, store: str = IN_MEMORY, tenant: str | None = None
@@ -278,7 +288,12 @@ class Trial:
         linked = self._linked(configuration) if self.related else ()
         with open_memory(store, tenant, configuration=configuration) as memory:
             found = self._evaluated(memory) if self.judging else None
-            return report_of(found, linked, _configuration_of(memory), self.seed)
+            by_hand = (
+                memory.evaluate_judged(self.judging, self.judged, seed=self.seed)
+                if self.judged
+                else None
+            )
+            return report_of(found, linked, _configuration_of(memory), self.seed, by_hand)
 
     def _linked(self, configuration: str | None) -> "tuple[Moment, ...]":
         assert self.related is not None
@@ -318,67 +333,3 @@ def _configuration_of(memory: "AgentMemory") -> "dict[str, Json]":
         "embedder": space.name if space else None,
         "summarizer": model.name if model else MADE_BY,
     }
-
-
-def show_report(report: "Report") -> None:
-    """Print the verdict, the configuration and the figures with 95 % intervals."""
-    screen = console()
-    screen.print(styled((report.verdict, "bold")))
-    for name, value in report.config.items():
-        screen.print(styled((one_line(f"{name}: {value}", _WIDTH), "dim")))
-    loops = {name: by for name, by in report.measures.items() if not _is_by_method(by)}
-    others = {name: by for name, by in report.measures.items() if name not in loops}
-    screen.print(_figures("Measures, with 95 % intervals", others))
-    if report.families:
-        screen.print(_figures("clearance@3 by family of error", report.families))
-    if loops:
-        screen.print(_figures("Loops", loops))
-    for baseline, contrasts in report.contrasts.items():
-        if contrasts:
-            show_contrasts(contrasts, f"contextgraph against {baseline}, on the same moments")
-
-
-def show_contrasts(contrasts: "Sequence[Contrast]", title: str) -> None:
-    """Print how the second does against the first, with McNemar's p."""
-    from rich.table import Table
-
-    table = Table(title=styled(title), title_justify="left", box=None, pad_edge=False)
-    columns = ("measure", "moments", "first", "second", "only first", "only second")
-    for column in (*columns, "difference", "p"):
-        table.add_column(column, justify="left" if column == "measure" else "right")
-    for one in contrasts:
-        gap = one.difference
-        table.add_row(
-            *(one.measure, str(one.moments), f"{one.first:.3f}", f"{one.second:.3f}"),
-            *(str(one.only_first), str(one.only_second)),
-            f"{gap.value:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})",
-            f"{one.p:.3f}",
-        )
-    console().print(table)
-
-
-def _is_by_method(by: "Mapping[str, Estimate]") -> bool:
-    return "contextgraph" in by
-
-
-def _figures(title: str, measures: "Measures") -> "Table":
-    from rich.table import Table
-
-    names = dict.fromkeys(name for by in measures.values() for name in by)
-    methods = [name for name in names if name not in _HIDDEN]
-    table = Table(title=styled(title), title_justify="left", box=None, pad_edge=False)
-    table.add_column("")
-    table.add_column("n", justify="right")
-    for method in methods:
-        table.add_column(styled(method), justify="right", overflow="fold")
-    for name, by in measures.items():
-        count = next(iter(by.values())).count  # of contextgraph: methods may answer less or more
-        cells = [_figure(by[method]) if method in by else "" for method in methods]
-        table.add_row(styled(name), str(count), *cells)
-    return table
-
-
-def _figure(figure: "Estimate") -> str:
-    if figure.high > 1:
-        return f"{figure.value:.1f} {figure.low:.1f}–{figure.high:.1f}"
-    return f"{figure.value:.3f} {figure.low:.2f}–{figure.high:.2f}"

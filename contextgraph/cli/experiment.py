@@ -82,14 +82,15 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     agent run on this machine, unless a task names an image. See docs/experiments.md.
 
     \b
-    With --json one line per attempt: "part", "arm", "instance_id", "number", "solved",
-    "exit_status", "steps", "tokens", "cost", "seconds", "shown" [{"step", "text", "tokens"}],
-    "error". Exit code 3: attempts are broken, each with its error.
+    With --json one line per attempt: "part", "arm", "instance_id", "number",
+    "solved", "exit_status", "steps", "tokens", "cost", "seconds", "shown"
+    [{"step", "text", "tokens"}], "error". Exit code 3: attempts are broken, each
+    with its error.
 
     \b
     Example:
-      contextgraph experiment run --tasks tasks.jsonl --model openai/gpt-5-mini --out trial
-      contextgraph experiment run --tasks tasks.jsonl --arms none,memory --attempts 1 --out trial
+      contextgraph experiment run --tasks tasks.jsonl --model openai/gpt-5 --out t
+      contextgraph experiment run --tasks tasks.jsonl --arms none,memory --out t
     """
     from contextgraph.cli.doctor import own_version
     from contextgraph.experiment import Experiment, Journal, Plan, agent_named, read_tasks
@@ -124,10 +125,11 @@ def report(
     and what the agent was shown there. Broken attempts do not count.
 
     \b
-    With --json one object: "verdict", "settings", "arms" [{"arm", "tasks", "attempts", "broken",
-    "pass_at" {k: {"value", "low", "high", …}}, "means" {"steps", "tokens", "cost", "advice
-    tokens"}, "spent"}], "comparisons" [{"arm", "against", "tasks", "solved", "p", "rescues"
-    [{"instance_id", "before", "after", "shown"}], "regressions", "means"}].
+    With --json one object: "verdict", "settings", "arms" [{"arm", "tasks",
+    "attempts", "broken", "pass_at" {k: {"value", "low", "high", …}}, "means"
+    {"steps", "tokens", "cost", "advice tokens"}, "spent"}], "comparisons"
+    [{"arm", "against", "tasks", "solved", "p", "rescues" [{"instance_id",
+    "before", "after", "shown"}], "regressions", "means"}].
 
     \b
     Example:

@@ -1,28 +1,23 @@
 """``contextgraph experiment report --html``: one page that needs no network and no scripts."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextgraph.cli.experiment import COMPARED, arm_rows, change_line, changes_of, comparison_row
 from contextgraph.cli.output import plain
-from contextgraph.cli.page import write_html
+from contextgraph.cli.page import TABLE_STYLE, html_table, write_html
 
 if TYPE_CHECKING:
-    from contextgraph.experiment import Report, TaskChange
+    from collections.abc import Sequence
 
-_STYLE = """
-table { border-collapse: collapse; margin: .5rem 0 1.5rem }
-th, td { text-align: right; padding: .25rem .8rem; border-bottom: 1px solid #ddd }
-th:first-child, td:first-child { text-align: left }
-.verdict { font-size: 1.2rem; max-width: 50rem }
-"""
+    from contextgraph.experiment import Report, TaskChange
 
 
 def write_report(path: Path, report: "Report") -> None:
     """Write *report* to the file *path*. Raises `SettingsError` where it cannot be written."""
-    write_html(path, _STYLE, _page(report))
+    write_html(path, TABLE_STYLE, _page(report))
 
 
 def _page(report: "Report") -> Iterator[str]:
@@ -30,18 +25,11 @@ def _page(report: "Report") -> Iterator[str]:
     settings = " · ".join(f"{name}: {value}" for name, value in report.settings.items())
     yield f'<p class="facts">{_text(settings)}</p>\n'
     yield "<h2>Mean of an attempt (95 % interval)</h2>\n"
-    yield _table(["", *(one.arm for one in report.arms)], arm_rows(report))
+    yield html_table(["", *(one.arm for one in report.arms)], arm_rows(report))
     yield "<h2>Differences on the same tasks (95 % interval)</h2>\n"
-    yield _table(COMPARED, map(comparison_row, report.comparisons))
+    yield html_table(COMPARED, map(comparison_row, report.comparisons))
     for title, changes in changes_of(report):
         yield from _changes(title, changes)
-
-
-def _table(titles: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{_text(title)}</th>" for title in titles)
-    lines = ("".join(f"<td>{_text(cell)}</td>" for cell in row) for row in rows)
-    body = "".join(f"<tr>{line}</tr>\n" for line in lines)
-    return f"<table>\n<tr>{head}</tr>\n{body}</table>\n"
 
 
 def _changes(title: str, changes: "Sequence[TaskChange]") -> Iterator[str]:

@@ -17,7 +17,8 @@ def formats(as_json: AsJson = False) -> None:
     real runs.
 
     \b
-    With --json one line per format: "name", "recognised_by", "keeps", "experimental".
+    With --json one line per format: "name", "recognised_by", "keeps",
+    "experimental".
 
     \b
     Example:

@@ -94,6 +94,10 @@ class Warnings:
         self.named.clear()
 
 
+def _ignore(_count: int) -> None:
+    """Do nothing."""
+
+
 class Intake:
     """Iterate over it for the trajectories in *paths*, in order.
 
@@ -120,7 +124,7 @@ class Intake:
         follow_links: bool = False,
     ) -> None:
         from contextgraph.config import load_settings
-        from contextgraph.readers import ReadCounts
+        from contextgraph.readers import ReadCounts, read_many
 
         self._paths = paths
         self._outcomes = outcomes
@@ -132,11 +136,16 @@ class Intake:
         self._git = git
         self._max_run_size = load_settings(max_run_size=max_run_size).max_run_size
         self._follow_links = follow_links
+        self._read = read_many
         self._warnings = Warnings()
         self._started = time.monotonic()
         self._counts = ReadCounts()
         self._left_out = 0
         self.conflicts = 0
+
+    def read_with(self, read: "Callable[..., Iterator[RawTrajectory]]") -> None:
+        """Have the runs read by *read*, which is like `readers.read_many`."""
+        self._read = read
 
     @property
     def read(self) -> int:
@@ -198,13 +207,11 @@ class Intake:
         return replace(raw, change=change_status(raw))
 
     def _all(self) -> "Iterator[RawTrajectory]":
-        from contextgraph.readers import read_many
-
-        return read_many(
+        return self._read(
             self._paths,
             on_error=self._fail,
             on_skip=self._skip,
-            on_bytes=self._on_bytes,
+            on_bytes=self._on_bytes or _ignore,
             outcomes=self._outcomes,
             on_conflict=self.report_conflict,
             max_run_size=int(self._max_run_size * _MIB),

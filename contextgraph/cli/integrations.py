@@ -118,9 +118,10 @@ def log(
     again in the session, and, once the session was learned, whether it was cleared.
 
     \b
-    With --json one line per answer, oldest first: "at", "event", "agent", "session", "subagent",
-    "folder" (a checksum), "repo", "family", "error_type", "template", "context", "text", "items",
-    "met_again" (times), "cleared" (true, false, or null where it is not known).
+    With --json one line per answer, oldest first: "at", "event", "agent",
+    "session", "subagent", "folder" (a checksum), "repo", "family", "error_type",
+    "template", "context", "text", "items", "met_again" (times), "cleared" (true,
+    false, or null where it is not known).
 
     \b
     Example:

@@ -42,12 +42,12 @@ def set_(
     and locator. Secrets are masked.
 
     \b
-    With --json one object: "key", "seq", "status" (set, removed or isolated), "path" (null where
-    removed).
+    With --json one object: "key", "seq", "status" (set, removed or isolated),
+    "path" (null where removed).
 
     \b
     Example:
-      contextgraph set /user/preference/review '{"summary": "small commits", "importance": 8}'
+      contextgraph set /user/review '{"summary": "be brief", "importance": 8}'
       contextgraph set /user/todo/flag null --source agent
     """
     text = sys.stdin.read() if content == "-" else content
@@ -84,7 +84,8 @@ def brief(
     below /untrusted are left out; nothing is printed where none is left.
 
     \b
-    With --json one object: "text", "keys", "omitted" (current entries that did not fit).
+    With --json one object: "text", "keys", "omitted" (current entries that did
+    not fit).
 
     \b
     Example:

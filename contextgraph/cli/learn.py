@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from contextgraph.cli.batch import Results, learn_all, spool_rest, summarize, warn_about
+from contextgraph.cli.cluster import read_on_cluster
 from contextgraph.cli.discovery import discovered_paths
 from contextgraph.cli.intake import Intake, Selection, numbers_of
 from contextgraph.cli.integrations import compile_for_hooks
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from contextgraph.errors import ReadError
     from contextgraph.integrations.sessions import HookFiles
     from contextgraph.memory import AgentMemory
+    from contextgraph.model import RawTrajectory
     from contextgraph.readers.sources import StrPath
 
 # So many seconds pass before a watched folder is looked at again.
@@ -94,6 +96,14 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     workers: Annotated[
         int, typer.Option(metavar="N", min=1, help="Trace runs in N processes; one writes.")
     ] = 1,
+    ray: Annotated[
+        str,
+        option(
+            "--ray",
+            "ADDRESS",
+            "Read, trace and embed on this Ray cluster; local starts one on this machine.",
+        ),
+    ] = "",
     watch: Annotated[
         bool,
         typer.Option("--watch", help="Go on with new and changed files, until interrupted."),
@@ -110,8 +120,9 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     """Learn finished runs.
 
     Runs that are known stay as they are, so an interrupted command continues when it is repeated.
-    Runs are counted once they are stored durably. While a server cannot be reached, runs are put
-    into a spool folder; the next such command learns them first.
+    PATH may be a URL (s3://, hf://). Runs are counted once they are stored durably. While
+    a server cannot be reached, runs are put into a spool folder; the next such command learns them
+    first.
 
     \b
     Example:
@@ -120,6 +131,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
       contextgraph learn --discover --exclude '*/private/*'
       contextgraph learn ~/.claude/projects --watch
       contextgraph learn ~/.claude/projects --git
+      contextgraph learn 's3://bucket/runs/*.jsonl.gz' --ray auto
       contextgraph learn --queued
       contextgraph learn nightly/ --source ci
       cat run.traj | contextgraph learn -
@@ -130,6 +142,8 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     if sum((bool(paths), discover, queued)) != 1:
         raise typer.BadParameter("give PATH, --discover or --queued")
     _check_usage(paths, discover=discover, of_discovery=bool(exclude or yes), watch=watch)
+    if ray:
+        _check_cluster(paths, alone=workers == 1 and not watch)
     address = store_address(store, tenant)
     hooks = HookFiles(load_settings(store=store or None, tenant=tenant))
     found: Sequence[StrPath]
@@ -154,6 +168,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         outcomes=outcomes,
         follow_links=follow_links,
         workers=workers,
+        cluster=partial(read_on_cluster, ray, embedder or "") if ray else None,
         as_json=as_json,
         address=address,
         hooks=hooks,
@@ -176,6 +191,15 @@ def _check_usage(
         raise typer.BadParameter("--watch takes files, folders or globs")
 
 
+def _check_cluster(paths: list[str] | None, *, alone: bool) -> None:
+    from contextgraph.readers import is_stream
+
+    if not alone:
+        raise typer.BadParameter("--ray does not go with --workers or --watch")
+    if any(map(is_stream, paths or ())):
+        raise typer.BadParameter("--ray takes files, folders, globs or URLs")
+
+
 def _numbers(text: str | None) -> range:
     try:
         return numbers_of(text or ":")
@@ -193,6 +217,7 @@ class _Learning:
     outcomes: Path | None
     follow_links: bool
     workers: int
+    cluster: "Callable[..., Iterator[RawTrajectory]] | None"
     as_json: bool
     address: str
     hooks: "HookFiles"
@@ -222,6 +247,8 @@ class _Learning:
         waiting: list[Record] = []
         try:
             with self.open_memory() as memory:
+                if self.cluster is not None:
+                    intake.read_with(partial(self.cluster, memory))
                 self.hooks.note_shown(memory.store)
                 learn_all(memory, self.spool, records, waiting, results, self.workers)
                 warn_about(memory, results)

@@ -277,8 +277,9 @@ def export(
     holds masked runs: protect it like the memory. A damaged run is named and left out.
 
     \b
-    With --json one object: "runs", "methodologies", "exposures", "seconds" of an archive; "nodes",
-    "relations", "seconds" of a graph; "runs", "seconds" of ATIF.
+    With --json one object: "runs", "methodologies", "exposures", "seconds" of an
+    archive; "nodes", "relations", "seconds" of a graph; "runs", "seconds" of
+    ATIF.
 
     \b
     Example:

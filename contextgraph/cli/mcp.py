@@ -57,9 +57,9 @@ def config(
     variables to servers.
 
     \b
-    With --json one object: "client", "file" (where the configuration
-    belongs), "configuration" (its text), "add" (the command line that
-    writes it, or null), "command" [].
+    With --json one object: "client", "file" (where the configuration belongs),
+    "configuration" (its text), "add" (the command line that writes it, or null),
+    "command" [].
 
     \b
     Example:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Self, TextIO, cast
 
-from contextgraph.text import number_of, visible
+from contextgraph.text import mask_secrets, number_of, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,8 +47,8 @@ def emit(record: "Mapping[str, Json]") -> None:
 
 
 def warn(message: str) -> None:
-    """Print one line on stderr, prefixed with the name of the program."""
-    print(f"contextgraph: {plain(message)}", file=sys.stderr, flush=True)
+    """Print one line on stderr, after the name of the program; it may quote what was read."""
+    print(f"contextgraph: {plain(mask_secrets(message))}", file=sys.stderr, flush=True)
 
 
 def plain(text: str) -> str:

@@ -1,6 +1,6 @@
 """``contextgraph inspect --html``: runs as one page that needs no network and no scripts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,6 +77,23 @@ def write_html(path: Path, style: str, body: Iterable[str]) -> None:
         raise SettingsError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+TABLE_STYLE = """
+table { border-collapse: collapse; margin: .5rem 0 1.5rem }
+th, td { text-align: right; padding: .25rem .8rem; border-bottom: 1px solid #ddd }
+th:first-child, td:first-child { text-align: left }
+.verdict { font-size: 1.2rem; max-width: 50rem }
+svg { max-width: 100%; height: auto }
+"""
+
+
+def html_table(titles: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table, its cells as plain text."""
+    head = "".join(f"<th>{_text(title)}</th>" for title in titles)
+    lines = ("".join(f"<td>{_text(cell)}</td>" for cell in row) for row in rows)
+    body = "".join(f"<tr>{line}</tr>\n" for line in lines)
+    return f"<table>\n<tr>{head}</tr>\n{body}</table>\n"
 
 
 def _phase_styles() -> str:

@@ -39,14 +39,15 @@ def playbook(
     an agent would be shown ("text") is only what at least two tasks agree on.
 
     \b
-    With --json one object: "repo", "files" [{"path", "runs", "opened", "probability", "symbols"}],
-    "test_command", "import_command", "package_dir", "setup" [], "failing_tests" [] where known,
-    "commands" {"tests", "scripts", "setup"}, "counts", "text".
+    With --json one object: "repo", "files" [{"path", "runs", "opened",
+    "probability", "symbols"}], "test_command", "import_command", "package_dir",
+    "setup" [], "failing_tests" [] where known, "commands" {"tests", "scripts",
+    "setup"}, "counts", "text".
 
     \b
     Example:
       contextgraph playbook --repo owner/repo
-      contextgraph playbook --repo owner/repo --task "Totals are wrong without a tariff" --json
+      contextgraph playbook --repo owner/repo --task "Totals are wrong" --json
     """
     from contextgraph.retrieval import render_playbook
 
@@ -76,9 +77,9 @@ def how(
     and the names of scripts that runs made are left open. Counts are of tasks.
 
     \b
-    With --json one object: "repo", "command", "runs", "form", "first" (of each run), "exact",
-    "ways" [], "others" [], "warning"; a form or way has "command", "folder", "worked", "tried",
-    "error_type".
+    With --json one object: "repo", "command", "runs", "form", "first" (of each
+    run), "exact", "ways" [], "others" [], "warning"; a form or way has "command",
+    "folder", "worked", "tried", "error_type".
 
     \b
     Example:

@@ -129,7 +129,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
 
     \b
     Example:
-      contextgraph query --repo owner/repo --error "ModuleNotFoundError: No module named 'yaml'"
+      contextgraph query --repo owner/repo --error "No module named 'yaml'"
       pytest 2>&1 | contextgraph query --repo owner/repo --workdir . --error -
       contextgraph query --batch states.jsonl --json --no-record
     """

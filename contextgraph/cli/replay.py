@@ -63,9 +63,10 @@ def replay(
     else by the number in the instance id within each repository, else as given.
 
     \b
-    With --json one line per moment: "instance_id", "step" (number of steps done), "kind" (start,
-    error, loop), "answered", "items" (as in query; of a loop its record and "escapes"); last
-    "summary" {"order", "runs", "moments", "answered", "learned", "failed", "skipped", "seconds"}.
+    With --json one line per moment: "instance_id", "step" (number of steps done),
+    "kind" (start, error, loop), "answered", "items" (as in query; of a loop its
+    record and "escapes"); last "summary" {"order", "runs", "moments", "answered",
+    "learned", "failed", "skipped", "seconds"}.
 
     \b
     Example:

@@ -61,9 +61,10 @@ def runs(  # noqa: PLR0913  (one parameter per flag)
     A run without a time in its log counts as of when it was learned.
 
     \b
-    With --json one line per run: "trajectory_id", "instance_id", "repo", "agent", "model",
-    "outcome", "outcome_source" (log, report or hand), "change" (held, reverted or unknown),
-    "exit_status", "task_type", "steps", "files", "run_at", "learned_at", "source_format", "source".
+    With --json one line per run: "trajectory_id", "instance_id", "repo", "agent",
+    "model", "outcome", "outcome_source" (log, report or hand), "change" (held,
+    reverted or unknown), "exit_status", "task_type", "steps", "files", "run_at",
+    "learned_at", "source_format", "source".
 
     \b
     Example:
@@ -160,7 +161,8 @@ def outcome(
     several runs, name the agent or the run.
 
     \b
-    With --json one object: "instance_id", "outcome", "trajectories" [ids of the runs].
+    With --json one object: "instance_id", "outcome", "trajectories" [ids of the
+    runs].
 
     \b
     Example:

@@ -64,14 +64,15 @@ def stats(
     """Show counts, errors and error sequences.
 
     \b
-    With --json one object: "store", "counts" {"nodes", "edges", "outcomes", "changes",
-    "methodologies", "repositories"}, "error_frequency" {type: fragments},
-    "transitions" {type: {next type: probability}},
-    "common_mistakes" [{"description", "count", "cleared"}] of the repository and situation,
-    "failure_patterns" [{"condition", "what", "count", "prevented"}] of the repository,
-    "usage" {model: {"requests", "tokens", "cost"}} of models behind an API, from this machine,
-    "withholding" {"shown", "shown_cleared", "withheld", "withheld_cleared", "difference", "low",
-    "high"} of answers at errors (see query --withhold), "plots" [file].
+    With --json one object: "store", "counts" {"nodes", "edges", "outcomes",
+    "changes", "methodologies", "repositories"}, "error_frequency" {type:
+    fragments}, "transitions" {type: {next type: probability}}, "common_mistakes"
+    [{"description", "count", "cleared"}] of the repository and situation,
+    "failure_patterns" [{"condition", "what", "count", "prevented"}] of the
+    repository, "usage" {model: {"requests", "tokens", "cost"}} of models behind
+    an API, from this machine, "withholding" {"shown", "shown_cleared",
+    "withheld", "withheld_cleared", "difference", "low", "high"} of answers at
+    errors (see query --withhold), "plots" [file].
 
     \b
     Example:
@@ -218,8 +219,8 @@ def friction(
     cleared, after how many steps (the median), and how. Several runs of one task count once.
 
     \b
-    With --json one object: "repo", "friction" [{"error_id", "error", "tasks", "cleared",
-    "share_cleared", "steps_lost", "remedies" [{"text", "tasks"}]}].
+    With --json one object: "repo", "friction" [{"error_id", "error", "tasks",
+    "cleared", "share_cleared", "steps_lost", "remedies" [{"text", "tasks"}]}].
 
     \b
     Example:
@@ -270,9 +271,10 @@ def explain(
 
     \b
     With --json one object: "id", "label", "name", "facts" {…}, "relations"
-    [{"type", "direction", "id", "label", "name", …}], "evidence" of advice and methodologies
-    {"shown", "tried", "cleared", "runs", "runs_cleared", "lift", "low", "high", "sources", "trust",
-    "is_quarantined", "by_hand", "randomised"}.
+    [{"type", "direction", "id", "label", "name", …}], "evidence" of advice and
+    methodologies {"shown", "tried", "cleared", "runs", "runs_cleared", "lift",
+    "low", "high", "sources", "trust", "is_quarantined", "by_hand",
+    "randomised"}.
 
     \b
     Example:

@@ -29,20 +29,31 @@ def embedded(
     """*bundles* with their vectors, where the embedder is *remote* or is not, as requested.
 
     Unchanged for one of the other kind, while there is no space, or where the embedder fails:
-    they are embedded later. The first result has the usage of all of them.
+    they are embedded later. What has a vector of its space stays as it is. The first result has
+    the usage of all of them.
     """
     try:
         embedder = source() if bundles else None
         if embedder is None or embedder.is_remote is not remote:
             return [EmbeddedBundle(bundle) for bundle in bundles]
-        found = embedder.embed([run_text(bundle.trajectory) for bundle in bundles])
+        missing = [one for one in bundles if not _is_in(embedder.space, one)]
+        found = embedder.embed([run_text(bundle.trajectory) for bundle in missing])
     except EmbeddingError as error:
         return [EmbeddedBundle(bundle, failure=str(error)) for bundle in bundles]
-    usages = chain([found.usage], repeat(NO_USAGE))
+    usages, vectors = chain([found.usage], repeat(NO_USAGE)), iter(found.vectors)
     return [
-        EmbeddedBundle(replace(bundle, embedded=EmbeddedRun(embedder.space, vector)), took)
-        for bundle, vector, took in zip(bundles, found.vectors, usages, strict=False)
+        EmbeddedBundle(
+            bundle
+            if _is_in(embedder.space, bundle)
+            else replace(bundle, embedded=EmbeddedRun(embedder.space, next(vectors))),
+            took,
+        )
+        for bundle, took in zip(bundles, usages, strict=False)
     ]
+
+
+def _is_in(space: str, bundle: Bundle) -> bool:
+    return bundle.embedded is not None and bundle.embedded.space == space
 
 
 FIRST_RUNS = 16

@@ -1,5 +1,12 @@
 """Evaluation: a memory judged by recorded runs, and such runs replayed as if live."""
 
+from contextgraph.evaluation.by_hand import (
+    HandVerdict,
+    JudgedItem,
+    JudgedMoment,
+    judge_by_hand,
+    read_judged,
+)
 from contextgraph.evaluation.evaluation import (
     Evaluation,
     Mode,
@@ -38,6 +45,7 @@ from contextgraph.evaluation.reports import (
     moments_in,
     report_of,
     report_record,
+    svg_figures,
 )
 
 __all__ = [
@@ -48,6 +56,9 @@ __all__ = [
     "EscapeSource",
     "Estimate",
     "Evaluation",
+    "HandVerdict",
+    "JudgedItem",
+    "JudgedMoment",
     "LoopWarnings",
     "Measures",
     "Memory",
@@ -68,12 +79,15 @@ __all__ = [
     "evaluate",
     "evaluate_online",
     "in_order",
+    "judge_by_hand",
     "judge_related",
     "mcnemar",
     "moments_in",
+    "read_judged",
     "read_related",
     "report_of",
     "report_record",
     "sampled",
     "split",
+    "svg_figures",
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from contextgraph.evaluation.judging import POLICIES, LoopWarnings
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 RESAMPLES = 1_000
 CONFIDENCE = 0.95
+_PARTS = 10
 _POINTS = 20
 _COMPARED = {
     **{f"clearance@{k}": (MomentKind.ERROR, k) for k in (1, 3, 5)},
@@ -74,6 +76,15 @@ class CurvePoint:
     threshold: float
     coverage: float
     precision: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityPoint:
+    """The first items of *count* answers: their mean *stated* probability, the share *right*."""
+
+    stated: float
+    right: float
+    count: int
 
 
 # Measure -> method -> figure, in the order in which they are shown.
@@ -141,6 +152,32 @@ def curve(moments: Iterable[Moment], method: str, k: int) -> tuple[CurvePoint, .
             points.append(CurvePoint(verdict.score, count / len(verdicts), hits / count))
     step = max(1, len(points) // _POINTS)
     return tuple(points[::-1][::step][::-1])
+
+
+def reliability(moments: Iterable[Moment]) -> tuple[ReliabilityPoint, ...]:
+    """How often the first item shown at a cleared error was right, in ten parts by its score.
+
+    The parts have the same number of answers; fewer than ten answers give none.
+    """
+    answered = sorted(
+        (verdict.score, _within(verdict.shown, 1))
+        for moment in moments
+        if moment.kind is MomentKind.ERROR and moment.has_answer
+        for verdict in [moment.verdicts[OURS]]
+        if verdict.answered
+    )
+    if len(answered) < _PARTS:
+        return ()
+    bounds = [len(answered) * part // _PARTS for part in range(_PARTS + 1)]
+    parts = [answered[start:end] for start, end in pairwise(bounds)]
+    return tuple(
+        ReliabilityPoint(
+            sum(score for score, _ in part) / len(part),
+            sum(is_right for _, is_right in part) / len(part),
+            len(part),
+        )
+        for part in parts
+    )
 
 
 def compare(
@@ -246,14 +283,15 @@ def _by_method(
 
 def _shares(moments: Iterable[Moment], method: str, share: ShareOf) -> dict[str, Share]:
     """Instance -> what its moments add to a figure of *method*."""
-    return _summed(
+    return summed(
         (moment.instance_id, share(moment, moment.verdicts[method]))
         for moment in moments
         if method in moment.verdicts
     )
 
 
-def _summed(shares: Iterable[tuple[str, Share | None]]) -> dict[str, Share]:
+def summed(shares: Iterable[tuple[str, Share | None]]) -> dict[str, Share]:
+    """Instance -> the sum of its *shares*, pairs of an instance and what a moment of it adds."""
     by_instance: dict[str, Share] = {}
     for instance, found in shares:
         if found:
@@ -304,7 +342,7 @@ def _by_policy(
     warnings: Sequence[LoopWarnings], share: Callable[[LoopWarnings, str], Share], seed: int
 ) -> dict[str, Estimate]:
     found = {
-        policy: estimate(_summed((one.instance_id, share(one, policy)) for one in warnings), seed)
+        policy: estimate(summed((one.instance_id, share(one, policy)) for one in warnings), seed)
         for policy in POLICIES
     }
     return {policy: figure for policy, figure in found.items() if figure}

@@ -25,9 +25,10 @@ def judge_related(memory: Memory, folder: Path, seed: int = 0) -> tuple[Moment, 
     """
     tasks = TaskBaselines()
     past, queries = read_related(folder)
-    for raw in past:
-        memory.learn(raw)
-        tasks.add(raw)
+    with memory.batch():
+        for raw in past:
+            memory.learn(raw)
+            tasks.add(raw)
     return tuple(_judged(memory, tasks, query, linked, seed) for query, linked in queries)
 
 

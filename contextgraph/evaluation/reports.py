@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,16 +15,19 @@ from contextgraph.evaluation.measures import (
     Contrast,
     CurvePoint,
     Measures,
+    ReliabilityPoint,
     against,
     clearance_by_family,
     curve,
     measures_of,
+    reliability,
 )
 from contextgraph.evaluation.moments import BASELINES, OURS, Moment, MomentKind
 from contextgraph.model import Json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 CURVE_AT = 3
 FAMILIES_AT = 3
@@ -62,11 +66,19 @@ class Report:
 
 
 def report_of(
-    evaluation: Evaluation | None, related: Sequence[Moment], config: Mapping[str, Json], seed: int
+    evaluation: Evaluation | None,
+    related: Sequence[Moment],
+    config: Mapping[str, Json],
+    seed: int,
+    by_hand: Measures | None = None,
 ) -> Report:
-    """The report of an evaluation by runs, of related tasks, or of both."""
+    """The report of an evaluation by runs, of related tasks, or of both.
+
+    *by_hand* are measures by judgements that were made by hand.
+    """
     moments = (*(evaluation.moments if evaluation else ()), *related)
-    measures = measures_of(moments, evaluation.loop_warnings if evaluation else (), seed)
+    warnings = evaluation.loop_warnings if evaluation else ()
+    measures = {**measures_of(moments, warnings, seed), **(by_hand or {})}
     contrasts = {name: against(moments, name, seed) for name in BASELINES if name != "nothing"}
     curves = (Curve(method, curve(moments, method, CURVE_AT)) for method in _CURVES)
     return Report(
@@ -113,29 +125,52 @@ def draw(report: Report, folder: Path) -> list[Path]:
 
     Raises MissingExtraError without matplotlib.
     """
+    figures = _figures(report)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, figure in figures.items():
+        written.append(folder / f"{name}.png")
+        figure.savefig(written[-1])
+    return written
+
+
+def svg_figures(report: Report) -> dict[str, str]:
+    """The figures of *report* by name, as SVG for a page. Raises as `draw`."""
+    figures = _figures(report)
+    from matplotlib import rc_context
+
+    found = {}
+    # The same report gives the same text.
+    with rc_context({"svg.hashsalt": "contextgraph"}):
+        for name, figure in figures.items():
+            text = StringIO()
+            figure.savefig(text, format="svg", metadata={"Date": None})
+            found[name] = text.getvalue()[text.getvalue().index("<svg") :]
+    return found
+
+
+def _figures(report: Report) -> "dict[str, Figure]":
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtraError(
             "plots need matplotlib: pip install 'contextgraph-memory[plot]'"
         ) from error
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
+    found = {}
     for name, start in _BARS.items():
         drawn = {
             measure: by for measure, by in report.measures.items() if measure.startswith(start)
         }
         if drawn:
-            figure = Figure(figsize=(9, 4.5), layout="constrained")
-            _draw_bars(figure.subplots(), drawn)
-            written.append(folder / f"{name}.png")
-            figure.savefig(written[-1])
+            found[name] = Figure(figsize=(9, 4.5), layout="constrained")
+            _draw_bars(found[name].subplots(), drawn)
     if report.curves:
-        figure = Figure(figsize=(6, 4.5), layout="constrained")
-        _draw_curves(figure.subplots(), report.curves)
-        written.append(folder / "coverage_precision.png")
-        figure.savefig(written[-1])
-    return written
+        found["coverage_precision"] = Figure(figsize=(6, 4.5), layout="constrained")
+        _draw_curves(found["coverage_precision"].subplots(), report.curves)
+    if points := reliability(report.moments):
+        found["reliability"] = Figure(figsize=(5, 4.5), layout="constrained")
+        _draw_reliability(found["reliability"].subplots(), points)
+    return found
 
 
 def _verdict_of(measures: Measures, contrasts: Mapping[str, Sequence[Contrast]]) -> str:
@@ -147,8 +182,8 @@ def _verdict_of(measures: Measures, contrasts: Mapping[str, Sequence[Contrast]])
     if precision := measures.get("precision@3"):
         coverage = measures["answered: cleared errors"][OURS].value
         sentence = (
-            f"At errors it answers in {_percent(coverage)} and is then right in "
-            f"{_percent(precision[OURS].value)} (first three items); it ranks "
+            f"At errors it is right in {_percent(precision[OURS].value)} where it speaks (first "
+            f"three items) and speaks at {_percent(coverage)}; it ranks "
             f"{_JUDGED_BY[measure]} in {_percent(measures[measure][OURS].value)}"
         )
     best = max(
@@ -213,6 +248,13 @@ def _draw_bars(axes: "Axes", measures: Measures) -> None:
     axes.set_xticks([at + 0.4 - width / 2 for at in range(len(measures))], list(measures))
     axes.tick_params(axis="x", labelsize=8, labelrotation=15)
     axes.legend(fontsize=8)
+
+
+def _draw_reliability(axes: "Axes", points: Sequence[ReliabilityPoint]) -> None:
+    axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
+    axes.plot([one.stated for one in points], [one.right for one in points], marker="o")
+    axes.set_xlabel("probability of the first item shown")
+    axes.set_ylabel("share in which it was the remedy")
 
 
 def _draw_curves(axes: "Axes", curves: Sequence[Curve]) -> None:

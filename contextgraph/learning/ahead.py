@@ -1,4 +1,4 @@
-"""Bundles that are made in other processes, ahead of the writer."""
+"""Bundles that are made in other processes or machines, ahead of the writer."""
 
 import os
 import signal
@@ -32,6 +32,15 @@ class Begun:
                 "a worker process was killed, perhaps for lack of memory; repeat the command with"
                 " fewer --workers to continue"
             ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that was read elsewhere, its ids, and what it teaches; None where that is known."""
+
+    raw: RawTrajectory
+    ids: RunIds
+    made: Bundle | None
 
 
 @contextmanager

@@ -293,6 +293,7 @@ def _recovered(recovery: Recovery, fragments: Sequence[Fragment]) -> Recovered:
         actions=recovery.actions,
         verified=recovery.verified,
         workaround=recovery.workaround,
+        circumstances=recovery.circumstances,
     )
 
 

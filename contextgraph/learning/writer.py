@@ -1,6 +1,6 @@
 """Learning: one run, one bundle, one transaction."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,7 +11,7 @@ from contextgraph.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from contextgraph.learning.ahead import Begun, worker_processes
+from contextgraph.learning.ahead import Begun, Prepared, worker_processes
 from contextgraph.learning.bundle import bundle_of, renewed
 from contextgraph.learning.identity import RunIds, former_trajectory_id, run_ids
 from contextgraph.model import (
@@ -61,7 +61,7 @@ class MemoryWriter:
         self._store = store
         self._now = now
         self._embedded = embedded
-        self._begun: dict[int, Begun] = {}
+        self._begun: dict[int, Begun | Prepared] = {}
 
     @contextmanager
     def in_processes(self, workers: int) -> Iterator[Callable[[Sequence[RawTrajectory]], None]]:
@@ -82,6 +82,23 @@ class MemoryWriter:
                 yield begin
             finally:
                 self._begun.clear()
+
+    def prepared(self, raw: RawTrajectory, known: Container[str]) -> Prepared:
+        """What `take` needs of *raw* in another process; a *known* run is not traced.
+
+        Its secrets are masked, but for those of a known run. It has its vector, unless that needs
+        a server.
+        """
+        ids = run_ids(raw)
+        if ids.id in known:
+            return Prepared(raw, ids, None)
+        (made,) = self._embedded([bundle_of(raw, self._now(), ids.id)], False)
+        return Prepared(made.bundle.raw, ids, made.bundle)
+
+    def take(self, prepared: Prepared) -> RawTrajectory:
+        """The run that was *prepared*; to be written later, as the same object."""
+        self._begun[id(prepared.raw)] = prepared
+        return prepared.raw
 
     def write(self, raw: RawTrajectory, source: str = "") -> LearnReceipt:
         """Learn *raw* from *source*; on return it is stored durably, or nothing is and it raises.
@@ -145,10 +162,10 @@ class MemoryWriter:
 
     def _bundle(self, raw: RawTrajectory, identity: str, source: str) -> Bundle:
         begun = self._begun.get(id(raw))
+        made = None
         if begun and begun.ids.id == identity:
-            bundle = begun.bundle()
-        else:
-            bundle = bundle_of(raw, self._now(), identity)
+            made = begun.made if isinstance(begun, Prepared) else begun.bundle()
+        bundle = made or bundle_of(raw, self._now(), identity)
         return replace(bundle, trajectory=replace(bundle.trajectory, contributor=source))
 
     def _known_or_read(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | Bundle:

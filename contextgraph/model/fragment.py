@@ -164,7 +164,8 @@ class Recovered:
     *fragment_id* holds the step at which it was cleared. *message* is the error as it was shown
     (masked, clipped), *actions* are what cleared it, in the order in which they were done.
     *verified*: the next observations of the same run show it gone. *workaround*: it was avoided
-    rather than solved.
+    rather than solved. *circumstances* say how the attempt failed, in statements that other
+    failures can share (`trace.circumstances_of`).
     """
 
     fragment_id: str
@@ -176,6 +177,7 @@ class Recovered:
     actions: tuple[RemedyAction, ...]
     verified: bool
     workaround: bool
+    circumstances: tuple[str, ...] = ()
 
 
 # What another run learns most from, first.

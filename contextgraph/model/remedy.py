@@ -38,6 +38,11 @@ class RemedyPattern:
     replaced: str = ""
     parameters: tuple[str, ...] = ()
 
+    # Retrieval groups hundreds of them in a query, and enumerations are slow to hash.
+    def __hash__(self) -> int:
+        """Of its texts."""
+        return hash((self.target, self.replaced))
+
 
 @dataclass(frozen=True, slots=True)
 class RemedyAction:
@@ -53,6 +58,10 @@ class RemedyAction:
     pattern: RemedyPattern
     replaced: str = ""
     parameters: tuple[tuple[str, str], ...] = ()
+
+    def __hash__(self) -> int:
+        """Of its texts, as of a pattern."""
+        return hash((self.target, self.replaced))
 
     @property
     def general(self) -> "RemedyAction":

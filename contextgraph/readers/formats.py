@@ -28,6 +28,7 @@ from contextgraph.readers.format import Format
 from contextgraph.readers.json_text import loads
 from contextgraph.readers.outcomes import is_prediction, outcome_in, outcomes_in
 from contextgraph.readers.place import EmptyRunError, ForeignError, Place, repo_named
+from contextgraph.text import mask_secrets
 
 ENTRY_POINTS = "contextgraph.formats"
 
@@ -251,5 +252,5 @@ def _side_file(value: object) -> str | None:
 def _seen(value: Any) -> str:
     if not isinstance(value, dict):
         return kind(value)
-    names = [repr(name[:40]) for name in list(value)[:8]]
+    names = [repr(mask_secrets(name[:1024])[:40]) for name in list(value)[:8]]
     return f"an object with {', '.join(names) or 'no keys'}"

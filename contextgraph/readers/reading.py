@@ -16,7 +16,14 @@ from contextgraph.readers.outcomes import Outcomes, outcomes_by_folder
 from contextgraph.readers.place import ForeignError, SkippedError, file_stem
 from contextgraph.readers.records import Record, records, records_of_parts
 from contextgraph.readers.reports import GivenOutcomes, OnConflict, given_outcomes
-from contextgraph.readers.sources import STANDARD_INPUT, Source, StrPath, files_in, sources
+from contextgraph.readers.sources import (
+    STANDARD_INPUT,
+    Source,
+    StrPath,
+    files_in,
+    remote_files,
+    sources,
+)
 from contextgraph.readers.streams import MAX_RUN_SIZE, OnBytes, too_large
 
 # A file with more records in a row that are not runs is given up.
@@ -63,7 +70,7 @@ def read(
     max_run_size: int = MAX_RUN_SIZE,
     follow_links: bool = False,
 ) -> Iterator[RawTrajectory]:
-    """The runs in *path*: a file, a folder, a glob, or "-" for standard input.
+    """The runs in *path*: a file, a folder, a glob, a URL, or "-" for standard input.
 
     The format is recognised by content: those of `FORMATS` and of installed packages that add
     some, as JSON or JSONL (plain, gzip or zstandard) or parquet, also in rows of data sets that
@@ -84,8 +91,10 @@ def read(
     larger one. In folders and globs, pipes, sockets, devices and, unless *follow_links*, links to
     what is outside are passed to *on_skip*.
 
-    Raises MissingExtraError for parquet without pyarrow, and ReadError for *outcomes* that hold
-    none.
+    URLs (``s3://bucket/runs/*.jsonl.gz``) are those of fsspec and its packages.
+
+    Raises MissingExtraError for parquet without pyarrow and URLs without fsspec, and ReadError for
+    *outcomes* that hold none.
     """
     return read_many(
         [path],
@@ -220,8 +229,9 @@ def _records_in(source: Source, on_bytes: OnBytes, max_size: int) -> Iterator[Re
     with ExitStack() as stack:
         try:
             file = _opened(source, stack)
-        except OSError as error:
-            yield ReadError(source.name, "", f"cannot be opened: {error.strerror or error}")
+        except (OSError, ValueError, ImportError) as error:
+            reason = getattr(error, "strerror", None) or error
+            yield ReadError(source.name, "", f"cannot be opened: {reason}")
             return
         yield from records(source.name, file, on_bytes, max_size)
 
@@ -229,6 +239,9 @@ def _records_in(source: Source, on_bytes: OnBytes, max_size: int) -> Iterator[Re
 def _opened(source: Source, stack: ExitStack) -> IO[bytes]:
     if source.name == STANDARD_INPUT:
         return sys.stdin.buffer
+    if source.is_remote:
+        opened: IO[bytes] = stack.enter_context(remote_files(source.name).open(source.name, "rb"))
+        return opened
     return stack.enter_context(open(source.name, "rb"))
 
 
@@ -281,7 +294,7 @@ class _Judge:
 
     def _reports(self, source: Source) -> Iterator[Outcomes]:
         """The reports about a file, nearest folder first."""
-        if source.name == STANDARD_INPUT:
+        if source.name == STANDARD_INPUT or source.is_remote:
             return
         by_folder = self._found(source)
         for folder in (Path(source.name), *Path(source.name).parents):

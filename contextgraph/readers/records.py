@@ -21,6 +21,7 @@ from contextgraph.readers.marked_text import AIDER_START
 from contextgraph.readers.parquet import is_parquet, parquet_rows
 from contextgraph.readers.place import ForeignError, Place
 from contextgraph.readers.streams import OnBytes, pieces, too_large, whole
+from contextgraph.text import mask_secrets
 
 _TAR_MARK_AT, _TAR_MARK = 257, b"ustar"
 _BOM = b"\xef\xbb\xbf"
@@ -178,7 +179,9 @@ def _session(name: str, lines: Iterable[_Parsed], max_size: int) -> Iterator[Rec
 def _foreign(name: str, opening: Sequence[_Line]) -> ForeignError:
     if not opening:
         return ForeignError(name, "", "is empty")
-    return ForeignError(name, "", f"neither json nor parquet: starts with {opening[0].text[:32]!r}")
+    # Masked before it is cut: half a secret is not recognised.
+    start = mask_secrets(opening[0].text[:1024].decode("utf-8", "replace"))[:32]
+    return ForeignError(name, "", f"neither json nor parquet: starts with {start!r}")
 
 
 def _value(text: bytes) -> Any:

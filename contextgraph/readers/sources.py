@@ -7,13 +7,14 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from contextgraph.errors import ReadError
+from contextgraph.errors import MissingExtraError, ReadError
 
 StrPath: TypeAlias = str | os.PathLike[str]
 
 STANDARD_INPUT = "-"
+_URL = "://"
 _EVENT_FILE = re.compile(r"(?:event-)?(\d{1,9})(?:-[\w-]+)?\.json")  # of OpenHands
 _NO_FILE = {
     stat.S_IFIFO: "a pipe",
@@ -46,6 +47,11 @@ class Source:
             return 0
         return sum(map(_file_size, self.parts or [self.name]))
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the name is a URL, such as ``s3://bucket/runs.jsonl.gz``."""
+        return _URL in self.name
+
     def __fspath__(self) -> str:
         """The name: what takes a path takes a source, too."""
         return self.name
@@ -62,6 +68,8 @@ def sources(path: StrPath, *, follow_links: bool = False) -> Sequence[Source]:
     if isinstance(path, Source):
         return [path]
     name = os.fspath(path)
+    if _URL in name:
+        return _remote_sources(name)
     if is_stream(name) or os.path.isfile(name):
         return [Source(name)]
     if os.path.isdir(name):
@@ -72,6 +80,36 @@ def sources(path: StrPath, *, follow_links: bool = False) -> Sequence[Source]:
     found = list(dict.fromkeys(_matched(matches, follow_links=follow_links)))
     grouped = {file for source in found for file in source.parts}
     return [source for source in found if source.name not in grouped]
+
+
+def _remote_sources(url: str) -> Sequence[Source]:
+    """The files behind *url*, a file, folder or glob of a file system that fsspec knows."""
+    fsspec = remote_files(url)
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+        is_glob = glob.has_magic(path)
+        found = system.glob(path) if is_glob else system.find(path)
+        names = [system.unstrip_protocol(one) for one in sorted(found)]
+    except (OSError, ValueError, ImportError) as error:
+        raise ReadError(url, "", f"cannot be listed: {error}") from error
+    if not names:
+        raise ReadError(url, "", "no such file or folder")
+    folder = None if names == [url] else Path(url)
+    return [Source(name, folder) for name in names if not _is_hidden(name)]
+
+
+def _is_hidden(name: str) -> bool:
+    return name.rpartition("/")[2].startswith(".")
+
+
+def remote_files(url: str) -> Any:
+    """The module that opens *url*; raises MissingExtraError where it is not installed."""
+    try:
+        import fsspec
+    except ImportError as error:
+        install = 'pip install "contextgraph-memory[ray]"'
+        raise MissingExtraError(f"{url}: URLs need fsspec: {install}") from error
+    return fsspec
 
 
 def is_stream(path: StrPath) -> bool:

@@ -12,11 +12,9 @@ from contextgraph.retrieval.credit import credits_for
 from contextgraph.retrieval.fuse import final_score
 from contextgraph.retrieval.gate import CaseFeatures, Gate, case_probability
 from contextgraph.retrieval.query import CaseHit, Query
-from contextgraph.retrieval.score import scope_level
-from contextgraph.text import clip
+from contextgraph.retrieval.score import scope_level, title_of
 
 FRAGMENTS_SHOWN = 3
-_TITLE_CHARS = 120
 
 
 Rankings = Mapping[str, Sequence[CaseHit]]
@@ -118,7 +116,7 @@ def _case(
         fragments=fragments,
         score=ranked.score,
         why=Why(channels=ranks, scope=scope, support=1, trajectories=(trajectory.id,)),
-        title=clip(trajectory.task.strip().partition("\n")[0], _TITLE_CHARS),
+        title=title_of(trajectory.task),
         probability=probability,
         is_shown=at_same_file or probability >= gate.min_case_precision,
     )

@@ -30,7 +30,8 @@ from contextgraph.text import subject_of
 # With so many runs of this type of task, others are not searched.
 ENOUGH = 12
 # Recoveries taken from the store per question: agreement counts them.
-RECOVERIES = 256
+RECOVERIES = 128
+RECOVERIES_BY_WORDS = 16
 _LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 FRAGMENTS_AT_FILE = 2
 _SAME_FILE = 0.5
@@ -79,7 +80,7 @@ def by_lexical(query: Query, store: Store) -> Findings:
     """Recoveries whose error has the same rare words; without an error, runs whose task has."""
     if query.signature:
         texts = store.recoveries.for_text
-        found = (texts(query.error_words, scope, OVERFETCH) for scope in query.scopes)
+        found = (texts(query.error_words, one, RECOVERIES_BY_WORDS) for one in query.scopes)
         return Findings(recoveries=tuple(chain.from_iterable(found)) if query.error_words else ())
     runs = (store.runs.for_text(query.task_words, scope, OVERFETCH) for scope in query.scopes)
     return Findings(cases=ranked_cases(query, next(filter(None, runs), ())))

@@ -18,7 +18,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.ranking import overlap, word_counts
-from contextgraph.retrieval.score import scope_level
+from contextgraph.retrieval.score import emphasised, scope_level, task_counts
 from contextgraph.text import masked_name, words
 from contextgraph.trace import Names, names_in, signature_of, task_type_of
 
@@ -35,8 +35,8 @@ class Query:
     """A state as the channels need it.
 
     *scopes* are tried in order, the repository before all. *weights* says how much each of
-    *task_words* counts: rare words, and those said often, count for more. *embedder* gives what
-    turns texts into vectors.
+    *task_words* counts: more for rare words, those said often, those of the title and identifiers.
+    *embedder* gives what turns texts into vectors.
     """
 
     state: State
@@ -55,11 +55,11 @@ class Query:
         """The nearest scope."""
         return self.scopes[0]
 
-    def overlap(self, task: str) -> float:
-        """How much of what is asked another *task* has, 0 to 1; channels find the same ones."""
-        known = self._overlaps.get(task)
+    def overlap(self, run: Trajectory) -> float:
+        """How much of what is asked the task of *run* has, 0 to 1; channels find the same ones."""
+        known = self._overlaps.get(run.id)
         if known is None:
-            known = self._overlaps[task] = overlap(self.weights, task)
+            known = self._overlaps[run.id] = overlap(self.weights, task_counts(run.task, run.files))
         return known
 
 
@@ -88,7 +88,9 @@ def query_of(
         task_type=task_type_of(state.task_description) if task_words else None,
         task_words=task_words,
         error_words=error_words,
-        weights=weights_of({word: asked[word] for word in task_words}, store),
+        weights=emphasised(
+            weights_of({word: asked[word] for word in task_words}, store), state.task_description
+        ),
         scopes=(Scope(state.repo, exclude_instances, as_of), everywhere)
         if state.repo
         else (everywhere,),
@@ -154,7 +156,7 @@ def case_hit(query: Query, trajectory: Trajectory, similarity: float = 0.0) -> C
 
     *similarity* is the cosine of the vectors, where a channel compares them.
     """
-    shared = query.overlap(trajectory.task)
+    shared = query.overlap(trajectory)
     near = scope_level(trajectory.repo, query.state.repo) is ScopeLevel.REPO
     evidence = (1 - _SAME_REPO - _SAME_TYPE) * max(shared, similarity) + _SAME_REPO * near
     evidence += _SAME_TYPE * (trajectory.task_type is query.task_type)

@@ -1,30 +1,25 @@
 """At an error: one list of remedies, each once, by the agreement of independent instances."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
-from math import log1p
+from math import fsum, log1p
 from typing import TypeAlias
 
 from contextgraph.model import (
     Agreement,
     ChannelRank,
-    ErrorSignature,
     ErrorSolution,
     Methodology,
     MethodologyStatus,
     RecoveryCandidate,
-    RemedyAction,
-    RemedyKind,
     ScopeLevel,
     SignatureLevel,
     Suggestion,
     Why,
 )
 from contextgraph.ports import Store
-from contextgraph.ranking import bm25, ranks_in, word_counts
+from contextgraph.ranking import ranks_in
 from contextgraph.retrieval.credit import Credits, credits_for
 from contextgraph.retrieval.fuse import newest_first
 from contextgraph.retrieval.gate import (
@@ -35,50 +30,19 @@ from contextgraph.retrieval.gate import (
     probability,
 )
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.score import about_another, signature_level
-from contextgraph.trace import (
-    AdviceKey,
-    advice_id,
-    advice_key,
-    command_lines,
-    describe_remedy,
-    is_general,
-    is_hazardous,
-    is_own_module,
-    is_retry,
-)
+from contextgraph.retrieval.recoveries import Found, found_for
+from contextgraph.trace import AdviceKey, advice_id
 
 NAMED_RUNS = 10
-_REMEMBERED = 8_192
 _SAME_TEMPLATE = (SignatureLevel.PLACE, SignatureLevel.TEMPLATE)
 
-Remedy: TypeAlias = tuple[RemedyAction, ...]
+Shares: TypeAlias = dict[str, float]
 # Where instances are compared, the nearest first.
 GROUPS = (
     (ScopeLevel.REPO, SignatureLevel.TEMPLATE),
     (ScopeLevel.GENERAL, SignatureLevel.TEMPLATE),
     (ScopeLevel.GENERAL, SignatureLevel.TYPE),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A recovery that may help, and what to advise of it.
-
-    *remedy* is in the words of the project where *is_near*: in the repository that asks, and not
-    about other names; else in general terms.
-    """
-
-    candidate: RecoveryCandidate
-    remedy: Remedy
-    level: SignatureLevel
-    is_near: bool
-    relevance: float
-
-    @property
-    def instance(self) -> str:
-        """The instance of its run: several runs of one are not independent evidence."""
-        return self.candidate.trajectory.instance_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +97,13 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
     signature = query.signature
     if signature is None:
         return ()
-    found = _found(query, signature, candidates)
+    found = found_for(query, signature, candidates)
     groups: dict[AdviceKey, list[Found]] = {}
     for one in found:
         # What is never advised is still one way in which the error was cleared.
-        if not is_hazardous(one.candidate.recovered.actions):
-            groups.setdefault(advice_key(one.remedy), []).append(one)
-    cleared = {group: _instances(found, group) for group in GROUPS}
+        if not one.is_hazardous:
+            groups.setdefault(one.form.key, []).append(one)
+    cleared = _shares(found)
     most = max((one.relevance for one in found), default=0.0) or 1.0
     entries = [_entry(key, same, cleared, most) for key, same in groups.items()]
     return tuple(sorted(entries, key=_order))
@@ -162,7 +126,7 @@ def advice_of(
     """
     unique = {_identity(one): one for one in chain.from_iterable(found.values())}
     entries: Sequence[Entry] = entries_of(query, unique.values())
-    ids = {one.key: advice_id(query.signature, one.best.remedy) for one in entries}
+    ids = {one.key: advice_id(query.signature, one.best.form.remedy) for one in entries}
     known = credits_for(store, [*ids.values()])
     entries = _trusted(query, unique.values(), entries, known)
     ranks = _ranks(entries, found)
@@ -199,7 +163,7 @@ def _trusted(
         return entries_of(query, [one for one in candidates if _identity(one) not in gone])
 
     def is_harmful(entry: Entry) -> bool:
-        return known.of(advice_id(query.signature, entry.best.remedy)).is_quarantined
+        return known.of(advice_id(query.signature, entry.best.form.remedy)).is_quarantined
 
     harmful = [one for one in entries if is_harmful(one)]
     kept = without(harmful) if harmful else entries
@@ -229,79 +193,33 @@ def shown_of(
     return tuple(suggestions), tuple(solutions)
 
 
-def _found(
-    query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
-) -> list[Found]:
-    useful = [one for one in candidates if not is_retry(one.recovered.actions)]
-    texts = [_text_of(one) for one in useful]
-    found = []
-    for one, relevance in zip(useful, bm25(word_counts(signature.message), texts), strict=True):
-        here = one.trajectory.repo.casefold() == query.state.repo.casefold()
-        is_near = here and not about_another(signature, one.recovered)
-        actions = one.recovered.actions
-        remedy = _of_same_repository(actions) if is_near else _general(actions)
-        if remedy and _description(remedy) and not _contradicts(query, remedy):
-            level = signature_level(signature, one)
-            found.append(Found(one, remedy, level, is_near, relevance))
-    return found
+def _shares(found: Iterable[Found]) -> tuple[Shares, Shares, Shares]:
+    """By group of `GROUPS`, the instances of *found* with how much each counts."""
+    here: Shares = {}
+    anywhere: Shares = {}
+    of_type: Shares = {}
+    for one in found:
+        if one.level is SignatureLevel.FAMILY:
+            continue
+        _count(of_type, one)
+        if one.level in _SAME_TEMPLATE:
+            _count(anywhere, one)
+            if one.is_near:
+                _count(here, one)
+    return here, anywhere, of_type
 
 
-def _text_of(candidate: RecoveryCandidate) -> Counter[str]:
-    recovered = candidate.recovered
-    return word_counts(f"{recovered.message}\n{_words_of(recovered.actions)}")
+def _count(shares: Shares, found: Found) -> None:
+    """Several runs of one instance count once, by the one whose circumstances agree best."""
+    shares[found.instance] = max(shares.get(found.instance, 0.0), found.weight)
 
 
-@lru_cache(_REMEMBERED)
-def _words_of(actions: Remedy) -> str:
-    return "\n".join((describe_remedy(actions), *command_lines(actions)))
-
-
-@lru_cache(_REMEMBERED)
-def _description(remedy: Remedy) -> str:
-    return describe_remedy(remedy)
-
-
-@lru_cache(_REMEMBERED)
-def _of_same_repository(actions: Remedy) -> Remedy:
-    """*actions* as they were done, but an edit sent again in general terms, where there are any."""
-    if not any(one.kind is RemedyKind.RESEND for one in actions):
-        return actions
-    of_edits = (RemedyKind.RESEND, RemedyKind.OPEN)
-    return tuple(one for one in _general(actions) if one.kind in of_edits) or actions
-
-
-@lru_cache(_REMEMBERED)
-def _general(actions: Remedy) -> Remedy:
-    """What *actions* come to in another repository: nothing of what is of one project."""
-    return tuple(one.general for one in actions if is_general(one.pattern))
-
-
-def _contradicts(query: Query, remedy: Remedy) -> bool:
-    """True for what cannot help in this state: the project's own module is not to be installed."""
-    installed = (one.pattern.target for one in remedy if one.kind is RemedyKind.INSTALL)
-    state, fill = query.state, query.names.fill
-    return any(is_own_module(fill(one), state.repo, state.open_file) for one in installed)
-
-
-def _instances(found: Iterable[Found], group: tuple[ScopeLevel, SignatureLevel]) -> set[str]:
-    scope, level = group
-    levels = _SAME_TEMPLATE if level is SignatureLevel.TEMPLATE else (*_SAME_TEMPLATE, level)
-    return {
-        one.instance
-        for one in found
-        if one.level in levels and (one.is_near or scope is ScopeLevel.GENERAL)
-    }
-
-
-def _entry(
-    key: AdviceKey,
-    found: Sequence[Found],
-    cleared: Mapping[tuple[ScopeLevel, SignatureLevel], set[str]],
-    most: float,
-) -> Entry:
-    did = {group: _instances(found, group) for group in GROUPS}
-    ordered = tuple(sorted(found, key=_place))
-    here, anywhere, same_type = (len(did[group]) / (len(cleared[group]) + 1) for group in GROUPS)
+def _entry(key: AdviceKey, found: Sequence[Found], cleared: Sequence[Shares], most: float) -> Entry:
+    did = _shares(found)
+    here, anywhere, same_type = (
+        fsum(one.values()) / (fsum(every.values()) + 1)
+        for one, every in zip(did, cleared, strict=True)
+    )
     features = RemedyFeatures(
         template_here=here,
         template_anywhere=anywhere,
@@ -309,8 +227,13 @@ def _entry(
         relevance=max(one.relevance for one in found) / most,
         instances=log1p(len({one.instance for one in found})),
     )
-    nearest = next((group for group in GROUPS if did[group]), None)
-    agreement = Agreement(len(did[nearest]), len(cleared[nearest]), *nearest) if nearest else None
+    nearest = next((at for at, one in enumerate(did) if one), None)
+    agreement = (
+        Agreement(len(did[nearest]), len(cleared[nearest]), *GROUPS[nearest])
+        if nearest is not None
+        else None
+    )
+    ordered = tuple(sorted(found, key=_place))
     return Entry(key, ordered, features, agreement, probability(features))
 
 
@@ -347,9 +270,9 @@ def _ranks(
 
 def _methodology_for(entry: Entry, methodologies: Sequence[Methodology]) -> Methodology | None:
     """The first of *methodologies* that is about this remedy."""
-    if len(entry.best.remedy) != 1:
+    if len(entry.best.form.remedy) != 1:
         return None
-    pattern = entry.best.remedy[0].pattern
+    pattern = entry.best.form.remedy[0].pattern
     return next(
         (one for one in methodologies if any(by.pattern == pattern for by in one.remedies)), None
     )
@@ -381,8 +304,8 @@ def _solution(query: Query, advice: Advice, rank: int) -> ErrorSolution:
         repo=trajectory.repo,
         error_type=best.candidate.error.error_type,
         signature_level=best.level,
-        actions=best.remedy,
-        description=query.names.fill(_description(best.remedy)),
+        actions=best.form.remedy,
+        description=query.names.fill(best.form.description),
         workaround=recovered.workaround,
         score=advice.score,
         why=_why(advice),
@@ -394,17 +317,17 @@ def _solution(query: Query, advice: Advice, rank: int) -> ErrorSolution:
 
 def _suggestion(query: Query, advice: Advice, by: Methodology, rank: int) -> Suggestion:
     """The remedy in words, then what a language model worded of the methodology."""
-    remedy = advice.entry.best.remedy
+    form = advice.entry.best.form
     return Suggestion(
         id=by.id,
         situation=by.situation,
-        strategy="\n".join((query.names.fill(_description(remedy)), *by.strategy.split("\n")[1:])),
+        strategy="\n".join((query.names.fill(form.description), *by.strategy.split("\n")[1:])),
         confidence=by.confidence,
         status=str(by.status if advice.is_active else MethodologyStatus.PROBATION),
         scope=ScopeLevel.GENERAL if by.repo is None else ScopeLevel.REPO,
         score=advice.score,
         why=_why(advice),
-        remedies=remedy,
+        remedies=form.remedy,
         rank=rank,
         probability=advice.entry.probability,
         advice=advice.id,

@@ -1,4 +1,8 @@
-"""How exactly errors and repositories agree."""
+"""How exactly errors and repositories agree, and what the words of a task count for."""
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
 
 from contextgraph.model import (
     EXCEPTIONS,
@@ -9,9 +13,41 @@ from contextgraph.model import (
     ScopeLevel,
     SignatureLevel,
 )
-from contextgraph.text import quoted_names
+from contextgraph.ranking import word_counts
+from contextgraph.text import clip, quoted_names, words
+
+_TITLE_CHARS, _TITLE_AGAIN = 120, 2
+_REMEMBERED_TASKS = 4_096
 
 _OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
+
+
+def title_of(task: str) -> str:
+    """The first line of *task*, clipped."""
+    return clip(task.strip().partition("\n")[0], _TITLE_CHARS)
+
+
+@lru_cache(_REMEMBERED_TASKS)
+def task_counts(task: str, files: tuple[str, ...]) -> Counter[str]:
+    """The words of a past task by field, as in BM25F: its title three times, its *files* once.
+
+    Not to be changed.
+    """
+    counted = word_counts(task).copy()
+    for _ in range(_TITLE_AGAIN):
+        counted.update(words(title_of(task)))
+    for file in files:
+        counted.update(words(file))
+    return counted
+
+
+def emphasised(weights: Mapping[str, float], task: str) -> dict[str, float]:
+    """*weights* of the words of *task*: those of its title double, and whole identifiers."""
+    title = frozenset(words(title_of(task)))
+    return {
+        word: weight * (2 if word in title else 1) * (2 if "_" in word else 1)
+        for word, weight in weights.items()
+    }
 
 
 def about_another(asked: ErrorSignature, recovered: Recovered) -> bool:

@@ -5,7 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import pairwise
+from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import orjson
@@ -45,6 +46,8 @@ from contextgraph.vectors import Vector
 TALLY_RUNS = 10
 # Each further word costs as much as the one before it and says less: the rarest few decide.
 MOST_WORDS = 8
+# A query reads every text with one of its words: common words cost most and say least.
+MOST_TEXTS = 2_000
 # Cosines that are equal when rounded to so many decimals tie.
 COSINE_DECIMALS = 4
 CONTEXT_PREFIX = "ctx_"
@@ -284,12 +287,16 @@ def made_stale(removed: Iterable[RemovedMethodology]) -> list[str]:
 def word_weights(total: int, counts: Mapping[str, int]) -> dict[str, int]:
     """The rarest known words with their weights: 1,000 times the logarithm of their rarity.
 
+    At most eight, that occur in at most 2,000 texts together; the rarest is always one of them.
     *counts* says in how many of the *total* texts each word occurs. Weights are whole numbers, so
     that a sum does not depend on the order of adding.
     """
-    known = sorted((count, word) for word, count in counts.items() if count)
+    known = sorted((count, word) for word, count in counts.items() if count)[:MOST_WORDS]
+    texts = accumulate(count for count, _ in known)
     return {
-        word: 1 + round(1000 * math.log((1 + total) / count)) for count, word in known[:MOST_WORDS]
+        word: 1 + round(1000 * math.log((1 + total) / count))
+        for place, ((count, word), read) in enumerate(zip(known, texts, strict=True))
+        if place == 0 or read <= MOST_TEXTS
     }
 
 
@@ -370,6 +377,7 @@ def values_text(values: Iterable[RemedyAction | RemedyPattern]) -> str:
         raise StoreError(f"a text cannot be stored: {error}") from error
 
 
+@lru_cache(4_096)
 def actions_of(text: str) -> tuple[RemedyAction, ...]:
     """The actions that `values_text` gave *text* for.
 

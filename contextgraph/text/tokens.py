@@ -73,13 +73,13 @@ _NAME = re.compile(
 )
 
 
+@lru_cache(8192)
 def quoted_names(message: str) -> tuple[str, ...]:
     """The names and paths that *message* quotes, in order, each once."""
     found = (match[match.lastgroup or 0] for match in _NAME.finditer(message[:_READ]))
     return tuple(dict.fromkeys(found))
 
 
-@lru_cache(8192)
 def subject_of(message: str) -> str:
     """What *message* is about among others of its template: its names, empty where it has none."""
     return ", ".join(quoted_names(message)[:2])

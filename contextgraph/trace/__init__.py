@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         is_advice_id,
         is_general,
     )
+    from contextgraph.trace.remedies.circumstances import circumstances_of, could_apply
     from contextgraph.trace.remedies.command_lines import SCRIPT, folder_of
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
@@ -70,8 +71,10 @@ __all__ = [
     "advice_key",
     "canonical",
     "change_of",
+    "circumstances_of",
     "command_lines",
     "command_use",
+    "could_apply",
     "describe_change",
     "describe_pattern",
     "describe_remedy",
@@ -127,6 +130,7 @@ _MODULES = (
     "submission",
     "run",
     "remedies.hazards",
+    "remedies.circumstances",
 )
 
 if not TYPE_CHECKING:

@@ -38,7 +38,7 @@ MATCH (:Fragment {tenant: $tenant, id: row.fragment_id})
 RETURN 'recovery' AS kind,
     [r.trajectory_id, row.fragment_id, row.error_id, row.error_step] AS key,
     r {.error_step, .cleared_step, .message, .location, .actions, .verified,
-    .workaround} AS value
+    .workaround, .circumstances} AS value
 UNION ALL
 UNWIND $errors AS id
 MATCH (e:ErrorPattern {tenant: $tenant, id: id})

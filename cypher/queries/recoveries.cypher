@@ -129,7 +129,7 @@ RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error, C
         message: m.context, cleared: COLLECT {
             MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)-[r:RECOVERED]->(e)
             RETURN [f.id, r {.error_step, .cleared_step, .message, .location, .actions,
-                .verified, .workaround}]
+                .verified, .workaround, .circumstances}]
         }} ORDER BY m.seen_at DESC, t.id
 } AS met
 ORDER BY error.id

@@ -120,7 +120,7 @@ CALL (row, e) {
         instance_id: f.instance_id, seen_at: f.seen_at, error_step: row.error_step,
         cleared_step: row.cleared_step, message: row.message, location: row.location,
         description: row.description, actions: row.actions, verified: row.verified,
-        workaround: row.workaround}]->(e)
+        workaround: row.workaround, circumstances: row.circumstances}]->(e)
 }
 
 // name: set_met_steps
@@ -359,6 +359,6 @@ RETURN
     COLLECT {
         MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)-[r:RECOVERED]->(e:ErrorPattern)
         RETURN [f.id, e.id, r {.error_step, .cleared_step, .message, .location, .actions, .verified,
-            .workaround}]
+            .workaround, .circumstances}]
         ORDER BY r.error_step, f.id, e.id
     } AS recovered

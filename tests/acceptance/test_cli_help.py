@@ -38,6 +38,7 @@ def test_the_help_of_every_command_has_an_example_of_it(command: str) -> None:
     result = contextgraph(*command.split(), "--help")
 
     assert result.code == 0
+    assert max(map(len, result.out.splitlines())) <= 80
     assert re.search(rf"Example:\n(.*\n)*? .*contextgraph {command}", result.out)
 
 

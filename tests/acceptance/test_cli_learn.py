@@ -26,6 +26,8 @@ KEYS = {
     "error",
 }
 
+PASSWORD = "confidential"
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
@@ -275,7 +277,7 @@ def test_where_nothing_was_read_consolidation_is_not_mentioned(
     [
         ("http://localhost:7474", "no store is known as http://; write a file, :memory:, neo4j://"),
         ("bolt://localhost:port", "bolt://localhost:port: its port is not a number below 65536"),
-        ("bolt://neo4j:confidential@localhost", "set CONTEXTGRAPH_NEO4J_USER and"),
+        (f"bolt://neo4j:{PASSWORD}@localhost", "set CONTEXTGRAPH_NEO4J_USER and"),
     ],
 )
 def test_an_invalid_address_is_refused_with_a_remedy(

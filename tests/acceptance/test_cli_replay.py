@@ -6,6 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from contextgraph.learning import trajectory_id
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
 
@@ -237,6 +238,50 @@ def test_plots_are_drawn(runs: Path, tmp_path: Path) -> None:
         "clearance.png",
         "coverage_precision.png",
     }
+
+
+def test_what_is_shown_is_compared_with_judgements_by_hand(runs: Path, tmp_path: Path) -> None:
+    judged = recovering_run(9)
+    judging = write_runs(tmp_path / "judged.jsonl", [judged])
+    right = {"kind": "set_env", "target": "PYTHONPATH=<source folder>"}
+    moment = {
+        "run": trajectory_id(judged),
+        "instance": judged.instance_id,
+        "step": 1,
+        "items": [{"patterns": [right], "verdict": "H"}],
+    }
+    by_hand = tmp_path / "moments.jsonl"
+    by_hand.write_bytes(orjson.dumps(moment))
+    command = ("evaluate", "--learn", runs, "--judge", judging, "--judged", by_hand)
+
+    measures = contextgraph(*command, "--json").records[0]["measures"]
+
+    found = {name: by["contextgraph"]["value"] for name, by in measures.items() if "hand" in name}
+    assert found == {
+        "by hand: answered": 1,
+        "by hand: answers that helped": 1,
+        "by hand: first items that helped": 1,
+        "by hand: items that helped": 1,
+        "by hand: items that misled": 0,
+        "by hand: items not judged": 0,
+    }
+    by_hand.write_bytes(orjson.dumps({**moment, "items": [{"patterns": [], "verdict": "X"}]}))
+    assert f"{by_hand}: line 1: items[0].verdict 'X'" in contextgraph(*command).err
+
+
+def test_a_page_has_the_verdict_the_figures_and_the_tables(runs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    pages = [tmp_path / "1.html", tmp_path / "2.html"]
+
+    for page in pages:
+        contextgraph("evaluate", runs, "--online", "--html", page)
+
+    texts = [page.read_text() for page in pages]
+    assert texts[0].count("<svg") == 2
+    assert "At errors it is right in 100 % where it speaks" in texts[0]
+    assert "<td>clearance@1</td>" in texts[0]
+    drawn = [text[text.index("<svg") : text.rindex("</svg>")] for text in texts]
+    assert drawn[0] == drawn[1]
 
 
 def test_details_hold_every_judged_moment(runs: Path, tmp_path: Path) -> None:

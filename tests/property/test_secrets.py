@@ -1,6 +1,9 @@
 """No secret of any kind, in any place of a run, is stored, exported or rendered."""
 
+import json
+import os
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -10,6 +13,7 @@ from hypothesis import given, strategies as st
 from contextgraph.learning import bundle_of, holds_secrets, masked, trajectory_id
 from contextgraph.memory import AgentMemory
 from contextgraph.model import State
+from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NOON
 from tests.planted import KINDS, PLACES, planted
 
@@ -58,6 +62,42 @@ def test_no_planted_secret_is_in_files_exports_or_prompts(runs, tmp_path):
     for _, secret in runs:
         assert secret not in text + stored
         assert not any(secret.encode() in content for content in (*found, exported))
+
+
+def test_no_planted_secret_is_printed_or_in_any_file_that_a_command_writes(runs, tmp_path):
+    store, made = tmp_path / "memory.db", tmp_path / "made"
+    made.mkdir()
+    path = write_runs(tmp_path / "runs.jsonl", [raw for raw, _ in runs])
+    broken = []
+    for number, (draw, (_, secret)) in enumerate(zip(KINDS.values(), runs, strict=True)):
+        text, _ = draw(Random(number))
+        assert secret in text
+        for suffix, content in ((".txt", text), (".json", json.dumps({text: text}))):
+            broken.append(tmp_path / f"{number}{suffix}")
+            broken[-1].write_text(content)
+    printed = [
+        contextgraph(*map(str, command))
+        for command in (
+            ("learn", path, "--store", store, "--json"),
+            ("learn", path, "--store", "bolt://127.0.0.1:1"),
+            ("learn", *broken, "--store", store, "--json"),
+            ("inspect", path),
+            ("inspect", path, "--json"),
+            ("inspect", path, "--html", made / "page.html"),
+            ("runs", "--store", store, "--json"),
+            ("replay", path, "--json"),
+            ("export", made / "atif", "--format", "atif", "--store", store),
+            ("export", made / "graph.graphml", "--format", "graphml", "--store", store),
+            ("backup", made / "backup.db", "--store", store),
+        )
+    ]
+    spool = Path(os.environ["XDG_DATA_HOME"])
+    files = [*made.rglob("*"), *spool.rglob("*"), *tmp_path.glob("memory.db*")]
+    contents = [one.read_bytes() for one in files if one.is_file()]
+    assert len(contents) > len(runs), "runs of the spool and of ATIF among them"
+    contents += [f"{one.out}{one.err}".encode() for one in printed]
+    for _, secret in runs:
+        assert not any(secret.encode() in content for content in contents)
 
 
 def test_what_an_older_version_stored_is_found_and_masked_by_a_rebuild(runs, tmp_path):

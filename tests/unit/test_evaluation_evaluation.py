@@ -288,7 +288,7 @@ def test_a_report_holds_figures_with_intervals_beside_baselines() -> None:
     assert report.measures["clearance@1"][OURS].value == 1
     assert report.measures["clearance@1"]["nothing"].value == 0
     assert report.measures["steps earlier"][OURS].value == 1
-    assert report.verdict.startswith("At errors it answers in 100 % and is then right in 100 %")
+    assert report.verdict.startswith("At errors it is right in 100 % where it speaks")
     assert record["verdict"] == report.verdict
     assert record["config"] == {
         "version": "1",

@@ -12,6 +12,7 @@ from contextgraph.evaluation.measures import (
     estimate,
     mcnemar,
     measures_of,
+    reliability,
 )
 from contextgraph.evaluation.moments import OURS, Moment, MomentKind, Verdict
 
@@ -104,6 +105,15 @@ def test_a_curve_trades_coverage_for_precision() -> None:
         (0.9, 0.25, 1.0),
         (0.5, 0.75, pytest.approx(2 / 3)),
     ]
+
+
+def test_reliability_sets_the_probability_stated_beside_the_share_that_was_right() -> None:
+    moments = [moment(number, 1 if number >= 5 else 2, 0.1 + number / 100) for number in range(20)]
+    points = reliability(moments)
+    assert [one.count for one in points] == [2] * 10
+    assert points[0].stated == pytest.approx(0.105)
+    assert [one.right for one in points] == [0, 0, 0.5, *[1] * 7]
+    assert reliability(moments[:9]) == ()
 
 
 def test_clearance_is_given_by_family_of_error_largest_first() -> None:

@@ -120,5 +120,6 @@ def test_a_cache_drops_the_oldest_vectors(tmp_path: Path) -> None:
 
 
 def test_an_endpoint_is_printed_without_its_credentials() -> None:
-    endpoint = Endpoint("https://user:confidential@host:8080/v1?token=confidential", "confidential")
+    key = "confidential"
+    endpoint = Endpoint(f"https://user:{key}@host:8080/v1?token={key}", key)
     assert repr(endpoint) == "Endpoint(https://host:8080/v1)"

@@ -124,6 +124,8 @@ def test_a_warning_names_only_what_can_be_run_instead(memory: AgentMemory, check
 def test_a_folder_that_does_not_exist_is_an_error(memory: AgentMemory, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no folder"):
         memory.query(State(repo=REPO), workdir=tmp_path / "missing")
+    with pytest.raises(ValueError, match="no folder"):
+        memory.live(repo=REPO, instance_id="", task=TASK, workdir=tmp_path / "missing")
 
 
 def test_paths_outside_the_checkout_are_taken_to_be_right(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def elsewhere(number: int, **fields: object) -> RecoveryCandidate:
 def test_what_more_independent_instances_did_comes_first(store):
     found = [recovery(1, actions=(INSTALL,)), recovery(2), recovery(3)]
     first, second = entries(store, *found)
-    assert first.best.remedy == (SET_PATH,)
+    assert first.best.form.remedy == (SET_PATH,)
     assert first.probability > second.probability
     assert first.agreement == Agreement(2, 3, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
@@ -70,6 +70,27 @@ def test_several_runs_of_one_instance_are_one_piece_of_evidence(store):
     assert entry.agreement == Agreement(1, 1, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
 
+def test_what_was_done_in_the_same_circumstances_comes_first(store):
+    state = State(repo="acme/shop", current_error=NO_MODULE, last_action="pytest tests")
+    run = ("attempt by pytest",)
+    found = [
+        recovery(1, actions=(INSTALL,), circumstances=("attempt by python",)),
+        recovery(2, actions=(INSTALL,), circumstances=("attempt by python",)),
+        recovery(3, circumstances=run),
+    ]
+    first, second = entries_of(query_of(state, store), found)
+    assert first.best.form.remedy == (SET_PATH,)
+    assert second.agreement == Agreement(2, 3, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
+
+
+def test_what_leaves_out_its_object_is_not_said_elsewhere(store):
+    vague = RemedyPattern(RemedyKind.EDIT, "<another module>", "import of <the missing module>")
+    change = RemedyAction(RemedyKind.EDIT, "import rates", vague, "import tariffs")
+    assert not entries(store, elsewhere(1, actions=(change,)))
+    (entry,) = entries(store, recovery(1, actions=(change,)))
+    assert entry.best.form.remedy == (change,)
+
+
 def test_to_repeat_what_failed_is_no_remedy(store):
     assert not entries(store, recovery(actions=(REPEAT,)))
 
@@ -77,7 +98,7 @@ def test_to_repeat_what_failed_is_no_remedy(store):
 def test_a_hazardous_remedy_is_not_listed_and_counts_as_another_way(store):
     found = [recovery(1, actions=(remedy("rm -rf build"), INSTALL)), recovery(2)]
     (entry,) = entries(store, *found)
-    assert entry.best.remedy == (SET_PATH,)
+    assert entry.best.form.remedy == (SET_PATH,)
     assert entry.agreement == Agreement(1, 2, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
 
@@ -88,13 +109,13 @@ def test_among_equals_what_only_one_run_supports_comes_last(store):
     found = [recovery(1, actions=(bake,)), recovery(2, actions=(cool,)), other_run]
     first, second = entries(store, *found)
     assert first.probability == second.probability
-    assert (first.best.remedy, second.best.remedy) == ((cool,), (bake,))
+    assert (first.best.form.remedy, second.best.form.remedy) == ((cool,), (bake,))
 
 
 def test_of_another_repository_only_general_terms_are_shown(store):
     found = elsewhere(1, actions=(INSTALL, CHANGE))
     (entry,) = entries(store, found)
-    assert entry.best.remedy == (INSTALL.general,)
+    assert entry.best.form.remedy == (INSTALL.general,)
     assert not entries(store, elsewhere(1, actions=(CHANGE,)))
     assert entries(store, recovery(1, actions=(CHANGE,)))
 
@@ -103,12 +124,12 @@ def test_of_an_edit_that_was_sent_again_the_lines_are_not_shown(store):
     pattern = RemedyPattern(RemedyKind.RESEND, "<other lines>")
     resent = RemedyAction(RemedyKind.RESEND, "10:12", pattern, replaced="10:11")
     (entry,) = entries(store, recovery(actions=(resent,)))
-    assert entry.best.remedy == (resent.general,)
+    assert entry.best.form.remedy == (resent.general,)
 
 
 def test_of_an_error_about_another_name_only_general_terms_are_shown(store):
     (entry,) = entries(store, recovery(message="No module named 'numpy'", actions=(INSTALL,)))
-    assert entry.best.remedy == (INSTALL.general,)
+    assert entry.best.form.remedy == (INSTALL.general,)
 
 
 def test_a_module_of_the_project_itself_is_not_to_be_installed(store):

@@ -6,10 +6,16 @@ from dataclasses import replace
 import pytest
 
 from contextgraph.model import ErrorSignature, Family, ScopeLevel, SignatureLevel
-from contextgraph.ranking import bm25, overlap
+from contextgraph.ranking import bm25, overlap, word_counts
 from contextgraph.retrieval import CONSERVATIVE
 from contextgraph.retrieval.gate import CaseFeatures, case_probability
-from contextgraph.retrieval.score import about_another, scope_level, signature_level
+from contextgraph.retrieval.score import (
+    about_another,
+    emphasised,
+    scope_level,
+    signature_level,
+    task_counts,
+)
 from tests.builders import recovery
 
 ERROR = ErrorSignature(
@@ -53,12 +59,14 @@ def test_agreeing_on_a_template_of_placeholders_means_no_more_than_the_type():
 
 def test_rare_words_count_for_more():
     weights = {"tariff": 5.0, "error": 0.5}
-    assert overlap(weights, "the tariff is missing") > overlap(weights, "an error is missing")
+    assert overlap(weights, word_counts("the tariff is missing")) > overlap(
+        weights, word_counts("an error is missing")
+    )
 
 
 def test_overlap_with_nothing_in_common_is_nothing():
-    assert overlap({"tariff": 5.0}, "no such word") == 0
-    assert overlap({}, "tariff") == 0
+    assert overlap({"tariff": 5.0}, word_counts("no such word")) == 0
+    assert overlap({}, word_counts("tariff")) == 0
 
 
 def test_a_text_with_more_of_the_rare_words_is_more_relevant():
@@ -83,3 +91,15 @@ def test_a_case_is_more_probable_the_more_speaks_for_it():
         case_probability(least._replace(closeness=0.8)),
     )
     assert case_probability(CaseFeatures(1.0, 1, 1.0)) < CONSERVATIVE.min_case_precision
+
+
+def test_a_word_of_the_title_or_of_a_changed_file_counts_for_more_than_one_of_the_text():
+    weights = emphasised({"tariff": 1.0, "get_tariff": 1.0, "price": 1.0}, "Wrong price\n\ntariff")
+    assert weights == {"tariff": 1.0, "get_tariff": 2.0, "price": 2.0}
+    in_text, in_title = "Wrong sums\nof a tariff", "Wrong tariff\nof sums"
+    found = [
+        overlap(weights, task_counts(task, files))
+        for task, files in ((in_text, ()), (in_text, ("lib/tariff.py",)), (in_title, ()))
+    ]
+    assert found == sorted(found)
+    assert len({*found}) == 3

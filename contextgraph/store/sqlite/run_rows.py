@@ -198,7 +198,7 @@ def _insert_recovered(
     patterns = {error.id: error for error in bundle.errors}
     transaction.write_all(
         "INSERT INTO recovered (key, tenant, trajectory, place, seen_at, fragment, error, family, "
-        f"error_type, {rows.columns_of(rows.RECOVERIES)}) VALUES ({_marks(16)})",
+        f"error_type, {rows.columns_of(rows.RECOVERIES)}) VALUES ({_marks(17)})",
         [
             (
                 run.first + number,

@@ -240,6 +240,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             part TEXT NOT NULL, run INTEGER NOT NULL, value INTEGER NOT NULL,
             PRIMARY KEY (part, run)) WITHOUT ROWID""",
     ),
+    # Of what was learned before, none is known until a rebuild.
+    ("ALTER TABLE recovered ADD COLUMN circumstances TEXT NOT NULL DEFAULT '[]'",),
     (
         # Who supplied a run, and who reported what was shown.
         "ALTER TABLE trajectory ADD COLUMN contributor TEXT NOT NULL DEFAULT ''",

@@ -14,6 +14,7 @@ from contextgraph.model import (
     RemedyKind,
     RemedyPattern,
 )
+from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
 from contextgraph.trace.remedies.wording import describe_pattern
 
 Remedy: TypeAlias = tuple[RemedyAction, ...]
@@ -27,14 +28,18 @@ _NUMBER = re.compile(r"\b\d+\b")
 
 @lru_cache(_REMEMBERED)
 def is_general(pattern: RemedyPattern) -> bool:
-    """False for a pattern that says too little to be advice for another project."""
-    return pattern.kind is not RemedyKind.RETRY and bool(describe_pattern(pattern))
+    """True for a *pattern* that says what to do where names of one project mean nothing."""
+    says_little = pattern.kind is RemedyKind.RETRY or pattern.target in (
+        ANOTHER_NAME,
+        ANOTHER_MODULE,
+    )
+    return not says_little and bool(describe_pattern(pattern))
 
 
 def advice_key(remedy: Remedy) -> AdviceKey:
     """The patterns, by which independent runs agree; where they say too little, the actions."""
     if all(is_general(one.pattern) for one in remedy):
-        return tuple(one.pattern for one in remedy)
+        return tuple(_without_placing(one.pattern) for one in remedy)
     return _without_numbers(remedy)
 
 
@@ -48,6 +53,11 @@ def advice_id(error: ErrorSignature | ErrorPattern | None, remedy: Sequence[Reme
 def is_advice_id(name: str) -> bool:
     """True for an id as `advice_id` gives it."""
     return _ID.fullmatch(name) is not None
+
+
+def _without_placing(pattern: RemedyPattern) -> RemedyPattern:
+    """Whether a definition goes before an edit or into it makes no difference."""
+    return replace(pattern, parameters=()) if pattern.kind is RemedyKind.EDIT else pattern
 
 
 @lru_cache(_REMEMBERED)

@@ -15,6 +15,7 @@ from contextgraph.trace.edits import (
     net_changes,
     new_lines,
 )
+from contextgraph.trace.remedies.circumstances import circumstances_of
 from contextgraph.trace.remedies.commands import (
     looked_up,
     opened,
@@ -47,6 +48,7 @@ class Recovery:
     *error_step* is where it was first met, *cleared_step* the first later step at which the same
     goal is reached. *actions* are what was done about it, in order. *verified*: the answer of
     *cleared_step* shows the error gone. *workaround*: it was avoided rather than solved.
+    *circumstances* are those of the first attempt.
     """
 
     error_step: int
@@ -55,6 +57,7 @@ class Recovery:
     actions: tuple[RemedyAction, ...]
     verified: bool
     workaround: bool
+    circumstances: tuple[str, ...] = ()
 
 
 def recoveries_of(steps: Sequence[StepTrace], repo: str = "") -> tuple[Recovery, ...]:
@@ -69,6 +72,7 @@ def recoveries_of(steps: Sequence[StepTrace], repo: str = "") -> tuple[Recovery,
 
 def _recovery(end: Cleared, steps: Sequence[StepTrace], repo_name: str) -> Recovery:
     actions, workaround = _remedy(end, steps, repo_name)
+    first = end.opened.first.step
     return Recovery(
         error_step=end.opened.first.index,
         cleared_step=end.by.index,
@@ -76,6 +80,9 @@ def _recovery(end: Cleared, steps: Sequence[StepTrace], repo_name: str) -> Recov
         actions=tuple(dict.fromkeys(actions)),
         verified=end.verified,
         workaround=workaround,
+        circumstances=circumstances_of(
+            end.opened.error, first.action.text, first.observation or ""
+        ),
     )
 
 
@@ -231,7 +238,7 @@ def _parts(
     done = set(line_of(failed).changes)
     made: dict[str, Change | None] = {}
     for step in (*between, until):
-        if step.reading.span is not None or not _took_effect(step):
+        if is_tool_edit(step) or not _took_effect(step):
             continue
         for part in line_of(step).changes:
             if _UNDOING.match(part):

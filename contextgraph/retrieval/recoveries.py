@@ -1,0 +1,160 @@
+"""What each recovery found says about the error at hand, in words that may be shown for it."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from contextgraph.model import (
+    ErrorSignature,
+    RecoveryCandidate,
+    RemedyAction,
+    RemedyKind,
+    SignatureLevel,
+)
+from contextgraph.ranking import bm25, word_counts
+from contextgraph.retrieval.query import Query
+from contextgraph.retrieval.score import about_another, signature_level
+from contextgraph.trace import (
+    AdviceKey,
+    advice_key,
+    circumstances_of,
+    command_lines,
+    could_apply,
+    describe_remedy,
+    is_general,
+    is_hazardous,
+    is_own_module,
+    is_retry,
+)
+
+_REMEMBERED = 4_096
+# How much less a recovery counts for each circumstance in which its error was another.
+_OTHERWISE = 0.3
+
+Remedy: TypeAlias = tuple[RemedyAction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A *remedy* as it may be shown, with its *description* and what makes it the same as others.
+
+    The *key* are its patterns, by which independent runs agree; where they say too little, its
+    actions without their numbers.
+    """
+
+    remedy: Remedy
+    key: AdviceKey
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A recovery that may help, and in which form.
+
+    *form* is in the words of the project where *is_near*: in the repository that asks, and not
+    about other names; else in general terms. *weight*, at most 1, says how far the circumstances
+    of both errors agree.
+    """
+
+    candidate: RecoveryCandidate
+    form: Form
+    level: SignatureLevel
+    is_near: bool
+    relevance: float
+    weight: float
+    is_hazardous: bool
+
+    @property
+    def instance(self) -> str:
+        """The instance of its run: several runs of one are not independent evidence."""
+        return self.candidate.trajectory.instance_id
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a recovery says whatever is asked: its forms, its words, what is known of its error."""
+
+    near: Form
+    general: Form
+    words: Counter[str]
+    circumstances: frozenset[str]
+    is_hazardous: bool
+
+
+def found_for(
+    query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
+) -> list[Found]:
+    """Those of *candidates* that have something to say about the error of *query*."""
+    known = [
+        (one, about)
+        for one in candidates
+        for done in [one.recovered]
+        if (about := _known(done.message, done.actions, done.circumstances)) is not None
+    ]
+    relevance = bm25(word_counts(signature.message), [about.words for _, about in known])
+    state = query.state
+    asked = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
+    found = []
+    for (one, about), score in zip(known, relevance, strict=True):
+        here = one.trajectory.repo.casefold() == state.repo.casefold()
+        is_near = here and not about_another(signature, one.recovered)
+        form = about.near if is_near else about.general
+        if form.description and not _contradicts(query, form.remedy):
+            level = signature_level(signature, one)
+            weight = _OTHERWISE ** _differing(asked, about.circumstances)
+            found.append(Found(one, form, level, is_near, score, weight, about.is_hazardous))
+    return found
+
+
+def _differing(one: frozenset[str], other: frozenset[str]) -> float:
+    """In how many circumstances two errors differ; what is known of one alone counts half."""
+    return len(one ^ other) / 2 if one and other else 0.0
+
+
+@lru_cache(_REMEMBERED)
+def _known(message: str, actions: Remedy, circumstances: tuple[str, ...]) -> _Known | None:
+    """None where all that was done was to repeat what had failed."""
+    if is_retry(actions):
+        return None
+    done = "\n".join((describe_remedy(actions), *command_lines(actions)))
+    return _Known(
+        _form(_of_same_repository(actions)),
+        _form(_general(actions)),
+        word_counts(f"{message}\n{done}"),
+        frozenset(circumstances),
+        is_hazardous(actions),
+    )
+
+
+def _form(remedy: Remedy) -> Form:
+    return Form(remedy, advice_key(remedy), describe_remedy(remedy))
+
+
+def _of_same_repository(actions: Remedy) -> Remedy:
+    """*actions* as they were done, but an edit sent again in general terms, where there are any."""
+    if not any(one.kind is RemedyKind.RESEND for one in actions):
+        return actions
+    of_edits = (RemedyKind.RESEND, RemedyKind.OPEN)
+    return tuple(one for one in _general(actions) if one.kind in of_edits) or actions
+
+
+def _general(actions: Remedy) -> Remedy:
+    """What *actions* come to in another repository: nothing of what is of one project."""
+    return tuple(one.general for one in actions if is_general(one.pattern))
+
+
+def _contradicts(query: Query, remedy: Remedy) -> bool:
+    """True for what cannot help in this state.
+
+    The project's own module is not to be installed, and what the attempt did not do cannot be
+    replaced.
+    """
+    state, names = query.state, query.names
+    return any(
+        is_own_module(names.fill(one.pattern.target), state.repo, state.open_file)
+        if one.kind is RemedyKind.INSTALL
+        else not could_apply(one.pattern, state.last_action, names)
+        for one in remedy
+    )

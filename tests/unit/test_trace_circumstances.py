@@ -1,0 +1,99 @@
+"""How an attempt failed, in statements that other failures can share."""
+
+import pytest
+
+from contextgraph.model import RemedyKind, RemedyPattern
+from contextgraph.trace import circumstances_of, could_apply, names_in, signature_of
+
+UNDEFINED = """Your proposed edit has introduced new syntax error(s).
+
+ERRORS:
+- F821 undefined name '{}'
+"""
+REFUSED = """Your proposed edit has introduced new syntax error(s).
+
+ERRORS:
+- E999 IndentationError: unexpected indent
+
+This is how your edit would have looked if applied
+10:    total = 0
+11:    print(total)
+12:        total += rate(item)
+
+This is the original code before your edit
+9:def price(items):
+10:    total = 0
+11:    for item in items:
+12:        total += rate(item)
+13:    return total
+"""
+
+
+def circumstances(attempt: str, shown: str) -> tuple[str, ...]:
+    error = signature_of(shown)
+    assert error is not None
+    return circumstances_of(error, attempt, shown)
+
+
+@pytest.mark.parametrize(
+    ("line", "use"),
+    [
+        ("    path = os.sep", "module or object"),
+        ("    os(path)", "function"),
+        ("    path = [os]", "value"),
+        ("    path = posix", "nothing in the edit"),
+    ],
+)
+def test_how_an_undefined_name_is_used(line, use):
+    found = circumstances(f"edit 3:3\n{line}\nend_of_edit", UNDEFINED.format("os"))
+    assert f"undefined name used as {use}" in found
+
+
+def test_how_an_edit_fits_the_lines_around_it():
+    assert circumstances("edit 11:11\n    print(total)\nend_of_edit", REFUSED) == (
+        "attempt by edit",
+        "first line indented no more than before",
+        "line behind indented more than the last",
+        "one line replaced",
+        "opening of a block replaced",
+        "text about other lines",
+        "text not longer than the range",
+    )
+
+
+def test_an_edit_that_repeats_the_opening_of_a_block():
+    text = "    for item in items:\n        total += rate(item)"
+    found = circumstances(f"edit 11:11\n{text}\nend_of_edit", REFUSED)
+    assert "no opening of a block replaced" in found
+    assert "text longer than the range" in found
+
+
+def test_of_lines_that_are_not_shown_only_the_range_is_known():
+    assert circumstances("edit 70:79\n    x\nend_of_edit", REFUSED) == (
+        "attempt by edit",
+        "several lines replaced",
+        "text not longer than the range",
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "attempt", "applies"),
+    [
+        (RemedyPattern(RemedyKind.USE, "python3", "python"), "python a.py", True),
+        (RemedyPattern(RemedyKind.USE, "python3", "python"), "python3 a.py", False),
+        (RemedyPattern(RemedyKind.USE, "python3", "python"), "", True),
+        (RemedyPattern(RemedyKind.USE, "find", "find<its argument>"), "find. -name a", True),
+        (RemedyPattern(RemedyKind.SEARCH, "<another path>", "src"), "ls src/app", True),
+        (RemedyPattern(RemedyKind.SEARCH, "<another path>", "src"), "ls app", False),
+        (RemedyPattern(RemedyKind.EDIT, "", "import of <the name>"), "python a.py", True),
+    ],
+)
+def test_what_the_attempt_did_not_do_cannot_be_replaced(pattern, attempt, applies):
+    assert could_apply(pattern, attempt, names_in("", "")) is applies
+
+
+@pytest.mark.parametrize(("path", "applies"), [("shop/shop/cart.py", True), ("a/b.py", False)])
+def test_only_a_path_with_a_doubled_folder_can_lose_it(path, applies):
+    pattern = RemedyPattern(RemedyKind.OPEN, "<path without the doubled folder>")
+    names = names_in("tool: File not found", f"File {path} not found")
+    assert could_apply(pattern, f"open {path}", names) is applies
