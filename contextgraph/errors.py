@@ -4,6 +4,7 @@ ContextGraphError
 ├── ReadError             a trajectory file or one record of it
 ├── InvalidStateError     a state that a caller handed in
 ├── InvalidEntryError     what `set_memory` was given
+├── InvalidNoteError      a note that cannot be stored
 ├── SettingsError         flags, environment, contextgraph.toml
 ├── MissingExtraError     an optional dependency is not installed
 ├── SpaceMismatchError    vectors of two embedding spaces
@@ -43,6 +44,10 @@ class InvalidStateError(ContextGraphError):
 
 class InvalidEntryError(ContextGraphError):
     """A key, content or source that cannot be stored; the message names the rule."""
+
+
+class InvalidNoteError(ContextGraphError):
+    """A note that is empty or too long."""
 
 
 class SettingsError(ContextGraphError):

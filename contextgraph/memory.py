@@ -61,6 +61,7 @@ from contextgraph.working_tree import WorkingTree
 if TYPE_CHECKING:
     from contextgraph.evaluation import Evaluation, Measures, Moment, Replay
     from contextgraph.keyed import KeyedMemory
+    from contextgraph.knowledge import Notes
     from contextgraph.live import LiveRun
     from contextgraph.ports import Graph
     from contextgraph.store.archive import Exported, Imported
@@ -161,6 +162,13 @@ class AgentMemory:
         Raises `SettingsError` for a memory in RAM without a setting *keyed_root*.
         """
         return self._keyed()
+
+    @cached_property
+    def notes(self) -> "Notes":
+        """What people and agents say: `remember` and `recall`, see docs/notes.md."""
+        from contextgraph.knowledge import Notes
+
+        return Notes(self.store.notes, self._now)
 
     @staticmethod
     def working(max_tokens: int = WORKING_TOKENS) -> WorkingMemory:

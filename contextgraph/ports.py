@@ -32,6 +32,7 @@ from contextgraph.model import (
     Methodology,
     MethodologyGroup,
     Near,
+    Note,
     Outcome,
     Phase,
     RawTrajectory,
@@ -349,6 +350,28 @@ def every_exposure(store: "Store") -> Iterator[Exposure]:
         after = page[-1].context_id
 
 
+class NoteStore(Protocol):
+    """Stores notes, and proposes them by their words."""
+
+    def put(self, notes: Sequence[Note]) -> None:
+        """Store *notes*, each in place of the one with its id, whose texts and repository agree."""
+
+    def get(self, ids: Sequence[str]) -> Mapping[str, Note]:
+        """The known ones of *ids*, by id."""
+
+    def for_text(self, words: Sequence[str], repo: str | None, limit: int) -> Sequence[Note]:
+        """Live notes of *repo* (None: of all) that have any of *words*.
+
+        Those with the most of them first, of these the newest.
+        """
+
+    def page(self, after: str, limit: int) -> Sequence[Note]:
+        """All notes, by id: the first ones that are greater than *after*."""
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Delete notes; how many were known."""
+
+
 class AdminStore(Protocol):
     """Snapshots, leases, health, schema, counts and provenance of the whole memory."""
 
@@ -444,6 +467,10 @@ class Store(Protocol):
     @property
     def exposures(self) -> ExposureStore:
         """What was shown, and whether it helped."""
+
+    @property
+    def notes(self) -> NoteStore:
+        """What people and agents said."""
 
     @property
     def admin(self) -> AdminStore:

@@ -22,6 +22,7 @@ from contextgraph.model import (
     LearnStatus,
     MemoryCounts,
     Near,
+    Note,
     Outcome,
     OutcomeSource,
     Phase,
@@ -54,6 +55,7 @@ class ReferenceStore:
         self.bundles: dict[str, Bundle] = {}
         # At how many steps each run met each error: that stays when fragments are pruned.
         self.met: dict[str, Counter[str]] = {}
+        self.notes: dict[str, Note] = {}
         self.shown: dict[str, Exposure] = {}
         self.verdicts: dict[str, Verdict] = {}
         self.spaces: dict[str, tuple[Space, bytes | None]] = {}
@@ -356,6 +358,27 @@ class ReferenceStore:
             before: _by_count(Counter({b: n for (a, b), n in pairs.items() if a == before}))
             for before in _by_count(totals)
         }
+
+    def notes_put(self, notes: Sequence[Note]) -> None:
+        self.notes |= {note.id: note for note in notes}
+
+    def notes_get(self, ids: Sequence[str]) -> Mapping[str, Note]:
+        return {id_: self.notes[id_] for id_ in sorted({*ids} & self.notes.keys())}
+
+    def notes_for_text(self, words: Sequence[str], repo: str | None, limit: int) -> Sequence[Note]:
+        def found(note: Note) -> int:
+            return len({*words} & {*words_of(" ".join((note.content, *note.tags)))})
+
+        live = [one for one in self.notes.values() if one.is_live and repo in (None, one.repo)]
+        return sorted(
+            filter(found, live), key=lambda one: (-found(one), -one.created_at.timestamp(), one.id)
+        )[:limit]
+
+    def notes_page(self, after: str, limit: int) -> Sequence[Note]:
+        return [self.notes[id_] for id_ in sorted(self.notes) if id_ > after][:limit]
+
+    def notes_delete(self, ids: Sequence[str]) -> int:
+        return sum(self.notes.pop(id_, None) is not None for id_ in {*ids})
 
     def exposures_add(self, exposures: Sequence[Exposure]) -> None:
         for one in exposures:

@@ -117,6 +117,7 @@ def learn_all(
                 _learn(memory, waiting, results)
         while waiting:
             _learn(memory, waiting, results)
+        progress.embedding()
 
 
 def _tracing(

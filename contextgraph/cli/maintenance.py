@@ -277,9 +277,9 @@ def export(
     holds masked runs: protect it like the memory. A damaged run is named and left out.
 
     \b
-    With --json one object: "runs", "methodologies", "exposures", "seconds" of an
-    archive; "nodes", "relations", "seconds" of a graph; "runs", "seconds" of
-    ATIF.
+    With --json one object: "runs", "methodologies", "exposures", "notes",
+    "seconds" of an archive; "nodes", "relations", "seconds" of a graph; "runs",
+    "seconds" of ATIF.
 
     \b
     Example:
@@ -314,6 +314,7 @@ def _export_archive(
         "runs": done.runs,
         "methodologies": done.methodologies,
         "exposures": done.exposures,
+        "notes": done.notes,
     }
 
 
@@ -444,6 +445,7 @@ def import_(
                 "unchanged": done.unchanged,
                 "methodologies": done.methodologies,
                 "exposures": done.exposures,
+                "notes": done.notes,
                 "seconds": seconds,
             }
         )
@@ -452,5 +454,6 @@ def import_(
         print(
             f"{runs}: {done.created} created, {done.updated} updated, "
             f"{done.unchanged} unchanged; {number_of(done.methodologies, 'methodology')}, "
-            f"{number_of(done.exposures, 'exposure')}; {seconds:.1f} s"
+            f"{number_of(done.exposures, 'exposure')}, {number_of(done.notes, 'note')}; "
+            f"{seconds:.1f} s"
         )

@@ -199,6 +199,11 @@ class Progress:
         if self._bar and self._task is not None:
             self._bar.update(self._task, completed=done, done=done)
 
+    def embedding(self) -> None:
+        """Show that all is stored, and that an embedding space is fitted where that is due."""
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, step="embedding")
+
     def consolidating(self, done: int, total: int) -> None:
         """Show the progress of consolidation: *done* of *total* kinds of error."""
         if self._bar and self._task is not None:

@@ -94,6 +94,7 @@ if TYPE_CHECKING:
         WordingPlan,
         Words,
     )
+    from contextgraph.model.note import Note, NoteReceipt, NoteStatus, Recollection
     from contextgraph.model.playbook import (
         CommandHistory,
         CommandRecord,
@@ -176,11 +177,15 @@ __all__ = [
     "MethodologyStatus",
     "MistakePattern",
     "Near",
+    "Note",
+    "NoteReceipt",
+    "NoteStatus",
     "Outcome",
     "OutcomeSource",
     "Phase",
     "PlaybookFile",
     "RawTrajectory",
+    "Recollection",
     "Recovered",
     "RecoveryCandidate",
     "Relation",
@@ -233,6 +238,7 @@ _MODULES = (
     "embedding",
     "context",
     "bundle",
+    "note",
 )
 
 if not TYPE_CHECKING:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, TypeAlias, TypeVar
 
@@ -24,6 +25,7 @@ from contextgraph.model import (
     Learned,
     LearnStatus,
     Methodology,
+    Note,
     ResolvedBy,
     SimilarTo,
     Space,
@@ -98,6 +100,7 @@ Line: TypeAlias = (
     | SimilarLine
     | Exposure
     | Verdict
+    | Note
     | ConsolidatedLine
     | EndLine
 )
@@ -110,6 +113,7 @@ _KINDS: dict[str, type[Line]] = {
     "similar": SimilarLine,
     "exposure": Exposure,
     "verdict": Verdict,
+    "note": Note,
     "consolidated": ConsolidatedLine,
     "end": EndLine,
 }
@@ -123,6 +127,7 @@ class Exported:
     runs: int
     methodologies: int
     exposures: int
+    notes: int = 0
 
 
 @dataclass(slots=True)
@@ -134,6 +139,7 @@ class Imported:
     unchanged: int = 0
     methodologies: int = 0
     exposures: int = 0
+    notes: int = 0
     vectors_of: str = ""
 
 
@@ -173,7 +179,7 @@ def export_memory(
         if consolidated:
             _write_line(file, ConsolidatedLine())
         _write_line(file, EndLine(1 + counts.total() + consolidated))
-    return Exported(counts[ArchivedRun], counts[MethodologyLine], counts[Exposure])
+    return Exported(counts[ArchivedRun], counts[MethodologyLine], counts[Exposure], counts[Note])
 
 
 def _lines_of(
@@ -206,6 +212,17 @@ def _lines_of(
             yield SimilarLine(tuple(similar))
     yield from every_exposure(store)
     yield from store.exposures.record(()).verdicts
+    yield from _paged(store.notes.page, attrgetter("id"))
+
+
+def _paged(
+    page: Callable[[str, int], Sequence[Item]], id_of: Callable[[Item], str]
+) -> Iterator[Item]:
+    """All items of the pages that *page* gives after an id."""
+    after = ""
+    while items := page(after, _EXPORT_BATCH):
+        yield from items
+        after = id_of(items[-1])
 
 
 def _methodologies(store: Store, ids: Sequence[str]) -> Iterator[MethodologyLine]:
@@ -266,6 +283,7 @@ class _Importer:
             self._done.exposures += len(exposures)
         if verdicts := [line for line in batch if isinstance(line, Verdict)]:
             self._store.exposures.decide(verdicts)
+        self._put_notes([line for line in batch if isinstance(line, Note)])
         if any(isinstance(line, ConsolidatedLine) for line in batch) and not self._waiting:
             self._store.admin.mark_consolidated(self._store.admin.unconsolidated().revision)
 
@@ -292,6 +310,13 @@ class _Importer:
         self._done.updated += counts[LearnStatus.UPDATED]
         self._done.unchanged += counts[LearnStatus.UNCHANGED]
         self._progress(self._done.created + self._done.updated + self._done.unchanged, self._total)
+
+    def _put_notes(self, notes: list[Note]) -> None:
+        if notes:
+            known = self._store.notes.get([note.id for note in notes])
+            new = [note for note in notes if note.id not in known]
+            self._store.notes.put(new)
+            self._done.notes += len(new)
 
     def _put_methodologies(self, lines: list[MethodologyLine]) -> None:
         # Version 0.1 abstracted from runs without an error as well.

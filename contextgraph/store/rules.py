@@ -24,6 +24,7 @@ from contextgraph.model import (
     Json,
     Judged,
     LearnStatus,
+    Note,
     Outcome,
     OutcomeSource,
     RawTrajectory,
@@ -178,6 +179,11 @@ def met_errors(bundle: Bundle) -> list[MetError]:
         steps[caused.error_id] += len(caused.steps)
     cleared = {recovered.error_id for recovered in bundle.recovered}
     return [MetError(error, steps[error.id], error.id in cleared) for error in bundle.errors]
+
+
+def note_text(value: Note) -> str:
+    """The text by whose words a note is found."""
+    return " ".join((value.content, *value.tags))
 
 
 def recovery_text(recovered: Recovered) -> str:

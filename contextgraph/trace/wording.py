@@ -14,9 +14,23 @@ def one_line(text: str, limit: int) -> str:
     return joined if len(joined) <= limit else joined[: limit - 1].rstrip() + "…"
 
 
+def command_text(text: str, limit: int) -> str:
+    """*text* in one line, without its middle where it is longer than *limit* characters.
+
+    A command ends with what it is about: the tests, the file, the options that were added.
+    """
+    half = 4 * limit
+    ends = text if len(text) <= 2 * half else f"{text[:half]}\n{text[-half:]}"
+    line = one_line(ends, 4 * half)
+    if len(line) <= limit:
+        return line
+    tail = 2 * limit // 5
+    return f"{line[: limit - tail - 3].rstrip()} {ELLIPSIS} {line[-tail:].lstrip()}"
+
+
 def code(text: str) -> str:
     """A line of code or a command in backquotes."""
-    return f"`{one_line(text, _CODE_CHARS)}`"
+    return f"`{command_text(text, _CODE_CHARS)}`"
 
 
 def telling_lines(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[str, ...]:

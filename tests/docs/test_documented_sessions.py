@@ -21,7 +21,7 @@ def sessions(document: str) -> list[tuple[str, str]]:
     return [pair for block in _BLOCK.findall(text) for pair in _COMMAND.findall(block)]
 
 
-@pytest.mark.parametrize("document", ["keyed.md", "sessions.md"])
+@pytest.mark.parametrize("document", ["keyed.md", "notes.md", "sessions.md"])
 def test_the_sessions_of_python_run_as_printed(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -30,7 +30,8 @@ def test_the_sessions_of_python_run_as_printed(
     assert (failed, tried > 3) == (0, True)
 
 
-def test_the_sessions_of_the_shell_run_as_printed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("document", ["keyed.md", "notes.md"])
+def test_the_sessions_of_the_shell_run_as_printed(document: str, tmp_path: Path) -> None:
     program = tmp_path / "bin" / "contextgraph"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m contextgraph "$@"\n')
@@ -41,7 +42,7 @@ def test_the_sessions_of_the_shell_run_as_printed(tmp_path: Path) -> None:
         "PYTHONPATH": str(ROOT),
         "XDG_DATA_HOME": str(tmp_path),
     }
-    found = sessions("keyed.md")
+    found = sessions(document)
     assert found
     for command, expected in found:
         if "jq " in command and not shutil.which("jq"):

@@ -101,16 +101,20 @@ def test_no_planted_secret_is_printed_or_in_any_file_that_a_command_writes(runs,
 
 
 def test_what_an_older_version_stored_is_found_and_masked_by_a_rebuild(runs, tmp_path):
-    (raw, secret), *_ = runs
-    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
-        memory.store.runs.add([replace(bundle_of(raw, NOON), raw=raw)])
-        (stored,) = memory.store.runs.ids()
-        older = memory.store.runs.raw(stored)
-        assert older is not None
-        assert holds_secrets(older)
+    path = tmp_path / "memory.db"
+    with AgentMemory.open(str(path)) as memory:
+        for number, (raw, secret) in enumerate(runs):
+            agent = raw.agent if secret in raw.agent else f"agent {number}"
+            one = replace(raw, agent=agent)
+            memory.store.runs.add([replace(bundle_of(one, NOON), raw=one)])
+        older = [memory.store.runs.raw(one) for one in memory.store.runs.ids()]
+        assert len(older) > len(PLACES)
+        assert all(raw and holds_secrets(raw) for raw in older)
         list(memory.rebuild())
-        (rebuilt,) = memory.store.runs.ids()
-        assert secret not in repr(memory.store.runs.raw(rebuilt))
+        rebuilt = [memory.store.runs.raw(one) for one in memory.store.runs.ids()]
+        assert len(rebuilt) == len(older)
+    stored = repr(rebuilt).encode() + path.read_bytes()
+    assert not any(secret.encode() in stored for _, secret in runs)
 
 
 def test_runs_are_hidden_by_the_name_that_they_came_with(tmp_path):

@@ -83,8 +83,12 @@ def test_what_was_done_in_the_same_circumstances_comes_first(store):
     assert second.agreement == Agreement(2, 3, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
 
-def test_what_leaves_out_its_object_is_not_said_elsewhere(store):
-    vague = RemedyPattern(RemedyKind.EDIT, "<another module>", "import of <the missing module>")
+@pytest.mark.parametrize(
+    "target",
+    ["<another module>", "import of <the name> from another module", "definition of <the name>"],
+)
+def test_what_leaves_out_its_object_is_not_said_elsewhere(store, target):
+    vague = RemedyPattern(RemedyKind.EDIT, target, "import of <the missing module>")
     change = RemedyAction(RemedyKind.EDIT, "import rates", vague, "import tariffs")
     assert not entries(store, elsewhere(1, actions=(change,)))
     (entry,) = entries(store, recovery(1, actions=(change,)))

@@ -361,3 +361,12 @@ def test_tests_that_were_not_found_are_cleared_by_a_run_of_others() -> None:
     steps = [("pytest tests/test_oven.py", missing, 4), ("ls tests", "test_bread.py", 0)]
     (found,) = trace(run([*steps, ("pytest tests/test_bread.py", "2 passed", 0)])).recoveries
     assert (found.error_step, found.cleared_step) == (0, 2)
+
+
+def test_of_a_long_command_the_beginning_and_the_end_are_shown() -> None:
+    tests = " ".join(f"tests/test_oven_{number}.py" for number in range(20))
+    steps = [(f"pytest {tests}", "E   KeyError: 'rye'\n1 failed", 1)]
+    found = trace(run([*steps, (f"pytest {tests} -p no:yeast", "2 passed", 0)])).recoveries
+    said = describe_remedy(found[0].actions)
+    assert "`pytest tests/test_oven_0.py" in said
+    assert "-p no:yeast`" in said

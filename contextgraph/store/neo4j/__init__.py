@@ -5,6 +5,7 @@ from contextgraph.store.neo4j.cache import CandidateCache
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.exposures import Neo4jExposures
 from contextgraph.store.neo4j.methodologies import Neo4jMethodologies
+from contextgraph.store.neo4j.notes import Neo4jNotes
 from contextgraph.store.neo4j.recoveries import Neo4jRecoveries
 from contextgraph.store.neo4j.runs import Neo4jRuns
 from contextgraph.store.neo4j.vectors import Neo4jVectors
@@ -34,4 +35,5 @@ class Neo4jStore:
         self.vectors = Neo4jVectors(connection, values)
         self.methodologies = Neo4jMethodologies(connection)
         self.exposures = Neo4jExposures(connection)
+        self.notes = Neo4jNotes(connection)
         self.admin = Neo4jAdmin(connection)

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import NamedTuple
 from urllib.parse import quote
 
-from contextgraph.model import Recovered, Trajectory, WordCounts
+from contextgraph.model import Note, Recovered, Trajectory, WordCounts
 from contextgraph.store import rules
 from contextgraph.store.neo4j.cache import NEVER, CacheGeneration, MemoryState, memory_state
 from contextgraph.store.neo4j.connection import Connection
@@ -31,6 +31,11 @@ def text_of_trajectory(tenant: str, value: Trajectory) -> str:
 def text_of_recovered(tenant: str, repo: str, value: Recovered) -> str:
     """The words by which a recovery in a run of *repo* is found."""
     return _text(tenant, repo, rules.recovery_text(value))
+
+
+def text_of_note(tenant: str, value: Note) -> str:
+    """The words by which a note is found."""
+    return _text(tenant, value.repo, rules.note_text(value))
 
 
 def terms(tenant: str, repo: str | None, weights: Mapping[str, int]) -> list[Parameters]:

@@ -4,6 +4,7 @@ from contextgraph.store.sqlite.admin import SqliteAdmin
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.exposures import SqliteExposures
 from contextgraph.store.sqlite.methodologies import SqliteMethodologies
+from contextgraph.store.sqlite.notes import SqliteNotes
 from contextgraph.store.sqlite.recoveries import SqliteRecoveries
 from contextgraph.store.sqlite.runs import SqliteRuns
 from contextgraph.store.sqlite.vectors import SqliteVectors
@@ -28,4 +29,5 @@ class SqliteStore:
         self.vectors = SqliteVectors(database)
         self.methodologies = SqliteMethodologies(database)
         self.exposures = SqliteExposures(database)
+        self.notes = SqliteNotes(database)
         self.admin = SqliteAdmin(database)

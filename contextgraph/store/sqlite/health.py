@@ -23,7 +23,7 @@ SELECT (SELECT count(*) FROM fragment f LEFT JOIN trajectory t ON t.key = f.traj
      + (SELECT count(*) FROM trajectory t LEFT JOIN raw r ON r.trajectory = t.key
         WHERE r.trajectory IS NULL)"""
 
-_FULL_TEXT = ("trajectory_text", "recovered_text")
+_FULL_TEXT = ("trajectory_text", "recovered_text", "note_text")
 # Texts are written in this alphabet only; of separators the index sees no difference.
 _NOT_WRITTEN = """
 SELECT 1 FROM {table} WHERE words GLOB '*[^a-z0-9_@ ]*' OR typeof(words) <> 'text'

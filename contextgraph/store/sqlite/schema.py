@@ -243,6 +243,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     # Of what was learned before, none is known until a rebuild.
     ("ALTER TABLE recovered ADD COLUMN circumstances TEXT NOT NULL DEFAULT '[]'",),
     (
+        """CREATE TABLE note (
+            key INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, id TEXT NOT NULL,
+            live INTEGER NOT NULL, created_at INTEGER NOT NULL, data TEXT NOT NULL,
+            UNIQUE (tenant, id))""",
+        """CREATE VIRTUAL TABLE note_text USING fts5 (
+            words, detail=none, columnsize=0, tokenize="ascii tokenchars '_@'")""",
+    ),
+    (
         # Who supplied a run, and who reported what was shown.
         "ALTER TABLE trajectory ADD COLUMN contributor TEXT NOT NULL DEFAULT ''",
         """CREATE INDEX trajectory_contributor

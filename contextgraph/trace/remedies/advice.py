@@ -21,6 +21,7 @@ Remedy: TypeAlias = tuple[RemedyAction, ...]
 AdviceKey: TypeAlias = Remedy | tuple[RemedyPattern, ...]
 
 _REMEMBERED = 8_192
+_FROM_ANOTHER_MODULE = " from another module"
 _PREFIX = "adv_"
 _ID = re.compile(rf"{_PREFIX}[0-9a-f]{{16}}")
 _NUMBER = re.compile(r"\b\d+\b")
@@ -29,11 +30,18 @@ _NUMBER = re.compile(r"\b\d+\b")
 @lru_cache(_REMEMBERED)
 def is_general(pattern: RemedyPattern) -> bool:
     """True for a *pattern* that says what to do where names of one project mean nothing."""
-    says_little = pattern.kind is RemedyKind.RETRY or pattern.target in (
-        ANOTHER_NAME,
-        ANOTHER_MODULE,
-    )
-    return not says_little and bool(describe_pattern(pattern))
+    if pattern.kind is RemedyKind.RETRY or _leaves_out_what(pattern):
+        return False
+    return bool(describe_pattern(pattern))
+
+
+def _leaves_out_what(pattern: RemedyPattern) -> bool:
+    """True for a change of code that only its project can tell, unless an edit was refused."""
+    target = pattern.target
+    if target in (ANOTHER_NAME, ANOTHER_MODULE) or target.endswith(_FROM_ANOTHER_MODULE):
+        return True
+    is_of_refused_edit = bool(pattern.parameters)
+    return target.startswith(("definition of ", "assignment of ")) and not is_of_refused_edit
 
 
 def advice_key(remedy: Remedy) -> AdviceKey:

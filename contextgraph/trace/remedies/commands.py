@@ -27,7 +27,7 @@ from contextgraph.trace.remedies.placeholders import (
 )
 from contextgraph.trace.remedies.shell_lines import run_of
 from contextgraph.trace.steps import StepTrace
-from contextgraph.trace.wording import one_line
+from contextgraph.trace.wording import command_text
 
 COMMAND_CHARS = 200
 OTHER_ARGUMENTS = "<other arguments>"
@@ -350,4 +350,4 @@ def _shape(line: str) -> str:
 
 
 def _line(text: str) -> str:
-    return one_line(text, COMMAND_CHARS)
+    return command_text(text, COMMAND_CHARS)

@@ -1,0 +1,55 @@
+"""``contextgraph remember``, ``recall`` and ``notes``."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.command_line import contextgraph
+
+REPO = ("--repo", "acme/shop")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "team.db"
+
+
+def test_a_convention_that_changed(store: Path) -> None:
+    where = (*REPO, "--store", store)
+    first = contextgraph("remember", "CI uses Python 3.11", *where, "--json").records[0]
+    second = contextgraph(
+        "remember", "-", "--source", "file:tox.ini", *where, stdin=b"CI uses Python 3.12\n"
+    )
+    assert first["status"] == "created"
+    assert second.out.endswith(f": supersedes {first['id']}\n")
+    (found,) = contextgraph("recall", "which python does CI use", *where, "--json").records
+    assert (found["content"], found["source"]) == ("CI uses Python 3.12", "file:tox.ini")
+    assert found["why"].keys() == {"words", "recency", "credibility"}
+    assert "CI uses Python 3.12" in contextgraph("recall", "python", *where).out
+    (old,) = contextgraph("notes", "--archived", *where, "--json").records
+    assert (old["id"], old["superseded_by"]) == (first["id"], found["id"])
+
+
+def test_notes_are_listed_archived_and_forgotten(store: Path) -> None:
+    at = ("--store", store)
+    for text in ("run the tests with tox", "deploy on Monday"):
+        contextgraph("remember", text, *at)
+    assert contextgraph("notes", *at).out.startswith("2 notes\n")
+    one, other = (record["id"] for record in contextgraph("notes", *at, "--json").records)
+    result = contextgraph("notes", "--archive", one, "--forget", other, *at, "--json")
+    assert result.records == [{"archived": 1, "forgotten": 1}]
+    assert contextgraph("notes", *at).out == "no notes\n"
+    assert contextgraph("recall", "tests", *at).out == "no such note\n"
+    again = contextgraph("notes", "--archive", one, *at)
+    assert (again.code, "not in the memory" in again.err) == (1, True)
+
+
+def test_a_note_that_cannot_be_stored_says_why(store: Path) -> None:
+    result = contextgraph("remember", " ", "--store", store)
+    assert (result.code, "needs a text" in result.err) == (1, True)
+
+
+def test_reading_notes_creates_no_memory(store: Path) -> None:
+    result = contextgraph("recall", "tests", "--store", store)
+    assert (result.code, "no memory at" in result.err) == (1, True)
+    assert not store.exists()
