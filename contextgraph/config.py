@@ -19,8 +19,23 @@ SPENT_FILE = Path("contextgraph") / "spent.db"
 OPENAI_EMBEDDER = "openai/text-embedding-3-small"
 
 # What ``contextgraph.toml`` may hold. API keys are read from the environment only.
-_TEXTS = ("store", "tenant", "embedder", "summarizer", "configuration", "keyed_root")
-_NUMBERS = ("embedding_price", "prompt_price", "answer_price", "max_cost", "max_run_size")
+_TEXTS = (
+    "store",
+    "tenant",
+    "embedder",
+    "summarizer",
+    "configuration",
+    "keyed_root",
+    "source",
+)
+_NUMBERS = (
+    "embedding_price",
+    "prompt_price",
+    "answer_price",
+    "max_cost",
+    "max_run_size",
+    "withhold",
+)
 # Settings of earlier versions: ignored with a warning.
 _REMOVED = {"summarize": "language models word methodologies only since version 0.2"}
 _OPENAI = {"embedding_api_key": "OPENAI_API_KEY", "api_url": "OPENAI_BASE_URL"}
@@ -58,7 +73,8 @@ class Settings:
     tokens and override the published ones; *max_cost* is how many dollars one process may spend
     on models. *max_run_size* is the most MiB, decompressed, that one recorded run may have.
     *keyed_root* is the folder of keyed files, in it one for each tenant; empty means one beside the
-    memory. *configuration* is one of those in ``contextgraph.toml``.
+    memory. *configuration* is one of those in ``contextgraph.toml``. *source* names who supplies
+    runs. *withhold* is the share of answers at errors that are not shown, to measure what they do.
     """
 
     store: str = ""
@@ -76,6 +92,8 @@ class Settings:
     max_run_size: float = 256
     keyed_root: str = ""
     configuration: Configuration = Configuration()
+    source: str = ""
+    withhold: float = 0.0
 
     @property
     def is_remote(self) -> bool:

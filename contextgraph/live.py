@@ -79,7 +79,9 @@ class Memory(Protocol):
     ) -> str | None:
         """What to know before *command* is run."""
 
-    def learn(self, raw: RawTrajectory, *, background: bool = False) -> LearnReceipt:
+    def learn(
+        self, raw: RawTrajectory, *, source: str = "", background: bool = False
+    ) -> LearnReceipt:
         """Learn one finished run."""
 
 
@@ -100,9 +102,11 @@ class LiveRun:
         raw: RawTrajectory,
         exclude_instances: frozenset[str] = frozenset(),
         workdir: Path | str | None = None,
+        source: str = "",
     ) -> None:
         self._memory = memory
         self._raw = raw
+        self._source = source
         self._excluded = exclude_instances
         self._workdir = workdir
         self._steps: list[Step] = []
@@ -196,7 +200,9 @@ class LiveRun:
         Raises as `AgentMemory.learn`.
         """
         raw = self.end(outcome, exit_status=exit_status, patch=patch)
-        return self._memory.learn(raw, background=True) if raw.steps else None
+        if not raw.steps:
+            return None
+        return self._memory.learn(raw, source=self._source, background=True)
 
     def end(
         self,

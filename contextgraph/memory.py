@@ -14,7 +14,7 @@ from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding, ReembeddingPlan
 from contextgraph.errors import DamagedRunError, DegradedError, StoreError, StoreUnavailableError
-from contextgraph.governance import EvictionPolicy
+from contextgraph.governance import EvictionPolicy, is_withheld
 from contextgraph.learning import Inspection, error_id, inspect_run
 from contextgraph.model import (
     CommandHistory,
@@ -29,11 +29,13 @@ from contextgraph.model import (
     RawTrajectory,
     RepositoryPlaybook,
     State,
+    Verdict,
     WordingPlan,
 )
 from contextgraph.ports import Store
 from contextgraph.retrieval import (
     MAX_TOKENS,
+    evidence_of,
     fresh_context,
     fresh_history,
     fresh_playbook,
@@ -51,6 +53,7 @@ from contextgraph.sessions.conversation import (
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
 from contextgraph.stats import MemoryStats
 from contextgraph.text import fence
+from contextgraph.trace import is_advice_id
 from contextgraph.wiring import Parts, build
 from contextgraph.working_tree import WorkingTree
 
@@ -159,6 +162,8 @@ class AgentMemory:
         self.configuration = parts.configuration
         self._trigger = ConsolidationTrigger(parts.consolidator)
         self._now = parts.now
+        self.source = parts.source
+        self.withhold = 0.0 if parts.read_only else parts.withhold
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
 
@@ -215,16 +220,19 @@ class AgentMemory:
     def _item_file(self) -> ItemFile:
         return self._open_item_file()
 
-    def learn(self, raw: RawTrajectory, *, background: bool = False) -> LearnReceipt:
+    def learn(
+        self, raw: RawTrajectory, *, source: str = "", background: bool = False
+    ) -> LearnReceipt:
         """Learn one finished run; on return it is stored durably.
 
+        *source* names who supplies it (default: the setting `source`): see docs/security.md.
         Learning the same run again changes nothing, but for an outcome that was unknown. After
         every 16 runs the memory is consolidated before this returns, or else in the *background*:
         then `close` waits for it. Raises `StoreUnavailableError` or `StoreError`; then nothing of
         the run is stored.
         """
         self.note_exposures()
-        receipt = self.writer.write(raw)
+        receipt = self.writer.write(raw, source)
         self._trigger.after_learning(receipt.status, background=background)
         return receipt
 
@@ -236,41 +244,45 @@ class AgentMemory:
         task: str,
         agent: str = "",
         model: str = "",
+        source: str = "",
         exclude_instances: Iterable[str] = (),
         workdir: Path | str | None = None,
     ) -> "LiveRun":
         """A run of an agent that begins now: gives advice as it goes on, and is learned at its end.
 
         *agent* is the name that its logs have when they are read (`mini-swe-agent`), so that both
-        are one run. Nothing is shown from runs of *exclude_instances*, nor of what the working tree
-        around the folder *workdir* does not have. Raises `ValueError` where there is no such
-        folder. See docs/live.md.
+        are one run; *source* is as of `learn`. Nothing is shown from runs of *exclude_instances*,
+        nor of what the working tree around the folder *workdir* does not have. Raises `ValueError`
+        where there is no such folder. See docs/live.md.
         """
         from contextgraph.live import LiveRun
 
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
         root = WorkingTree.around(workdir).root if workdir else None
-        return LiveRun(self, raw, frozenset(exclude_instances), root)
+        return LiveRun(self, raw, frozenset(exclude_instances), root, source)
 
-    def learn_many(self, raws: Iterable[RawTrajectory]) -> Generator[LearnReceipt]:
+    def learn_many(
+        self, raws: Iterable[RawTrajectory], *, source: str = ""
+    ) -> Generator[LearnReceipt]:
         """Learn runs, sixteen to a transaction, yielding a receipt for each that is stored.
 
-        A `batch`. Raises as `learn`, once all runs before the one that cannot be stored are.
+        A `batch`. *source* is as of `learn`. Raises as `learn`, once all runs before the one that
+        cannot be stored are.
         """
         rest = iter(raws)
         with self.batch():
             while some := list(islice(rest, RUNS_AT_ONCE)):
-                yield from self._learned(some)
+                yield from self._learned(some, source)
 
-    def _learned(self, raws: Sequence[RawTrajectory]) -> Iterator[LearnReceipt]:
+    def _learned(self, raws: Sequence[RawTrajectory], source: str) -> Iterator[LearnReceipt]:
         self.note_exposures()
         try:
-            receipts = self.writer.write_all(raws)
+            receipts = self.writer.write_all(raws, source)
         except StoreUnavailableError:
             raise
         except StoreError:
             # One of them cannot be stored: the others are not to go with it.
-            yield from map(self.learn, raws)
+            yield from (self.learn(raw, source=source) for raw in raws)
             return
         for receipt in receipts:
             self._trigger.after_learning(receipt.status)
@@ -433,18 +445,33 @@ class AgentMemory:
         return self.loop_detector.detect(states)
 
     def render(self, context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
-        """The prompt text of *context*, noted as shown so that its effect can be reported."""
+        """The prompt text of *context*, noted as shown so that its effect can be reported.
+
+        Of one that is withheld the empty fence: its id says in the log of the run what was not
+        shown.
+        """
         text, items = rendered(context, max_tokens)
         if not text:
             return ""
         error = error_id(context.error) if context.error else None
-        self._shown.append(Exposure.of(context.id, items, self._now(), error))
-        return fence(text, context.id)
+        withheld = self.withholds(context) if self.withhold and error else None
+        self._shown.append(Exposure.of(context.id, items, self._now(), error, is_withheld=withheld))
+        return fence("" if withheld else text, context.id)
 
-    def report_outcome(self, context_id: str, helped: bool) -> bool:
-        """Record whether the advice of a context helped; False if unknown or already recorded."""
+    def withholds(self, context: MemoryContext) -> bool:
+        """Whether *context*, about an error, is withheld by chance: see the setting `withhold`."""
+        return context.error is not None and is_withheld(context.id, self.withhold)
+
+    def report_outcome(
+        self, context_id: str, helped: bool, item: int | None = None, *, source: str = ""
+    ) -> bool:
+        """Record whether the advice of a context helped; False if unknown or already recorded.
+
+        *item* is the number of the one item that it is about, from 1, in the order of the text;
+        without it the items share the credit. *source* is as of `learn`.
+        """
         self.note_exposures()
-        return self.store.exposures.report(context_id, helped)
+        return self.store.exposures.report(context_id, helped, item, source or self.source)
 
     def note_exposures(self) -> None:
         """Store what was shown, which is else put off until something is written.
@@ -458,10 +485,34 @@ class AgentMemory:
                 self._shown.remove(shown)
 
     def explain(self, node_id: str) -> Explanation | None:
-        """Where a methodology, run, fragment, error or context comes from; None where unknown."""
+        """Where a methodology, run, fragment, error or context comes from; None where unknown.
+
+        Of a methodology, and of advice (``adv_…``), with the evidence of its effect.
+        """
         self.note_exposures()
         run = self.store.runs.learned([node_id]).get(node_id)
-        return self.store.admin.explain(run.trajectory_id if run else node_id)
+        found = self.store.admin.explain(run.trajectory_id if run else node_id)
+        if found is not None and found.label != "Methodology":
+            return found
+        evidence = evidence_of(self.store, node_id)
+        if found is not None:
+            return replace(found, evidence=evidence)
+        return Explanation(node_id, "Advice", node_id, {}, (), evidence) if evidence else None
+
+    def quarantine(self, advice: str) -> bool:
+        """Never show this advice (``adv_…``) or methodology again; False where it is unknown."""
+        return self._decide(advice, is_quarantined=True)
+
+    def release(self, advice: str) -> bool:
+        """Show it again, whatever was reported so far; False where it is unknown."""
+        return self._decide(advice, is_quarantined=False)
+
+    def _decide(self, advice: str, *, is_quarantined: bool) -> bool:
+        if not is_advice_id(advice) and not self.store.methodologies.get([advice]):
+            return False
+        self.note_exposures()
+        self.store.exposures.decide([Verdict(advice, is_quarantined, self._now())])
+        return True
 
     def graph(self) -> "Graph":
         """The nodes and relations of this memory as a networkx `MultiDiGraph`.

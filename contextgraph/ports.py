@@ -6,13 +6,14 @@ is in scope and more than will be shown; it is scored above this layer. Every st
 `StoreUnavailableError` when the store cannot be reached and `StoreError` when it refuses.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from contextgraph.model import (
+    AdviceRecord,
     ArchivedRun,
     Bundle,
     Embeddings,
@@ -45,6 +46,7 @@ from contextgraph.model import (
     Trajectory,
     Unconsolidated,
     Usage,
+    Verdict,
     WordCounts,
     Wording,
 )
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
     Graph: TypeAlias = MultiDiGraph[str]
+
+_CONTEXTS_AT_ONCE = 256
 
 Answer = TypeVar("Answer")
 
@@ -82,16 +86,13 @@ class RunStore(Protocol):
         self,
         bundle: Bundle,
         former_id: str | None = None,
-        moved: Mapping[str, str] | None = None,
     ) -> None:
         """Replace the run *former_id* (None: of the same id) by *bundle*, in one transaction.
 
-        The time of learning, a known outcome and the credit of its items stay as they were;
-        *moved* maps fragments that were shown to those that replace them, and contexts that
-        *bundle* was shown are reported, as by `add`. `learned` knows the run by *former_id* as
-        well; another run of the id of *bundle* is replaced, too. Raises
-        `StoreError` where *former_id* is unknown: a run that was forgotten meanwhile does not come
-        back.
+        The time of learning and a known outcome stay as they were; contexts that *bundle* was shown
+        are reported, as by `add`. `learned` knows the run by *former_id* as well; another run of
+        the id of *bundle* is replaced, too. Raises `StoreError` where *former_id* is unknown: a run
+        that was forgotten meanwhile does not come back.
         """
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
@@ -317,20 +318,36 @@ class ExposureStore(Protocol):
         """Record contexts that were shown; those that are recorded already stay as they are.
 
         When a run is learned that was shown a context and met its error, whether the run cleared
-        the error is reported.
+        the error is reported, and for each item that it tried whether that did.
         """
 
-    def report(self, context_id: str, helped: bool) -> bool:
-        """Credit or debit the items of a context; False where it is unknown or was reported."""
+    def report(
+        self, context_id: str, helped: bool, item: int | None = None, source: str = ""
+    ) -> bool:
+        """Record that *source* reported whether a context, or its *item* (from 1), helped.
 
-    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[float, float]]:
-        """Item id -> (times it was shown and helped, times it did not); (0, 0) for unknown ids.
-
-        What was shown together shares each time in equal parts; rounded to four decimals.
+        False where it is unknown or was reported.
         """
+
+    def record(self, advice: Sequence[str]) -> AdviceRecord:
+        """What is known of these advices, or of items with these ids; contexts by id.
+
+        Of each the newest 100 contexts (by time, then by id) in which its effect is known.
+        """
+
+    def decide(self, verdicts: Sequence[Verdict]) -> None:
+        """Store decisions by hand, each in the place of an earlier one about the same advice."""
 
     def contexts(self, after: str, limit: int) -> Sequence[Exposure]:
         """Contexts that were shown, by id: the first ones that are greater than *after*."""
+
+
+def every_exposure(store: "Store") -> Iterator[Exposure]:
+    """All contexts that were shown or withheld, by id."""
+    after = ""
+    while page := store.exposures.contexts(after, _CONTEXTS_AT_ONCE):
+        yield from page
+        after = page[-1].context_id
 
 
 class NoteStore(Protocol):

@@ -209,6 +209,7 @@ def run_record(run: "Trajectory") -> "dict[str, Json]":
         "learned_at": run.learned_at.isoformat(),
         "source_format": run.source_format,
         "source": run.source,
+        "contributor": run.contributor or None,
     }
 
 
@@ -223,6 +224,7 @@ def stats_record(
         "common_mistakes": [record_of(mistake) for mistake in mistakes],
         "failure_patterns": [record_of(pattern) for pattern in stats.failure_patterns],
         "usage": {model: usage_record(used) for model, used in stats.usage.items()},
+        "withholding": record_of(stats.withholding),
         "plots": [str(file) for file in plots],
     }
 

@@ -5,7 +5,8 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote
 
 from contextgraph.errors import ReadError, SettingsError
 
@@ -14,10 +15,18 @@ if TYPE_CHECKING:
     from contextgraph.model import RawTrajectory
 
 
+class WaitingRun(NamedTuple):
+    """A run that waits in a file, and the name of who supplied it, as of `AgentMemory.learn`."""
+
+    path: Path
+    raw: "RawTrajectory"
+    source: str
+
+
 class Spool:
     """The runs that wait for the memory of *settings*: one file each, readable by the owner only.
 
-    They are stored as they were read, with secrets masked.
+    They are stored as they were read, with secrets masked; those of a source in its own folder.
     """
 
     def __init__(self, settings: "Settings") -> None:
@@ -25,10 +34,15 @@ class Spool:
 
         memory = f"{settings.address}\n{settings.tenant}"
         name = hashlib.blake2b(memory.encode(), digest_size=8).hexdigest()
+        self._source = settings.source
         self.folder = user_data_path() / "contextgraph" / "spool" / name
 
-    def put(self, raw: "RawTrajectory") -> Path:
-        """Store *raw* durably and return its file; the same run is stored once."""
+    def put(self, raw: "RawTrajectory", source: str = "") -> WaitingRun:
+        """Store *raw* durably; the same run is stored once.
+
+        *source* is by default that of the settings.
+        """
+        source = source or self._source
         import io
 
         from contextgraph.learning import masked
@@ -38,22 +52,23 @@ class Spool:
         write_jsonl([masked(raw, with_playbooks=True)[0]], record)
         name = hashlib.blake2b(record.getvalue(), digest_size=16).hexdigest()
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            part = self.folder / f"{name}.{os.getpid()}.{threading.get_ident()}.part"
+            folder = self.folder / f"source-{quote(source, safe='')}" if source else self.folder
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            part = folder / f"{name}.{os.getpid()}.{threading.get_ident()}.part"
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
                 file.write(record.getvalue())
                 file.flush()
                 os.fsync(file.fileno())
-            return part.replace(self.folder / f"{name}.jsonl")
+            return WaitingRun(part.replace(folder / f"{name}.jsonl"), raw, source)
         except OSError as error:
             reason = error.strerror or error
             raise SettingsError(f"{self.folder} cannot be written: {reason}") from error
 
-    def __iter__(self) -> Iterator["tuple[Path, RawTrajectory]"]:
-        """The waiting runs with their files, oldest first."""
+    def __iter__(self) -> Iterator[WaitingRun]:
+        """The waiting runs, oldest first."""
         from contextgraph.readers import read
 
-        for path in sorted(self.folder.glob("*.jsonl"), key=_modified_at):
+        for path in sorted(self._files(), key=_modified_at):
             try:
                 found = list(read(path))
             except ReadError:
@@ -61,10 +76,15 @@ class Spool:
                     raise
                 continue  # another process has learned it
             for raw in found:
-                yield path, raw
+                named = path.parent != self.folder
+                source = unquote(path.parent.name.removeprefix("source-")) if named else ""
+                yield WaitingRun(path, raw, source)
 
     def __len__(self) -> int:
-        return len(list(self.folder.glob("*.jsonl")))
+        return len(self._files())
+
+    def _files(self) -> list[Path]:
+        return [*self.folder.glob("*.jsonl"), *self.folder.glob("source-*/*.jsonl")]
 
 
 def _modified_at(path: Path) -> float:

@@ -66,6 +66,8 @@ class Parts:
     item_file: Callable[[], ItemFile]
     read_only: bool = False
     configuration: str = DEFAULT
+    source: str = ""
+    withhold: float = 0.0
 
 
 def build(
@@ -94,7 +96,7 @@ def build(
     querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
     return Parts(
         store=store,
-        writer=MemoryWriter(store, now, partial(embedded, source=learning)),
+        writer=MemoryWriter(store, now, partial(embedded, source=learning), settings.source),
         retriever=MemoryRetriever(store, channels, gate, querying, weights),
         loop_detector=LoopDetector(
             store,
@@ -117,6 +119,8 @@ def build(
         item_file=partial(_item_file, settings),
         read_only=read_only,
         configuration=settings.configuration.name,
+        source=settings.source,
+        withhold=settings.withhold,
     )
 
 

@@ -14,11 +14,13 @@ from contextgraph.model import (
     Exposure,
     Phase,
     Scope,
+    ShownItem,
     SignatureLevel,
     Space,
     TaskType,
 )
 from tests.strategies import (
+    ADVICE_IDS,
     CONTEXT_IDS,
     ERROR_IDS,
     FILE_NAMES,
@@ -34,6 +36,7 @@ from tests.strategies import (
     bundles,
     embedded_runs,
     scopes,
+    shown_items,
     vectors,
 )
 from tests.twins import Twins, answer
@@ -75,10 +78,10 @@ class Memories(RuleBasedStateMachine):
 
     @rule(
         context=st.sampled_from(CONTEXT_IDS),
-        items=st.lists(st.sampled_from(ITEM_IDS), max_size=4),
+        items=shown_items(),
         error=st.none() | st.sampled_from(ERROR_IDS),
     )
-    def expose(self, context: str, items: list[str], error: str | None) -> None:
+    def expose(self, context: str, items: list[ShownItem], error: str | None) -> None:
         self.twins.write("exposures.add", [Exposure.of(context, items, SHOWN_AT, error)])
 
     @rule(context=st.sampled_from((*CONTEXT_IDS, "never shown")), helped=st.booleans())
@@ -198,7 +201,7 @@ class Memories(RuleBasedStateMachine):
             "methodologies.ids",
         ):
             self.twins.ask(operation)
-        self.twins.ask("exposures.credit", ITEM_IDS)
+        self.twins.ask("exposures.record", (*ADVICE_IDS[1:], *ITEM_IDS))
         self.twins.ask("methodologies.get", METHODOLOGY_IDS)
         self.twins.ask("runs.fragments", TRAJECTORY_IDS)
         self.twins.ask("runs.learned", TRAJECTORY_IDS)

@@ -1,7 +1,7 @@
 """What consolidation reads and writes, and explanations, in plain Python: twin of the stores."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -16,7 +16,6 @@ from contextgraph.model import (
     ErrorOccurrence,
     ErrorSignature,
     Explanation,
-    Exposure,
     Fragment,
     FragmentType,
     Json,
@@ -58,7 +57,6 @@ class ReferenceMemory(ReferenceStore):
         self.methodologies: dict[str, Methodology] = {}
         self.resolved: dict[tuple[str, str], ResolvedBy] = {}
         self.similar: dict[tuple[Source, str], SimilarTo] = {}
-        self.shown_at: dict[str, datetime] = {}
         self.stale_repos: dict[str, int] = {}
 
     def add(self, bundle: Bundle) -> LearnStatus:
@@ -72,14 +70,13 @@ class ReferenceMemory(ReferenceStore):
         self,
         bundle: Bundle,
         former_id: str | None = None,
-        moved: Mapping[str, str] | None = None,
     ) -> None:
         former, own = former_id or bundle.trajectory.id, bundle.trajectory.id
         if former in self.bundles:
             self.revision += 1
             gone = {former, own} & self.bundles.keys()
             self._take_away(gone, {error.id for error in bundle.errors})
-        super().runs_replace(bundle, former_id, moved)
+        super().runs_replace(bundle, former_id)
         self.revision += 1
         self.changed[bundle.trajectory.id] = self.revision
 
@@ -273,11 +270,6 @@ class ReferenceMemory(ReferenceStore):
         self._remove(one.id for one in found)
         return len(found)
 
-    def exposures_add(self, exposures: Sequence[Exposure]) -> None:
-        super().exposures_add(exposures)
-        for one in exposures:
-            self.shown_at.setdefault(one.context_id, one.shown_at)
-
     def admin_counts(self) -> MemoryCounts:
         counts, advice = super().admin_counts(), list(self.methodologies.values())
         edges = {
@@ -357,25 +349,23 @@ class ReferenceMemory(ReferenceStore):
         found = (e for e in self.similar.values() if e.fragment.trajectory_id == trajectory_id)
         return sorted(found, key=lambda edge: (edge.fragment.fragment_id, edge.error_id))
 
-    def exposures_contexts(self, after: str, limit: int) -> Sequence[Exposure]:
-        later = sorted(context for context in self.shown if context > after)
-        return [self._exposure(context) for context in later[:limit]]
-
-    def _exposure(self, context: str) -> Exposure:
-        items, helped = self.shown[context]
-        shares = tuple(sorted(items.items()))
-        return Exposure(context, self.shown_at[context], self.asked[context], helped, shares)
-
     def _explain_context(self, context: str) -> Explanation:
-        items, helped = self.shown[context]
-        said = {None: "not known", True: "yes", False: "no"}[helped]
-        facts: dict[str, Json] = {"shown_at": _time(self.shown_at[context]), "helped": said}
+        shown, said = self.shown[context], {None: "not known", True: "yes", False: "no"}
+        facts: dict[str, Json] = {"shown_at": _time(shown.shown_at), "helped": said[shown.helped]}
+        facts |= {"reported_by": shown.source} if shown.source else {}
+        facts |= {"withheld": "yes"} if shown.is_withheld else {}
         nodes = self._nodes()
-        shown = tuple(
-            Relation("SHOWN", True, item, *nodes.get(item, ("gone", item, {}))[:2])
-            for item in sorted(items)
+        relations = (
+            Relation(
+                "SHOWN",
+                True,
+                one.id,
+                *nodes.get(one.id, ("gone", one.id, {}))[:2],
+                {"advice": one.advice, "helped": said[one.helped]},
+            )
+            for one in sorted(shown.items, key=lambda one: one.id)
         )
-        return Explanation(context, "Context", f"context {context}", facts, shown)
+        return Explanation(context, "Context", f"context {context}", facts, tuple(relations))
 
     def _nodes(self) -> dict[str, tuple[str, str, dict[str, Json]]]:
         nodes: dict[str, tuple[str, str, dict[str, Json]]] = {}
@@ -386,7 +376,8 @@ class ReferenceMemory(ReferenceStore):
                 "outcome": run.outcome.value, "outcome_source": run.outcome_source.value,
                 "exit_status": run.exit_status,
                 "total_steps": run.total_steps, "summary": run.summary, "agent": run.agent,
-                "model": run.model, "source": run.source, "seen_at": _time(run.seen_at),
+                "model": run.model, "source": run.source, "contributor": run.contributor or None,
+                "seen_at": _time(run.seen_at),
             })  # fmt: skip
             for part in bundle.fragments:
                 nodes[part.id] = ("Fragment", part.name, {
@@ -530,7 +521,16 @@ def _clearances(bundle: Bundle, error_id: str) -> Iterator[Clearance]:
     run = bundle.trajectory
     found = (one for one in bundle.recovered if one.error_id == error_id)
     for one in sorted(found, key=lambda one: (one.error_step, one.fragment_id)):
-        yield Clearance(one, run.id, run.repo, run.task_type, run.outcome, run.seen_at)
+        yield Clearance(
+            one,
+            run.id,
+            run.repo,
+            run.task_type,
+            run.outcome,
+            run.seen_at,
+            run.instance_id,
+            run.contributor,
+        )
 
 
 def _place(relation: Relation) -> tuple[str, bool, str, str]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import (
+    AdviceRecord,
     Bundle,
     ChangeStatus,
     ErrorPattern,
@@ -28,10 +29,13 @@ from contextgraph.model import (
     RawTrajectory,
     RecoveryCandidate,
     Scope,
+    SeenContext,
+    ShownItem,
     SignatureLevel,
     Space,
     TaskType,
     Trajectory,
+    Verdict,
     WordCounts,
     run_text,
 )
@@ -52,8 +56,8 @@ class ReferenceStore:
         # At how many steps each run met each error: that stays when fragments are pruned.
         self.met: dict[str, Counter[str]] = {}
         self.notes: dict[str, Note] = {}
-        self.shown: dict[str, tuple[dict[str, float], bool | None]] = {}
-        self.asked: dict[str, str | None] = {}
+        self.shown: dict[str, Exposure] = {}
+        self.verdicts: dict[str, Verdict] = {}
         self.spaces: dict[str, tuple[Space, bytes | None]] = {}
         self.active: str | None = None
         self.vectors: dict[tuple[str, str], Vector | None] = {}
@@ -93,7 +97,6 @@ class ReferenceStore:
         self,
         bundle: Bundle,
         former_id: str | None = None,
-        moved: Mapping[str, str] | None = None,
     ) -> None:
         own = bundle.trajectory.id
         former = former_id or own
@@ -114,7 +117,6 @@ class ReferenceStore:
             **{old: own if now == former else now for old, now in self.former_ids.items()},
             **({former: own} if former != own else {}),
         }
-        self._move(moved or {})
         self._put(replace(bundle, trajectory=trajectory))
         self._fold(bundle)
 
@@ -175,8 +177,8 @@ class ReferenceStore:
             self.former_ids = {old: now for old, now in former if now != trajectory_id}
             gone = {fragment.id for fragment in self.bundles.pop(trajectory_id).fragments}
             self.shown = {
-                context: ({i: share for i, share in items.items() if i not in gone}, helped)
-                for context, (items, helped) in self.shown.items()
+                name: replace(one, items=tuple(i for i in one.items if i.id not in gone))
+                for name, one in self.shown.items()
             }
         return len(known)
 
@@ -380,40 +382,69 @@ class ReferenceStore:
 
     def exposures_add(self, exposures: Sequence[Exposure]) -> None:
         for one in exposures:
-            self.shown.setdefault(one.context_id, (dict(one.items), one.helped))
-            self.asked.setdefault(one.context_id, one.error_id)
+            self.shown.setdefault(one.context_id, one)
 
-    def _move(self, moved: Mapping[str, str]) -> None:
-        for context, (items, helped) in self.shown.items():
-            shares: dict[str, float] = {}
-            for item, share in items.items():
-                now = moved.get(item, item)
-                shares[now] = shares.get(now, 0) + share
-            self.shown[context] = (shares, helped)
-
-    def exposures_report(self, context_id: str, helped: bool) -> bool:
-        items, reported = self.shown.get(context_id, (dict[str, float](), True))
-        if reported is not None:
+    def exposures_report(
+        self, context_id: str, helped: bool, item: int | None = None, source: str = ""
+    ) -> bool:
+        shown = self.shown.get(context_id)
+        if shown is None or (shown.is_withheld and item is not None):
             return False
-        self.shown[context_id] = (items, helped)
+        items = list(shown.items)
+        if item is None:
+            open_places = [place for place, one in enumerate(items) if one.helped is None]
+            places = [] if shown.is_withheld else open_places
+            is_open = shown.helped is None
+            shown = replace(shown, helped=helped)
+        else:
+            places = [item - 1] if 1 <= item <= len(items) else []
+            is_open = any(items[place].helped is None for place in places)
+        if not is_open:
+            return False
+        for place in places:
+            items[place] = replace(items[place], helped=helped)
+        source = shown.source or source
+        self.shown[context_id] = replace(shown, items=tuple(items), source=source)
         return True
 
-    def exposures_credit(self, items: Sequence[str]) -> Mapping[str, tuple[float, float]]:
-        shown = self.shown.values()
-        return {
-            item: (
-                round(sum(them.get(item, 0) for them, helped in shown if helped is True), 4),
-                round(sum(them.get(item, 0) for them, helped in shown if helped is False), 4),
-            )
-            for item in items
-        }
+    def exposures_record(self, advice: Sequence[str]) -> AdviceRecord:
+        found: dict[str, Exposure] = {}
+        for name in advice:
+            of_advice = [
+                one
+                for one in self.shown.values()
+                if any(name in (i.id, i.advice) and i.helped is not None for i in one.items)
+            ]
+            newest = sorted(of_advice, key=lambda one: (one.shown_at, one.context_id))[-100:]
+            found.update((one.context_id, one) for one in newest)
+        exposures = tuple(found[name] for name in sorted(found))
+        errors = {one.error_id for one in exposures}
+        rates = {error: (0, 0) for bundle in self.bundles.values() for error in _met(bundle)}
+        for bundle in self.bundles.values():
+            cleared = {one.error_id for one in bundle.recovered}
+            for error in _met(bundle):
+                runs, of_them = rates[error]
+                rates[error] = (runs + 1, of_them + (error in cleared))
+        named = {bundle.trajectory.contributor for bundle in self.bundles.values()} - {""}
+        return AdviceRecord(
+            exposures,
+            {error: rates[error] for error in sorted(rates) if error in errors},
+            tuple(self.verdicts[name] for name in sorted(self.verdicts)),
+            min(2, len(named)),
+        )
+
+    def exposures_decide(self, verdicts: Sequence[Verdict]) -> None:
+        self.verdicts |= {one.advice: one for one in verdicts}
+
+    def exposures_contexts(self, after: str, limit: int) -> Sequence[Exposure]:
+        later = sorted(context for context in self.shown if context > after)
+        return [self.shown[context] for context in later[:limit]]
 
     def _fold(self, bundle: Bundle) -> None:
-        cleared = {found.error_id for found in bundle.recovered if found.verified}
-        for context in bundle.exposures:
-            asked = self.asked.get(context)
-            if asked in {error.id for error in bundle.errors}:
-                self.exposures_report(context, asked in cleared)
+        for seen in bundle.exposures:
+            shown = self.shown.get(seen.context_id)
+            if shown and shown.helped is None and shown.error_id in _met(bundle):
+                self.shown[seen.context_id] = _observed(shown, seen, bundle)
 
     def _put(self, bundle: Bundle) -> None:
         run = bundle.trajectory.id
@@ -546,3 +577,25 @@ def _met_types(bundle: Bundle) -> list[str]:
 
 def _by_count(counted: Counter[str]) -> dict[str, int]:
     return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _met(bundle: Bundle) -> set[str]:
+    return {error.id for error in bundle.errors}
+
+
+def _observed(shown: Exposure, seen: SeenContext, bundle: Bundle) -> Exposure:
+    after = [one for one in bundle.recovered if one.cleared_step > seen.step and one.verified]
+    actions = [one.actions for one in after if one.error_id == shown.error_id]
+    done = {action.pattern for some in actions for action in some}
+
+    def effect(item: ShownItem) -> bool | None:
+        if item.helped is not None or shown.is_withheld:
+            return item.helped
+        if not item.patterns:
+            return bool(actions)
+        missing = set(item.patterns) - done
+        return None if missing and set(item.patterns) - set(seen.tried) else not missing
+
+    items = tuple(replace(item, helped=effect(item)) for item in shown.items)
+    source = shown.source or bundle.trajectory.contributor
+    return replace(shown, helped=bool(actions), items=items, source=source)

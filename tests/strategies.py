@@ -32,6 +32,8 @@ from contextgraph.model import (
     RemedyPattern,
     ResolvedBy,
     Scope,
+    SeenContext,
+    ShownItem,
     SimilarTo,
     Source,
     Space,
@@ -60,7 +62,14 @@ TRAJECTORY_IDS = tuple(f"run{number}" for number in range(5))
 CONTEXT_IDS = ("ctx_1", "ctx_2", "ctx_3")
 FRAGMENT_IDS = tuple(f"{run}/0-{end}" for run in TRAJECTORY_IDS for end in range(3))
 METHODOLOGY_IDS = ("advice0", "advice1", "advice2", "advice3")
+ADVICE_IDS = ("", "adv_1", "adv_2")
 ITEM_IDS = (*FRAGMENT_IDS, *METHODOLOGY_IDS, "unheard of")
+PATTERNS = (
+    RemedyPattern(RemedyKind.RUN, "pytest"),
+    RemedyPattern(RemedyKind.INSTALL, "<the missing module>"),
+)
+_TRIED = st.lists(st.sampled_from(PATTERNS), max_size=2).map(tuple)
+_SEEN = st.builds(SeenContext, st.sampled_from(CONTEXT_IDS), st.integers(-1, 3), _TRIED)
 SPACES = (Space("made/one@2", 3), Space("made/two@3", 0))
 _EPOCH = datetime(2026, 2, 1, tzinfo=UTC)
 _ZONES = (UTC, timezone(timedelta(hours=5, minutes=30)), timezone(timedelta(hours=-8)))
@@ -206,9 +215,15 @@ def bundles(draw: st.DrawFn, trajectory_ids: tuple[str, ...] = TRAJECTORY_IDS) -
         caused=tuple(_caused(fragments, met)),
         recovered=recovered,
         raw=draw(_raws(trajectory)),
-        exposures=draw(st.just(()) | st.lists(st.sampled_from(CONTEXT_IDS), max_size=2).map(tuple)),
+        exposures=tuple(draw(st.just([]) | st.lists(_SEEN, max_size=2))),
         embedded=draw(st.none() | embedded_runs()),
     )
+
+
+def shown_items() -> st.SearchStrategy[list[ShownItem]]:
+    """Items of a context, some of the same advice."""
+    advice = st.sampled_from(ADVICE_IDS)
+    return st.lists(st.builds(ShownItem, st.sampled_from(ITEM_IDS), advice, _TRIED), max_size=4)
 
 
 LOOP_COMMANDS = ("", "pytest", "edit")
@@ -231,6 +246,7 @@ def _trajectories(draw: st.DrawFn, trajectory_ids: tuple[str, ...]) -> Trajector
         model="model",
         source_format="made",
         source=draw(st.sampled_from(("", "runs.jsonl:1"))),
+        contributor=draw(st.sampled_from(("", "", "ci", "laptop"))),
         run_at=draw(st.none() | times()),
         learned_at=draw(times()),
         outcome_source=draw(st.sampled_from(OutcomeSource)),
@@ -301,7 +317,8 @@ def _actions() -> st.SearchStrategy[RemedyAction]:
         RemedyAction,
         kind=kinds,
         target=texts(),
-        pattern=st.builds(RemedyPattern, kinds, texts(), texts(), st.just(()) | st.just(("flag",))),
+        pattern=st.sampled_from(PATTERNS)
+        | st.builds(RemedyPattern, kinds, texts(), texts(), st.just(()) | st.just(("flag",))),
         replaced=texts(),
         parameters=st.just(()) | st.just((("flag", "-x"), ("flag", "-q"))),
     )

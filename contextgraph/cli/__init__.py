@@ -9,6 +9,7 @@ import typer
 
 from contextgraph.cli import (
     consolidate,
+    credit,
     doctor,
     evaluate,
     experiment,
@@ -42,7 +43,7 @@ app = typer.Typer(
 for command in (
     learn.learn,
     query.query,
-    query.report,
+    credit.report,
     playbook.playbook,
     playbook.how,
     inspect.inspect,
@@ -54,6 +55,8 @@ for command in (
     stats.stats,
     stats.friction,
     stats.explain,
+    credit.quarantine,
+    credit.release,
     formats.formats,
     doctor.doctor,
     notes.remember,

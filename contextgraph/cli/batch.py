@@ -107,9 +107,9 @@ def learn_all(
         memory.batch(progress.consolidating, results.reports.append),
         _tracing(memory, workers) as begin,
     ):
-        for path, raw in spool or ():
-            _learn(memory, [raw], results)
-            path.unlink(missing_ok=True)  # another process may have learned it, too
+        for one in spool or ():
+            _learn(memory, [one.raw], results, one.source)
+            one.path.unlink(missing_ok=True)  # another process may have learned it, too
         while some := list(islice(records, RUNS_AT_ONCE)):
             waiting += some
             begin(_runs_in(some))
@@ -132,13 +132,15 @@ def _runs_in(records: "Sequence[Record]") -> "list[RawTrajectory]":
     return [one for one in records if isinstance(one, RawTrajectory)]
 
 
-def _learn(memory: "AgentMemory", waiting: "list[Record]", results: Results) -> None:
+def _learn(
+    memory: "AgentMemory", waiting: "list[Record]", results: Results, source: str = ""
+) -> None:
     """Learn the first sixteen of *waiting* and remove them; report each in the order of reading."""
     from contextgraph.memory import RUNS_AT_ONCE
     from contextgraph.model import RawTrajectory
 
     some = waiting[:RUNS_AT_ONCE]
-    with delayed_interrupt(), closing(memory.learn_many(_runs_in(some))) as receipts:
+    with delayed_interrupt(), closing(memory.learn_many(_runs_in(some), source=source)) as receipts:
         for one in some:
             if isinstance(one, RawTrajectory):
                 receipt = next(receipts)

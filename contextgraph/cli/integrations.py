@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json
 
-_PAGE = 1000
-
 
 class Action(StrEnum):
     """What `integrations` does."""
@@ -206,14 +204,12 @@ def _compile_now(store: str | None, tenant: str | None, settings: "Settings") ->
 def _cleared(store: str | None, tenant: str | None) -> "dict[str, bool | None]":
     """Context -> whether its error was cleared, of those whose session was learned."""
     from contextgraph.errors import MemoryNotFoundError
+    from contextgraph.ports import every_exposure
 
     known: dict[str, bool | None] = {}
     try:
         with open_memory(store, tenant, read_only=True) as memory:
-            after = ""
-            while page := memory.store.exposures.contexts(after, _PAGE):
-                known |= {one.context_id: one.helped for one in page}
-                after = page[-1].context_id
+            known = {one.context_id: one.helped for one in every_exposure(memory.store)}
     except MemoryNotFoundError:
         return {}
     return known

@@ -22,6 +22,7 @@ from contextgraph.cli.options import (
     Git,
     MaxCost,
     MaxRunSize,
+    Source,
     Store,
     Tenant,
     open_memory,
@@ -111,6 +112,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     max_cost: MaxCost = None,
     max_run_size: MaxRunSize = None,
     follow_links: FollowLinks = False,
+    source: Source = None,
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
@@ -131,6 +133,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
       contextgraph learn ~/.claude/projects --git
       contextgraph learn 's3://bucket/runs/*.jsonl.gz' --ray auto
       contextgraph learn --queued
+      contextgraph learn nightly/ --source ci
       cat run.traj | contextgraph learn -
     """
     from contextgraph.config import load_settings
@@ -150,7 +153,9 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     else:
         found = paths or discovered_paths(exclude or (), yes=yes, address=address)
     learning = _Learning(
-        open_memory=partial(open_memory, store, tenant, embedder=embedder, max_cost=max_cost),
+        open_memory=partial(
+            open_memory, store, tenant, embedder=embedder, max_cost=max_cost, source=source
+        ),
         spool=_spool(store, tenant),
         intake=partial(
             Intake,

@@ -80,6 +80,15 @@ FollowLinks = Annotated[
     bool,
     typer.Option("--follow-links", help="Follow links that lead out of a named folder."),
 ]
+Source = Annotated[
+    str | None,
+    typer.Option(
+        "--source",
+        metavar="NAME",
+        help="Who supplies this (or CONTEXTGRAPH_SOURCE).",
+        show_default=False,
+    ),
+]
 Workdir = Annotated[
     Path | None,
     typer.Option(
@@ -110,7 +119,7 @@ Paths = Annotated[
 ]
 
 
-def open_memory(
+def open_memory(  # noqa: PLR0913  (one parameter per flag)
     store: str | None,
     tenant: str | None,
     *,
@@ -120,6 +129,8 @@ def open_memory(
     summarizer: str | None = None,
     configuration: str | None = None,
     max_cost: float | None = None,
+    source: str | None = None,
+    withhold: float | None = None,
 ) -> "AgentMemory":
     """The memory that the options name; with *read_only*, or without *create*, it must exist."""
     from contextgraph.config import load_settings
@@ -132,6 +143,8 @@ def open_memory(
         summarizer=summarizer,
         configuration=configuration,
         max_cost=max_cost,
+        source=source,
+        withhold=withhold,
     )
     return AgentMemory.of_settings(settings, read_only=read_only, create=create)
 

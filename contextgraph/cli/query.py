@@ -1,6 +1,6 @@
 """``contextgraph query``: what the memory knows for a state."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -103,6 +103,17 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     no_record: Annotated[
         bool, typer.Option("--no-record", help="Do not record what was shown for `report`.")
     ] = False,
+    withhold: Annotated[
+        float | None,
+        typer.Option(
+            "--withhold",
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="Withhold this share of answers at errors, to compare (or CONTEXTGRAPH_WITHHOLD).",
+            show_default=False,
+        ),
+    ] = None,
     configuration: Configuration = None,
     as_json: AsJson = False,
     store: Store = None,
@@ -140,7 +151,12 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     answered: list[bool] | None = None
     try:
         with open_memory(
-            store, tenant, read_only=no_record, create=False, configuration=configuration
+            store,
+            tenant,
+            read_only=no_record,
+            create=False,
+            configuration=configuration,
+            withhold=withhold,
         ) as memory:
             answered = [_answer(memory, one, bounds, as_json=as_json) for one in states]
     except StoreError as failure:
@@ -150,42 +166,6 @@ def query(  # noqa: PLR0913  (one parameter per flag)
         warn(f"what was shown is not recorded for `report`: {failure}")
     if not all(answered):
         raise typer.Exit(PARTLY_DONE if any(answered) else FAILED)
-
-
-def report(
-    context: Annotated[
-        str,
-        typer.Argument(metavar="CONTEXT", help="The id of an answer (ctx_…).", show_default=False),
-    ],
-    helped: Annotated[
-        bool | None, typer.Option("--helped/--hurt", help="Whether it helped.", show_default=False)
-    ] = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
-) -> None:
-    """Report whether the advice of an answer helped.
-
-    Advice that often hurts is not shown any more. An outcome is counted once for each answer.
-
-    \b
-    With --json one object: "context", "helped", "recorded".
-
-    \b
-    Example:
-      contextgraph report ctx_5f0c2a4d9e1b7c3a --helped
-    """
-    if helped is None:
-        raise typer.BadParameter("give --helped or --hurt")
-    with open_memory(store, tenant, create=False) as memory:
-        recorded = memory.report_outcome(context, helped)
-    if as_json:
-        emit({"context": context, "helped": helped, "recorded": recorded})
-    elif recorded:
-        print("recorded")
-    if not recorded:
-        warn(f"{context} is unknown, or its outcome was reported before")
-        raise typer.Exit(FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +198,8 @@ def _answer(memory: "AgentMemory", question: "Question", bounds: Bounds, *, as_j
     """Print the answer; False where nothing could answer."""
     context = bounds.query(memory, question.state)
     text = memory.render(context)  # recorded as shown
+    if memory.withholds(context):
+        context = replace(context, suggestions=(), error_solutions=())
     if as_json:
         emit(context_record(context, text, question.key))
     else:

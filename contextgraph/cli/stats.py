@@ -13,9 +13,11 @@ from contextgraph.records import explanation_record, friction_record, stats_reco
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from contextgraph.model import (
+        Effect,
+        Evidence,
         Explanation,
         FailurePattern,
         MemoryCounts,
@@ -67,7 +69,9 @@ def stats(
     [{"description", "count", "cleared"}] of the repository and situation,
     "failure_patterns" [{"condition", "what", "count", "prevented"}] of the
     repository, "usage" {model: {"requests", "tokens", "cost"}} of models behind
-    an API, from this machine, "plots" [file].
+    an API, from this machine, "withholding" {"shown", "shown_cleared",
+    "withheld", "withheld_cleared", "difference", "low", "high"} of answers at
+    errors (see query --withhold), "plots" [file].
 
     \b
     Example:
@@ -118,6 +122,17 @@ def _show_stats(stats: "MemoryStats", top: int) -> None:
     ]
     columns = ("model", "requests", "tokens", "cost")
     print_table("Model usage from this machine", columns, usage, numeric=columns[1:])
+    if stats.withholding.withheld:
+        print(f"Effect of advice at errors: {effect_text(stats.withholding)}")
+
+
+def effect_text(effect: "Effect") -> str:
+    """How often errors were cleared with advice and without."""
+    return (
+        f"cleared {effect.shown_cleared} of {effect.shown} shown, {effect.withheld_cleared} of"
+        f" {effect.withheld} withheld; difference {effect.difference:+.2f}"
+        f" ({effect.low:+.2f} to {effect.high:+.2f})"
+    )
 
 
 def _show_mistakes(
@@ -224,7 +239,7 @@ def explain(
         typer.Argument(
             metavar="ID",
             help="Of a methodology (mth_…), a trajectory (trj_…), a fragment (frg_…) or an error"
-            " pattern (err_…), as answers name them.",
+            " pattern (err_…), or of advice (adv_…), as answers name them.",
             show_default=False,
         ),
     ],
@@ -236,7 +251,10 @@ def explain(
 
     \b
     With --json one object: "id", "label", "name", "facts" {…}, "relations"
-    [{"type", "direction", "id", "label", "name", …}].
+    [{"type", "direction", "id", "label", "name", …}], "evidence" of advice and
+    methodologies {"shown", "tried", "cleared", "runs", "runs_cleared", "lift",
+    "low", "high", "sources", "trust", "is_quarantined", "by_hand",
+    "randomised"}.
 
     \b
     Example:
@@ -265,8 +283,25 @@ def _show_explanation(found: "Explanation") -> None:
         label = styled((name.replace("_", " "), "dim"))
         facts.add_row(label, styled(one_line(shown, _FACT_WIDTH)))
     screen.print(facts)
+    if found.evidence:
+        for line in _evidence_lines(found.evidence):
+            screen.print(styled(line))
     for (kind, outgoing), edges in groupby(found.relations, key=lambda e: (e.type, e.outgoing)):
         _show_relations(f"{kind} →" if outgoing else f"← {kind}", [*edges])
+
+
+def _evidence_lines(evidence: "Evidence") -> "Iterator[str]":
+    yield ""
+    yield f"Shown {evidence.shown} times, tried {evidence.tried} times, cleared {evidence.cleared}"
+    yield f"Without regard to it, {evidence.runs_cleared} of {evidence.runs} runs cleared the error"
+    yield f"Lift {evidence.lift:+.2f} ({evidence.low:+.2f} to {evidence.high:+.2f})"
+    for source, (tried, cleared) in evidence.sources.items():
+        yield f"  reported by {source or 'no named source'}: cleared {cleared} of {tried}"
+    if evidence.randomised.withheld:
+        yield f"By chance: {effect_text(evidence.randomised)}"
+    status = "quarantined" if evidence.is_quarantined else "shown"
+    decided = f", {evidence.by_hand} by hand" if evidence.by_hand else ""
+    yield f"Trust {evidence.trust:.2f}: {status}{decided}"
 
 
 def _show_relations(title: str, edges: "list[Relation]") -> None:

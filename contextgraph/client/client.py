@@ -19,6 +19,7 @@ from contextgraph.memory import MOST_SHOWN, RUNS_AT_ONCE, AgentMemory
 from contextgraph.model import (
     CommandHistory,
     ConsolidationReport,
+    Effect,
     EscapeSuggestion,
     Exposure,
     FailurePattern,
@@ -79,6 +80,7 @@ class Client(_OverHttp, AgentMemory):
         self._policy = RetryPolicy(deadline / 2, deadline, deadline, total=deadline)
         self._now = lambda: datetime.now(UTC)
         self._shown = deque(maxlen=MOST_SHOWN)
+        self.withhold, self.source = 0.0, ""
         self.stats = _Statistics(self._service, self._policy)
         self.loop_detector = _LoopDetector(self._service, self._policy)
 
@@ -149,14 +151,23 @@ class Client(_OverHttp, AgentMemory):
         """As `AgentMemory.get_stats`; what models cost is counted at the service."""
         return self.stats.get_stats()
 
-    def learn(self, raw: RawTrajectory, *, background: bool = False) -> LearnReceipt:
-        """As `AgentMemory.learn`; the service consolidates in its own time."""
+    def learn(
+        self, raw: RawTrajectory, *, source: str = "", background: bool = False
+    ) -> LearnReceipt:
+        """As `AgentMemory.learn`; the service consolidates in its own time.
+
+        The source of a run is that of the token: raises `SettingsError` where another is named.
+        """
+        _check_source(source)
         self.note_exposures()
         (receipt,) = self._stored([raw])
         return receipt
 
-    def learn_many(self, raws: Iterable[RawTrajectory]) -> Generator[LearnReceipt]:
-        """As `AgentMemory.learn_many`."""
+    def learn_many(
+        self, raws: Iterable[RawTrajectory], *, source: str = ""
+    ) -> Generator[LearnReceipt]:
+        """As `AgentMemory.learn_many`; *source* is as of `learn`."""
+        _check_source(source)
         self.note_exposures()
         rest = iter(raws)
         while some := list(islice(rest, RUNS_AT_ONCE)):
@@ -179,10 +190,13 @@ class Client(_OverHttp, AgentMemory):
         answer = self._write("POST", "/v1/outcomes", accept=HTTPStatus.NOT_FOUND, json=body)
         return answer["trajectories"] if answer else []
 
-    def report_outcome(self, context_id: str, helped: bool) -> bool:
-        """As `AgentMemory.report_outcome`."""
+    def report_outcome(
+        self, context_id: str, helped: bool, item: int | None = None, *, source: str = ""
+    ) -> bool:
+        """As `AgentMemory.report_outcome`; *source* is as of `learn`."""
+        _check_source(source)
         self.note_exposures()
-        body = {"context": context_id, "helped": helped}
+        body = {"context": context_id, "helped": helped, "item": item}
         return bool(self._write("POST", "/v1/reports", json=body)["recorded"])
 
     def note_exposures(self) -> None:
@@ -252,6 +266,7 @@ class _Statistics(_OverHttp, StatisticsEngine):
             common_mistakes=self.get_common_mistakes,
             failure_patterns=_patterns(found),
             usage={},
+            withholding=decoded(Effect, found["withholding"]),
         )
 
     def get_common_mistakes(
@@ -274,6 +289,11 @@ class _Statistics(_OverHttp, StatisticsEngine):
         return self._service.send("GET", "/v1/stats", _WRITE, params=asked)
 
 
+def _check_source(source: str) -> None:
+    if source:
+        raise SettingsError("a service takes the source from the token; name none")
+
+
 def _bounds(exclude_instances: Iterable[str], as_of: datetime | None) -> dict[str, Any]:
     bounds: dict[str, Any] = {"exclude_instances": [*exclude_instances], "complete": True}
     return {**bounds, "as_of": as_of.isoformat()} if as_of else bounds
@@ -284,7 +304,8 @@ def _exposure(shown: Exposure) -> dict[str, Json]:
         "context_id": shown.context_id,
         "shown_at": shown.shown_at.isoformat(),
         "error_id": shown.error_id,
-        "items": [item for item, _ in shown.items],
+        "items": [encoded(item) for item in shown.items],
+        "is_withheld": shown.is_withheld,
     }
 
 

@@ -8,7 +8,7 @@ from contextgraph.consolidation.changes import Changes, Counts, in_batches, reso
 from contextgraph.consolidation.grouping import groups_of
 from contextgraph.consolidation.merging import Similarity, similar_fragments
 from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.statistics import measured
+from contextgraph.consolidation.statistics import credit_of_methodologies, measured
 from contextgraph.consolidation.wording import with_words_of
 from contextgraph.model import (
     Methodology,
@@ -76,7 +76,7 @@ class Abstraction:
     def _derived(self, groups: Sequence[MethodologyGroup], known: _Known) -> list[Derived]:
         """The methodology of each of *groups*, worded and retired as before."""
         made = [(group, _methodology(group, self.summarizer.summarize(group))) for group in groups]
-        credit = self.store.exposures.credit([one.id for _, one in made]) if made else {}
+        credit = credit_of_methodologies(self.store, (one.id for _, one in made))
         new = [(group, measured(one, group, credit)) for group, one in made]
         self.similarity.prepare(
             one

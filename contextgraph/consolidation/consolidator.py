@@ -11,6 +11,7 @@ from contextgraph.consolidation.changes import Counts, StepCounts, in_batches
 from contextgraph.consolidation.merging import Similarity, merge
 from contextgraph.consolidation.policy import ConsolidationPolicy
 from contextgraph.consolidation.rewording import RewordingResult, Rewriter
+from contextgraph.consolidation.statistics import credit_of_methodologies
 from contextgraph.embedding import (
     Lease,
     calibrate,
@@ -201,12 +202,12 @@ class MemoryConsolidator:
 
     def _with_newly_credited(self, todo: Unconsolidated) -> Unconsolidated:
         """*todo*, and the methodologies whose credit is not the one that is stored with them."""
-        credit = self._store.exposures.credit(self._store.methodologies.ids())
-        reported = [one for one, counts in credit.items() if any(counts)]
+        known = credit_of_methodologies(self._store, self._store.methodologies.ids())
         other = [
             one
-            for one in self._store.methodologies.get(reported)
-            if (one.success_count, one.failure_count) != credit[one.id]
+            for one in self._store.methodologies.get([*known.by_name])
+            for credit in [known.of(one.id)]
+            if (one.success_count, one.failure_count) != (credit.helped, credit.failed)
         ]
         errors = {*todo.error_ids, *(one.error_id for one in other)}
         return replace(todo, error_ids=tuple(sorted(errors)))

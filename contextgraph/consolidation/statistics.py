@@ -1,35 +1,42 @@
 """How well a methodology does, compared with how the error goes without it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import replace
+from operator import attrgetter
 
-from contextgraph.governance import confidence, quarantined
+from contextgraph.governance import Credit, confidence
 from contextgraph.model import Methodology, MethodologyGroup, MethodologyStatus
-
-Credit = Mapping[str, tuple[float, float]]
-"""Methodology id -> how often it was shown and helped, and how often it did not help."""
+from contextgraph.ports import Store
+from contextgraph.retrieval import Credits, credits_for
 
 _DIGITS = 4
+_ALL_HOPS = 1_000
 
 
-def measured(methodology: Methodology, group: MethodologyGroup, credit: Credit) -> Methodology:
-    """*methodology* with its statistics from *group* and its *credit*."""
-    helped, failed = credit.get(methodology.id, (0.0, 0.0))
-    lift, rate, steps = _rates(group, methodology.support, helped, failed)
+def credit_of_methodologies(store: Store, ids: Iterable[str]) -> Credits:
+    """The credit of the methodologies *ids*; the same whichever others are among them."""
+    return credits_for(store, ids, attrgetter("id"), hops=_ALL_HOPS)
+
+
+def measured(methodology: Methodology, group: MethodologyGroup, known: Credits) -> Methodology:
+    """*methodology* with its statistics from *group* and its credit."""
+    credit = known.of(methodology.id)
+    lift, rate, steps = _rates(group, methodology.support, credit)
+    instances = {one.instance_id for one in group.clearances}
+    sources = {one.contributor for one in group.clearances}
+    is_active = known.is_active(len(instances), len(sources))
     return replace(
         methodology,
-        status=_status(lift, helped, failed),
+        status=_status(lift, credit, is_active=is_active),
         confidence=round(lift, _DIGITS),
         success_rate=round(rate, _DIGITS),
         avg_steps=round(steps, _DIGITS),
-        success_count=helped,
-        failure_count=failed,
+        success_count=credit.helped,
+        failure_count=credit.failed,
     )
 
 
-def _rates(
-    group: MethodologyGroup, support: int, helped: float, failed: float
-) -> tuple[float, float, float]:
+def _rates(group: MethodologyGroup, support: int, credit: Credit) -> tuple[float, float, float]:
     """Confidence, success rate and mean steps.
 
     Runs that never cleared the error may have tried this remedy: they count against it and against
@@ -37,8 +44,8 @@ def _rates(
     """
     never = group.met - group.cleared
     lift = confidence(
-        support + helped,
-        support + helped + never + failed,
+        support + credit.helped,
+        support + credit.helped + never + credit.failed,
         group.otherwise,
         group.cleared - support + never,
     )
@@ -46,7 +53,7 @@ def _rates(
     return lift, support / (support + never), sum(steps) / len(steps)
 
 
-def _status(lift: float, helped: float, failed: float) -> MethodologyStatus:
-    if quarantined(helped, failed):
+def _status(lift: float, credit: Credit, *, is_active: bool) -> MethodologyStatus:
+    if credit.is_quarantined:
         return MethodologyStatus.QUARANTINED
-    return MethodologyStatus.ACTIVE if lift > 0 else MethodologyStatus.PROBATION
+    return MethodologyStatus.ACTIVE if is_active and lift > 0 else MethodologyStatus.PROBATION

@@ -18,18 +18,24 @@ from contextgraph.governance.eviction import (
     Ttl,
 )
 from contextgraph.governance.evidence import (
+    TWO_SIDED,
+    Credit,
     confidence,
-    lift_lower_bound,
-    quarantined,
-    trust,
+    credits_of,
+    difference,
+    effect_of,
+    is_active,
+    is_withheld,
     wilson,
 )
 from contextgraph.governance.forgetting import ForgettingPolicy, Layer, age_weight
 
 __all__ = [
+    "TWO_SIDED",
     "Capacity",
     "ConflictPolicy",
     "CredibilityPolicy",
+    "Credit",
     "Evictable",
     "EvictionPolicy",
     "ForgettingPolicy",
@@ -44,8 +50,10 @@ __all__ = [
     "age_weight",
     "confidence",
     "conflict_confidence",
-    "lift_lower_bound",
-    "quarantined",
-    "trust",
+    "credits_of",
+    "difference",
+    "effect_of",
+    "is_active",
+    "is_withheld",
     "wilson",
 ]

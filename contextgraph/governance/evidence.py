@@ -1,26 +1,178 @@
 """How far shown advice is trusted, and how sure a lift over the base rate is."""
 
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 from math import sqrt
+from typing import NamedTuple
 
-# An item is trusted fully until shown otherwise: as if it had helped this often already.
-PRIOR_SUCCESSES = 2
-QUARANTINE_BELOW = 0.3
+from contextgraph.model import AdviceRecord, Effect, Exposure, ShownItem
+
+# Advice is trusted fully until shown otherwise: as if it had helped this often already.
+PRIOR_SUCCESSES = 1
+QUARANTINE_BELOW = 1 / 3
+# How often errors are cleared of which nothing is known.
+UNKNOWN_RATE = 0.5
+# So many independent instances, and sources where runs have several, make advice active.
+ACTIVE_FROM = 2
+# Each round shares credit by what the round before made of the items; it settles in a few.
+_ROUNDS = 8
+_LEAST_SHARE = 0.01
+_DIGITS = 4
 
 # One-sided 95 %.
 Z = 1.645
+TWO_SIDED = 1.96
 
 
-def trust(helped: float, failed: float) -> float:
-    """How far advice is trusted that was shown, and then *helped* or *failed*: 0 to 1.
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """How often advice *helped* and *failed* where it was tried, in shares of what was reported.
 
-    Laplace's rule of succession with a prior of successes only, so that silence costs nothing.
+    *base* is how often the errors that it was about are cleared. *by_hand*: it was quarantined by
+    hand.
     """
-    return (helped + PRIOR_SUCCESSES) / (helped + failed + PRIOR_SUCCESSES)
+
+    helped: float = 0.0
+    failed: float = 0.0
+    base: float = UNKNOWN_RATE
+    by_hand: bool = False
+
+    @property
+    def trust(self) -> float:
+        """How far the advice is trusted, 0 to 1: its successes over those at the base rate.
+
+        Both with a prior of one, so that silence costs nothing.
+        """
+        expected = (self.helped + self.failed) * self.base
+        return min(1.0, (self.helped + PRIOR_SUCCESSES) / (expected + PRIOR_SUCCESSES))
+
+    @property
+    def is_quarantined(self) -> bool:
+        """True where it clears errors far less often than they are cleared anyway, or by hand."""
+        return self.by_hand or self.trust < QUARANTINE_BELOW
 
 
-def quarantined(helped: float, failed: float) -> bool:
-    """True where advice measurably harms and is not to be shown."""
-    return trust(helped, failed) < QUARANTINE_BELOW
+def is_active(instances: int, sources: int, *, several_sources: bool) -> bool:
+    """Whether so many independent *instances* and *sources* make advice more than one opinion."""
+    return instances >= ACTIVE_FROM and (sources >= ACTIVE_FROM or not several_sources)
+
+
+class _Event(NamedTuple):
+    """What a *source* reported of *names* that were tried together."""
+
+    source: str
+    base: float
+    helped: bool
+    names: tuple[str, ...]
+
+
+# (name, source) -> helped, failed, and the sum of both by base rate.
+_Counts = Mapping[tuple[str, str], tuple[float, float, float]]
+
+
+def credits_of(
+    record: AdviceRecord, key: Callable[[ShownItem], str] = lambda item: item.advice
+) -> dict[str, Credit]:
+    """Advice (or another *key* of items) -> its credit, for all that *record* names.
+
+    What was tried together shares a success by how often each succeeded, and a failure by how often
+    each failed; the failures of what harmed are its alone. So honest advice recovers from having
+    been shown beside bad advice. Where runs have several sources, those that one of them reports
+    count at most as much as all others do.
+    """
+    events = [event for exposure in record.exposures for event in _events(exposure, record, key)]
+    credit, harmful = _settled(events, record), set[str]()
+    while found := [(one.trust, name) for name, one in credit.items() if one.is_quarantined]:
+        rest = [name for _, name in sorted(found) if name not in harmful]
+        if not rest:
+            break
+        harmful.add(rest[0])
+        events = [_explained(event, rest[0]) for event in events]
+        credit = _settled(events, record)
+    for verdict in record.verdicts:
+        if verdict.is_quarantined:
+            known = credit.get(verdict.advice, Credit())
+            credit[verdict.advice] = Credit(known.helped, known.failed, known.base, by_hand=True)
+    return credit
+
+
+def base_rate(record: AdviceRecord, error_id: str | None) -> float:
+    """How often an error is cleared, 0 to 1, by the rule of succession."""
+    runs, cleared = record.base_rates.get(error_id or "", (0, 0))
+    return (cleared + 1) / (runs + 2)
+
+
+def _events(
+    exposure: Exposure, record: AdviceRecord, key: Callable[[ShownItem], str]
+) -> Iterator[_Event]:
+    released = {one.advice: one.decided_at for one in record.verdicts if not one.is_quarantined}
+    base = base_rate(record, exposure.error_id)
+    for helped in (True, False):
+        names = {key(one) for one in exposure.items if one.helped is helped}
+        counted = [
+            one for one in names if released.get(one, exposure.shown_at) <= exposure.shown_at
+        ]
+        if counted:
+            yield _Event(exposure.source, base, helped, tuple(sorted(counted)))
+
+
+def _explained(event: _Event, harmful: str) -> _Event:
+    """*event*, whose failure is that of the *harmful* name alone where it was tried."""
+    is_explained = not event.helped and harmful in event.names
+    return event._replace(names=(harmful,)) if is_explained else event
+
+
+def _settled(events: Sequence[_Event], record: AdviceRecord) -> dict[str, Credit]:
+    credit: dict[str, Credit] = {}
+    for _ in range(_ROUNDS if events else 0):
+        credit = _combined(_shared(events, credit), several_sources=record.sources > 1)
+    return credit
+
+
+def _shared(events: Sequence[_Event], credit: Mapping[str, Credit]) -> _Counts:
+    """What each source reported of each name, shared by the *credit* of the names so far."""
+    counts: defaultdict[tuple[str, str], tuple[float, float, float]] = defaultdict(
+        lambda: (0, 0, 0)
+    )
+    for event in events:
+        rates = [_rate(credit.get(name, Credit())) for name in event.names]
+        parts = [max(_LEAST_SHARE, one if event.helped else 1 - one) for one in rates]
+        for name, part in zip(event.names, parts, strict=True):
+            share = part / sum(parts)
+            helped, failed, bases = counts[name, event.source]
+            counts[name, event.source] = (
+                helped + share * event.helped,
+                failed + share * (not event.helped),
+                bases + share * event.base,
+            )
+    return counts
+
+
+def _rate(credit: Credit) -> float:
+    """How often advice succeeded, with one prior trial at the base rate."""
+    return (credit.helped + credit.base) / (credit.helped + credit.failed + 1)
+
+
+def _combined(counts: _Counts, *, several_sources: bool) -> dict[str, Credit]:
+    """The credit of each name from all sources; reports without a source are the owner's own."""
+    totals: defaultdict[str, float] = defaultdict(float)
+    for (name, _), (helped, failed, _) in counts.items():
+        totals[name] += helped + failed
+    sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    for (name, source), parts in counts.items():
+        own = parts[0] + parts[1]
+        counted = min(1.0, (totals[name] - own) / own) if several_sources and source else 1.0
+        sums[name] = [total + counted * part for total, part in zip(sums[name], parts, strict=True)]
+    return {
+        name: Credit(
+            round(helped, _DIGITS),
+            round(failed, _DIGITS),
+            bases / (helped + failed) if helped + failed else UNKNOWN_RATE,
+        )
+        for name, (helped, failed, bases) in sums.items()
+    }
 
 
 def wilson(successes: float, trials: float, z: float = Z) -> tuple[float, float]:
@@ -38,27 +190,48 @@ def wilson(successes: float, trials: float, z: float = Z) -> tuple[float, float]
     return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
-def lift_lower_bound(
+def difference(
     successes: float,
     trials: float,
     base_successes: float,
     base_trials: float,
     z: float = Z,
-) -> float:
-    """The lower bound of how much more often it goes well with than without, -1 to 1.
+) -> tuple[float, float, float]:
+    """How much more often it goes well with than without, -1 to 1, and the interval of that.
 
     Newcombe's hybrid score interval for a difference of shares (1998, method 10):
-    d - √((p₁ - l₁)² + (u₂ - p₂)²), with Wilson's l₁ and u₂. Where nothing is known without, that
-    may go as well as any: l₁ - 1.
+    d - √((p₁ - l₁)² + (u₂ - p₂)²) and d + √((u₁ - p₁)² + (p₂ - l₂)²), with Wilson's bounds. Where
+    nothing is known of one side, that may go as well or as badly as any.
     """
-    low, _ = wilson(successes, trials, z)
-    _, high = wilson(base_successes, base_trials, z)
+    low, high = wilson(successes, trials, z)
+    base_low, base_high = wilson(base_successes, base_trials, z)
     if trials <= 0 or base_trials <= 0:
-        return low - high
+        return 0.0, low - base_high, high - base_low
     share, base = successes / trials, base_successes / base_trials
-    return share - base - sqrt((share - low) ** 2 + (high - base) ** 2)
+    return (
+        share - base,
+        share - base - sqrt((share - low) ** 2 + (base_high - base) ** 2),
+        share - base + sqrt((high - share) ** 2 + (base - base_low) ** 2),
+    )
+
+
+def effect_of(exposures: Iterable[Exposure]) -> Effect:
+    """How contexts went that were shown or withheld by chance, where that was reported."""
+    drawn = [one for one in exposures if one.is_withheld is not None and one.helped is not None]
+    withheld = [bool(one.helped) for one in drawn if one.is_withheld]
+    shown = [bool(one.helped) for one in drawn if not one.is_withheld]
+    counts = len(shown), sum(shown), len(withheld), sum(withheld)
+    return Effect(
+        *counts, *difference(sum(shown), len(shown), sum(withheld), len(withheld), TWO_SIDED)
+    )
+
+
+def is_withheld(context_id: str, share: float) -> bool:
+    """Whether a context is one of the *share*, 0 to 1, that is not shown: by its id alone."""
+    draw = int.from_bytes(sha256(context_id.encode()).digest()[:8], "big")
+    return draw < share * 2**64
 
 
 def confidence(successes: float, trials: float, base_successes: float, base_trials: float) -> float:
     """How sure it is that advice lifts the base rate, and by how much at least: 0 to 1."""
-    return max(0.0, lift_lower_bound(successes, trials, base_successes, base_trials))
+    return max(0.0, difference(successes, trials, base_successes, base_trials)[1])

@@ -15,7 +15,7 @@ from contextgraph.working_tree import WorkingTree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from contextgraph.model import ErrorPattern, ErrorSignature
+    from contextgraph.model import ErrorPattern, ErrorSignature, Json
 
 # What stands for the first names that an error message quotes, until an agent meets the error.
 STAND_INS = ("contextgraphnameone", "contextgraphnametwo", "contextgraphnamethree")
@@ -36,9 +36,9 @@ CREATE TABLE command (
 ) WITHOUT ROWID;
 CREATE TABLE submission (sign TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL);
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 """
-_VERSION = 2
+_VERSION = 3
 _FOR_ERROR = """
 SELECT text, items, installs, paths, general, general_items FROM error_advice
 WHERE repo = ? AND family = ? AND error_type = ? AND template = ? AND names = ?"""
@@ -53,7 +53,7 @@ ErrorKey: TypeAlias = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A text without its fence, and the ids of its items.
+    """A text without its fence, and its items, as `codec.encoded` gives a `ShownItem`.
 
     *installs*: it advises to install something; *paths* are those of the repository that it names.
     An empty *text* means that the memory has nothing to say. *general* is what is said, of
@@ -61,11 +61,11 @@ class Advice:
     """
 
     text: str
-    items: tuple[str, ...] = ()
+    items: "tuple[Json, ...]" = ()
     installs: bool = False
     paths: tuple[str, ...] = ()
     general: str = ""
-    general_items: tuple[str, ...] = ()
+    general_items: "tuple[Json, ...]" = ()
 
 
 # A line: its title, and its items with the paths that each names, and a symbol or an empty text.
@@ -257,7 +257,7 @@ def _keys(signature: "ErrorSignature", names: Sequence[str], repo: str) -> "Iter
 
 
 def _advice(
-    text: str, items: tuple[str, ...], installs: bool, names: Sequence[str], repo: str
+    text: str, items: "tuple[Json, ...]", installs: bool, names: Sequence[str], repo: str
 ) -> Advice:
     """The advice with *names* for their stand-ins; empty where one is missing.
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from contextgraph.codec import encoded
 from contextgraph.integrations.advice import (
     STAND_INS,
     Advice,
@@ -167,15 +168,16 @@ class _Compiler:
     ) -> tuple[ErrorKey, Advice]:
         context = self._retriever.retrieve(State(repo=repo), _LIMIT, error=signature)
         key = (repo, signature.family, signature.error_type, signature.template, names)
-        text, items = rendered(context, STEP_TOKENS)
-        if not text:
+        found = rendered(context, STEP_TOKENS)
+        if not found.text:
             return key, Advice("")
         remedies = [item.actions for item in context.error_solutions]
         remedies += [item.remedies for item in context.suggestions]
         installs = any(one.kind is RemedyKind.INSTALL for of_item in remedies for one in of_item)
         paths = sorted({path for of_item in remedies for path in paths_of_remedy(of_item)})
         general = rendered(fresh_context(context, _NO_TREE), STEP_TOKENS) if paths else Rendered("")
-        return key, Advice(text, items, installs, tuple(paths), *general)
+        of_found, of_general = (tuple(map(encoded, one.items)) for one in (found, general))
+        return key, Advice(found.text, of_found, installs, tuple(paths), general.text, of_general)
 
 
 def _signature(error: ErrorPattern, message: str = "") -> ErrorSignature:

@@ -127,6 +127,7 @@ class _Responder:
     def __init__(self, event: HookEvent, settings: Settings) -> None:
         self._event = event
         self._files = HookFiles(settings)
+        self._withhold = settings.withhold
         self._options = ("--store", settings.address, "--tenant", settings.tenant)
 
     def output(self) -> _Output:
@@ -214,9 +215,21 @@ class _Responder:
         text = "" if is_known else advice.text
         if text:
             context = f"ctx_{os.urandom(8).hex()}"
-            record = replace(record, context=context, text=text, items=advice.items)
+            withheld = self._withholds(context) if record.family else None
+            shown = "" if withheld else text
+            record = replace(
+                record, context=context, text=shown, items=advice.items, is_withheld=withheld
+            )
         self._files.append(record)
-        return fence(text, record.context) if text else ""
+        return fence(record.text, record.context) if text else ""
+
+    def _withholds(self, context: str) -> bool | None:
+        """Whether *context* is withheld by chance; None where that is not asked for."""
+        if not self._withhold:
+            return None
+        from contextgraph.governance import is_withheld
+
+        return is_withheld(context, self._withhold)
 
     def _context(self, text: str) -> _Output:
         """*text* as each agent wants it: Codex CLI refuses keys that it does not know."""

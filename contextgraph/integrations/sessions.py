@@ -13,11 +13,12 @@ from contextgraph.text import mask_secrets
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
-    from contextgraph.model import Exposure
+    from contextgraph.model import Exposure, Json
     from contextgraph.ports import Store
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_CHARS = 100
+_EMPTY = ("", (), None)
 # Sessions that were not written to for so long are removed when their lines are noted.
 _KEPT = timedelta(days=90)
 
@@ -28,7 +29,7 @@ class HookRecord:
 
     *folder* is a checksum of the folder that the agent worked in. *family*, *error_type* and
     *template* are those of the error. *text* is without its fence; it is empty, like *context*,
-    where nothing was shown. Times are ISO 8601, in UTC.
+    where nothing was shown; *is_withheld* as of `Exposure`. Times are ISO 8601, in UTC.
     """
 
     at: str
@@ -43,7 +44,8 @@ class HookRecord:
     template: str = ""
     context: str = ""
     text: str = ""
-    items: tuple[str, ...] = ()
+    items: "tuple[Json, ...]" = ()
+    is_withheld: bool | None = None
 
     def repeats(self, other: "HookRecord") -> bool:
         """Whether the error of *other* was met again, later in the same session."""
@@ -70,7 +72,7 @@ class HookFiles:
 
     def append(self, record: HookRecord) -> None:
         """Append *record*, whose text is masked, to the file of its session."""
-        written = {name: value for name, value in asdict(record).items() if value}
+        written = {name: value for name, value in asdict(record).items() if value not in _EMPTY}
         of_error = {"error_type", "template"} & written.keys()
         written |= {name: mask_secrets(written[name]) for name in of_error}
         _append(self._of(record.session), written)
@@ -137,14 +139,22 @@ class HookFiles:
 
 
 def _exposure(record: HookRecord) -> "Exposure":
+    from contextgraph.codec import decoded
     from contextgraph.learning import error_id
-    from contextgraph.model import ErrorSignature, Exposure, Family
+    from contextgraph.model import ErrorSignature, Exposure, Family, ShownItem
 
     error = None
     if record.family:
         family = Family(record.family)
         error = error_id(ErrorSignature(family, record.error_type, "", record.template))
-    return Exposure.of(record.context, record.items, datetime.fromisoformat(record.at), error)
+    items = [decoded(ShownItem, one) for one in record.items]
+    return Exposure.of(
+        record.context,
+        items,
+        datetime.fromisoformat(record.at),
+        error,
+        is_withheld=record.is_withheld,
+    )
 
 
 def _now() -> str:

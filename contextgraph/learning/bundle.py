@@ -20,6 +20,7 @@ from contextgraph.model import (
     Phase,
     RawTrajectory,
     Recovered,
+    SeenContext,
     Trajectory,
 )
 from contextgraph.text import clip
@@ -30,6 +31,7 @@ from contextgraph.trace import (
     Trace,
     files_changed,
     files_created,
+    patterns_tried,
     trace,
 )
 
@@ -127,7 +129,7 @@ def inspect_run(raw: RawTrajectory) -> Inspection:
 def bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None = None) -> Bundle:
     """All that *raw* teaches; *identity* is its id where that is known, as of a masked run."""
     identity = identity or trajectory_id(raw)
-    clean, exposures = masked(raw)
+    clean, seen = masked(raw)
     read = trace(clean)
     fragments = fragments_of(read, identity)
     errors = {error_id(step.error): step.error for step in read.steps if step.error}
@@ -138,7 +140,10 @@ def bundle_of(raw: RawTrajectory, learned_at: datetime, identity: str | None = N
         caused=tuple(edge for fragment in fragments for edge in _caused(fragment, read)),
         recovered=tuple(_recovered(recovery, fragments) for recovery in read.recoveries),
         raw=clean,
-        exposures=exposures,
+        exposures=tuple(
+            SeenContext(context, step, patterns_tried(read.steps, step, clean.repo))
+            for context, step in seen.items()
+        ),
     )
 
 
@@ -292,16 +297,7 @@ def _recovered(recovery: Recovery, fragments: Sequence[Fragment]) -> Recovered:
     )
 
 
-def moved_fragments(before: Sequence[Fragment], now: Sequence[Fragment]) -> dict[str, str]:
-    """Fragment id of *before* -> the id of the one of *now* in which it ends, where they differ.
-
-    Both are fragments of the same run.
-    """
-    places = {step: one.id for one in now for step in range(one.start, one.end + 1)}
-    ends = ((one.id, places.get(one.end)) for one in before)
-    return {old: new for old, new in ends if new is not None and new != old}
-
-
 def renewed(bundle: Bundle, before: Trajectory) -> Bundle:
-    """*bundle* with what only the memory knows of the run: when it was learned."""
-    return replace(bundle, trajectory=replace(bundle.trajectory, learned_at=before.learned_at))
+    """*bundle* with what only the memory knows of the run: when it was learned, and from whom."""
+    known = replace(bundle.trajectory, learned_at=before.learned_at, contributor=before.contributor)
+    return replace(bundle, trajectory=known)

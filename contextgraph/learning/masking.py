@@ -28,8 +28,10 @@ _OPTION_NAME = re.compile(
 
 def masked(
     raw: RawTrajectory, *, with_playbooks: bool = False
-) -> tuple[RawTrajectory, tuple[str, ...]]:
-    """*raw* fit to be stored, and the ids of the contexts whose playbooks were in it.
+) -> tuple[RawTrajectory, Mapping[str, int]]:
+    """*raw* fit to be stored, and context id -> the step in which its text was found first.
+
+    Before the first step that is -1.
 
     What this product itself put into the run is taken out, unless *with_playbooks*: it must not
     learn from itself.
@@ -39,7 +41,7 @@ def masked(
     keys = frozenset(filter(_SECRET_NAME.search, names))
     suspects = _suspects((*texts, *names))
     if not suspects and not keys:
-        return raw, ()
+        return raw, {}
     mask = _Mask(suspects, keys, with_playbooks)
     safe = replace(
         raw,
@@ -54,7 +56,7 @@ def masked(
         exit_status=mask.maybe_name(raw.exit_status),
         source=mask.name(raw.source),
     )
-    return safe, tuple(mask.contexts)
+    return safe, mask.contexts
 
 
 def masked_texts(texts: Sequence[str]) -> list[str]:
@@ -142,7 +144,8 @@ class _Mask:
         self._keys = keys
         self._with_playbooks = with_playbooks
         self._names: dict[str, str] = {}
-        self.contexts: dict[str, None] = {}
+        self.contexts: dict[str, int] = {}
+        self._step = -1
 
     def text(self, text: str) -> str:
         """A text of the run, by its identity."""
@@ -164,6 +167,7 @@ class _Mask:
 
     def step(self, step: Step) -> Step:
         """*step*, itself where nothing in it changes, as in most."""
+        self._step = step.index
         old = (
             step.thought,
             step.action,
@@ -239,5 +243,6 @@ class _Mask:
         if self._with_playbooks:
             return mask_secrets(own)
         own, found = strip_fenced(own)
-        self.contexts.update(dict.fromkeys(found))
+        for context in found:
+            self.contexts.setdefault(context, self._step)
         return mask_secrets(own)

@@ -5,9 +5,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from contextgraph.errors import DamagedRunError, StoreError, StoreUnavailableError
+from contextgraph.errors import (
+    DamagedRunError,
+    SettingsError,
+    StoreError,
+    StoreUnavailableError,
+)
 from contextgraph.learning.ahead import Begun, Prepared, worker_processes
-from contextgraph.learning.bundle import bundle_of, moved_fragments, renewed
+from contextgraph.learning.bundle import bundle_of, renewed
 from contextgraph.learning.identity import RunIds, former_trajectory_id, run_ids
 from contextgraph.model import (
     Bundle,
@@ -21,6 +26,7 @@ from contextgraph.model import (
     adds_to,
 )
 from contextgraph.ports import Store
+from contextgraph.text import is_id
 
 
 def _as_they_are(bundles: Sequence[Bundle], _remote: bool) -> list[EmbeddedBundle]:
@@ -29,15 +35,16 @@ def _as_they_are(bundles: Sequence[Bundle], _remote: bool) -> list[EmbeddedBundl
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What the memory holds of a run, and of an unfinished one that it goes on with."""
+    """What the memory holds of a run that *source* supplies, and of an unfinished beginning."""
 
     ids: RunIds
     run: Learned | None
     beginning: Learned | None
+    source: str
 
 
 class MemoryWriter:
-    """Writes what runs teach into a store.
+    """Writes what runs teach into a store; *source* names who supplies them.
 
     *embedded* gives bundles their vectors by an embedder that is remote, or by one that is not. No
     run waits for a server to be stored.
@@ -48,7 +55,9 @@ class MemoryWriter:
         store: Store,
         now: Callable[[], datetime],
         embedded: Callable[[Sequence[Bundle], bool], Sequence[EmbeddedBundle]] = _as_they_are,
+        source: str = "",
     ) -> None:
+        self._source = _checked(source)
         self._store = store
         self._now = now
         self._embedded = embedded
@@ -64,7 +73,7 @@ class MemoryWriter:
         with worker_processes(workers) as processes:
 
             def begin(raws: Sequence[RawTrajectory]) -> None:
-                for raw, held in zip(raws, self._held(raws), strict=True):
+                for raw, held in zip(raws, self._held(raws, ""), strict=True):
                     if held.run is None:
                         bundle = processes.submit(bundle_of, raw, self._now(), held.ids.id)
                         self._begun[id(raw)] = Begun(raw, held.ids, bundle)
@@ -91,21 +100,23 @@ class MemoryWriter:
         self._begun[id(prepared.raw)] = prepared
         return prepared.raw
 
-    def write(self, raw: RawTrajectory) -> LearnReceipt:
-        """Learn *raw*; on return it is stored durably, or an error was raised and nothing is.
+    def write(self, raw: RawTrajectory, source: str = "") -> LearnReceipt:
+        """Learn *raw* from *source*; on return it is stored durably, or nothing is and it raises.
 
         A run that is known costs next to nothing: an interrupted batch goes on where it was.
         """
-        return self.write_all([raw])[0]
+        return self.write_all([raw], source)[0]
 
-    def write_all(self, raws: Sequence[RawTrajectory]) -> Sequence[LearnReceipt]:
+    def write_all(self, raws: Sequence[RawTrajectory], source: str = "") -> Sequence[LearnReceipt]:
         """Learn *raws* in one transaction: all are stored, or an error was raised and none is.
 
-        Where one goes on with another, or with a stored run, each is a transaction of its own.
+        *source* names who supplies them, in place of that of the writer; raises `SettingsError` for
+        a name with other characters than letters, digits and ``_.:-``. Where one goes on with
+        another, or with a stored run, each is a transaction of its own.
         """
-        held = self._held(raws)
+        held = self._held(raws, _checked(source) or self._source)
         if len(raws) > 1 and _go_on(held):
-            return [self.write(raw) for raw in raws]
+            return [self.write(raw, source) for raw in raws]
         found = [
             self._continued(raw, known) or self._known_or_read(raw, known)
             for raw, known in zip(raws, held, strict=True)
@@ -122,7 +133,7 @@ class MemoryWriter:
             for raw, one, receipt in zip(raws, held, receipts, strict=True)
         ]
 
-    def _held(self, raws: Sequence[RawTrajectory]) -> list[_Held]:
+    def _held(self, raws: Sequence[RawTrajectory], source: str) -> list[_Held]:
         """What the memory holds of each run, under its id or a former one, or of its beginning."""
         runs = [self._ids(raw) for raw in raws]
         learned = self._store.runs.learned(
@@ -140,6 +151,7 @@ class MemoryWriter:
                 ids,
                 learned.get(ids.id) or by_former.get(former[ids.id]),
                 _beginning(ids, learned),
+                source,
             )
             for ids in runs
         ]
@@ -148,18 +160,20 @@ class MemoryWriter:
         begun = self._begun.get(id(raw))
         return begun.ids if begun else run_ids(raw)
 
-    def _bundle(self, raw: RawTrajectory, identity: str) -> Bundle:
+    def _bundle(self, raw: RawTrajectory, identity: str, source: str) -> Bundle:
         begun = self._begun.get(id(raw))
         made = None
         if begun and begun.ids.id == identity:
             made = begun.made if isinstance(begun, Prepared) else begun.bundle()
-        return made or bundle_of(raw, self._now(), identity)
+        bundle = made or bundle_of(raw, self._now(), identity)
+        return replace(bundle, trajectory=replace(bundle.trajectory, contributor=source))
 
     def _known_or_read(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""
         known = held.run
         if known is None or adds_to(raw, known):
-            return self._bundle(raw, known.trajectory_id if known else held.ids.id)
+            identity = known.trajectory_id if known else held.ids.id
+            return self._bundle(raw, identity, held.source)
         return LearnReceipt(
             known.trajectory_id,
             LearnStatus.UNCHANGED,
@@ -176,7 +190,7 @@ class MemoryWriter:
             return None
         former = held.beginning.trajectory_id
         before = self._store.runs.trajectories([former]).get(former)
-        bundle = self._bundle(raw, held.ids.id)
+        bundle = self._bundle(raw, held.ids.id, held.source)
         # Logs without an instance are named after their files, often by the same name.
         if before is None or _of_other_tasks(before, bundle.trajectory):
             return None
@@ -187,7 +201,7 @@ class MemoryWriter:
         except StoreError:
             if former in self._store.runs.trajectories([former]):
                 raise
-            return self.write(raw)  # another process has replaced it meanwhile
+            return self.write(raw, held.source)  # another process has replaced it meanwhile
 
     def _joined(self, raw: RawTrajectory, held: _Held, receipt: LearnReceipt) -> LearnReceipt:
         """*receipt*, or that of the one run of which *raw* and a stored log are both a part.
@@ -217,11 +231,9 @@ class MemoryWriter:
         return None
 
     def _replaced(self, bundle: Bundle, former_id: str) -> LearnReceipt:
-        """Put *bundle* in the place of *former_id*; advice that was shown of it stays credited."""
-        before = self._store.runs.fragments([former_id]).get(former_id, ())
-        moved = moved_fragments(before, bundle.fragments)
+        """Put *bundle* in the place of *former_id*."""
         (made,) = self._embedded([bundle], False)
-        self._store.runs.replace(made.bundle, former_id, moved)
+        self._store.runs.replace(made.bundle, former_id)
         (made,) = self._embedded_by_server([made])
         return _receipt(made, LearnStatus.UPDATED)
 
@@ -270,6 +282,14 @@ class MemoryWriter:
                 continue
             if receipt:  # None: another process forgot it meanwhile
                 yield receipt
+
+
+def _checked(source: str) -> str:
+    if source and not is_id(source):
+        raise SettingsError(
+            f"source {source!r}: only letters, digits and _.:- are allowed, at most 128"
+        )
+    return source
 
 
 def _go_on(held: Sequence[_Held]) -> bool:

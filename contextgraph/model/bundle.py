@@ -10,6 +10,7 @@ from contextgraph.model.embedding import EmbeddedRun
 from contextgraph.model.error import ErrorPattern
 from contextgraph.model.fragment import CausedError, Fragment, Recovered
 from contextgraph.model.methodology import NO_USAGE, Usage
+from contextgraph.model.remedy import RemedyPattern
 from contextgraph.model.trajectory import (
     ChangeStatus,
     Outcome,
@@ -20,12 +21,25 @@ from contextgraph.model.trajectory import (
 
 
 @dataclass(frozen=True, slots=True)
+class SeenContext:
+    """A context whose text was found in a run, after step *step* (-1: before the first).
+
+    *tried* are the patterns of what the run then did about the error of that step, until it was
+    cleared, whether or not that was what cleared it.
+    """
+
+    context_id: str
+    step: int = -1
+    tried: tuple[RemedyPattern, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Bundle:
     """A trajectory with its fragments (in order, covering every step once), errors and recoveries.
 
     *raw* is the masked run, stored so that a later version can read it again.
-    *exposures* are ids of contexts whose playbooks were found in the run. *embedded* is None
-    until its vector is computed.
+    *exposures* are the contexts whose texts were found in the run. *embedded* is None until its
+    vector is computed.
     """
 
     trajectory: Trajectory
@@ -34,7 +48,7 @@ class Bundle:
     caused: tuple[CausedError, ...]
     recovered: tuple[Recovered, ...]
     raw: RawTrajectory
-    exposures: tuple[str, ...] = ()
+    exposures: tuple[SeenContext, ...] = ()
     embedded: EmbeddedRun | None = None
 
 
@@ -60,27 +74,82 @@ class ArchivedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownItem:
+    """An item of a context: the *id* of a fragment or methodology, and its *advice*.
+
+    Items of the same advice share their record; it is the id where nothing else is known.
+    *patterns* are those of its actions. *helped* is None where that is not known, or the run that
+    was shown the item did not try it.
+    """
+
+    id: str
+    advice: str = ""
+    patterns: tuple[RemedyPattern, ...] = ()
+    helped: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not self.advice:
+            object.__setattr__(self, "advice", self.id)
+
+
+@dataclass(frozen=True, slots=True)
 class Exposure:
     """A context that was shown.
 
-    *error_id* is the error that its items were to clear; *items* are ids of fragments and
-    methodologies with their share of the credit; *helped* is None where it was not reported.
+    *error_id* is the error that its *items* (in order, each once) were to clear. *helped*, None
+    where it was not reported, says whether the error was cleared; *source* is who reported it.
+    *is_withheld*: the items were found and not shown, to compare with; None where that was not
+    drawn at random.
     """
 
     context_id: str
     shown_at: datetime
     error_id: str | None
     helped: bool | None
-    items: tuple[tuple[str, float], ...]
+    items: tuple[ShownItem, ...]
+    source: str = ""
+    is_withheld: bool | None = None
 
     @classmethod
     def of(
-        cls, context_id: str, items: Iterable[str], shown_at: datetime, error_id: str | None = None
+        cls,
+        context_id: str,
+        items: Iterable[ShownItem],
+        shown_at: datetime,
+        error_id: str | None = None,
+        *,
+        is_withheld: bool | None = None,
     ) -> Self:
-        """A context that showed *items*, each once and with an equal share of the credit."""
-        shown = sorted(set(items))
-        shares = tuple((item, 1 / len(shown)) for item in shown)
-        return cls(context_id, shown_at, error_id, None, shares)
+        """A context with *items*, of which nothing is reported yet."""
+        shown = tuple({(item.id, item.advice): item for item in items}.values())
+        return cls(context_id, shown_at, error_id, None, shown, is_withheld=is_withheld)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided by hand of an *advice*, or a methodology: *is_quarantined*, or released.
+
+    What was reported before *decided_at* does not count any more.
+    """
+
+    advice: str
+    is_quarantined: bool
+    decided_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceRecord:
+    """What is known of advice that was shown.
+
+    *exposures* are reported ones; *base_rates* says of their errors how many runs met them and how
+    many of those cleared them. *verdicts* are all that were given by hand. *sources* is how many
+    named sources the runs of the memory have, 2 for more.
+    """
+
+    exposures: tuple[Exposure, ...]
+    base_rates: Mapping[str, tuple[int, int]] = field(hash=False)
+    verdicts: tuple[Verdict, ...] = ()
+    sources: int = 0
 
 
 class LearnStatus(StrEnum):

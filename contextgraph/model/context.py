@@ -138,7 +138,9 @@ class Why:
     """Why an item is in the answer.
 
     *support* counts the runs in which it was seen to work (or to happen), *trajectories* names
-    them (at most ten, newest first). *agreement* is that of a remedy.
+    them (at most ten, newest first). Of a remedy, *agreement* is that of independent instances,
+    *instances* are how many of them did it, *sources* who supplied their runs ("" where unknown);
+    not *is_active*: one instance, or one source alone supports it.
     """
 
     channels: tuple[ChannelRank, ...]
@@ -147,6 +149,9 @@ class Why:
     trajectories: tuple[str, ...]
     signature_level: SignatureLevel | None = None
     agreement: Agreement | None = None
+    instances: int = 0
+    sources: tuple[str, ...] = ()
+    is_active: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +160,8 @@ class Suggestion:
 
     *remedies* are the alternatives that *strategy* words, the most frequent first; at an error it
     is one. *rank* is from 1 in one order over suggestions and error solutions, *probability* that
-    of clearing the error, 0 where no error was asked about.
+    of clearing the error, 0 where no error was asked about. *advice* is the id by which its effect
+    is recorded.
     """
 
     id: str
@@ -169,6 +175,7 @@ class Suggestion:
     remedies: tuple[RemedyAction, ...] = ()
     rank: int = 0
     probability: float = 0.0
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +183,7 @@ class ErrorSolution:
     """A recorded recovery from this error, or one like it; *score* is between 0 and 1.
 
     *description* words its *actions*: in general terms where they are of another repository.
-    *rank* and *probability* are as of `Suggestion`.
+    *rank*, *probability* and *advice* are as of `Suggestion`.
     """
 
     fragment_id: str
@@ -192,6 +199,7 @@ class ErrorSolution:
     why: Why
     rank: int = 0
     probability: float = 0.0
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,10 +287,52 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """How much more often errors are cleared with advice than without, where chance decided.
+
+    Of *shown* contexts the run cleared the error in *shown_cleared*, of those that were *withheld*
+    in *withheld_cleared*. The *difference* of both shares lies between *low* and *high* (95 %).
+    """
+
+    shown: int
+    shown_cleared: int
+    withheld: int
+    withheld_cleared: int
+    difference: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of the effect of advice, where it was shown.
+
+    Of *shown* contexts, runs *tried* it in so many, and *cleared* the error with it. Of *runs* that
+    met these errors, *runs_cleared* got over them. The *lift*, the difference of both shares, lies
+    between *low* and *high* (95 %). *sources* has (tried, cleared) by who reported them ("" where
+    unknown). *trust* is from 0 to 1; *by_hand* is the decision that was made by hand, if any.
+    """
+
+    shown: int
+    tried: int
+    cleared: int
+    runs: int
+    runs_cleared: int
+    lift: float
+    low: float
+    high: float
+    sources: Mapping[str, tuple[int, int]] = field(hash=False)
+    trust: float
+    is_quarantined: bool
+    by_hand: str
+    randomised: Effect
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """A node of the graph, or a context that was shown: what is known of it, and its edges.
 
-    Relations are ordered by type, then by id.
+    Relations are ordered by type, then by id. *evidence* is that of a methodology, or of advice.
     """
 
     id: str
@@ -290,3 +340,4 @@ class Explanation:
     name: str
     facts: Mapping[str, Json] = field(hash=False)
     relations: tuple[Relation, ...] = ()
+    evidence: Evidence | None = None

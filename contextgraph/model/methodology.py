@@ -68,7 +68,7 @@ class ErrorOccurrence:
 
 @dataclass(frozen=True, slots=True)
 class Clearance:
-    """An error was cleared in a run."""
+    """An error was cleared in a run of an instance, which *contributor* supplied."""
 
     recovered: Recovered
     trajectory_id: str
@@ -76,6 +76,8 @@ class Clearance:
     task_type: TaskType
     outcome: Outcome
     seen_at: datetime
+    instance_id: str = ""
+    contributor: str = ""
 
     @property
     def source(self) -> Source:

@@ -119,7 +119,8 @@ class Trajectory:
     """What the graph keeps of one run; *task* is its issue text, masked and clipped.
 
     *repo* is in lower case. *files* are those the run changed, repository-relative, by its patch
-    where there is one, but for files that the run itself made.
+    where there is one, but for files that the run itself made. *contributor* names who supplied the
+    run (``learn --source``), empty where that was not given.
     """
 
     id: str
@@ -140,6 +141,7 @@ class Trajectory:
     learned_at: datetime
     outcome_source: OutcomeSource = OutcomeSource.LOG
     change: ChangeStatus = ChangeStatus.UNKNOWN
+    contributor: str = ""
 
     @property
     def name(self) -> str:

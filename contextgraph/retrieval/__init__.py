@@ -7,6 +7,7 @@ from contextgraph.retrieval.channels import (
     by_state,
     by_task,
 )
+from contextgraph.retrieval.credit import Credits, credits_for, evidence_of
 from contextgraph.retrieval.fresh import (
     Stale,
     fresh_context,
@@ -44,6 +45,7 @@ __all__ = [
     "WEIGHTS",
     "CaseHit",
     "Channel",
+    "Credits",
     "Findings",
     "Gate",
     "MemoryRetriever",
@@ -57,6 +59,8 @@ __all__ = [
     "by_state",
     "by_task",
     "command_warning",
+    "credits_for",
+    "evidence_of",
     "fresh_context",
     "fresh_history",
     "fresh_playbook",

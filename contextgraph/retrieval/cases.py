@@ -8,6 +8,7 @@ from typing import NamedTuple
 from contextgraph.model import ChannelRank, ScopeLevel, SimilarCase, Why, most_telling
 from contextgraph.ports import Store
 from contextgraph.ranking import blend, ranks_in, word_counts
+from contextgraph.retrieval.credit import credits_for
 from contextgraph.retrieval.fuse import final_score
 from contextgraph.retrieval.gate import CaseFeatures, Gate, case_probability
 from contextgraph.retrieval.query import CaseHit, Query
@@ -34,7 +35,9 @@ def cases_of(
     cases = [
         _case(query, one, ranks[one.run], gate) for one in ranking_of(query, found, weights)[:limit]
     ]
-    return _with_fragments(cases, store) if any(case.is_shown for case in cases) else ()
+    if not any(case.is_shown for case in cases):
+        return ()
+    return _without_quarantined(_with_fragments(cases, store), store)
 
 
 class RankedRun(NamedTuple):
@@ -126,4 +129,16 @@ def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[Similar
         if case.trajectory_id in found
         else case
         for case in cases
+    )
+
+
+def _without_quarantined(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:
+    """*cases* without those that would cite quarantined advice."""
+    named = {fragment.id for case in cases for fragment in case.fragments}
+    record = store.exposures.record(sorted(named))
+    advice = {item.id: item.advice for one in record.exposures for item in one.items}
+    known = credits_for(store, (advice[one] for one in named & advice.keys()))
+    harmful = {one for one in named & advice.keys() if known.of(advice[one]).is_quarantined}
+    return tuple(
+        case for case in cases if harmful.isdisjoint(fragment.id for fragment in case.fragments)
     )

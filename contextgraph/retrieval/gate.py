@@ -124,7 +124,12 @@ class Gate:
         """
         if max(probabilities, default=0.0) < self.min_precision:
             return [False] * len(probabilities)
-        return [one >= _FURTHER * self.min_precision for one in probabilities]
+        return [one >= self.floor for one in probabilities]
+
+    @property
+    def floor(self) -> float:
+        """What the probability of any remedy that is shown must be."""
+        return _FURTHER * self.min_precision
 
 
 def may_be_shown(methodology: Methodology) -> bool:

@@ -1,9 +1,8 @@
 """What each recovery found says about the error at hand, in words that may be shown for it."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -12,33 +11,29 @@ from contextgraph.model import (
     RecoveryCandidate,
     RemedyAction,
     RemedyKind,
-    RemedyPattern,
     SignatureLevel,
 )
 from contextgraph.ranking import bm25, word_counts
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import about_another, signature_level
 from contextgraph.trace import (
-    ANOTHER_MODULE,
-    ANOTHER_NAME,
+    AdviceKey,
+    advice_key,
     circumstances_of,
     command_lines,
     could_apply,
-    describe_pattern,
     describe_remedy,
+    is_general,
     is_hazardous,
     is_own_module,
     is_retry,
 )
 
 _REMEMBERED = 4_096
-_FROM_ANOTHER_MODULE = " from another module"
-_NUMBER = re.compile(r"\b\d+\b")
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
 
 Remedy: TypeAlias = tuple[RemedyAction, ...]
-Key: TypeAlias = Remedy | tuple[RemedyPattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +45,7 @@ class Form:
     """
 
     remedy: Remedy
-    key: Key
+    key: AdviceKey
     description: str
 
 
@@ -134,26 +129,7 @@ def _known(message: str, actions: Remedy, circumstances: tuple[str, ...]) -> _Kn
 
 
 def _form(remedy: Remedy) -> Form:
-    return Form(remedy, _key(remedy), describe_remedy(remedy))
-
-
-def _key(remedy: Remedy) -> Key:
-    if all(_is_general(one.pattern) for one in remedy):
-        return tuple(_without_placing(one.pattern) for one in remedy)
-    return tuple(
-        replace(
-            one,
-            target=_NUMBER.sub("", one.target),
-            replaced=_NUMBER.sub("", one.replaced),
-            parameters=(),
-        )
-        for one in remedy
-    )
-
-
-def _without_placing(pattern: RemedyPattern) -> RemedyPattern:
-    """Whether a definition goes before an edit or into it makes no difference."""
-    return replace(pattern, parameters=()) if pattern.kind is RemedyKind.EDIT else pattern
+    return Form(remedy, advice_key(remedy), describe_remedy(remedy))
 
 
 def _of_same_repository(actions: Remedy) -> Remedy:
@@ -166,23 +142,7 @@ def _of_same_repository(actions: Remedy) -> Remedy:
 
 def _general(actions: Remedy) -> Remedy:
     """What *actions* come to in another repository: nothing of what is of one project."""
-    return tuple(one.general for one in actions if _is_general(one.pattern))
-
-
-def _is_general(pattern: RemedyPattern) -> bool:
-    """True for a *pattern* that says what to do where names of one project mean nothing."""
-    if pattern.kind is RemedyKind.RETRY or _leaves_out_what(pattern):
-        return False
-    return bool(describe_pattern(pattern))
-
-
-def _leaves_out_what(pattern: RemedyPattern) -> bool:
-    """True for a change of code that only its project can tell, unless an edit was refused."""
-    target = pattern.target
-    if target in (ANOTHER_NAME, ANOTHER_MODULE) or target.endswith(_FROM_ANOTHER_MODULE):
-        return True
-    is_of_refused_edit = bool(pattern.parameters)
-    return target.startswith(("definition of ", "assignment of ")) and not is_of_refused_edit
+    return tuple(one.general for one in actions if is_general(one.pattern))
 
 
 def _contradicts(query: Query, remedy: Remedy) -> bool:

@@ -1,17 +1,17 @@
 """At an error: one list of remedies, each once, by the agreement of independent instances."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import fsum, log1p
 from typing import TypeAlias
 
-from contextgraph.governance import quarantined, trust
 from contextgraph.model import (
     Agreement,
     ChannelRank,
     ErrorSolution,
     Methodology,
+    MethodologyStatus,
     RecoveryCandidate,
     ScopeLevel,
     SignatureLevel,
@@ -20,10 +20,18 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.ranking import ranks_in
+from contextgraph.retrieval.credit import Credits, credits_for
 from contextgraph.retrieval.fuse import newest_first
-from contextgraph.retrieval.gate import Gate, RemedyFeatures, may_be_shown, probability
+from contextgraph.retrieval.gate import (
+    CONSERVATIVE,
+    Gate,
+    RemedyFeatures,
+    may_be_shown,
+    probability,
+)
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.recoveries import Found, Key, found_for
+from contextgraph.retrieval.recoveries import Found, found_for
+from contextgraph.trace import AdviceKey, advice_id
 
 NAMED_RUNS = 10
 _SAME_TEMPLATE = (SignatureLevel.PLACE, SignatureLevel.TEMPLATE)
@@ -41,7 +49,7 @@ GROUPS = (
 class Entry:
     """One remedy of a ranking: recoveries with the same *key*, the first to be shown for it."""
 
-    key: Key
+    key: AdviceKey
     found: tuple[Found, ...]
     features: RemedyFeatures
     agreement: Agreement | None
@@ -53,6 +61,16 @@ class Entry:
         return self.found[0]
 
     @property
+    def instances(self) -> int:
+        """How many independent instances did it."""
+        return len({one.instance for one in self.found})
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Who supplied the runs that did it."""
+        return tuple(sorted({one.candidate.trajectory.contributor for one in self.found}))
+
+    @property
     def is_of_one_run(self) -> bool:
         """True where no second run supports it."""
         return len({one.candidate.trajectory.id for one in self.found}) == 1
@@ -60,12 +78,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """An entry with the methodology that words it, if any; *score* is probability times trust."""
+    """An entry with the methodology that words it, if any; *score* is probability times trust.
 
+    *id* is that by which its effect is recorded. Not *is_active*: one instance, or one source alone
+    supports it.
+    """
+
+    id: str
     entry: Entry
     methodology: Methodology | None
     score: float
     ranks: tuple[ChannelRank, ...]
+    is_active: bool
 
 
 def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[Entry, ...]:
@@ -74,7 +98,7 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
     if signature is None:
         return ()
     found = found_for(query, signature, candidates)
-    groups: dict[Key, list[Found]] = {}
+    groups: dict[AdviceKey, list[Found]] = {}
     for one in found:
         # What is never advised is still one way in which the error was cleared.
         if not one.is_hazardous:
@@ -97,19 +121,61 @@ def advice_of(
 ) -> tuple[Advice, ...]:
     """What *found* (by channel) and *methodologies* advise about the error, the best first.
 
-    A remedy that a methodology is about is worded by it; what harmed is left out.
+    A remedy that a methodology is about is worded by it; what harmed is left out. What is not
+    active comes after all active advice that is probable enough to be shown.
     """
     unique = {_identity(one): one for one in chain.from_iterable(found.values())}
-    entries = entries_of(query, unique.values())
-    pairs = [(one, _methodology_for(one, methodologies)) for one in entries]
-    credit = store.exposures.credit([_id(*pair) for pair in pairs])
+    entries: Sequence[Entry] = entries_of(query, unique.values())
+    ids = {one.key: advice_id(query.signature, one.best.form.remedy) for one in entries}
+    known = credits_for(store, [*ids.values()])
+    entries = _trusted(query, unique.values(), entries, known)
     ranks = _ranks(entries, found)
     advice = [
-        Advice(entry, by, entry.probability * trust(*credit[_id(entry, by)]), ranks[entry.key])
-        for entry, by in pairs
-        if (by is None or may_be_shown(by)) and not quarantined(*credit[_id(entry, by)])
+        Advice(
+            ids[entry.key],
+            entry,
+            by,
+            entry.probability * known.of(ids[entry.key]).trust,
+            ranks[entry.key],
+            known.is_active(entry.instances, len(entry.sources)),
+        )
+        for entry in entries
+        for by in [_methodology_for(entry, methodologies)]
+        if by is None or (may_be_shown(by) and not known.of(by.id).is_quarantined)
     ]
-    return tuple(sorted(advice, key=lambda one: (-one.score, one.entry.is_of_one_run)))
+    return tuple(sorted(advice, key=_advice_order))
+
+
+def _trusted(
+    query: Query,
+    candidates: Collection[RecoveryCandidate],
+    entries: Sequence[Entry],
+    known: Credits,
+) -> Sequence[Entry]:
+    """*entries* without quarantined ones, which speak against no other any more.
+
+    Where runs have several sources, neither does what only one instance or source supports speak
+    against the rest.
+    """
+
+    def without(left_out: Sequence[Entry]) -> Sequence[Entry]:
+        gone = {_identity(one.candidate) for entry in left_out for one in entry.found}
+        return entries_of(query, [one for one in candidates if _identity(one) not in gone])
+
+    def is_harmful(entry: Entry) -> bool:
+        return known.of(advice_id(query.signature, entry.best.form.remedy)).is_quarantined
+
+    harmful = [one for one in entries if is_harmful(one)]
+    kept = without(harmful) if harmful else entries
+    if not known.several_sources:
+        return kept
+    others = [one for one in kept if not known.is_active(one.instances, len(one.sources))]
+    return [*without([*harmful, *others]), *others] if others else kept
+
+
+def _advice_order(one: Advice) -> tuple[bool, float, bool]:
+    is_first = one.is_active and one.entry.probability >= CONSERVATIVE.floor
+    return not is_first, -one.score, one.entry.is_of_one_run
 
 
 def shown_of(
@@ -148,7 +214,7 @@ def _count(shares: Shares, found: Found) -> None:
     shares[found.instance] = max(shares.get(found.instance, 0.0), found.weight)
 
 
-def _entry(key: Key, found: Sequence[Found], cleared: Sequence[Shares], most: float) -> Entry:
+def _entry(key: AdviceKey, found: Sequence[Found], cleared: Sequence[Shares], most: float) -> Entry:
     did = _shares(found)
     here, anywhere, same_type = (
         fsum(one.values()) / (fsum(every.values()) + 1)
@@ -188,7 +254,7 @@ def _identity(candidate: RecoveryCandidate) -> tuple[str, str, int]:
 
 def _ranks(
     entries: Sequence[Entry], found: Mapping[str, Sequence[RecoveryCandidate]]
-) -> dict[Key, tuple[ChannelRank, ...]]:
+) -> dict[AdviceKey, tuple[ChannelRank, ...]]:
     known = {name: {_identity(one) for one in candidates} for name, candidates in found.items()}
     return ranks_in(
         {
@@ -212,10 +278,6 @@ def _methodology_for(entry: Entry, methodologies: Sequence[Methodology]) -> Meth
     )
 
 
-def _id(entry: Entry, methodology: Methodology | None) -> str:
-    return methodology.id if methodology else entry.best.candidate.recovered.fragment_id
-
-
 def _why(advice: Advice) -> Why:
     entry = advice.entry
     runs = newest_first(one.candidate.trajectory for one in entry.found)
@@ -226,6 +288,9 @@ def _why(advice: Advice) -> Why:
         trajectories=runs[:NAMED_RUNS],
         signature_level=entry.best.level,
         agreement=entry.agreement,
+        instances=entry.instances,
+        sources=entry.sources,
+        is_active=advice.is_active,
     )
 
 
@@ -246,6 +311,7 @@ def _solution(query: Query, advice: Advice, rank: int) -> ErrorSolution:
         why=_why(advice),
         rank=rank,
         probability=advice.entry.probability,
+        advice=advice.id,
     )
 
 
@@ -257,11 +323,12 @@ def _suggestion(query: Query, advice: Advice, by: Methodology, rank: int) -> Sug
         situation=by.situation,
         strategy="\n".join((query.names.fill(form.description), *by.strategy.split("\n")[1:])),
         confidence=by.confidence,
-        status=str(by.status),
+        status=str(by.status if advice.is_active else MethodologyStatus.PROBATION),
         scope=ScopeLevel.GENERAL if by.repo is None else ScopeLevel.REPO,
         score=advice.score,
         why=_why(advice),
         remedies=form.remedy,
         rank=rank,
         probability=advice.entry.probability,
+        advice=advice.id,
     )

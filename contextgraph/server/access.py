@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPBearer
 
-from contextgraph.model import RawTrajectory
 from contextgraph.server.limits import RateLimiter
 from contextgraph.server.observing import TENANT
 from contextgraph.server.service import Service, Tenant
@@ -28,10 +27,6 @@ class Caller:
     service: Service
     tenant: Tenant
     token: Token
-
-    def source_of(self, raw: RawTrajectory) -> str:
-        """Where *raw* comes from: this caller, and the file that it names."""
-        return ":".join(filter(None, (self.token.source, raw.source)))
 
 
 def allowed(scope: Scope) -> Callable[..., Awaitable[Caller]]:

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
-from contextgraph.model import Exposure, Outcome, Phase, State
+from contextgraph.codec import decoded
+from contextgraph.model import Exposure, Outcome, Phase, ShownItem, State
 
 LONGEST = 200_000
 
@@ -49,7 +50,7 @@ JOB: JsonValue = {
     "error": None,
     "runs": [
         {
-            "source": "ci:a.traj",
+            "source": "a.traj",
             "instance_id": "acme__shop-1",
             "trajectory_id": "trj_3f9dab0652f816cc921c9992",
             "status": "created",
@@ -149,11 +150,15 @@ class ExposureBody(_Body):
     context_id: Name
     shown_at: AwareDatetime
     error_id: Name | None = None
-    items: Annotated[list[Name], Field(max_length=100)]
+    items: Annotated[list[dict[str, Any]], Field(max_length=100)]
+    is_withheld: bool | None = None
 
     def exposure(self) -> Exposure:
-        """The value."""
-        return Exposure.of(self.context_id, self.items, self.shown_at, self.error_id)
+        """The value; raises `ReadError` for an item that is none."""
+        items = [decoded(ShownItem, one) for one in self.items]
+        return Exposure.of(
+            self.context_id, items, self.shown_at, self.error_id, is_withheld=self.is_withheld
+        )
 
 
 class ExposuresBody(_Body):
@@ -276,3 +281,4 @@ class ReportBody(_Body):
 
     context: Name
     helped: bool
+    item: Annotated[int, Field(ge=1, le=100)] | None = None

@@ -14,6 +14,7 @@ from contextgraph.codec import decoded, encoded
 from contextgraph.learning import masked
 from contextgraph.model import RawTrajectory, Step
 from contextgraph.readers import from_record, to_record
+from contextgraph.spool import WaitingRun
 
 _LOCK = "lock"
 
@@ -21,7 +22,8 @@ _LOCK = "lock"
 class Journal:
     """The live runs of one process: a file each in a folder that it holds a lock on.
 
-    The first line is a run without steps, each other line a step of it; secrets are masked.
+    The first line is who supplied the run, the second the run without steps, each other line a
+    step of it; secrets are masked.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -31,12 +33,13 @@ class Journal:
         self._opening = threading.Lock()
         self._written: dict[str, int] = {}
 
-    def write(self, identity: str, run: RawTrajectory) -> None:
+    def write(self, identity: str, run: RawTrajectory, source: str) -> None:
         """Append those steps of *run* that are not written yet."""
         self._open()
         done = self._written.get(identity, 0)
         new = masked(replace(run, steps=run.steps[done:]), with_playbooks=True)[0]
-        lines = [] if done else [orjson.dumps(to_record(replace(new, steps=())))]
+        head = [orjson.dumps(source), orjson.dumps(to_record(replace(new, steps=())))]
+        lines = [] if done else head
         lines += [orjson.dumps(encoded(step)) for step in new.steps]
         with open(self._folder / identity, "ab") as file:
             file.writelines(line + b"\n" for line in lines)
@@ -54,15 +57,15 @@ class Journal:
             os.close(self._lock)
             self._folder.rmdir()
 
-    def abandoned(self) -> Iterator[tuple[Path, RawTrajectory]]:
-        """The runs of processes that are gone, with their files; for one process at a time."""
+    def abandoned(self) -> Iterator[WaitingRun]:
+        """The runs of processes that are gone; for one process at a time."""
         for lock in self._parent.glob(f"*.server/{_LOCK}"):
             with open(lock, "rb") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     continue  # its process is at work
-                yield from ((path, _read(path)) for path in lock.parent.glob("live_*"))
+                yield from map(_read, lock.parent.glob("live_*"))
                 lock.unlink()
                 lock.parent.rmdir()
 
@@ -77,8 +80,9 @@ class Journal:
                 new.rename(self._folder)
 
 
-def _read(path: Path) -> RawTrajectory:
+def _read(path: Path) -> WaitingRun:
     """The run in a file; a step that was not written whole was not answered either."""
-    first, *rest = path.read_bytes().split(b"\n")[:-1]
+    source, first, *rest = path.read_bytes().split(b"\n")[:-1]
     steps = tuple(decoded(Step, orjson.loads(line)) for line in rest)
-    return replace(from_record(orjson.loads(first)), steps=steps)
+    raw = replace(from_record(orjson.loads(first)), steps=steps)
+    return WaitingRun(path, raw, orjson.loads(source))

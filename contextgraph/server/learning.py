@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from io import BytesIO
 from typing import Annotated
@@ -112,7 +113,7 @@ def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) 
     ).hexdigest()
     found = [*read_file(BytesIO(content), name)]
     runs = [
-        replace(one, source=caller.source_of(one), outcome=outcome or one.outcome)
+        replace(one, outcome=outcome or one.outcome)
         for one in found
         if isinstance(one, RawTrajectory)
     ]
@@ -121,7 +122,12 @@ def _submit(caller: Caller, name: str, content: bytes, outcome: Outcome | None) 
         reasons = "; ".join(str(one) for one in found if isinstance(one, ReadError))
         raise HTTPException(422, reasons[:1000] or "there is no run in it")
     return service.writer.submit(
-        f"job_{identity}", caller.tenant.memory, caller.tenant.spool, runs, unread
+        f"job_{identity}",
+        caller.tenant.memory,
+        caller.tenant.spool,
+        runs,
+        caller.token.source,
+        unread,
     )
 
 
@@ -185,5 +191,13 @@ async def outcomes(body: OutcomeBody, caller: Writing) -> Response:
 async def reports(body: ReportBody, caller: Writing) -> Response:
     """Report whether the advice of an answer helped; "recorded" is false where it was before."""
     memory = caller.tenant.memory
-    recorded = await caller.service.answer(memory.report_outcome, body.context, body.helped)
+    recorded = await caller.service.answer(
+        partial(
+            memory.report_outcome,
+            body.context,
+            body.helped,
+            body.item,
+            source=caller.token.source,
+        )
+    )
     return json_response({"context": body.context, "helped": body.helped, "recorded": recorded})

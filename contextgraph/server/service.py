@@ -76,7 +76,7 @@ class OpenRun:
             self.used_at = time.monotonic()
             yield self.run
             if (raw := self.run.raw).steps:
-                self.journal.write(self.id, replace(raw, source=self.source))
+                self.journal.write(self.id, raw, self.source)
 
 
 class Tenant:
@@ -123,9 +123,9 @@ class Service:
             if name not in self._tenants:
                 tenant = Tenant(replace(self.settings, tenant=name))
                 self._tenants[name] = tenant
-                for path, raw in tenant.journal.abandoned():
-                    tenant.spool.put(raw)
-                    path.unlink()
+                for one in tenant.journal.abandoned():
+                    tenant.spool.put(one.raw, one.source)
+                    one.path.unlink()
                 if len(tenant.spool):
                     self.writer.recover(tenant.memory, tenant.spool)
             return self._tenants[name]
@@ -164,9 +164,9 @@ class Service:
         with one.lock:
             if not one.is_open:
                 return None
-            raw = replace(end(one.run), source=one.source)
+            raw = end(one.run)
             job = (
-                self.writer.submit(one.id, tenant.memory, tenant.spool, [raw])
+                self.writer.submit(one.id, tenant.memory, tenant.spool, [raw], one.source)
                 if raw.steps
                 else None
             )

@@ -6,15 +6,14 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
-from typing import TypeAlias
+from itertools import islice, takewhile
 
 from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
 from contextgraph.memory import RUNS_AT_ONCE, AgentMemory
 from contextgraph.model import Json, LearnReceipt, RawTrajectory
 from contextgraph.records import learned_record, not_learned_record
-from contextgraph.spool import Spool
+from contextgraph.spool import Spool, WaitingRun
 
 # So many seconds pass before a store that was away is tried again: doubled up to the second.
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
@@ -22,8 +21,6 @@ _JOBS_KEPT = 1024
 _IDLE_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
-
-Waiting: TypeAlias = tuple[Path, RawTrajectory]
 
 
 class JobState(StrEnum):
@@ -43,7 +40,7 @@ class Job:
 
     id: str
     memory: AgentMemory
-    waiting: deque[Waiting]
+    waiting: deque[WaitingRun]
     records: list[dict[str, Json]] = field(default_factory=list)
     receipts: list[LearnReceipt] = field(default_factory=list)
     state: JobState = JobState.WAITING
@@ -87,15 +84,16 @@ class Writer:
         memory: AgentMemory,
         spool: Spool,
         runs: Sequence[RawTrajectory],
+        source: str,
         unread: Sequence[dict[str, Json]] = (),
     ) -> Job:
-        """A job that learns *runs*, which are stored in files on return.
+        """A job that learns *runs* of *source*, which are stored in files on return.
 
         The same job again is the one that is known. *unread* are records of what was no run.
         """
         if (known := self.job(memory, identity)) and not known.done.is_set():
             return known
-        waiting = [(spool.put(raw), raw) for raw in runs]
+        waiting = [spool.put(raw, source) for raw in runs]
         return self._add(Job(identity, memory, deque(waiting), [*unread]))
 
     def recover(self, memory: AgentMemory, spool: Spool) -> Job:
@@ -170,9 +168,11 @@ class Writer:
     def _learn_some(self, job: Job) -> None:
         """Learn the next runs of *job*; after them it is the turn of others."""
         job.state, job.error = JobState.LEARNING, ""
-        some = [*job.waiting][:RUNS_AT_ONCE]
+        source = job.waiting[0].source if job.waiting else ""
+        of_source = takewhile(lambda one: one.source == source, job.waiting)
+        some = [*islice(of_source, RUNS_AT_ONCE)]
         try:
-            receipts = [*job.memory.learn_many(raw for _, raw in some)]
+            receipts = [*job.memory.learn_many((one.raw for one in some), source=source)]
         except StoreUnavailableError:
             raise
         except Exception:  # noqa: BLE001  (by one of them: the others are not to go with it)
@@ -189,10 +189,10 @@ class Writer:
         job.done.set()
 
     @staticmethod
-    def _learn_one(job: Job, one: Waiting) -> None:
-        path, raw = one
+    def _learn_one(job: Job, one: WaitingRun) -> None:
+        path, raw, source = one
         try:
-            _learned(job, one, job.memory.learn(raw, background=True))
+            _learned(job, one, job.memory.learn(raw, source=source, background=True))
         except StoreUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001  (it must not stop the learning of others)
@@ -202,9 +202,8 @@ class Writer:
             job.waiting.popleft()
 
 
-def _learned(job: Job, one: Waiting, receipt: LearnReceipt) -> None:
-    path, raw = one
-    path.unlink(missing_ok=True)  # another process may have learned it, too
-    job.records.append(learned_record(raw, receipt))
+def _learned(job: Job, one: WaitingRun, receipt: LearnReceipt) -> None:
+    one.path.unlink(missing_ok=True)  # another process may have learned it, too
+    job.records.append(learned_record(one.raw, receipt))
     job.receipts.append(receipt)
     job.waiting.popleft()

@@ -9,7 +9,9 @@ from math import comb
 from typing import NamedTuple
 
 from contextgraph.errors import StoreError
+from contextgraph.governance import effect_of
 from contextgraph.model import (
+    Effect,
     ErrorQuestion,
     ErrorSignature,
     ErrorTally,
@@ -26,7 +28,7 @@ from contextgraph.model import (
     Trajectory,
     Usage,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import Store, every_exposure
 from contextgraph.stats.errors import error_text, errors_in
 from contextgraph.stats.friction import Friction, friction
 from contextgraph.text import number_of
@@ -239,7 +241,8 @@ class MemoryStats:
 
     *transitions* gives, after an error type, the probability of each next one in the same run.
     *common_mistakes* is a function of a situation, see `StatisticsEngine.get_common_mistakes`.
-    *usage* is what models cost for this memory, by space.
+    *usage* is what models cost for this memory, by space. *withholding* compares answers at errors
+    that were shown with those that were withheld.
     """
 
     counts: MemoryCounts
@@ -248,6 +251,7 @@ class MemoryStats:
     common_mistakes: Callable[[str], tuple[MistakePattern, ...]]
     failure_patterns: tuple[FailurePattern, ...]
     usage: Mapping[str, Usage]
+    withholding: Effect
 
 
 class StatisticsEngine:
@@ -271,6 +275,7 @@ class StatisticsEngine:
             common_mistakes=self.get_common_mistakes,
             failure_patterns=self.get_failure_patterns(),
             usage=self._usage(),
+            withholding=effect_of(every_exposure(self._store)),
         )
 
     def update_from_batch(self, trajectories: Iterable[Trajectory]) -> MemoryStats:

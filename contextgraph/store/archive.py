@@ -29,12 +29,14 @@ from contextgraph.model import (
     ResolvedBy,
     SimilarTo,
     Space,
+    Verdict,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import Store, every_exposure
 
 FORMAT = "contextgraph-memory-archive"
 VERSION = 2
-# Version 1, of release 0.1, has remedies as sentences: they are found again by a rebuild.
+# Version 1, of release 0.1, has remedies as sentences, which are found again by a rebuild, and
+# credit of items in shares.
 _WITH_SENTENCES = 1
 
 _EXPORT_BATCH = 64
@@ -97,6 +99,7 @@ Line: TypeAlias = (
     | MethodologyLine
     | SimilarLine
     | Exposure
+    | Verdict
     | Note
     | ConsolidatedLine
     | EndLine
@@ -109,6 +112,7 @@ _KINDS: dict[str, type[Line]] = {
     "methodology": MethodologyLine,
     "similar": SimilarLine,
     "exposure": Exposure,
+    "verdict": Verdict,
     "note": Note,
     "consolidated": ConsolidatedLine,
     "end": EndLine,
@@ -206,7 +210,8 @@ def _lines_of(
     for trajectory_id in (one for one in runs if one not in damaged):
         if similar := store.recoveries.similar_to(trajectory_id):
             yield SimilarLine(tuple(similar))
-    yield from _paged(store.exposures.contexts, attrgetter("context_id"))
+    yield from every_exposure(store)
+    yield from store.exposures.record(()).verdicts
     yield from _paged(store.notes.page, attrgetter("id"))
 
 
@@ -276,6 +281,8 @@ class _Importer:
         if exposures:
             self._store.exposures.add(exposures)
             self._done.exposures += len(exposures)
+        if verdicts := [line for line in batch if isinstance(line, Verdict)]:
+            self._store.exposures.decide(verdicts)
         self._put_notes([line for line in batch if isinstance(line, Note)])
         if any(isinstance(line, ConsolidatedLine) for line in batch) and not self._waiting:
             self._store.admin.mark_consolidated(self._store.admin.unconsolidated().revision)
@@ -401,6 +408,8 @@ def _read_lines(path: Path) -> Iterator[Line]:
                 raise ReadError(str(path), f"line {number}", "is of an unknown kind")
             if kind is ArchivedRun and has_sentences:
                 _drop_sentences(record)
+            if kind is Exposure and has_sentences:
+                _drop_shares(record)
             line = _decoded(path, number, kind, record)
             if not isinstance(line, EndLine):
                 yield line
@@ -420,6 +429,16 @@ def _drop_sentences(record: dict[str, Json]) -> None:
     for one in recovered if isinstance(recovered, list) else ():
         if isinstance(one, dict):
             one["actions"] = []
+
+
+def _drop_shares(record: dict[str, Json]) -> None:
+    """Give the items of an exposure of version 0.1 its outcome, in place of shares of it."""
+    shares, helped = record.get("items"), record.get("helped")
+    record["items"] = [
+        {"id": pair[0], "helped": helped}
+        for pair in (shares if isinstance(shares, list) else ())
+        if isinstance(pair, list)
+    ]
 
 
 @contextmanager

@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 # To the database and back.
 Form: TypeAlias = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
-_REMEDIES: Mapping[Any, Form] = {tuple[RemedyAction, ...]: (rules.actions_text, rules.actions_of)}
+_REMEDIES: Mapping[Any, Form] = {tuple[RemedyAction, ...]: (rules.values_text, rules.actions_of)}
 
 
 class Columns(Generic[Value]):

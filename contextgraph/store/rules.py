@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from contextgraph.model import (
     ChangeStatus,
     ErrorPattern,
     Explanation,
+    Exposure,
     Fragment,
     Json,
     Judged,
@@ -30,6 +31,9 @@ from contextgraph.model import (
     Recovered,
     Relation,
     RemedyAction,
+    RemedyPattern,
+    SeenContext,
+    ShownItem,
     Space,
     Trajectory,
     adds_to,
@@ -48,8 +52,9 @@ MOST_TEXTS = 2_000
 # Cosines that are equal when rounded to so many decimals tie.
 COSINE_DECIMALS = 4
 CONTEXT_PREFIX = "ctx_"
+# Of each advice so many of the newest reported contexts count.
+REPORTS_USED = 100
 
-_CREDIT_DECIMALS = 4
 _HELPED = {None: "not known", True: "yes", False: "no"}
 # Measured on a run of 75 kB: 0.4 of the time that zlib 1 takes, and 13 % smaller.
 _COMPRESSION = 1
@@ -191,34 +196,80 @@ def trajectory_text(trajectory: Trajectory) -> str:
     return f"{trajectory.task}\n{trajectory.summary}"
 
 
-def reports_in(
-    bundles: Iterable[Bundle], errors_of_contexts: Mapping[str, str | None]
-) -> dict[str, bool]:
-    """Context id -> whether the run that was shown it cleared the error that it was about.
+def with_report(
+    shown: Exposure, helped: bool, item: int | None = None, source: str = ""
+) -> Exposure | None:
+    """*shown*, with *source* reporting that it helped, or only its *item* (a number from 1).
 
-    *errors_of_contexts* gives that error for known contexts. A context is not reported when its run
-    never met the error; of several runs the first decides.
+    None where that was reported before, or there is no such item.
     """
-    reports: dict[str, bool] = {}
+    reported = replace(shown, source=shown.source or source)
+    if item is None:
+        if shown.helped is not None:
+            return None
+        items = shown.items
+        if not shown.is_withheld:
+            items = tuple(
+                replace(one, helped=helped) if one.helped is None else one for one in items
+            )
+        return replace(reported, helped=helped, items=items)
+    if shown.is_withheld or not 1 <= item <= len(shown.items):
+        return None
+    before, one, after = shown.items[: item - 1], shown.items[item - 1], shown.items[item:]
+    if one.helped is not None:
+        return None
+    return replace(reported, items=(*before, replace(one, helped=helped), *after))
+
+
+def reports_of(bundles: Iterable[Bundle], shown: Iterable[Exposure]) -> list[Exposure]:
+    """Those of *shown* that the runs of *bundles* report: whether they cleared their error.
+
+    A context is not reported when its run never met the error; of several runs the first decides.
+    """
+    waiting = {one.context_id: one for one in shown if one.helped is None}
+    reported = []
     for bundle in bundles:
         met = {error.id for error in bundle.errors}
-        cleared = {recovered.error_id for recovered in bundle.recovered if recovered.verified}
-        for context in bundle.exposures:
-            error = errors_of_contexts.get(context)
-            if error in met:
-                reports.setdefault(context, error in cleared)
-    return reports
+        for seen in bundle.exposures:
+            exposure = waiting.get(seen.context_id)
+            if exposure and exposure.error_id in met:
+                del waiting[seen.context_id]
+                reported.append(_observed(exposure, seen, bundle))
+    return reported
 
 
-def credits_of(
-    items: Sequence[str], found: Iterable[tuple[str, float, float]]
-) -> dict[str, tuple[float, float]]:
-    """Item -> its shares of times that helped and that did not; *found* has (item, both sums)."""
-    known = {
-        item: (round(helped, _CREDIT_DECIMALS), round(failed, _CREDIT_DECIMALS))
-        for item, helped, failed in found
-    }
-    return {item: known.get(item, (0, 0)) for item in items}
+def _observed(exposure: Exposure, seen: SeenContext, bundle: Bundle) -> Exposure:
+    """*exposure* as the run of *bundle* went on: an item that it did not try gets no credit."""
+    clearances = [
+        one
+        for one in bundle.recovered
+        if one.verified and one.error_id == exposure.error_id and one.cleared_step > seen.step
+    ]
+    cleared = bool(clearances)
+    worked = frozenset(action.pattern for one in clearances for action in one.actions)
+    tried = frozenset(seen.tried)
+    items = exposure.items
+    if not exposure.is_withheld:
+        items = tuple(
+            replace(one, helped=_effect(one, cleared, worked, tried)) if one.helped is None else one
+            for one in items
+        )
+    source = exposure.source or bundle.trajectory.contributor
+    return replace(exposure, helped=cleared, items=items, source=source)
+
+
+def _effect(
+    item: ShownItem,
+    cleared: bool,
+    worked: frozenset[RemedyPattern],
+    tried: frozenset[RemedyPattern],
+) -> bool | None:
+    """Whether *item* helped: it was done where the error was *cleared*; None: it was not tried."""
+    if not item.patterns:
+        return cleared
+    if worked.issuperset(item.patterns):
+        return True
+    return False if tried.issuperset(item.patterns) else None
 
 
 class RemovedMethodology(NamedTuple):
@@ -285,18 +336,28 @@ def check_space(active: Space | None, vector: Vector) -> None:
         )
 
 
-def explained_context(
-    context: str, shown_at: str, helped: bool | None, items: Sequence[Relation]
-) -> Explanation:
-    """A context that was shown; *items* are its SHOWN relations."""
-    facts: dict[str, Json] = {"shown_at": shown_at, "helped": _HELPED[helped]}
-    return Explanation(context, "Context", f"context {context}", facts, tuple(items))
-
-
-def shown_item(item: str, known: tuple[str, str] | None) -> Relation:
-    """The relation to an *item* of a context; *known* is its label and name, None when gone."""
-    label, name = known or ("gone", item)
-    return Relation("SHOWN", True, item, label, name)
+def explained_context(exposure: Exposure, known: Mapping[str, tuple[str, str]]) -> Explanation:
+    """A context that was shown; *known* has label and name of those items that still exist."""
+    facts: dict[str, Json] = {
+        "shown_at": f"{exposure.shown_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC",
+        "helped": _HELPED[exposure.helped],
+    }
+    if exposure.source:
+        facts["reported_by"] = exposure.source
+    if exposure.is_withheld:
+        facts["withheld"] = "yes"
+    items = (
+        Relation(
+            "SHOWN",
+            True,
+            one.id,
+            *known.get(one.id, ("gone", one.id)),
+            {"advice": one.advice, "helped": _HELPED[one.helped]},
+        )
+        for one in exposure.items
+    )
+    name = f"context {exposure.context_id}"
+    return Explanation(exposure.context_id, "Context", name, facts, in_order(items))
 
 
 def in_order(relations: Iterable[Relation]) -> tuple[Relation, ...]:
@@ -314,22 +375,27 @@ def in_order(relations: Iterable[Relation]) -> tuple[Relation, ...]:
     )
 
 
-def actions_text(actions: Iterable[RemedyAction]) -> str:
-    """*actions* as JSON text; raises `StoreError` for a text that is not valid Unicode."""
+def values_text(values: Iterable[RemedyAction | RemedyPattern]) -> str:
+    """*values* as JSON text; raises `StoreError` for a text that is not valid Unicode."""
     try:
-        return orjson.dumps([encoded(action) for action in actions]).decode()
+        return orjson.dumps([encoded(one) for one in values]).decode()
     except TypeError as error:
         raise StoreError(f"a text cannot be stored: {error}") from error
 
 
 @lru_cache(4_096)
 def actions_of(text: str) -> tuple[RemedyAction, ...]:
-    """The actions that `actions_text` gave *text* for.
+    """The actions that `values_text` gave *text* for.
 
     Version 0.1 stored sentences in their place, which are skipped: a rebuild finds the actions.
     """
     records = orjson.loads(text)
     return tuple(decoded(RemedyAction, one) for one in records if isinstance(one, dict))
+
+
+def patterns_of(text: str) -> tuple[RemedyPattern, ...]:
+    """The patterns that `values_text` gave *text* for."""
+    return tuple(decoded(RemedyPattern, one) for one in orjson.loads(text))
 
 
 def packed(raw: RawTrajectory) -> bytes:

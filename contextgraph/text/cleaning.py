@@ -133,10 +133,15 @@ def fence(text: str, context_id: str) -> str:
     its own fence. Characters that cannot be seen are removed. Raises ValueError for an id with
     characters other than letters, digits and `_.:-`.
     """
-    if not _ID.fullmatch(context_id):
+    if not is_id(context_id):
         raise ValueError(f"context id {context_id!r}: only letters, digits and _.:- are allowed")
     data = _TURN.sub("< |", _ANY_NAME.sub("contextgraph memory", visible(text)))
     return _OPEN % context_id + data + _CLOSE
+
+
+def is_id(text: str) -> bool:
+    """True for letters, digits and ``_.:-`` alone, at most 128 of them."""
+    return _ID.fullmatch(text) is not None
 
 
 def may_be_fenced(text: str) -> bool:

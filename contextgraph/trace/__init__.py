@@ -19,12 +19,19 @@ if TYPE_CHECKING:
         command_use,
         project_facts,
     )
+    from contextgraph.trace.remedies.advice import (
+        AdviceKey,
+        advice_id,
+        advice_key,
+        is_advice_id,
+        is_general,
+    )
     from contextgraph.trace.remedies.circumstances import circumstances_of, could_apply
     from contextgraph.trace.remedies.command_lines import SCRIPT, folder_of
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
     from contextgraph.trace.remedies.placeholders import Names, is_own_module, names_in
-    from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
+    from contextgraph.trace.remedies.recovery import Recovery, patterns_tried, recoveries_of
     from contextgraph.trace.remedies.wording import (
         command_lines,
         describe_change,
@@ -45,6 +52,7 @@ __all__ = [
     "TESTS",
     "ActionKind",
     "ActionReading",
+    "AdviceKey",
     "Change",
     "CommandUse",
     "LoopTracker",
@@ -59,6 +67,8 @@ __all__ = [
     "SubmissionTracker",
     "Trace",
     "added_lines",
+    "advice_id",
+    "advice_key",
     "canonical",
     "change_of",
     "circumstances_of",
@@ -71,7 +81,9 @@ __all__ = [
     "files_changed",
     "files_created",
     "folder_of",
+    "is_advice_id",
     "is_edit",
+    "is_general",
     "is_hazardous",
     "is_hazardous_command",
     "is_own_module",
@@ -81,6 +93,7 @@ __all__ = [
     "loops_of",
     "names_in",
     "net_changes",
+    "patterns_tried",
     "project_facts",
     "read_action",
     "read_steps",
@@ -111,6 +124,7 @@ _MODULES = (
     "project",
     "remedies.edits",
     "remedies.wording",
+    "remedies.advice",
     "remedies.recovery",
     "state",
     "submission",

@@ -107,7 +107,8 @@ RETURN outcomes, changes, repositories, fragments, caused, recovered, errors, st
 // name: explain_trajectory
 MATCH (n:Trajectory {tenant: $tenant, id: $id})
 RETURN n.name AS name, n {.instance_id, .repo, .task_type, .outcome, .outcome_source, .exit_status,
-    .total_steps, .summary, .agent, .model, .source, .seen_at} AS facts
+    .total_steps, .summary, .agent, .model, .source,
+    contributor: CASE WHEN n.contributor > '' THEN n.contributor END, .seen_at} AS facts
 
 // name: explain_fragment
 MATCH (n:Fragment {tenant: $tenant, id: $id})
@@ -126,12 +127,6 @@ RETURN n.name AS name, n {.situation, .strategy, .repo, .keyword, .task_type, .s
     .support, .repositories, .frequency, .success_rate, .avg_steps,
     shown_and_helped: n.success_count, shown_and_did_not: n.failure_count, .made_by,
     .superseded_by} AS facts
-
-// name: explain_context
-// A context that was shown: when, whether it helped, and its items.
-MATCH (c:Context {tenant: $tenant, id: $id})
-RETURN c.shown_at AS shown_at, c.helped AS helped,
-    COLLECT { MATCH (c)-[:SHOWED]->(i:ShownItem) RETURN i.id } AS items
 
 // name: names_of
 // Labels and names of the nodes with these ids.

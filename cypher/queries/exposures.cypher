@@ -1,4 +1,4 @@
-// What was shown, and whether it helped. Items are nodes of their own: their credit remains when a
+// What was shown, and whether it helped. Items are nodes of their own: their record remains when a
 // methodology is removed and derived again.
 
 // name: add_exposures
@@ -7,63 +7,102 @@ UNWIND $rows AS row
 CALL (row) {
     MERGE (c:Context {tenant: $tenant, id: row.context_id})
     ON CREATE SET c.name = 'context ' + row.context_id, c.shown_at = row.shown_at,
-        c.error_id = row.error_id, c.helped = row.helped, c.is_new = true
+        c.error_id = row.error_id, c.helped = row.helped, c.source = row.source,
+        c.is_withheld = row.is_withheld, c.is_new = true
     WITH c, row WHERE c.is_new
     REMOVE c.is_new
     WITH c, row
     UNWIND row.items AS item
-    MERGE (i:ShownItem {tenant: $tenant, id: item[0]})
-    ON CREATE SET i.name = item[0]
-    CREATE (c)-[:SHOWED {share: item[1]}]->(i)
+    MERGE (i:ShownItem {tenant: $tenant, id: item.id})
+    ON CREATE SET i.name = item.id
+    CREATE (c)-[:SHOWED {tenant: $tenant, position: item.position, advice: item.advice,
+        patterns: item.patterns, helped: item.helped}]->(i)
 }
 
-// name: report_outcomes
-// Whether contexts helped, where that was not reported yet; the contexts that changed.
+// name: put_reports
+// What is known by now of whether contexts and their items helped.
 UNWIND $rows AS row
 CALL (row) {
     MATCH (c:Context {tenant: $tenant, id: row.context_id})
-    WHERE c.helped IS NULL
-    SET c.helped = row.helped
-    RETURN c.id AS context_id
+    SET c.helped = row.helped, c.source = row.source
+    WITH c, row
+    UNWIND row.items AS item
+    MATCH (c)-[s:SHOWED]->(i:ShownItem)
+    WHERE i.id = item[0] AND s.advice = item[1]
+    SET s.helped = item[2]
 }
-RETURN context_id
 
-// name: errors_of_contexts
-// The errors that the items of contexts were to clear.
+// name: exposures_by_id
+// Contexts that were shown, with their items, by their ids.
 UNWIND $ids AS id
 MATCH (c:Context {tenant: $tenant, id: id})
-RETURN c.id AS context_id, c.error_id AS error_id
-
-// name: credit
-// How often items helped and did not, in shares.
-UNWIND $ids AS id
-MATCH (i:ShownItem {tenant: $tenant, id: id})<-[s:SHOWED]-(c:Context)
-WHERE c.helped IS NOT NULL
-RETURN id AS item, sum(CASE WHEN c.helped THEN s.share ELSE 0.0 END) AS helped,
-    sum(CASE WHEN c.helped THEN 0.0 ELSE s.share END) AS failed
+RETURN properties(c) AS context,
+    COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN s {.*, id: i.id} } AS items
+ORDER BY c.id
 
 // name: exposures
-// Contexts that were shown, with their items.
+// Contexts that were shown, with their items, in the order of their ids.
 MATCH (c:Context {tenant: $tenant})
 WHERE c.id > $after
 WITH c ORDER BY c.id LIMIT $limit
-RETURN c.id AS context_id, c.shown_at AS shown_at, c.error_id AS error_id, c.helped AS helped,
-    COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN [i.id, s.share] } AS items
-ORDER BY context_id
+RETURN properties(c) AS context,
+    COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN s {.*, id: i.id} } AS items
+ORDER BY c.id
+
+// name: advice_record
+// For each advice, or item, the newest contexts in which its effect is known.
+UNWIND $names AS name
+CALL (name) {
+    CALL (name) {
+        MATCH (c:Context)-[s:SHOWED]->()
+        WHERE s.tenant = $tenant AND s.advice = name AND s.helped IS NOT NULL
+        RETURN c
+        UNION
+        MATCH (i:ShownItem {tenant: $tenant, id: name})<-[s:SHOWED]-(c:Context)
+        WHERE s.helped IS NOT NULL
+        RETURN c
+    }
+    RETURN c ORDER BY c.shown_at DESC, c.id DESC LIMIT $limit
+}
+WITH DISTINCT c
+RETURN properties(c) AS context,
+    COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN s {.*, id: i.id} } AS items
+ORDER BY c.id
+
+// name: base_rates
+// How many runs met these errors, and how many of them cleared them.
+UNWIND $ids AS id
+MATCH (e:ErrorPattern {tenant: $tenant, id: id})<-[m:MET]-()
+RETURN id AS error_id, count(*) AS runs, count(CASE WHEN m.cleared THEN 1 END) AS cleared
+
+// name: verdicts
+// All decisions by hand, and how many named sources the runs have: 2 for more.
+OPTIONAL MATCH (v:Verdict {tenant: $tenant})
+WITH v ORDER BY v.id
+WITH collect(v {advice: v.id, .is_quarantined, .decided_at}) AS verdicts
+RETURN verdicts, COUNT {
+    CALL () {
+        MATCH (t:Trajectory)
+        WHERE t.tenant = $tenant AND t.contributor > ''
+        RETURN t.contributor AS name ORDER BY t.contributor LIMIT 1
+        UNION
+        MATCH (t:Trajectory)
+        WHERE t.tenant = $tenant AND t.contributor > ''
+        RETURN t.contributor AS name ORDER BY t.contributor DESC LIMIT 1
+    }
+    RETURN name
+} AS sources
+
+// name: put_verdicts
+// Decisions by hand, each in the place of an earlier one.
+UNWIND $rows AS row
+CALL (row) {
+    MERGE (v:Verdict {tenant: $tenant, id: row.advice})
+    SET v.name = row.advice, v.is_quarantined = row.is_quarantined, v.decided_at = row.decided_at
+}
 
 // name: remove_shown_items
 // Delete what was recorded of items that are gone.
 MATCH (i:ShownItem)
 WHERE i.tenant = $tenant AND i.id IN $ids
 DETACH DELETE i
-
-// name: move_shown_items
-// Credit the items that replace others with what these were credited with.
-UNWIND $rows AS row
-CALL (row) {
-    MATCH (i:ShownItem {tenant: $tenant, id: row.before})<-[s:SHOWED]-(c:Context)
-    MERGE (n:ShownItem {tenant: $tenant, id: row.now})
-    ON CREATE SET n.name = row.now
-    MERGE (c)-[now:SHOWED]->(n)
-    SET now.share = coalesce(now.share, 0.0) + s.share
-}

@@ -125,7 +125,8 @@ RETURN e {.id, .family, .error_type, .template, .keywords, .context} AS error, C
     MATCH (e)<-[m:MET]-(t:Trajectory)
     WITH m, t ORDER BY m.seen_at DESC, t.id LIMIT $runs
     RETURN {trajectory_id: t.id, repo: t.repo, task_type: t.task_type, outcome: t.outcome,
-        seen_at: t.seen_at, message: m.context, cleared: COLLECT {
+        seen_at: t.seen_at, instance_id: t.instance_id, contributor: t.contributor,
+        message: m.context, cleared: COLLECT {
             MATCH (t)-[:HAS_FRAGMENT]->(f:Fragment)-[r:RECOVERED]->(e)
             RETURN [f.id, r {.error_step, .cleared_step, .message, .location, .actions,
                 .verified, .workaround, .circumstances}]

@@ -223,7 +223,9 @@ def test_the_outcome_of_an_answer_can_be_reported_once(store: Path) -> None:
     again = contextgraph("report", context, "--helped", "--store", store)
 
     assert reported.code == 0
-    assert reported.records == [{"context": context, "helped": True, "recorded": True}]
+    assert reported.records == [
+        {"context": context, "helped": True, "item": None, "recorded": True}
+    ]
     assert (again.code, again.out) == (1, "")
     assert f"{context} is unknown, or its outcome was reported before" in again.err
 
@@ -243,7 +245,7 @@ def test_an_answer_that_was_not_recorded_cannot_be_reported(store: Path) -> None
     result = contextgraph("report", context, "--helped", "--store", store, "--json")
 
     assert result.code == 1
-    assert result.records == [{"context": context, "helped": True, "recorded": False}]
+    assert result.records == [{"context": context, "helped": True, "item": None, "recorded": False}]
 
 
 def test_reporting_an_unknown_context_is_an_error(store: Path) -> None:

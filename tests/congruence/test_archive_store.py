@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from contextgraph.model import ArchivedRun, Bundle, Exposure, Scope
+from contextgraph.model import ArchivedRun, Bundle, Exposure, Scope, ShownItem
 from tests.congruence.pairs import RUNS, congruent, memories
 from tests.strategies import (
     CONTEXT_IDS,
@@ -13,6 +13,7 @@ from tests.strategies import (
     SPACES,
     Abstracted,
     abstracted,
+    shown_items,
 )
 from tests.twins import Twins
 
@@ -37,15 +38,14 @@ def test_runs_restore(twins: Twins, memory: list[Bundle]) -> None:
         ArchivedRun(bundle, {error.id: number for number, error in enumerate(bundle.errors)})
         for bundle in {bundle.trajectory.id: bundle for bundle in memory}.values()
     ]
-    twins.write(
-        "exposures.add", [Exposure.of(CONTEXT_IDS[0], ITEM_IDS[:2], SHOWN_AT, ERROR_IDS[0])]
-    )
+    items = map(ShownItem, ITEM_IDS[:2])
+    twins.write("exposures.add", [Exposure.of(CONTEXT_IDS[0], items, SHOWN_AT, ERROR_IDS[0])])
     twins.write("runs.restore", runs[:2])
     twins.write("runs.restore", runs)
     for run in RUNS:
         twins.ask("runs.archived", run)
     twins.ask("runs.learned", RUNS)
-    twins.ask("exposures.credit", ITEM_IDS)
+    twins.ask("exposures.record", ITEM_IDS)
     twins.ask("recoveries.errors", Scope(), 50, runs=RUNS)
 
 
@@ -57,17 +57,19 @@ def test_recoveries_similar_to(twins: Twins, memory: list[Bundle], given: Abstra
         twins.ask("recoveries.similar_to", run)
 
 
-def expose(twins: Twins, items: list[list[str]]) -> None:
+def expose(twins: Twins, items: list[list[ShownItem]]) -> None:
     for context, some in zip(CONTEXT_IDS, items, strict=False):
         twins.write("exposures.add", [Exposure.of(context, some, SHOWN_AT, ERROR_IDS[0])])
     twins.write("exposures.report", CONTEXT_IDS[0], True)
 
 
-shown = st.lists(st.lists(st.sampled_from(ITEM_IDS), max_size=3), max_size=3)
+shown = st.lists(shown_items(), max_size=3)
 
 
 @congruent(memory=memories, items=shown)
-def test_exposures_contexts(twins: Twins, memory: list[Bundle], items: list[list[str]]) -> None:
+def test_exposures_contexts(
+    twins: Twins, memory: list[Bundle], items: list[list[ShownItem]]
+) -> None:
     twins.learn(memory)
     expose(twins, items)
     twins.write("runs.forget", [memory[0].trajectory.id])
@@ -76,12 +78,12 @@ def test_exposures_contexts(twins: Twins, memory: list[Bundle], items: list[list
 
 
 @congruent(items=shown)
-def test_archived_exposures_are_added(twins: Twins, items: list[list[str]]) -> None:
+def test_archived_exposures_are_added(twins: Twins, items: list[list[ShownItem]]) -> None:
     expose(twins, items)
     archived = [
-        Exposure(context, SHOWN_AT, None, False, ((ITEM_IDS[0], 0.25), (ITEM_IDS[1], 0.5)))
+        Exposure(context, SHOWN_AT, None, False, (ShownItem(ITEM_IDS[0], helped=False),), "ci")
         for context in CONTEXT_IDS
     ]
     twins.write("exposures.add", archived)
     twins.ask("exposures.contexts", "", 50)
-    twins.ask("exposures.credit", ITEM_IDS)
+    twins.ask("exposures.record", ITEM_IDS)

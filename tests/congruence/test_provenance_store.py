@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from contextgraph.model import Bundle, Exposure
+from contextgraph.model import Bundle, Exposure, ShownItem
 from tests.congruence.pairs import RUNS, congruent, memories
 from tests.strategies import ERROR_IDS, ITEM_IDS, METHODOLOGY_IDS, Abstracted, abstracted
 from tests.twins import Twins
@@ -21,7 +21,8 @@ def test_admin_explain(twins: Twins, memory: list[Bundle], given: Abstracted) ->
     for bundle in memory:
         for fragment in bundle.fragments:
             twins.ask("admin.explain", fragment.id)
-    twins.write("exposures.add", [Exposure.of("ctx_1", ITEM_IDS, datetime(2026, 3, 1, tzinfo=UTC))])
+    items = map(ShownItem, ITEM_IDS)
+    twins.write("exposures.add", [Exposure.of("ctx_1", items, datetime(2026, 3, 1, tzinfo=UTC))])
     twins.ask("admin.explain", "ctx_1")
 
 

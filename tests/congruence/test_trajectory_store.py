@@ -4,7 +4,14 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from contextgraph.model import Bundle, ChangeStatus, Exposure, Outcome, OutcomeSource
+from contextgraph.model import (
+    Bundle,
+    ChangeStatus,
+    Exposure,
+    Outcome,
+    OutcomeSource,
+    ShownItem,
+)
 from tests.builders import NOON
 from tests.congruence.pairs import RUNS, congruent, memories
 from tests.strategies import INSTANCES, REPOSITORIES, bundles
@@ -80,13 +87,12 @@ def test_runs_replace_of_a_former_id(
     twins: Twins, memory: list[Bundle], bundle: Bundle, former: str
 ) -> None:
     twins.learn(memory)
-    now = "fragment of now"
     shown = [one.id for run in memory for one in run.fragments][:2]
-    twins.write("exposures.add", [Exposure.of("ctx_1", shown, NOON)])
+    twins.write("exposures.add", [Exposure.of("ctx_1", map(ShownItem, shown), NOON)])
     twins.write("exposures.report", "ctx_1", True)
-    twins.write("runs.replace", bundle, former, dict.fromkeys(shown, now))
+    twins.write("runs.replace", bundle, former)
     compare_all(twins)
-    twins.ask("exposures.credit", (*shown, now))
+    twins.ask("exposures.record", shown)
     twins.ask("runs.learned", RUNS)
 
 

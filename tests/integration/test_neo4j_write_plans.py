@@ -20,7 +20,9 @@ from contextgraph.model import (
     MethodologyStatus,
     Outcome,
     ResolvedBy,
+    ShownItem,
     Space,
+    Verdict,
 )
 from contextgraph.readers import read
 from contextgraph.store.neo4j.connection import Transaction
@@ -92,17 +94,16 @@ def write_everything(memory: AgentMemory) -> None:
     store.runs.add([made_bundle(number, outcome=Outcome.SOLVED) for number in range(8)])
     memory.consolidate()
     store.runs.replace(made[0])
-    store.runs.replace(
-        replace_id(made[1], "another"), made[1].trajectory.id, {made[1].fragments[0].id: "item"}
-    )
+    store.runs.replace(replace_id(made[1], "another"), made[1].trajectory.id)
     known = store.methodologies.get(store.methodologies.ids())
     first, second = known[:2]
     goes = replace(second, status=MethodologyStatus.RETIRED, superseded_by=first.id)
     edge = ResolvedBy(made[0].errors[0].id, first.id, 0.5, 2.0, 3)
     store.methodologies.put([replace(first, situation="another"), goes], resolved=[edge])
     store.methodologies.put((), [first.id])
-    store.exposures.add([Exposure.of("context", [one.id for one in known[2:]], NOW)])
+    store.exposures.add([Exposure.of("context", [ShownItem(one.id) for one in known[2:]], NOW)])
     store.exposures.report("context", True)
+    store.exposures.decide([Verdict("adv_1", True, NOW)])
     store.exposures.add(
         [replace(one, context_id="again") for one in store.exposures.contexts("", 9)]
     )

@@ -4,15 +4,17 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contextgraph import AgentMemory
+from contextgraph.governance import Credit
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import read
+from contextgraph.retrieval import credits_for
 from contextgraph.trace import states_of
 from contextgraph.trace.errors import signature
 
@@ -25,7 +27,6 @@ with AgentMemory.open(sys.argv[1]) as memory:
     for receipt in memory.rebuild():
         print(receipt.trajectory_id, flush=True)
 """
-Credit = dict[str, tuple[float, float]]
 
 
 def shown(memory: AgentMemory, raw: RawTrajectory) -> Iterator[str]:
@@ -34,20 +35,18 @@ def shown(memory: AgentMemory, raw: RawTrajectory) -> Iterator[str]:
         context = memory.query(state)
         if memory.render(context):
             memory.report_outcome(context.id, helped=number % 3 > 0)
-            yield from (item.fragment_id for item in context.error_solutions)
-            yield from (item.id for item in context.suggestions)
+            yield from (item.advice for item in context.ranked)
 
 
 @pytest.fixture
-def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Credit]:
+def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Mapping[str, Credit]]:
     """A memory of a version that recognised no messages of programs, and its credit."""
     path = tmp_path / "memory.db"
     with monkeypatch.context() as reading, AgentMemory.open(str(path)) as memory:
         reading.setattr(signature, "_PROGRAMS", ())
         assert len(list(memory.learn_many(RUNS))) == len(RUNS)
         items = [item for raw in RUNS[::6] for item in shown(memory, raw)]
-        credit = memory.store.exposures.credit(items)
-    return path, {item: counts for item, counts in credit.items() if any(counts)}
+        return path, credits_for(memory.store, items).by_name
 
 
 def rebuilding(path: Path) -> subprocess.Popen[str]:
@@ -90,8 +89,5 @@ def test_a_rebuilt_memory_equals_a_new_one_and_keeps_its_credit(older, newest, k
         assert len(list(memory.rebuild())) == len(RUNS)
 
         assert content(memory) == newest
-        fragments, methodologies, *_ = content(memory)
-        there = {*methodologies, *(one.id for run in fragments.values() for one in run)}
-        credited = {item: counts for item, counts in credit.items() if item in there}
-        assert credited
-        assert memory.store.exposures.credit(list(credited)) == credited
+        assert credit
+        assert credits_for(memory.store, credit).by_name == credit

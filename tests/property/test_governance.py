@@ -16,7 +16,7 @@ from contextgraph.governance import (
     RecallValue,
     Ttl,
     confidence,
-    lift_lower_bound,
+    difference,
     wilson,
 )
 
@@ -50,11 +50,11 @@ def test_a_share_and_its_complement_mirror_each_other(counts):
 
 
 @given(COUNTS, COUNTS)
-def test_the_lower_bound_is_below_the_observed_lift(with_it, without):
-    lift = lift_lower_bound(*with_it, *without)
-    assert -1 - 1e-9 <= lift <= 1
+def test_the_interval_of_a_difference_holds_the_observed_one(with_it, without):
+    lift, low, high = difference(*with_it, *without)
+    assert -1 - 1e-9 <= low <= lift + 1e-9 <= high + 2e-9 <= 1 + 3e-9
     if with_it[1] and without[1]:
-        assert lift <= with_it[0] / with_it[1] - without[0] / without[1] + 1e-9
+        assert lift == pytest.approx(with_it[0] / with_it[1] - without[0] / without[1])
 
 
 @given(COUNTS, COUNTS)
@@ -79,8 +79,9 @@ def test_wilson_agrees_with_a_textbook_case():
 
 
 def test_the_lift_agrees_with_a_textbook_case():
-    # Newcombe (1998), table II, 56/70 less 48/80, method 10, at 95 %: from 0.0524.
-    assert lift_lower_bound(56, 70, 48, 80, z=1.959964) == pytest.approx(0.0524, abs=1e-4)
+    # Newcombe (1998), table II, 56/70 less 48/80, method 10, at 95 %: 0.0524 to 0.3339.
+    found = difference(56, 70, 48, 80, z=1.959964)
+    assert found == pytest.approx((0.2, 0.0524, 0.3339), abs=1e-4)
 
 
 SHARES = st.floats(0, 1)

@@ -17,8 +17,10 @@ from contextgraph.model import (
     Methodology,
     MethodologyStatus,
     ResolvedBy,
+    ShownItem,
     Source,
     Space,
+    Verdict,
 )
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
@@ -62,8 +64,10 @@ def fill(store: SqliteStore) -> None:
     stays = advice("mth_1", MethodologyStatus.ACTIVE)
     gone = advice("mth_0", MethodologyStatus.RETIRED, "mth_1")
     store.methodologies.put([gone, stays], (), [ResolvedBy("error1", "mth_1", 1.0, 2.0, 2)], ())
-    store.exposures.add([Exposure.of("ctx_1", ["mth_1", "run0001/1"], NOW, "error1")])
+    items = map(ShownItem, ["mth_1", "run0001/1"])
+    store.exposures.add([Exposure.of("ctx_1", items, NOW, "error1")])
     store.exposures.report("ctx_1", True)
+    store.exposures.decide([Verdict("mth_1", False, NOW)])
     store.admin.mark_consolidated(store.admin.unconsolidated().revision)
 
 
@@ -89,7 +93,7 @@ def content(store: SqliteStore) -> list[object]:
         [store.runs.archived(run) for run in runs],
         store.methodologies.get(store.methodologies.ids()),
         store.methodologies.resolved_by("mth_1"),
-        store.exposures.credit(["mth_1", "run0001/1"]),
+        store.exposures.record(["mth_1", "run0001/1"]),
         store.exposures.contexts("", 50),
         store.vectors.active_space(),
         store.vectors.space_model(SPACE.name),
@@ -199,10 +203,10 @@ def _strange(lines: list[bytes]) -> list[bytes]:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (_cut, r"line 75.*cut off"),
+        (_cut, r"line 76.*cut off"),
         (_torn, r"line 41.*not JSON"),
         (_retyped, r"line 41.*bundle\.recovered\[0\]\.verified is not of type bool"),
-        (_lost, r"line 76.*75 lines came before the last one, not 76"),
+        (_lost, r"line 77.*76 lines came before the last one, not 77"),
         (_strange, r"line 41.*unknown kind"),
     ],
 )
@@ -250,6 +254,8 @@ def test_an_archive_of_version_1_is_read_without_its_sentences(
     for line in lines:
         for recovered in line.get("bundle", {}).get("recovered", ()):
             recovered |= {"what": "call it", "actions": ["edit core.py"]}
+        if line.get("kind") == "exposure":
+            line["items"] = [[item["id"], 0.5] for item in line["items"]]
     path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
 
     import_memory(other, path)
@@ -261,6 +267,7 @@ def test_an_archive_of_version_1_is_read_without_its_sentences(
         replace(recovered, actions=()) for recovered in before.bundle.recovered
     )
     assert after.bundle.fragments == before.bundle.fragments
+    assert other.exposures.contexts("", 9) == store.exposures.contexts("", 9)
 
 
 def test_a_file_that_cannot_be_written_is_an_error(store: SqliteStore, tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
-"""Trust in advice; the worked examples of forgetting, credibility, conflicts and eviction."""
+"""The worked examples of forgetting, credibility, conflicts and eviction."""
 
 from datetime import UTC, datetime, timedelta
 from math import log
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import strategies as st
 
 from contextgraph.governance import (
     Capacity,
@@ -21,28 +21,10 @@ from contextgraph.governance import (
     Ttl,
     age_weight,
     conflict_confidence,
-    quarantined,
-    trust,
 )
 
 COUNT = st.integers(0, 1000)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def test_advice_that_was_never_judged_is_trusted():
-    assert trust(0, 0) == 1
-
-
-@given(COUNT, COUNT)
-def test_failures_lower_trust_and_successes_restore_it(helped, failed):
-    assert trust(helped, failed + 1) < trust(helped, failed) <= 1
-    assert trust(helped + 1, failed + 1) > trust(helped, failed + 1)
-
-
-def test_it_takes_repeated_harm_to_be_quarantined():
-    assert not quarantined(0, 4)
-    assert quarantined(0, 5)
-    assert not quarantined(3, 5)
 
 
 def strength(age_days: float = 10, layer: Layer = Layer.SHORT_TERM, recalls: int = 4) -> float:

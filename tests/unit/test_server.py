@@ -72,7 +72,7 @@ def test_an_uploaded_file_is_learned(client: TestClient) -> None:
     response = client.post("/v1/learn?wait=30", files={"file": (log.name, log.read_bytes())})
 
     assert response.json()["summary"]["created"] == 1
-    assert response.json()["runs"][0]["source"] == f"ci:{log.name}"
+    assert response.json()["runs"][0]["source"] == log.name
 
 
 def test_what_is_no_run_is_refused(client: TestClient) -> None:
@@ -94,7 +94,7 @@ def test_a_live_run_is_advised_and_learned(client: TestClient) -> None:
     assert client.post(f"{live}/observe", json=step).json()["text"] is None
     receipt = client.post(f"{live}/finish", json={"outcome": "solved"}).json()["receipt"]
     stored = client.get(f"/v1/trajectories/{receipt['trajectory_id']}").json()
-    assert (stored["outcome"], stored["steps"], stored["source"]) == ("solved", 2, "ci")
+    assert (stored["outcome"], stored["steps"], stored["contributor"]) == ("solved", 2, "ci")
     assert client.post(f"{live}/observe", json=step).status_code == 404
 
 

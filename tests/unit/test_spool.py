@@ -19,14 +19,20 @@ def test_the_same_run_is_spooled_once(spool: Spool) -> None:
     for number in (1, 2, 1):
         spool.put(recovering_run(number))
     assert len(spool) == 2
-    assert {raw.instance_id for _, raw in spool} == {"acme__shop-1", "acme__shop-2"}
+    assert {one.raw.instance_id for one in spool} == {"acme__shop-1", "acme__shop-2"}
+
+
+def test_a_run_keeps_who_supplied_it(spool: Spool) -> None:
+    spool.put(recovering_run(1), "team/ci")
+    spool.put(recovering_run(2))
+    assert sorted(one.source for one in spool) == ["", "team/ci"]
 
 
 def test_runs_that_another_process_has_learned_are_skipped(spool: Spool) -> None:
     for number in (1, 2):
         spool.put(recovering_run(number))
     waiting = iter(spool)
-    first, _ = next(waiting)
+    first = next(waiting).path
     for path in {*spool.folder.glob("*.jsonl")} - {first}:
         path.unlink()
     assert list(waiting) == []

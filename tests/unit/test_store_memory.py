@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from contextgraph.model import (
     LearnStatus,
     Outcome,
     Scope,
+    ShownItem,
     SignatureLevel,
     Step,
 )
@@ -111,39 +112,58 @@ def test_a_forgotten_text_is_nowhere_in_the_file(tmp_path: Path) -> None:
     assert b"run0020" not in content
 
 
+def effects(store: SqliteStore, *names: str) -> dict[str, bool | None]:
+    """Item -> whether it helped, of those that `record` finds by *names*."""
+    found = store.exposures.record(names).exposures
+    return {item.id: item.helped for one in found for item in one.items}
+
+
 def test_forgetting_takes_the_credit_of_what_is_gone(store: SqliteStore) -> None:
     for number in (0, 1):
         store.runs.add([made_bundle(number)])
-    store.exposures.add([Exposure.of("seen", ["run0000/0", "run0001/0"], NOON)])
+    items = [ShownItem("run0000/0"), ShownItem("run0001/0")]
+    store.exposures.add([Exposure.of("seen", items, NOON)])
     store.exposures.report("seen", True)
     store.runs.forget(["run0000"])
-    assert store.exposures.credit(["run0000/0", "run0001/0"]) == {
-        "run0000/0": (0, 0),
-        "run0001/0": (0.5, 0),
-    }
+    assert effects(store, "run0000/0", "run0001/0") == {"run0001/0": True}
 
 
 def test_a_context_is_reported_once(store: SqliteStore) -> None:
-    store.exposures.add([Exposure.of("seen", ["a", "b", "a"], NOON)])
-    store.exposures.add([Exposure.of("seen again", ["b"], NOON)])
+    a, b = ShownItem("a"), ShownItem("b")
+    store.exposures.add([Exposure.of("seen", [a, b, a], NOON)])
     assert store.exposures.report("seen", True)
     assert not store.exposures.report("seen", False)
     assert not store.exposures.report("never seen", True)
-    assert store.exposures.report("seen again", False)
-    assert store.exposures.credit(["a", "b", "c"]) == {"a": (0.5, 0), "b": (0.5, 1), "c": (0, 0)}
+    assert effects(store, "a") == {"a": True, "b": True}
+
+
+def test_an_item_is_reported_by_its_number(store: SqliteStore) -> None:
+    store.exposures.add([Exposure.of("seen", [ShownItem("a"), ShownItem("b")], NOON)])
+    assert store.exposures.report("seen", False, 2)
+    assert not store.exposures.report("seen", True, 2)
+    assert not store.exposures.report("seen", True, 3)
+    assert store.exposures.report("seen", True)
+    assert effects(store, "a") == {"a": True, "b": False}
 
 
 def test_a_context_that_is_noted_stays_as_it_is(store: SqliteStore) -> None:
-    store.exposures.add([Exposure.of("seen", ["a"], NOON)])
+    store.exposures.add([Exposure.of("seen", [ShownItem("a")], NOON)])
     store.exposures.report("seen", True)
-    store.exposures.add([Exposure.of("seen", ["b"], NOON)])
-    assert store.exposures.credit(["a", "b"]) == {"a": (1, 0), "b": (0, 0)}
+    store.exposures.add([Exposure.of("seen", [ShownItem("b")], NOON)])
+    assert effects(store, "a", "b") == {"a": True}
+
+
+def test_of_each_advice_the_newest_hundred_reports_count(store: SqliteStore) -> None:
+    for number in range(120):
+        shown_at = NOON + timedelta(minutes=number)
+        store.exposures.add([Exposure.of(f"ctx_{number:03}", [ShownItem("a")], shown_at)])
+        store.exposures.report(f"ctx_{number:03}", True)
+    found = [one.context_id for one in store.exposures.record(["a"]).exposures]
+    assert found == [f"ctx_{number:03}" for number in range(20, 120)]
 
 
 def test_replacing_keeps_what_does_not_depend_on_reading(store: SqliteStore) -> None:
     store.runs.add([made_bundle(0, outcome=Outcome.SOLVED)])
-    store.exposures.add([Exposure.of("seen", ["run0000/0"], NOON)])
-    store.exposures.report("seen", True)
     before = store.runs.trajectories(["run0000"])["run0000"]
     again = made_bundle(0, note="worded")
     later = replace(again.trajectory, learned_at=NOON, repo="bob/pump")
@@ -154,7 +174,6 @@ def test_replacing_keeps_what_does_not_depend_on_reading(store: SqliteStore) -> 
     assert after == replace(before, task=again.trajectory.task, repo="bob/pump")
     assert store.runs.word_counts(["worded"]).by_word == {"worded": 1}
     assert store.admin.counts().repositories == 1
-    assert store.exposures.credit(["run0000/0"]) == {"run0000/0": (1, 0)}
 
 
 def test_what_is_not_known_cannot_be_replaced(store: SqliteStore) -> None:

@@ -150,6 +150,31 @@ def test_an_undefined_name_is_imported_in_the_edit_or_before_it() -> None:
     assert within.target == "from decimal import Decimal"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "docker compose up -d db",
+        "make build",
+        "git checkout feature",
+        "python tools/generate.py",
+        "./scripts/build.sh",
+        "python manage.py migrate",
+        "cd data && gunzip tmp.tif.gz",
+    ],
+)
+def test_what_ran_before_the_same_command_worked_is_the_remedy(command: str) -> None:
+    session = rerun("ConnectionRefusedError: refused", command)
+    (action,) = actions(session)
+    assert action.target == command.removeprefix("cd data && ")
+    assert describe_remedy((action,)) == f"run `{action.target}`"
+    assert not describe_remedy((action.general,))
+
+
+@pytest.mark.parametrize("command", ["ls -la", "python -c 'import shop'", "make test", "sleep 5"])
+def test_what_only_looks_or_waits_is_no_remedy(command: str) -> None:
+    assert is_retry(actions(rerun("ConnectionRefusedError: refused", command)))
+
+
 def test_a_mere_repetition_is_a_retry() -> None:
     session = Session().do("python run.py", "\nEXECUTION TIMED OUT").do("python run.py", "3")
     assert is_retry(actions(session))

@@ -28,6 +28,7 @@ from contextgraph.model import (
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, Transaction
+from contextgraph.store.neo4j.exposures import exposure_of
 from contextgraph.store.neo4j.graph import CurrentGraph
 from contextgraph.text import number_of
 
@@ -163,17 +164,16 @@ class Neo4jAdmin:
         self._connection.close()
 
     def _explain_context(self, context: str) -> Explanation | None:
-        row = self._connection.row("explain_context", id=context)
+        row = self._connection.row("exposures_by_id", ids=[context])
         if row is None:
             return None
-        ids: Sequence[str] = sorted(row["items"])
+        exposure = exposure_of(row)
+        ids = sorted(item.id for item in exposure.items)
         known = {
             found["id"]: (found["label"], found["name"])
             for found in self._connection.rows("names_of", ids=ids)
         }
-        shown = [rules.shown_item(item, known.get(item)) for item in ids]
-        shown_at = _text_of_time(row["shown_at"])
-        return rules.explained_context(context, shown_at, row["helped"], shown)
+        return rules.explained_context(exposure, known)
 
     def _relations(self, node_id: str) -> tuple[Relation, ...]:
         return rules.in_order(

@@ -64,9 +64,7 @@ def set_outcome(transaction: Transaction, ids: Sequence[str], outcome: Outcome) 
     return len(changed)
 
 
-def replace_run(
-    transaction: Transaction, given: Packed, former_id: str, moved: Mapping[str, str]
-) -> None:
+def replace_run(transaction: Transaction, given: Packed, former_id: str) -> None:
     """Replace the run *former_id* by *given*; raises `StoreError` where it is unknown."""
     revision = transaction.begin_change() + 1
     own = given.bundle.trajectory.id
@@ -81,7 +79,6 @@ def replace_run(
         transaction.rows("note_former_id", former=former_id, now=own)
     removed = remove(transaction, [run.id for run in known], revision)
     insert(transaction, [Packed(bundle, given.raw)], revision)
-    exposures.move_shown_items(transaction, moved)
     exposures.report_of_runs(transaction, [bundle])
     remove_unused(transaction, removed)
     transaction.note_change(

@@ -1,12 +1,12 @@
 """The exposure store: what was shown to agents, and whether it helped."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from contextgraph.model import Bundle, Exposure
+from contextgraph.model import AdviceRecord, Bundle, Exposure, ShownItem, Verdict
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, Transaction
-from contextgraph.store.neo4j.rows import Parameters
+from contextgraph.store.neo4j.rows import Parameters, Row
 
 
 class Neo4jExposures:
@@ -15,30 +15,6 @@ class Neo4jExposures:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def report(self, context_id: str, helped: bool) -> bool:
-        def work(transaction: Transaction) -> bool:
-            transaction.begin_change()
-            return bool(_report(transaction, [{"context_id": context_id, "helped": helped}]))
-
-        return self._connection.write(work)
-
-    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[float, float]]:
-        found = self._connection.rows("credit", ids=sorted(set(items))) if items else ()
-        sums = ((row["item"], row["helped"], row["failed"]) for row in found)
-        return rules.credits_of(items, sums)
-
-    def contexts(self, after: str, limit: int) -> Sequence[Exposure]:
-        return [
-            Exposure(
-                row["context_id"],
-                rows.time_of(row["shown_at"]),
-                row["error_id"],
-                row["helped"],
-                tuple(sorted((item, share) for item, share in row["items"])),
-            )
-            for row in self._connection.rows("exposures", after=after, limit=max(0, limit))
-        ]
-
     def add(self, exposures: Sequence[Exposure]) -> None:
         contexts = [
             {
@@ -46,36 +22,110 @@ class Neo4jExposures:
                 "shown_at": rows.moment(one.shown_at),
                 "error_id": one.error_id,
                 "helped": one.helped,
-                "items": [[item, share] for item, share in one.items],
+                "source": one.source,
+                "is_withheld": one.is_withheld,
+                "items": [
+                    {
+                        "id": item.id,
+                        "position": position,
+                        "advice": item.advice,
+                        "patterns": rules.values_text(item.patterns),
+                        "helped": item.helped,
+                    }
+                    for position, item in enumerate(one.items)
+                ],
             }
             for one in sorted(exposures, key=lambda one: one.context_id)
         ]
         self._connection.write(Transaction.write, "add_exposures", contexts)
 
+    def report(
+        self, context_id: str, helped: bool, item: int | None = None, source: str = ""
+    ) -> bool:
+        def work(transaction: Transaction) -> bool:
+            transaction.begin_change()
+            found = map(exposure_of, transaction.rows("exposures_by_id", ids=[context_id]))
+            reported = [rules.with_report(one, helped, item, source) for one in found]
+            changed = [one for one in reported if one]
+            _put_reports(transaction, changed)
+            return bool(changed)
 
-def report_of_runs(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
-    """Report for the contexts that runs were shown whether the run cleared their error.
+        return self._connection.write(work)
 
-    A run that never met the error of a context reports nothing; the first run decides.
-    """
-    ids = sorted({context for bundle in bundles for context in bundle.exposures})
-    if not ids:
-        return
-    found = transaction.rows("errors_of_contexts", ids=ids)
-    errors = {row["context_id"]: row["error_id"] for row in found}
-    reports = rules.reports_in(bundles, errors)
-    _report(
-        transaction,
-        [{"context_id": one, "helped": helped} for one, helped in sorted(reports.items())],
+    def record(self, advice: Sequence[str]) -> AdviceRecord:
+        found = self._connection.rows(
+            "advice_record", names=sorted(set(advice)), limit=rules.REPORTS_USED
+        )
+        exposures = tuple(map(exposure_of, found))
+        errors = sorted({one.error_id for one in exposures if one.error_id})
+        rates = self._connection.rows("base_rates", ids=errors) if errors else ()
+        decided = self._connection.row("verdicts")
+        return AdviceRecord(
+            exposures,
+            {row["error_id"]: (row["runs"], row["cleared"]) for row in rates},
+            tuple(
+                Verdict(row["advice"], row["is_quarantined"], rows.time_of(row["decided_at"]))
+                for row in (decided["verdicts"] if decided else ())
+            ),
+            decided["sources"] if decided else 0,
+        )
+
+    def decide(self, verdicts: Sequence[Verdict]) -> None:
+        decided = [
+            {
+                "advice": one.advice,
+                "is_quarantined": one.is_quarantined,
+                "decided_at": rows.moment(one.decided_at),
+            }
+            for one in sorted(verdicts, key=lambda one: one.advice)
+        ]
+        self._connection.write(Transaction.write, "put_verdicts", decided)
+
+    def contexts(self, after: str, limit: int) -> Sequence[Exposure]:
+        later = self._connection.rows("exposures", after=after, limit=max(0, limit))
+        return list(map(exposure_of, later))
+
+
+def exposure_of(row: Row) -> Exposure:
+    """The value of the columns context (properties) and items (properties of each)."""
+    context = row["context"]
+    items = sorted(row["items"], key=lambda item: item["position"])
+    return Exposure(
+        context["id"],
+        rows.time_of(context["shown_at"]),
+        context.get("error_id"),
+        context.get("helped"),
+        tuple(
+            ShownItem(
+                item["id"],
+                item["advice"],
+                rules.patterns_of(item["patterns"]),
+                item.get("helped"),
+            )
+            for item in items
+        ),
+        context.get("source", ""),
+        context.get("is_withheld"),
     )
 
 
-def move_shown_items(transaction: Transaction, moved: Mapping[str, str]) -> None:
-    """Credit the items that *moved* maps to what was credited to its keys."""
-    pairs = [{"before": before, "now": now} for before, now in sorted(moved.items())]
-    transaction.write("move_shown_items", pairs)
-    transaction.rows("remove_shown_items", ids=sorted(moved))
+def report_of_runs(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
+    """Report for the contexts that runs were shown whether the run cleared their error."""
+    ids = sorted({seen.context_id for bundle in bundles for seen in bundle.exposures})
+    if ids:
+        shown = map(exposure_of, transaction.rows("exposures_by_id", ids=ids))
+        _put_reports(transaction, rules.reports_of(bundles, shown))
 
 
-def _report(transaction: Transaction, reports: Sequence[Parameters]) -> int:
-    return len(transaction.rows("report_outcomes", rows=reports))
+def _put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None:
+    """Write what is known by now of whether contexts and their items helped."""
+    contexts: list[Parameters] = [
+        {
+            "context_id": one.context_id,
+            "helped": one.helped,
+            "source": one.source,
+            "items": [[item.id, item.advice, item.helped] for item in one.items],
+        }
+        for one in sorted(reported, key=lambda one: one.context_id)
+    ]
+    transaction.write("put_reports", contexts)

@@ -174,4 +174,6 @@ def _clearances(run: Row, error_id: str) -> Iterator[Clearance]:
             task_type=TaskType(run["task_type"]),
             outcome=Outcome(run["outcome"]),
             seen_at=rows.time_of(run["seen_at"]),
+            instance_id=run["instance_id"],
+            contributor=run["contributor"] or "",
         )

@@ -52,10 +52,9 @@ class Neo4jRuns:
         self,
         bundle: Bundle,
         former_id: str | None = None,
-        moved: Mapping[str, str] | None = None,
     ) -> None:
         former = former_id or bundle.trajectory.id
-        self._connection.write(bundles.replace_run, _packed(bundle), former, moved or {})
+        self._connection.write(bundles.replace_run, _packed(bundle), former)
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
         return self._connection.write(bundles.set_outcome, sorted(set(trajectory_ids)), outcome)

@@ -17,7 +17,7 @@ from contextgraph.model import (
     Unconsolidated,
 )
 from contextgraph.store import rules
-from contextgraph.store.sqlite import graph, health, rows
+from contextgraph.store.sqlite import exposures, graph, health, rows
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction, json_text
 
@@ -52,6 +52,7 @@ ORDER BY 1"""
 _FACTS = {
     "Trajectory": """instance_id, repo, task_type, outcome, outcome_source, exit_status,
         total_steps, summary, agent, model, source,
+        nullif(contributor, '') AS contributor,
         datetime(seen_at / 1000000, 'unixepoch') || ' UTC' AS seen_at""",
     "Fragment": """start AS first_step, stop AS last_step, fragment_type, phase, outcome,
         description, repo, open_file""",
@@ -62,9 +63,6 @@ _FACTS = {
         repositories, frequency, success_rate, avg_steps, success_count AS shown_and_helped,
         failure_count AS shown_and_did_not, made_by, superseded_by""",
 }
-_CONTEXT = """
-SELECT datetime(shown_at / 1000000, 'unixepoch') || ' UTC', helped, key FROM exposure
-WHERE tenant = ? AND context_id = ?"""
 
 
 class SqliteAdmin:
@@ -222,13 +220,10 @@ def _explained(transaction: Transaction, label: str, node: str) -> Explanation |
 
 
 def _explained_context(transaction: Transaction, context: str) -> Explanation | None:
-    row = transaction.row(_CONTEXT, (transaction.tenant, context))
-    if row is None:
+    found = exposures.by_id(transaction, [context])
+    if not found:
         return None
-    shown_at, helped, key = row
-    items = transaction.column(
-        "SELECT item FROM exposed_item WHERE exposure = ? ORDER BY item", (key,)
-    )
+    items = [item.id for item in found[0].items]
     known: dict[str, tuple[str, str]] = {}
     for label in ("Fragment", "Methodology"):
         name = graph.NAMES[label].format(x="x")
@@ -236,6 +231,4 @@ def _explained_context(transaction: Transaction, context: str) -> Explanation | 
             WHERE x.tenant = ? AND x.id IN (SELECT value FROM json_each(?))"""
         for node, shown_name in transaction.rows(sql, (transaction.tenant, json_text(items))):
             known[node] = (label, shown_name)
-    shown = [rules.shown_item(item, known.get(item)) for item in items]
-    helped_or_not = None if helped is None else bool(helped)
-    return rules.explained_context(context, shown_at, helped_or_not, shown)
+    return rules.explained_context(found[0], known)

@@ -1,22 +1,42 @@
 """What was shown, and whether it helped: `ExposureStore` in SQLite."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from contextgraph.model import Bundle, Exposure
+from contextgraph.model import AdviceRecord, Bundle, Exposure, ShownItem, Verdict
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.transaction import Transaction, json_text
 
-_CREDIT = """
-SELECT i.item, sum(i.share * e.helped), sum(i.share * (NOT e.helped))
-FROM exposed_item i JOIN exposure e ON e.key = i.exposure
-WHERE i.tenant = ? AND i.item IN (SELECT value FROM json_each(?)) AND e.helped IS NOT NULL
-GROUP BY i.item"""
-_CONTEXTS = """
-SELECT key, context_id, shown_at, error_id, helped FROM exposure
-WHERE tenant = ? AND context_id > ? ORDER BY context_id LIMIT ?"""
-_ITEMS = "SELECT item, share FROM exposed_item WHERE exposure = ? ORDER BY item"
+_EXPOSURE = "e.key, e.context_id, e.shown_at, e.error_id, e.helped, e.source, e.is_withheld"
+_ITEMS = """
+SELECT item, advice, patterns, helped FROM shown_item WHERE exposure = ? ORDER BY position"""
+_BY_ID = f"""
+SELECT {_EXPOSURE} FROM exposure e
+WHERE e.tenant = ? AND e.context_id IN (SELECT value FROM json_each(?)) ORDER BY e.context_id"""
+_LATER = f"""
+SELECT {_EXPOSURE} FROM exposure e
+WHERE e.tenant = ? AND e.context_id > ? ORDER BY e.context_id LIMIT ?"""
+_OF_ADVICE = f"""
+SELECT DISTINCT {_EXPOSURE} FROM json_each(:names) named CROSS JOIN exposure e
+WHERE e.key IN (
+    SELECT r.key FROM exposure r WHERE r.key IN (
+        SELECT exposure FROM shown_item
+        WHERE tenant = :tenant AND advice = named.value AND helped IS NOT NULL
+        UNION SELECT exposure FROM shown_item
+        WHERE tenant = :tenant AND item = named.value AND helped IS NOT NULL)
+    ORDER BY r.shown_at DESC, r.context_id DESC LIMIT {rules.REPORTS_USED})
+ORDER BY e.context_id"""
+_BASE_RATES = """
+SELECT p.id, count(*), sum(m.cleared) FROM error_pattern p JOIN met m ON m.error = p.key
+WHERE p.tenant = ? AND p.id IN (SELECT value FROM json_each(?)) GROUP BY p.id"""
+_VERDICTS = """
+SELECT advice, is_quarantined, decided_at FROM verdict WHERE tenant = ? ORDER BY advice"""
+_SOURCES = """
+SELECT count(*) FROM (
+    SELECT min(contributor) AS name FROM trajectory WHERE tenant = :tenant AND contributor <> ''
+    UNION SELECT max(contributor) FROM trajectory WHERE tenant = :tenant AND contributor <> '')
+WHERE name IS NOT NULL"""
 
 
 class SqliteExposures:
@@ -30,82 +50,132 @@ class SqliteExposures:
             for exposure in exposures:
                 _insert(transaction, exposure)
 
-    def report(self, context_id: str, helped: bool) -> bool:
+    def report(
+        self, context_id: str, helped: bool, item: int | None = None, source: str = ""
+    ) -> bool:
         with self._database.writing() as transaction:
-            return _report(transaction, context_id, helped)
+            found = by_id(transaction, [context_id])
+            reported = [rules.with_report(one, helped, item, source) for one in found]
+            changed = [one for one in reported if one]
+            _put_reports(transaction, changed)
+            return bool(changed)
 
-    def credit(self, items: Sequence[str]) -> Mapping[str, tuple[float, float]]:
+    def record(self, advice: Sequence[str]) -> AdviceRecord:
         with self._database.reading() as transaction:
-            found = transaction.rows(_CREDIT, (transaction.tenant, json_text(items)))
-        return rules.credits_of(items, found)
+            tenant = transaction.tenant
+            of_advice = {"tenant": tenant, "names": json_text(advice)}
+            found = _values(transaction, transaction.rows(_OF_ADVICE, of_advice)) if advice else []
+            errors = json_text(sorted({one.error_id for one in found if one.error_id}))
+            return AdviceRecord(
+                tuple(found),
+                {
+                    error: (runs, cleared)
+                    for error, runs, cleared in transaction.rows(_BASE_RATES, (tenant, errors))
+                },
+                tuple(
+                    Verdict(name, bool(is_quarantined), rows.time_of(decided_at))
+                    for name, is_quarantined, decided_at in transaction.rows(_VERDICTS, (tenant,))
+                ),
+                transaction.number(_SOURCES, {"tenant": tenant}),
+            )
+
+    def decide(self, verdicts: Sequence[Verdict]) -> None:
+        with self._database.writing() as transaction:
+            tenant = transaction.tenant
+            transaction.write_all(
+                "INSERT INTO verdict VALUES (?, ?, ?, ?) ON CONFLICT (tenant, advice) "
+                "DO UPDATE SET is_quarantined = excluded.is_quarantined, "
+                "decided_at = excluded.decided_at",
+                [
+                    (tenant, one.advice, one.is_quarantined, rows.moment(one.decided_at))
+                    for one in verdicts
+                ],
+            )
 
     def contexts(self, after: str, limit: int) -> Sequence[Exposure]:
         with self._database.reading() as transaction:
-            return [
-                Exposure(
-                    context_id,
-                    rows.time_of(shown_at),
-                    error_id,
-                    None if helped is None else bool(helped),
-                    tuple((item, share) for item, share in transaction.rows(_ITEMS, (key,))),
-                )
-                for key, context_id, shown_at, error_id, helped in transaction.rows(
-                    _CONTEXTS, (transaction.tenant, after, max(0, limit))
-                )
-            ]
+            later = transaction.rows(_LATER, (transaction.tenant, after, max(0, limit)))
+            return _values(transaction, later)
+
+
+def by_id(transaction: Transaction, context_ids: Sequence[str]) -> list[Exposure]:
+    """Those of these contexts that were shown, by id."""
+    found = transaction.rows(_BY_ID, (transaction.tenant, json_text(context_ids)))
+    return _values(transaction, found)
 
 
 def report_shown(transaction: Transaction, bundle: Bundle) -> None:
     """Report the contexts that the run of *bundle* was shown: whether it cleared their errors."""
     if bundle.exposures:
-        errors: dict[str, str | None] = dict(
-            transaction.rows(
-                "SELECT context_id, error_id FROM exposure "
-                "WHERE tenant = ? AND context_id IN (SELECT value FROM json_each(?))",
-                (transaction.tenant, json_text(bundle.exposures)),
-            )
-        )
-        for context, helped in rules.reports_in([bundle], errors).items():
-            _report(transaction, context, helped)
+        shown = by_id(transaction, [one.context_id for one in bundle.exposures])
+        _put_reports(transaction, rules.reports_of([bundle], shown))
 
 
-def move_items(transaction: Transaction, moved: Mapping[str, str]) -> None:
-    """Let what was shown of items count for those that *moved* replaces them by."""
-    for before, now in sorted(moved.items()):
-        transaction.write(
-            "INSERT INTO exposed_item (exposure, item, share, tenant) "
-            "SELECT exposure, ?, share, tenant FROM exposed_item WHERE tenant = ? AND item = ? "
-            "ON CONFLICT (exposure, item) DO UPDATE SET share = share + excluded.share",
-            (now, transaction.tenant, before),
+def _values(transaction: Transaction, found: Sequence[rows.Row]) -> list[Exposure]:
+    return [
+        Exposure(
+            context_id,
+            rows.time_of(shown_at),
+            error_id,
+            _maybe(helped),
+            tuple(
+                ShownItem(item, advice, rules.patterns_of(patterns), _maybe(item_helped))
+                for item, advice, patterns, item_helped in transaction.rows(_ITEMS, (key,))
+            ),
+            source,
+            _maybe(is_withheld),
         )
-        transaction.write(
-            "DELETE FROM exposed_item WHERE tenant = ? AND item = ?", (transaction.tenant, before)
-        )
+        for key, context_id, shown_at, error_id, helped, source, is_withheld in found
+    ]
+
+
+def _maybe(value: int | None) -> bool | None:
+    return None if value is None else bool(value)
 
 
 def _insert(transaction: Transaction, exposure: Exposure) -> None:
     """Write a context, unless it is recorded already."""
     key = transaction.number(
-        "INSERT INTO exposure (tenant, context_id, shown_at, error_id, helped) "
-        "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING key",
+        "INSERT INTO exposure (tenant, context_id, shown_at, error_id, helped, source, "
+        "is_withheld) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING key",
         (
             transaction.tenant,
             exposure.context_id,
             rows.moment(exposure.shown_at),
             exposure.error_id,
             exposure.helped,
+            exposure.source,
+            exposure.is_withheld,
         ),
     )
     if key:
         transaction.write_all(
-            "INSERT INTO exposed_item (exposure, item, share, tenant) VALUES (?, ?, ?, ?)",
-            [(key, item, share, transaction.tenant) for item, share in exposure.items],
+            "INSERT INTO shown_item (exposure, item, tenant, position, advice, patterns, helped) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    key,
+                    one.id,
+                    transaction.tenant,
+                    position,
+                    one.advice,
+                    rules.values_text(one.patterns),
+                    one.helped,
+                )
+                for position, one in enumerate(exposure.items)
+            ],
         )
 
 
-def _report(transaction: Transaction, context_id: str, helped: bool) -> bool:
-    changed = transaction.write(
-        "UPDATE exposure SET helped = ? WHERE tenant = ? AND context_id = ? AND helped IS NULL",
-        (helped, transaction.tenant, context_id),
-    )
-    return changed > 0
+def _put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None:
+    """Write what is known by now of whether contexts and their items helped."""
+    for exposure in reported:
+        key = transaction.number(
+            "UPDATE exposure SET helped = ?, source = ? WHERE tenant = ? AND context_id = ? "
+            "RETURNING key",
+            (exposure.helped, exposure.source, transaction.tenant, exposure.context_id),
+        )
+        transaction.write_all(
+            "UPDATE shown_item SET helped = ? WHERE exposure = ? AND item = ? AND advice = ?",
+            [(one.helped, key, one.id, one.advice) for one in exposure.items],
+        )

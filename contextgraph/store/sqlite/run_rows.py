@@ -88,7 +88,7 @@ def _insert_trajectory(transaction: Transaction, value: Trajectory) -> Run:
     key = transaction.number(
         f"INSERT INTO trajectory (tenant, place, revision, solved, seen_at, "
         f"{rows.columns_of(rows.TRAJECTORIES)}) "
-        f"VALUES ({_marks(23)}) RETURNING key",
+        f"VALUES ({_marks(24)}) RETURNING key",
         (
             transaction.tenant,
             place,

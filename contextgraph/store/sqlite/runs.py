@@ -106,7 +106,6 @@ class SqliteRuns:
         self,
         bundle: Bundle,
         former_id: str | None = None,
-        moved: Mapping[str, str] | None = None,
     ) -> None:
         raw, own = rules.packed(bundle.raw), bundle.trajectory.id
         former = former_id or own
@@ -120,7 +119,6 @@ class SqliteRuns:
             history = rules.with_history(bundle, [known[key] for key in keys])
             run_rows.insert(transaction, history, raw)
             run_rows.note_former_id(transaction, former, own)
-            exposures.move_items(transaction, moved or {})
             exposures.report_shown(transaction, bundle)
             run_rows.remove_unused(transaction, errors)
 
@@ -347,7 +345,7 @@ def _forget(transaction: Transaction, keys: Sequence[int]) -> None:
     revision = transaction.new_revision(removing=True)
     for run in map(Run, keys):
         transaction.write(
-            "DELETE FROM exposed_item WHERE tenant = ? AND item IN "
+            "DELETE FROM shown_item WHERE tenant = ? AND item IN "
             "(SELECT id FROM fragment WHERE key BETWEEN ? AND ?)",
             (transaction.tenant, *run.keys),
         )

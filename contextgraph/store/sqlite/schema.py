@@ -250,6 +250,30 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE VIRTUAL TABLE note_text USING fts5 (
             words, detail=none, columnsize=0, tokenize="ascii tokenchars '_@'")""",
     ),
+    (
+        # Who supplied a run, and who reported what was shown.
+        "ALTER TABLE trajectory ADD COLUMN contributor TEXT NOT NULL DEFAULT ''",
+        """CREATE INDEX trajectory_contributor
+            ON trajectory (tenant, contributor) WHERE contributor <> ''""",
+        "ALTER TABLE exposure ADD COLUMN source TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE exposure ADD COLUMN is_withheld INTEGER",
+        # Credit is of advice, and computed from what is known of each item.
+        """CREATE TABLE shown_item (
+            exposure INTEGER NOT NULL, position INTEGER NOT NULL, tenant INTEGER NOT NULL,
+            item TEXT NOT NULL, advice TEXT NOT NULL, patterns TEXT NOT NULL, helped INTEGER,
+            PRIMARY KEY (exposure, position)) WITHOUT ROWID""",
+        """INSERT INTO shown_item
+            SELECT i.exposure, row_number() OVER (PARTITION BY i.exposure ORDER BY i.item),
+                i.tenant, i.item, i.item, '[]', e.helped
+            FROM exposed_item i JOIN exposure e ON e.key = i.exposure""",
+        "DROP TABLE exposed_item",
+        "CREATE INDEX shown_item_of ON shown_item (tenant, item)",
+        """CREATE INDEX shown_item_of_advice
+            ON shown_item (tenant, advice) WHERE helped IS NOT NULL""",
+        """CREATE TABLE verdict (
+            tenant INTEGER NOT NULL, advice TEXT NOT NULL, is_quarantined INTEGER NOT NULL,
+            decided_at INTEGER NOT NULL, PRIMARY KEY (tenant, advice)) WITHOUT ROWID""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20

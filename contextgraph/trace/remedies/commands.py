@@ -90,7 +90,7 @@ def shell_action(part: str, names: Names, edited: frozenset[str]) -> RemedyActio
         return next(iter(_settings(command, part)), None)
     if command.installs or command.program.endswith("setup.py"):
         return _installed(command, part, names)
-    if command.program in _UNDOING:
+    if command.program in _UNDOING and not _is_branch(command):
         return _reverted(command, part, edited)
     if command.program in ("mkdir", "touch"):
         return _created(command, part, names)
@@ -269,6 +269,16 @@ def _package_placeholder(name: str, names: Names) -> str:
     return MISSING_MODULE if name in wanted else name
 
 
+def _is_branch(command: Command) -> bool:
+    """True for a checkout of another commit rather than of files."""
+    named = command.words
+    return (
+        command.program == "git checkout"
+        and bool(named)
+        and not any(is_path(word) or word == "." for word in named)
+    )
+
+
 def _reverted(command: Command, part: str, edited: frozenset[str]) -> RemedyAction:
     files = [word for word in command.words if is_path(word)]
     is_edited = any(file in edited for file in files) or (edited and not files)
@@ -301,7 +311,8 @@ def _deleted(command: Command, part: str, names: Names) -> RemedyAction:
 
 def _other(command: Command, part: str) -> RemedyAction:
     pattern = RemedyPattern(RemedyKind.OTHER, command.name)
-    return RemedyAction(RemedyKind.OTHER, _line(part), pattern)
+    line = _line(part)
+    return RemedyAction(RemedyKind.OTHER, line, pattern, parameters=(("command", line),))
 
 
 def _shows(step: StepTrace, found: StepTrace) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from contextgraph.model import EXCEPTIONS, ErrorSignature, Family, RemedyAction
+from contextgraph.model import EXCEPTIONS, ErrorSignature, Family, RemedyAction, RemedyPattern
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.edits import (
     Change,
@@ -23,14 +23,15 @@ from contextgraph.trace.remedies.commands import (
     shell_action,
 )
 from contextgraph.trace.remedies.edits import code_change, refused_edit
-from contextgraph.trace.remedies.goals import is_version
-from contextgraph.trace.remedies.open_errors import Cleared, OpenErrors
+from contextgraph.trace.remedies.goals import is_version, same_goal
+from contextgraph.trace.remedies.open_errors import Cleared, OpenError, OpenErrors
 from contextgraph.trace.remedies.placeholders import Names, names_in
-from contextgraph.trace.remedies.shell_lines import line_of, run_of
+from contextgraph.trace.remedies.shell_lines import line_of, run_of, stateful_part
 from contextgraph.trace.remedies.workarounds import is_workaround
 from contextgraph.trace.steps import StepTrace
 
 _CHANGES_KEPT = 3
+_TRIES = 40
 _LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
 _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
 _OF_RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
@@ -102,6 +103,27 @@ def _remedy(
     return _command(failed, by, between, repo_name), _is_other_program(failed, by)
 
 
+def patterns_tried(steps: Sequence[StepTrace], at: int, repo: str) -> tuple[RemedyPattern, ...]:
+    """The patterns of what was done about the last error up to step *at*, else the first, in order.
+
+    That is what would have been the remedy, had any of the next 40 steps cleared the error; no step
+    counts after the one that did. Empty where there was no error.
+    """
+    failed = next((step for step in (*reversed(steps[: at + 1]), *steps) if step.error), None)
+    if failed is None or failed.error is None:
+        return ()
+    opened, repo_name = OpenError(failed.error, failed, failed), repo.rpartition("/")[2]
+    found: dict[RemedyPattern, None] = {}
+    start = max(at, failed.index - steps[0].index) + 1
+    for step in steps[start : start + _TRIES]:
+        actions, _ = _remedy(Cleared(opened, step), steps, repo_name)
+        own = shell_action(step.step.action.text, _names(failed), frozenset())
+        found.update(dict.fromkeys(one.pattern for one in (*actions, *([own] if own else ()))))
+        if step.succeeded and same_goal(failed, step):
+            break
+    return tuple(found)
+
+
 def _between(
     steps: Sequence[StepTrace], failed: StepTrace, until: StepTrace
 ) -> Sequence[StepTrace]:
@@ -130,7 +152,8 @@ def _command(
     """How a command that was refused was put otherwise."""
     names = _names(failed)
     prepared = [step for step in between if _prepares(step)][-1:]
-    first = [shell_action(step.step.action.text, names, frozenset()) for step in prepared]
+    parts = [step.step.action.text for step in prepared] or _causes(between)
+    first = [shell_action(part, names, frozenset()) for part in parts]
     other = other_command(failed, worked, repo_name)
     actions = [action for action in first if action is not None]
     if actions and run_of(worked).split() == run_of(failed).split():
@@ -180,11 +203,20 @@ def _rerun(
         parts = {part: change for part, change in parts.items() if not part.startswith("rm ")}
     actions = [*_shell_actions(parts, between, failed)]
     actions += [code_change(one, error, failed.reading.targets) for one in net_changes(edits)]
+    if not actions and not is_other:
+        named = (shell_action(part, _names(failed), frozenset()) for part in _causes(between))
+        actions += [action for action in named if action is not None]
     # The name of a script that was written again is no remedy, but what was written is.
     if not actions or (is_other and not is_version(failed.reading, until.reading)):
         actions += other_command(failed, until, repo_name)
     changes = [*net_changes(edits), *(change for change in parts.values() if change)]
     return actions, is_workaround(end, changes, list(parts))
+
+
+def _causes(between: Sequence[StepTrace]) -> list[str]:
+    """The last command of *between* that may have cleared an error by itself, if any."""
+    parts = [stateful_part(step) for step in between if step.succeeded]
+    return [part for part in parts if part][-1:]
 
 
 def _shell_actions(

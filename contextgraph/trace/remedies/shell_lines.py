@@ -13,6 +13,25 @@ _PART = re.compile(
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)")
 _CHANGING = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE, ActionKind.INSTALL})
 _RESTORING = re.compile(r"git\s+(?:checkout|restore|apply|stash|revert|reset)\b|export\s")
+# What changes the state in which a command runs again: services, builds, checkouts, and scripts of
+# the project; not tests, looking around, nor a script that the agent wrote to find out something.
+_STATEFUL = re.compile(
+    r"""(?:sudo\s+)?(?:
+        (?:docker|podman)(?:[\s-]compose)?\s(?:[^\n]*\s)?(?:up|start|restart|run|build)\b
+        | (?:make|ninja|cmake|meson)\b(?![^\n]*(?:test|check|lint|help|-n\b))
+        | (?:npm|pnpm|yarn)\s(?:run\s)?(?:build|generate|compile|codegen|prepare|setup)\b
+        | (?:cargo|go)\s(?:build|generate|mod\s+(?:tidy|download|vendor))\b
+        | (?:mvn|\./mvnw|gradle|\./gradlew)\s[^\n]*\b(?:package|compile|install|assemble|build)\b
+        | service\s+\S+\s+(?:re)?start\b | systemctl\s+(?:re)?start\b
+        | git\s+(?:switch|pull|merge|cherry-pick|submodule\s+update|lfs\s+pull)\b
+        | python[\d.]*\s+(?:\S*/)?manage\.py\s+(?:migrate|makemigrations|loaddata|collectstatic)\b
+        | python[\d.]*\s+(?:\S*/)?setup\.py\s+build
+        | alembic\s+upgrade\b | (?:gunzip|unzip|tar\s+-?\w*x|p?kill(?:all)?)\b
+        | (?:(?:ba|z)?sh\s+|\./)(?!\S*test)[\w./-]+\.sh\b
+        | python[\d.]*\s+(?!/)(?!\S*(?:test|repro|debug|check))(?:[\w.-]+/)+[\w-]+\.py\b
+    )""",
+    re.VERBOSE,
+)
 _SEVERAL = re.compile(r"[;&\n]")
 _LONGEST = 4_000
 
@@ -33,6 +52,12 @@ def line_of(step: StepTrace) -> ShellLine:
         return shell_line(text)
     is_change = step.reading.kind in _CHANGING or step.reading.changed or _RESTORING.match(text)
     return ShellLine((text,), "") if is_change else ShellLine((), text)
+
+
+def stateful_part(step: StepTrace) -> str:
+    """The last command of the line of *step* that changes what later commands meet, or ""."""
+    parts = _parts(step.step.action.text.strip()[:_LONGEST])
+    return next((part for part in reversed(parts) if _STATEFUL.match(part)), "")
 
 
 def run_of(step: StepTrace) -> str:

@@ -1,0 +1,93 @@
+"""The credit of advice: how it did where it was shown."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+
+from contextgraph.governance import (
+    TWO_SIDED,
+    Credit,
+    credits_of,
+    difference,
+    effect_of,
+    is_active,
+)
+from contextgraph.model import Evidence, ShownItem
+from contextgraph.ports import Store, every_exposure
+
+
+@dataclass(frozen=True, slots=True)
+class Credits:
+    """The credit of advice by its id, and whether the runs of the memory have several sources."""
+
+    by_name: Mapping[str, Credit]
+    several_sources: bool
+
+    def of(self, name: str) -> Credit:
+        """The credit of the advice, or item, *name*."""
+        return self.by_name.get(name, Credit())
+
+    def is_active(self, instances: int, sources: int) -> bool:
+        """Whether so many independent instances and sources of runs make advice active."""
+        return is_active(instances, sources, several_sources=self.several_sources)
+
+
+def credits_for(
+    store: Store,
+    names: Iterable[str],
+    key: Callable[[ShownItem], str] = lambda item: item.advice,
+    *,
+    hops: int = 1,
+) -> Credits:
+    """The credit of *names*, which are the *key* of items that may have been shown.
+
+    What was shown together shares the credit by how each of them did elsewhere: that is looked up
+    for what was shown beside *names*, and so on for so many *hops*.
+    """
+    wanted = set(names)
+    record = store.exposures.record(sorted(wanted))
+    for _ in range(hops):
+        beside = {key(item) for one in record.exposures for item in one.items} - wanted
+        if not beside:
+            break
+        wanted |= beside
+        record = store.exposures.record(sorted(wanted))
+    return Credits(credits_of(record, key), record.sources > 1)
+
+
+def evidence_of(store: Store, name: str) -> Evidence | None:
+    """What is known of the advice, or the methodology, *name*; None where it was never shown."""
+    record = store.exposures.record([name])
+    verdict = next((one for one in record.verdicts if one.advice == name), None)
+    shown = [
+        (exposure, item)
+        for exposure in every_exposure(store)
+        for item in exposure.items
+        if name in (item.id, item.advice)
+    ]
+    if not shown and verdict is None:
+        return None
+    tried = [(one.source, item.helped) for one, item in shown if item.helped is not None]
+    cleared = sum(helped for _, helped in tried)
+    errors = record.base_rates.values()
+    runs, runs_cleared = sum(one[0] for one in errors), sum(one[1] for one in errors)
+    sources = {
+        source: (len(effects), sum(effects))
+        for source in sorted({source for source, _ in tried})
+        for effects in [[helped for by, helped in tried if by == source]]
+    }
+    is_id = any(name == item.id for _, item in shown)
+    known = credits_for(store, [name], attrgetter("id" if is_id else "advice")).of(name)
+    return Evidence(
+        sum(not one.is_withheld for one, _ in shown),
+        len(tried),
+        cleared,
+        runs,
+        runs_cleared,
+        *difference(cleared, len(tried), runs_cleared, runs, TWO_SIDED),
+        sources=sources,
+        trust=known.trust,
+        is_quarantined=known.is_quarantined,
+        by_hand="" if verdict is None else "quarantined" if verdict.is_quarantined else "released",
+        randomised=effect_of(one for one, _ in shown),
+    )

@@ -1,0 +1,82 @@
+"""What makes the remedies of independent runs the same advice."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TypeAlias
+
+from contextgraph.model import (
+    ErrorPattern,
+    ErrorSignature,
+    RemedyAction,
+    RemedyKind,
+    RemedyPattern,
+)
+from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
+from contextgraph.trace.remedies.wording import describe_pattern
+
+Remedy: TypeAlias = tuple[RemedyAction, ...]
+AdviceKey: TypeAlias = Remedy | tuple[RemedyPattern, ...]
+
+_REMEMBERED = 8_192
+_FROM_ANOTHER_MODULE = " from another module"
+_PREFIX = "adv_"
+_ID = re.compile(rf"{_PREFIX}[0-9a-f]{{16}}")
+_NUMBER = re.compile(r"\b\d+\b")
+
+
+@lru_cache(_REMEMBERED)
+def is_general(pattern: RemedyPattern) -> bool:
+    """True for a *pattern* that says what to do where names of one project mean nothing."""
+    if pattern.kind is RemedyKind.RETRY or _leaves_out_what(pattern):
+        return False
+    return bool(describe_pattern(pattern))
+
+
+def _leaves_out_what(pattern: RemedyPattern) -> bool:
+    """True for a change of code that only its project can tell, unless an edit was refused."""
+    target = pattern.target
+    if target in (ANOTHER_NAME, ANOTHER_MODULE) or target.endswith(_FROM_ANOTHER_MODULE):
+        return True
+    is_of_refused_edit = bool(pattern.parameters)
+    return target.startswith(("definition of ", "assignment of ")) and not is_of_refused_edit
+
+
+def advice_key(remedy: Remedy) -> AdviceKey:
+    """The patterns, by which independent runs agree; where they say too little, the actions."""
+    if all(is_general(one.pattern) for one in remedy):
+        return tuple(_without_placing(one.pattern) for one in remedy)
+    return _without_numbers(remedy)
+
+
+def advice_id(error: ErrorSignature | ErrorPattern | None, remedy: Sequence[RemedyAction]) -> str:
+    """The id of the advice *remedy* about errors of the type of *error* (None: about no error)."""
+    kind = f"{error.family}\n{error.error_type}" if error else ""
+    text = f"{kind}\n{advice_key(tuple(remedy))!r}"
+    return f"{_PREFIX}{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+
+
+def is_advice_id(name: str) -> bool:
+    """True for an id as `advice_id` gives it."""
+    return _ID.fullmatch(name) is not None
+
+
+def _without_placing(pattern: RemedyPattern) -> RemedyPattern:
+    """Whether a definition goes before an edit or into it makes no difference."""
+    return replace(pattern, parameters=()) if pattern.kind is RemedyKind.EDIT else pattern
+
+
+@lru_cache(_REMEMBERED)
+def _without_numbers(remedy: Remedy) -> Remedy:
+    """What makes two remedies the same, whatever line numbers and counts they name."""
+    return tuple(
+        replace(
+            one,
+            target=_NUMBER.sub("", one.target),
+            replaced=_NUMBER.sub("", one.replaced),
+            parameters=(),
+        )
+        for one in remedy
+    )

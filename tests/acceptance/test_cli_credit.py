@@ -1,0 +1,97 @@
+"""What advice did is reported, shown as evidence, and decides whether it is shown again."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.command_line import Result, contextgraph, write_runs
+from tests.builders import NO_MODULE, recovering_run
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(number) for number in (1, 2, 3)])
+    assert contextgraph("learn", runs, "--store", tmp_path / "memory.db").code == 0
+    return tmp_path / "memory.db"
+
+
+def ask(store: Path, *options: str) -> dict[str, Any]:
+    error = ("--repo", "acme/shop", "--error", NO_MODULE, "--json")
+    answer: dict[str, Any]
+    (answer,) = contextgraph("query", "--store", store, *error, *options).records
+    return answer
+
+
+def report(store: Path, context: str, *options: str) -> Result:
+    return contextgraph("report", context, *options, "--store", store, "--json")
+
+
+def test_one_item_of_an_answer_can_be_reported(store: Path) -> None:
+    answer = ask(store)
+    assert report(store, answer["id"], "--hurt", "--item", "1").records[0]["recorded"]
+    assert report(store, answer["id"], "--hurt", "--item", "1").code == 1
+    assert report(store, answer["id"], "--hurt", "--item", "9").code == 1
+    advice = answer["error_solutions"][0]["advice"]
+    (found,) = contextgraph("explain", advice, "--store", store, "--json").records
+    evidence = found["evidence"]
+    assert (evidence["shown"], evidence["tried"], evidence["cleared"]) == (1, 1, 0)
+    assert (evidence["runs"], evidence["runs_cleared"]) == (3, 3)
+    assert evidence["low"] <= evidence["lift"] == -1 <= evidence["high"]
+
+
+def test_advice_that_hurts_is_gone_from_new_runs_too_until_it_is_released(
+    store: Path, tmp_path: Path
+) -> None:
+    reports = 0
+    while (answer := ask(store))["error_solutions"]:
+        advice = answer["error_solutions"][0]["advice"]
+        assert report(store, answer["id"], "--hurt").code == 0
+        reports += 1
+        assert reports <= 8
+    again = write_runs(tmp_path / "again.jsonl", [recovering_run(number) for number in (7, 8)])
+    assert contextgraph("learn", again, "--store", store).code == 0
+    assert not ask(store)["error_solutions"]
+
+    page = contextgraph("explain", advice, "--store", store).out
+    assert f"tried {reports} times, cleared 0" in page
+    assert "quarantined" in page
+
+    assert contextgraph("release", advice, "--store", store).code == 0
+    assert ask(store)["error_solutions"][0]["advice"] == advice
+
+
+def test_advice_is_quarantined_by_hand(store: Path) -> None:
+    advice = ask(store)["error_solutions"][0]["advice"]
+    result = contextgraph("quarantine", advice, "--store", store, "--json")
+    assert result.records == [{"advice": advice, "status": "quarantined"}]
+    assert not ask(store)["error_solutions"]
+    unknown = contextgraph("quarantine", "mth_unknown", "--store", store)
+    assert (unknown.code, "no advice or methodology has the id mth_unknown" in unknown.err) == (
+        1,
+        True,
+    )
+
+
+def test_advice_of_one_of_several_sources_says_so(store: Path, tmp_path: Path) -> None:
+    for source, numbers in (("ci", (11, 12)), ("laptop", (13,))):
+        runs = [recovering_run(number) for number in numbers]
+        path = write_runs(tmp_path / f"{source}.jsonl", runs)
+        assert contextgraph("learn", path, "--source", source, "--store", store).code == 0
+    solution = ask(store)["error_solutions"][0]
+    assert solution["why"]["sources"] == ["", "ci", "laptop"]
+    assert solution["why"]["is_active"]
+    refused = contextgraph("learn", tmp_path / "ci.jsonl", "--source", "a b", "--store", store)
+    assert (refused.code, "source 'a b': only letters" in refused.err) == (1, True)
+
+
+def test_withheld_answers_are_compared_with_shown_ones(store: Path) -> None:
+    withheld = ask(store, "--withhold", "1")
+    assert withheld["error_solutions"] == []
+    assert "PYTHONPATH" not in withheld["text"]
+    assert withheld["id"] in withheld["text"]
+    assert report(store, withheld["id"], "--hurt").code == 0
+    (stats,) = contextgraph("stats", "--store", store, "--json").records
+    known = {key: stats["withholding"][key] for key in ("shown", "withheld", "withheld_cleared")}
+    assert known == {"shown": 0, "withheld": 1, "withheld_cleared": 0}
+    assert "0 of 1 withheld" in contextgraph("stats", "--store", store).out
