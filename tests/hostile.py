@@ -3,10 +3,13 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from itertools import chain
-from re import _constants as code, _parser as parser  # type: ignore[attr-defined]
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
+
+# Type stubs do not agree whether the standard library has these.
+code, parser = import_module("re._constants"), import_module("re._parser")
 
 # A repetition that ends sooner cannot take long.
 _MANY = 20
