@@ -53,9 +53,12 @@ def _batches(name: str, opened: "ParquetFile", max_size: int, most: int) -> Iter
     """Batches whose rows have at most *max_size* bytes, up to *most* bytes of all."""
     number = total = 0
     for group in range(opened.metadata.num_row_groups):
-        largest = _largest_column(name, opened, group, max_size)
+        # Not the sizes of its columns: pyarrow ends the process where their metadata is damaged.
+        unpacked = opened.metadata.row_group(group).total_byte_size
+        if unpacked > most:
+            raise _packed(name, f"row group {group + 1}")
         # A value that is stored once may stand in each row: as many as could be held.
-        size = max(1, min(_BATCH, max_size // max(1, largest)))
+        size = max(1, min(_BATCH, max_size // max(1, unpacked)))
         for batch in opened.iter_batches(batch_size=size, row_groups=[group]):
             total += batch.nbytes
             if total > most:
@@ -66,16 +69,6 @@ def _batches(name: str, opened: "ParquetFile", max_size: int, most: int) -> Iter
                         raise too_large(name, f"record {number + row + 1}", max_size)
             number += batch.num_rows
             yield batch
-
-
-def _largest_column(name: str, opened: "ParquetFile", group: int, max_size: int) -> int:
-    """The most bytes that a column of row group number *group* has when it is unpacked."""
-    metadata = opened.metadata.row_group(group)
-    columns = [metadata.column(number) for number in range(metadata.num_columns)]
-    for one in columns:
-        if one.total_uncompressed_size > max(max_size, MAX_RATIO * one.total_compressed_size):
-            raise _packed(name, f"row group {group + 1}")
-    return max((one.total_uncompressed_size for one in columns), default=0)
 
 
 def _packed(name: str, position: str) -> ReadError:
