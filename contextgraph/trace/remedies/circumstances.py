@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from contextgraph.model import Action, ErrorSignature, RemedyKind, RemedyPattern
+from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, RemedyKind, RemedyPattern
 from contextgraph.trace.actions.reading import ActionReading, new_text, read_action
 from contextgraph.trace.edits import Span
 from contextgraph.trace.remedies.placeholders import (
@@ -29,7 +29,8 @@ def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[s
     action = Action(tool="", text=attempt)
     reading = read_action(action, None, None)
     text = [line for line in new_text(action, reading) if line.strip()]
-    known = [f"attempt by {reading.verb}"] if reading.verb else []
+    # Which program ran the code at fault says nothing of it.
+    known = [] if error.family in EXCEPTIONS or not reading.verb else [f"attempt by {reading.verb}"]
     names = names_in(error.error_type, error.message)
     if UNDEFINED_NAME in names.roles and text:
         known.append(f"undefined name used as {_use(names.names[0], text)}")
