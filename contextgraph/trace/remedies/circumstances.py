@@ -8,6 +8,7 @@ from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, RemedyKind, R
 from contextgraph.trace.actions.reading import ActionReading, new_text, read_action
 from contextgraph.trace.edits import Span
 from contextgraph.trace.remedies.placeholders import (
+    MISSING_MODULE,
     UNDEFINED_NAME,
     WITHOUT_DOUBLED,
     Names,
@@ -29,9 +30,10 @@ def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[s
     action = Action(tool="", text=attempt)
     reading = read_action(action, None, None)
     text = [line for line in new_text(action, reading) if line.strip()]
-    # Which program ran the code at fault says nothing of it.
-    known = [] if error.family in EXCEPTIONS or not reading.verb else [f"attempt by {reading.verb}"]
     names = names_in(error.error_type, error.message)
+    # Which program ran the code at fault says nothing of it, unless it did not find a module.
+    is_of_code = error.family in EXCEPTIONS and MISSING_MODULE not in names.roles
+    known = [f"attempt by {reading.verb}"] if reading.verb and not is_of_code else []
     if UNDEFINED_NAME in names.roles and text:
         known.append(f"undefined name used as {_use(names.names[0], text)}")
     if reading.span is not None:
