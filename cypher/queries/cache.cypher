@@ -22,7 +22,7 @@ MATCH (t:Trajectory {tenant: $tenant, id: id})
 RETURN 'trajectory' AS kind, [id] AS key,
     t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
     .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at,
-    .outcome_source, .change} AS value
+    .outcome_source, .change, .contributor} AS value
 UNION ALL
 UNWIND $fragments AS id
 MATCH (f:Fragment {tenant: $tenant, id: id})

@@ -77,7 +77,7 @@ RETURN id AS error_id, count(*) AS runs, count(CASE WHEN m.cleared THEN 1 END) A
 
 // name: verdicts
 // All decisions by hand, and how many named sources the runs have: 2 for more.
-OPTIONAL MATCH (v:Verdict {tenant: $tenant})
+OPTIONAL MATCH (v:Verdict {tenant: $tenant}) WHERE v.id IS NOT NULL
 WITH v ORDER BY v.id
 WITH collect(v {advice: v.id, .is_quarantined, .decided_at}) AS verdicts
 RETURN verdicts, COUNT {

@@ -33,9 +33,11 @@ RETURN t.id AS id, t.outcome AS outcome, coalesce(t.outcome_source, 'log') AS ou
 UNWIND $rows AS row
 CREATE (:Trajectory {tenant: $tenant, id: row.id, name: row.name, instance_id: row.instance_id,
     repo: row.repo, task: row.task, task_type: row.task_type, outcome: row.outcome,
-    outcome_source: row.outcome_source, change: row.change, success: row.success, solved: row.solved, exit_status: row.exit_status,
-    total_steps: row.total_steps, summary: row.summary, files: row.files, agent: row.agent,
-    model: row.model, source_format: row.source_format, source: row.source, run_at: row.run_at,
+    outcome_source: row.outcome_source, change: row.change, success: row.success,
+    solved: row.solved, exit_status: row.exit_status, total_steps: row.total_steps,
+    summary: row.summary, files: row.files, agent: row.agent, model: row.model,
+    source_format: row.source_format, source: row.source, contributor: row.contributor,
+    run_at: row.run_at,
     learned_at: row.learned_at, seen_at: row.seen_at, words: row.words, revision: row.revision,
     embedded: []})
     -[:HAS_RAW_RUN]->(:RawRun {tenant: $tenant, id: row.id, name: 'raw run', data: row.data})
@@ -163,7 +165,7 @@ UNWIND $ids AS id
 MATCH (t:Trajectory {tenant: $tenant, id: id})
 RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
     .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at,
-    .outcome_source, .change} AS trajectory
+    .outcome_source, .change, .contributor} AS trajectory
 ORDER BY id
 
 // name: trajectory_ids

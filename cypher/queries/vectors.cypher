@@ -60,7 +60,7 @@ WHERE t.tenant = $tenant AND t.id > $after
 WITH t ORDER BY t.tenant, t.id LIMIT $limit
 RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .total_steps,
     .summary, .files, .agent, .model, .source_format, .source, .run_at, .learned_at,
-    .outcome_source, .change} AS trajectory
+    .outcome_source, .change, .contributor} AS trajectory
 ORDER BY t.tenant, t.id
 
 // name: embeddable_runs

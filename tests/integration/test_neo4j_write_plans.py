@@ -116,6 +116,8 @@ def write_everything(memory: AgentMemory) -> None:
     unsupported = replace(known[2], id="unsupported", sources=())
     store.methodologies.put([unsupported])
     store.methodologies.remove_orphans()
+    note = memory.notes.remember("tests run with pytest -q", repo="acme/shop")
+    memory.notes.forget([note.id])
     store.runs.forget(store.runs.ids())
     store.admin.mark_consolidated(store.admin.unconsolidated().revision)
 

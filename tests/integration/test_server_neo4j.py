@@ -44,7 +44,8 @@ def test_several_servers_share_one_neo4j(neo4j_server: Neo4jServer, tmp_path: Pa
         first, second = (remedies(client) for client in clients)
 
     assert all(job["created"] + job["unchanged"] == 1 for job in jobs)
-    assert sum(job["created"] for job in jobs) == 8
+    # A commit that is retried is reported as unchanged.
+    assert sum(job["created"] for job in jobs) <= 8
     assert counts[0] == counts[1]
     assert counts[0]["Trajectory"] == 8
     assert first == second
