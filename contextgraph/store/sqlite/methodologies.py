@@ -192,22 +192,20 @@ def _put_similar(transaction: Transaction, found: Sequence[SimilarTo]) -> int:
     """Write the edges between stored fragments; how many changed."""
     sources = {source for edge in found for source in (edge.fragment, edge.representative)}
     keys = _keys(transaction, sorted(sources))
-    before = transaction.connection.total_changes
     edges = [
         (keys[edge.fragment], edge.error_id, keys[edge.representative], edge.weight)
         for edge in found
         if edge.fragment in keys and edge.representative in keys
     ]
-    transaction.write_all(
+    removed = transaction.write_all(
         "DELETE FROM similar WHERE fragment = ? AND error_id = ?",
         [(fragment, error) for fragment, error, head, _ in edges if fragment == head],
     )
-    transaction.write_all(
+    return removed + transaction.write_all(
         "INSERT INTO similar VALUES (?1, ?2, ?3, ?4) ON CONFLICT (fragment, error_id) DO UPDATE "
         "SET representative = ?3, weight = ?4 WHERE representative <> ?3 OR weight <> ?4",
         [edge for edge in edges if edge[0] != edge[2]],
     )
-    return transaction.connection.total_changes - before
 
 
 def _keys(transaction: Transaction, fragments: Sequence[Source]) -> dict[Source, int]:

@@ -127,9 +127,9 @@ class Transaction:
         """Execute *sql*; how many rows it changed."""
         return self.connection.execute(sql, parameters).rowcount
 
-    def write_all(self, sql: str, parameters: Sequence[Parameters]) -> None:
-        """Execute *sql* with each of *parameters*."""
-        self.connection.executemany(sql, parameters)
+    def write_all(self, sql: str, parameters: Sequence[Parameters]) -> int:
+        """Execute *sql* with each of *parameters*; how many rows it changed, without triggers."""
+        return max(0, self.connection.executemany(sql, parameters).rowcount)
 
     def new_revision(self, *, removing: bool = False) -> int:
         """The revision of the change that begins here.
