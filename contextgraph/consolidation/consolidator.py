@@ -119,7 +119,7 @@ class MemoryConsolidator:
     ) -> Sequence[str]:
         """Abstract, merge, measure and clean up; the ids of the errors that were looked at."""
         todo = self._store.admin.unconsolidated()
-        is_changed = bool(todo.trajectories or todo.error_ids)
+        is_changed = bool(todo.trajectories or todo.error_ids or todo.repos)
         todo = self._with_newly_credited(todo)
         done = list[str]()
         for _ in range(_ROUNDS):

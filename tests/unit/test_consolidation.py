@@ -566,3 +566,12 @@ def test_advice_of_the_repository_replaces_the_same_in_general(memory):
     assert len(methodologies(memory)) == 3
     (suggestion,) = memory.query(query_state("yaml")).suggestions
     assert suggestion.scope is ScopeLevel.REPO
+
+
+def test_a_forgotten_repository_is_looked_at_once(memory: AgentMemory) -> None:
+    receipt = memory.learn(run([]))
+    memory.consolidate()
+    memory.forget([receipt.trajectory_id])
+    assert memory.store.admin.unconsolidated().repos
+    memory.consolidate()
+    assert not memory.store.admin.unconsolidated().repos
