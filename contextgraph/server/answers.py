@@ -2,11 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import orjson
-from fastapi import APIRouter, HTTPException, Query, Response
+from fastapi import APIRouter, Depends, HTTPException, Query, Response
 from pydantic import AwareDatetime
 
 from contextgraph.codec import encoded
@@ -43,6 +43,18 @@ Name = Annotated[str, Query(max_length=500)]
 Text = Annotated[str, Query(max_length=LONGEST)]
 After = Annotated[str, Query(max_length=100, description='"next" of the page before.')]
 Excluded = Annotated[Sequence[Name], Query(max_length=1000)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """What a question about a repository may see, and whether the *complete* value is wanted."""
+
+    exclude_instances: Excluded = ()
+    as_of: AwareDatetime | None = None
+    complete: bool = False
+
+
+Bounds = Annotated[_Bounds, Depends()]
 PageSize = Annotated[int, Query(ge=1, le=500)]
 
 
@@ -102,41 +114,45 @@ async def query_memory(body: ProblemStatementBody, caller: Reader) -> Response:
 @router.get("/v1/playbook")
 async def playbook(
     caller: Reader,
+    bounds: Bounds,
     repo: Name,
     task: Text = "",
-    exclude_instances: Excluded = (),
-    as_of: AwareDatetime | None = None,
-    complete: bool = False,
 ) -> Response:
     """What the runs of a repository agree on, as `contextgraph playbook --json` prints it.
 
     With *complete* also the whole of it as "value".
     """
     found = await caller.service.answer(
-        caller.tenant.memory.playbook, repo, task, exclude_instances=exclude_instances, as_of=as_of
+        caller.tenant.memory.playbook,
+        repo,
+        task,
+        exclude_instances=bounds.exclude_instances,
+        as_of=bounds.as_of,
     )
     record = {**playbook_record(found), "text": render_playbook(found)}
-    return json_response({**record, "value": encoded(found)} if complete else record)
+    return json_response({**record, "value": encoded(found)} if bounds.complete else record)
 
 
 @router.get("/v1/how")
 async def how(
     caller: Reader,
+    bounds: Bounds,
     repo: Name,
     command: Text,
-    exclude_instances: Excluded = (),
-    as_of: AwareDatetime | None = None,
-    complete: bool = False,
 ) -> Response:
     """How a command is really run in a repository, as `contextgraph how --json` prints it.
 
     With *complete* also the whole of it as "value".
     """
     found = await caller.service.answer(
-        caller.tenant.memory.how, repo, command, exclude_instances=exclude_instances, as_of=as_of
+        caller.tenant.memory.how,
+        repo,
+        command,
+        exclude_instances=bounds.exclude_instances,
+        as_of=bounds.as_of,
     )
     record = history_record(found)
-    return json_response({**record, "value": encoded(found)} if complete else record)
+    return json_response({**record, "value": encoded(found)} if bounds.complete else record)
 
 
 @router.post("/v1/escapes")

@@ -119,8 +119,10 @@ class Neo4jVectors:
         found: list[Row] = []
         if scope.repo is None and active.runs > MAX_COMPARED:
             index = vector_index(active.property)
-            search = self._search_in_scope if self._can_filter(index) else self._search_all
-            found = search(index, scope, parameters, limit)
+            if self._can_filter(index):
+                found = self._search_in_scope(index, scope, parameters, limit)
+            else:
+                found = self._search_all(index, parameters, limit)
         if len(found) < limit:
             found = self._connection.rows(where("nearest_trajectories", scope), **parameters)
         return {row["id"]: Vector(vector.space, rows.numbers(row["numbers"])) for row in found}
@@ -142,7 +144,7 @@ class Neo4jVectors:
             },
         )
 
-    def _search_all(self, index: str, _: Scope, parameters: Parameters, limit: int) -> list[Row]:
+    def _search_all(self, index: str, parameters: Parameters, limit: int) -> list[Row]:
         """What of the nearest of all is in scope, up to the limit."""
         found: list[Row] = []
         nearest = max(_NEAREST_OF_ALL, limit)
