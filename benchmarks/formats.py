@@ -65,7 +65,7 @@ def _runs(source: Source) -> Iterable[RawTrajectory]:
 
 
 def _pass(_error: object) -> None:
-    """Leave out what is no run."""
+    """Leave out what is not a run."""
 
 
 def _text(file: Path) -> bytes:

@@ -188,7 +188,7 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
 
     With --key a keyed entry is erased instead, also from its log and archive. Asks for
     confirmation, unless --yes is given. The age of a run counts from its time in the log, else from
-    when it was learned; that no run is older than --older-than is no error.
+    when it was learned; that no run is older than --older-than is not an error.
 
     \b
     Example:

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 def memory_tool(memory: AgentMemory, repo: str) -> "FunctionTool":
     """The function tool ``query_memory``, which answers what *memory* knows of a task or an error.
 
-    Where the store does not answer, the agent is told that nothing is known, and that is logged.
+    Where the store does not answer, the tool answers that nothing is known, and that is logged.
     """
     from agents import function_tool
 

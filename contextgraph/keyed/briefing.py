@@ -92,7 +92,7 @@ def _rank(
 
 
 def _importance(value: Json) -> float:
-    """An importance of 0 to 10; 5 where *value* is no number."""
+    """An importance of 0 to 10; 5 where *value* is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return _DEFAULT_IMPORTANCE
     return min(_MOST_IMPORTANT, max(0.0, float(value)))

@@ -168,7 +168,7 @@ async def _page(visitor: Caller, title: str, parts: Callable[[], Iterator[str]])
 
 
 def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells in HTML; a line instead where there is no row."""
+    """A table of cells in HTML; a line where there are no rows."""
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
     head = "".join(f'<th scope="col">{column}</th>' for column in columns)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

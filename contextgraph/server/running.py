@@ -1,4 +1,4 @@
-"""One process that serves until it is told to stop."""
+"""One process that serves until it gets a signal to stop."""
 
 import socket
 from collections.abc import Callable

@@ -16,7 +16,7 @@ from contextgraph.ports import Store
 from contextgraph.stats.errors import error_text
 from contextgraph.trace import describe_remedy, is_retry
 
-# An error of one task is no friction across tasks.
+# An error of one task does not count as friction across tasks.
 _LEAST_TASKS = 2
 # Errors that are looked at for each that is listed, and the newest runs that met each.
 _CONSIDERED, _RUNS = 4, 5_000

@@ -17,7 +17,7 @@ Ids: TypeAlias = dict[str, str]
 STATE = {"repo": "acme/shop", "current_error": NO_MODULE}
 LIVE = {"repo": "acme/shop", "instance_id": "live-1", "task": "Totals are wrong"}
 STEP = {"action": "python reproduce.py", "observation": NO_MODULE, "exit_code": 1}
-# Where what is alike differs: in what is random, and in times.
+# Parts of equal answers that differ: random ids and times.
 VOLATILE = frozenset({"id", "learned_at", "seconds", "last_used", "job"})
 READS = (
     "/v1/stats",

@@ -71,7 +71,7 @@ def _commands(line: str) -> Iterator[SimpleCommand]:
             redirection = match.group().lstrip("012&")
             if redirection in (">", ">>", ">|"):
                 waiting = written
-            # The number after `2>&` is no argument.
+            # The number after `2>&` is not an argument.
             elif redirection in (">&", "<&"):
                 waiting = []
         elif kind == "operator":

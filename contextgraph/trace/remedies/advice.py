@@ -36,7 +36,7 @@ def is_general(pattern: RemedyPattern) -> bool:
 
 
 def _leaves_out_what(pattern: RemedyPattern) -> bool:
-    """True for a change of code that only its project can tell, unless an edit was refused."""
+    """True for a change of code that is specific to its project, unless an edit was refused."""
     target = pattern.target
     if target in (ANOTHER_NAME, ANOTHER_MODULE) or target.endswith(_FROM_ANOTHER_MODULE):
         return True

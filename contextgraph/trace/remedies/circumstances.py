@@ -42,7 +42,7 @@ def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[s
 
 
 def _use(name: str, text: Sequence[str]) -> str:
-    """How *text* uses the undefined *name*, whose way of use tells modules from variables."""
+    """How *text* uses the undefined *name*, which separates modules from variables."""
     match = re.search(rf"\b{re.escape(name.partition('.')[0])}\b(.?)", "\n".join(text))
     if match is None:
         return "nothing in the edit"

@@ -206,7 +206,7 @@ def _rerun(
     if not actions and not is_other:
         named = (shell_action(part, _names(failed), frozenset()) for part in _causes(between))
         actions += [action for action in named if action is not None]
-    # The name of a script that was written again is no remedy, but what was written is.
+    # The name of a script that was rewritten is not a remedy, but what was written is.
     if not actions or (is_other and not is_version(failed.reading, until.reading)):
         actions += other_command(failed, until, repo_name)
     changes = [*net_changes(edits), *(change for change in parts.values() if change)]
