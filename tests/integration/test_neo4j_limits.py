@@ -66,11 +66,10 @@ def test_forgetting_that_is_killed_leaves_whole_runs_and_can_be_repeated(
         store.runs.add(some)
         reference.runs.add(some)
     gone = [made_bundle(number).trajectory.id for number in range(10, count)]
-    process = forgetting(neo4j_server, store.admin.tenant, gone)
-    while process.poll() is None and len(store.runs.ids()) == count:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with forgetting(neo4j_server, store.admin.tenant, gone) as process:
+        while process.poll() is None and len(store.runs.ids()) == count:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
     left = len(store.runs.ids())
     assert left < count
     assert store.admin.counts().nodes["Fragment"] == 2 * left

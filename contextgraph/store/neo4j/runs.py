@@ -71,7 +71,9 @@ class Neo4jRuns:
     def ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
         folded = None if repo is None else repo.casefold()
         found = self._connection.rows("trajectory_ids", instance=instance)
-        return [row["id"] for row in found if folded in (None, row["repo"].casefold())]
+        # A run that is forgotten while this reads has lost its properties, not yet its row.
+        whole = (row for row in found if None not in (row["id"], row["repo"]))
+        return [row["id"] for row in whole if folded in (None, row["repo"].casefold())]
 
     def raw(self, trajectory_id: str) -> RawTrajectory | None:
         row = self._connection.row("raw_trajectory", id=trajectory_id)
