@@ -62,6 +62,8 @@ for command in (
     notes.remember,
     notes.recall,
     notes.notes,
+    notes.snapshot,
+    notes.maintain,
     keyed.brief,
     keyed.compact,
     consolidate.consolidate,

@@ -1,5 +1,6 @@
 """What people and agents say, remembered and recalled: see docs/notes.md."""
 
-from contextgraph.knowledge.notes import Notes, render_notes
+from contextgraph.knowledge.notes import NoteProperties, Notes, render_notes
+from contextgraph.knowledge.upkeep import MaintenancePolicy, maintain_notes
 
-__all__ = ["Notes", "render_notes"]
+__all__ = ["MaintenancePolicy", "NoteProperties", "Notes", "maintain_notes", "render_notes"]

@@ -24,7 +24,7 @@ def test_a_convention_that_changed(store: Path) -> None:
     assert second.out.endswith(f": supersedes {first['id']}\n")
     (found,) = contextgraph("recall", "which python does CI use", *where, "--json").records
     assert (found["content"], found["source"]) == ("CI uses Python 3.12", "file:tox.ini")
-    assert found["why"].keys() == {"words", "recency", "credibility"}
+    assert found["why"].keys() == {"words", "meaning", "neighbours", "recency", "credibility"}
     assert "CI uses Python 3.12" in contextgraph("recall", "python", *where).out
     (old,) = contextgraph("notes", "--archived", *where, "--json").records
     assert (old["id"], old["superseded_by"]) == (first["id"], found["id"])
@@ -37,7 +37,7 @@ def test_notes_are_listed_archived_and_forgotten(store: Path) -> None:
     assert contextgraph("notes", *at).out.startswith("2 notes\n")
     one, other = (record["id"] for record in contextgraph("notes", *at, "--json").records)
     result = contextgraph("notes", "--archive", one, "--forget", other, *at, "--json")
-    assert result.records == [{"archived": 1, "forgotten": 1}]
+    assert result.records == [{"archived": 1, "restored": 0, "pinned": 0, "forgotten": 1}]
     assert contextgraph("notes", *at).out == "no notes\n"
     assert contextgraph("recall", "tests", *at).out == "no such note\n"
     again = contextgraph("notes", "--archive", one, *at)
@@ -53,3 +53,28 @@ def test_reading_notes_creates_no_memory(store: Path) -> None:
     result = contextgraph("recall", "tests", "--store", store)
     assert (result.code, "no memory at" in result.err) == (1, True)
     assert not store.exists()
+
+
+def test_properties_of_a_note_are_kept(store: Path) -> None:
+    at = (*REPO, "--store", store)
+    given = ("--pin", "--security", "restricted", "--locator", "msg 9", "--until", "2999-01-31")
+    contextgraph("remember", "small commits", *given, *at)
+    (note,) = contextgraph("notes", *at, "--json").records
+    assert (note["pinned"], note["security"], note["locator"]) == (True, "restricted", "msg 9")
+    assert note["valid_until"] == "2999-01-31T00:00:00+00:00"
+
+
+def test_a_snapshot_and_maintenance(store: Path) -> None:
+    at = (*REPO, "--store", store)
+    contextgraph("remember", "small commits", "--pin", *at)
+    contextgraph("remember", "checkout needs redis", *at)
+    shown = contextgraph("snapshot", "test_checkout fails", "--focus", "redis", *at)
+    assert shown.out.index("small commits") < shown.out.index("checkout needs redis")
+    (record,) = contextgraph("snapshot", "checkout", *at, "--json").records
+    assert [note["content"] for note in record["notes"]] == [
+        "small commits",
+        "checkout needs redis",
+    ]
+    (report,) = contextgraph("maintain", "--store", store, "--json").records
+    assert set(report.values()) == {0}
+    assert contextgraph("maintain", "--store", store).out == "nothing changed\n"
