@@ -1,6 +1,20 @@
-"""What people and agents say, remembered and recalled: see docs/notes.md."""
+"""What people and agents say: notes, pages and entities. See docs/notes.md."""
 
+from contextgraph.knowledge.entities import Entities, Entity, RelatedEntity
 from contextgraph.knowledge.notes import NoteProperties, Notes, render_notes
+from contextgraph.knowledge.pages import Page, PageFound, Pages
 from contextgraph.knowledge.upkeep import MaintenancePolicy, maintain_notes
 
-__all__ = ["MaintenancePolicy", "NoteProperties", "Notes", "maintain_notes", "render_notes"]
+__all__ = [
+    "Entities",
+    "Entity",
+    "MaintenancePolicy",
+    "NoteProperties",
+    "Notes",
+    "Page",
+    "PageFound",
+    "Pages",
+    "RelatedEntity",
+    "maintain_notes",
+    "render_notes",
+]
