@@ -21,6 +21,7 @@ from contextgraph.cli import (
     maintenance,
     mcp,
     notes,
+    pages,
     playbook,
     query,
     replay,
@@ -84,6 +85,8 @@ app.command("set")(keyed.set_)
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(service.token, name="token")
+app.add_typer(pages.pages, name="pages")
+app.add_typer(pages.entities, name="entities")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
