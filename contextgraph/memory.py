@@ -15,7 +15,7 @@ from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding, ReembeddingPlan
 from contextgraph.errors import DamagedRunError, DegradedError, StoreError, StoreUnavailableError
 from contextgraph.governance import EvictionPolicy, is_withheld
-from contextgraph.learning import Inspection, error_id, inspect_run
+from contextgraph.learning import RUNS_AT_ONCE, Inspection, error_id, inspect_run, unmasked_values
 from contextgraph.model import (
     CommandHistory,
     ConsolidationReport,
@@ -66,9 +66,6 @@ if TYPE_CHECKING:
     from contextgraph.ports import Graph
     from contextgraph.store.archive import Exported, Imported
     from contextgraph.store.graph import GraphFormat
-
-# A transaction costs as much as several runs; what is lost with it has to be learned again.
-RUNS_AT_ONCE = 16
 
 # Where nothing is ever written, so many contexts wait to be noted; the oldest are let go.
 MOST_SHOWN = 4096
@@ -335,7 +332,7 @@ class AgentMemory:
     ) -> Iterator[LearnReceipt]:
         """Read all stored runs again as this version reads logs, yielding a receipt for each.
 
-        Outcomes, learning times and credit stay. Each run is replaced in one transaction, so it
+        Outcomes, learning times and credit stay. Runs are replaced sixteen to a transaction, so it
         can be interrupted and begun again. At the end the memory is consolidated. *on_damaged* gets
         the id of each run that cannot be read and stays as it is; without it the first is raised.
         """
@@ -646,6 +643,24 @@ class AgentMemory:
         memory whose schema is older raises `SchemaError`.
         """
         return self.store.admin.migrate(dry_run=dry_run)
+
+    def mask_stored(
+        self, on_damaged: Callable[[str, DamagedRunError], None] | None = None
+    ) -> tuple[int, int]:
+        """Mask what older versions stored in the clear: in how many runs, and how many values.
+
+        These runs are read again; otherwise as `rebuild`. A second call changes nothing.
+        """
+        values: list[int] = []
+
+        def is_unmasked(raw: RawTrajectory) -> bool:
+            values.append(unmasked_values(raw))
+            return values[-1] > 0
+
+        runs = sum(1 for _ in self.writer.rewrite_all(on_damaged, is_unmasked))
+        if runs:
+            self._trigger.after_rebuilding()
+        return runs, sum(values)
 
     def close(self) -> None:
         """Release files and connections, also where what was shown cannot be noted any more.

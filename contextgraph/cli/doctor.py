@@ -58,7 +58,7 @@ def doctor(
     """Check the memory and this installation; name remedies. Changes nothing.
 
     With --secrets also whether runs that an older version stored hold secrets that this version
-    recognises: `rebuild` masks them. With --stale also which files, symbols, commands and tests of
+    recognises: `migrate` masks them. With --stale also which files, symbols, commands and tests of
     the playbook are gone; where the checkout is known, they are not shown to agents.
 
     \b
@@ -191,14 +191,14 @@ def _hooks(settings: "Settings") -> "list[HealthCheck]":
 
 def _secrets(runs: "RunStore") -> "HealthCheck":
     """Whether stored runs hold secrets that this version recognises."""
-    from contextgraph.learning import holds_secrets
+    from contextgraph.learning import unmasked_values
     from contextgraph.model import HealthCheck
 
     known = runs.ids()
-    found = [one for one in known if (raw := runs.raw(one)) and holds_secrets(raw)]
+    found = [one for one in known if (raw := runs.raw(one)) and unmasked_values(raw)]
     named = f": {', '.join(found[:_NAMED])}" if found else ""
     detail = f"{len(found)} of {number_of(len(known), 'run')} hold secrets{named}"
-    return HealthCheck("secrets", not found, detail, "run: contextgraph rebuild")
+    return HealthCheck("secrets", not found, detail, "run: contextgraph migrate")
 
 
 def _stale(store: str | None, tenant: str | None, workdir: Path) -> "list[Stale]":

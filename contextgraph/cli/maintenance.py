@@ -97,7 +97,7 @@ def rebuild(
     """Read the stored runs again.
 
     Everything is derived from them again, as this version reads logs: for use after an update.
-    Outcomes, learning times and credit stay. Each run is replaced in one transaction, so an
+    Outcomes, learning times and credit stay. Runs are replaced sixteen to a transaction, so an
     interrupted command can be repeated; at the end the memory is consolidated. A damaged run is
     named and stays as it is.
 
@@ -139,27 +139,38 @@ def migrate(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Bring the schema of a memory up to date.
+    """Bring the schema up to date, and mask secrets.
 
     For use after an update. A memory on a server is refused until this is done; a file is also
-    migrated when it is next written. Creates an empty memory where there is none.
+    migrated when it is next written. Creates an empty memory where there is none. Then stored runs
+    are masked by the rules of this version, and those that this changes are read again, as by
+    `rebuild`; an interrupted command can be repeated.
 
     \b
-    With --json one object: "migrations" [names, in order], "dry_run".
+    With --json one object: "migrations" [names, in order], "dry_run", and without
+    --dry-run "masked" {"runs", "values"}.
 
     \b
     Example:
       contextgraph migrate --store neo4j://localhost:7687 --dry-run
     """
+    damaged = _Damaged(False, as_json)
     with open_memory(store, tenant) as memory:
         steps = memory.migrate(dry_run=dry_run)
+        runs, values = (0, 0) if dry_run else memory.mask_stored(damaged.handler)
+        if runs:
+            compile_for_hooks(memory, store, tenant, whole=True)
     if as_json:
-        emit({"migrations": list(steps), "dry_run": dry_run})
-        return
-    for step in steps:
-        print(f"{'pending' if dry_run else 'applied'}: {step}")
-    if not steps:
-        print("the schema is up to date")
+        masked: dict[str, Json] = {} if dry_run else {"masked": {"runs": runs, "values": values}}
+        emit({"migrations": list(steps), "dry_run": dry_run, **masked})
+    else:
+        for step in steps:
+            print(f"{'pending' if dry_run else 'applied'}: {step}")
+        if not steps:
+            print("the schema is up to date")
+        if runs:
+            print(f"masked {number_of(values, 'value')} in {number_of(runs, 'trajectory')}")
+    damaged.exit(1)
 
 
 def forget(  # noqa: PLR0913  (one parameter per flag)

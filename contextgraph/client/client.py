@@ -14,8 +14,9 @@ import orjson
 from contextgraph.client.service import Service
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import SettingsError, StoreError, StoreUnavailableError
+from contextgraph.learning import RUNS_AT_ONCE
 from contextgraph.loops import LoopDetector
-from contextgraph.memory import MOST_SHOWN, RUNS_AT_ONCE, AgentMemory
+from contextgraph.memory import MOST_SHOWN, AgentMemory
 from contextgraph.model import (
     CommandHistory,
     ConsolidationReport,
