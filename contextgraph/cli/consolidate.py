@@ -81,7 +81,7 @@ def consolidate(
         max_cost=max_cost,
     ) as memory:
         if dry_run:
-            _show_wording_plan(memory.plan_wording(), as_json=as_json)
+            _show_wording_plan(memory.consolidator.plan_wording(), as_json=as_json)
             return
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
@@ -160,7 +160,7 @@ def reembed(
       contextgraph reembed --embedder tfidf
     """
     with open_memory(store, tenant, create=False, embedder=embedder, max_cost=max_cost) as memory:
-        plan = memory.plan_reembedding()
+        plan = memory.spaces.plan()
         if dry_run:
             _show_embedding_plan(plan, as_json=as_json)
             return

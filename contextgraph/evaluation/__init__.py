@@ -29,7 +29,6 @@ from contextgraph.evaluation.measures import (
     mcnemar,
 )
 from contextgraph.evaluation.moments import (
-    Memory,
     Moment,
     MomentKind,
     RunOrder,
@@ -37,7 +36,7 @@ from contextgraph.evaluation.moments import (
     in_order,
 )
 from contextgraph.evaluation.related import judge_related, read_related
-from contextgraph.evaluation.replay import EscapeSource, Replay, ReplayCounts, ReplayMoment
+from contextgraph.evaluation.replay import Replay, ReplayCounts, ReplayMoment
 from contextgraph.evaluation.reports import (
     Curve,
     Report,
@@ -53,7 +52,6 @@ __all__ = [
     "Curve",
     "CurvePoint",
     "Difference",
-    "EscapeSource",
     "Estimate",
     "Evaluation",
     "HandVerdict",
@@ -61,7 +59,6 @@ __all__ = [
     "JudgedMoment",
     "LoopWarnings",
     "Measures",
-    "Memory",
     "Mode",
     "Moment",
     "MomentKind",

@@ -10,8 +10,9 @@ import orjson
 from contextgraph.codec import decoded
 from contextgraph.errors import ReadError
 from contextgraph.evaluation.measures import Measures, Share, estimate, summed
-from contextgraph.evaluation.moments import OURS, Memory
+from contextgraph.evaluation.moments import OURS
 from contextgraph.learning import masked, trajectory_id
+from contextgraph.memory import AgentMemory
 from contextgraph.model import MemoryContext, RawTrajectory, RemedyPattern, Suggestion
 from contextgraph.trace import Trace, states_of, trace
 
@@ -62,7 +63,7 @@ def _moment(line: bytes, path: Path, number: int) -> JudgedMoment:
 
 
 def judge_by_hand(
-    memory: Memory, runs: Iterable[RawTrajectory], judged: Sequence[JudgedMoment], seed: int
+    memory: AgentMemory, runs: Iterable[RawTrajectory], judged: Sequence[JudgedMoment], seed: int
 ) -> Measures:
     """What *memory* shows at those of the *judged* moments that are of *runs*.
 
@@ -86,7 +87,7 @@ def judge_by_hand(
 
 
 def _answers(
-    memory: Memory, read: Trace, moments: Iterable[JudgedMoment]
+    memory: AgentMemory, read: Trace, moments: Iterable[JudgedMoment]
 ) -> Iterator[list[HandVerdict | None]]:
     """What each shown item was worth at each moment; None for an item that was not judged."""
     states, raw = list(states_of(read.raw)), read.raw

@@ -10,7 +10,8 @@ import orjson
 
 from contextgraph.errors import ReadError
 from contextgraph.evaluation.baselines import PastTask, TaskBaselines, tasks_most_frequent
-from contextgraph.evaluation.moments import OURS, Memory, Moment, MomentKind, Verdict
+from contextgraph.evaluation.moments import OURS, Moment, MomentKind, Verdict
+from contextgraph.memory import AgentMemory
 from contextgraph.model import Outcome, RawTrajectory, State
 from contextgraph.retrieval import UNGATED
 
@@ -18,7 +19,7 @@ LIMIT = 10
 _QUERIES, _LINKS, _PAST = "queries.jsonl", "qrels.json", "experiences.jsonl"
 
 
-def judge_related(memory: Memory, folder: Path, seed: int = 0) -> tuple[Moment, ...]:
+def judge_related(memory: AgentMemory, folder: Path, seed: int = 0) -> tuple[Moment, ...]:
     """How *memory*, which should be empty, finds the past tasks linked to each query of *folder*.
 
     Raises `ReadError`.
@@ -52,7 +53,11 @@ def read_related(
 
 
 def _judged(
-    memory: Memory, tasks: TaskBaselines, query: RawTrajectory, linked: frozenset[str], seed: int
+    memory: AgentMemory,
+    tasks: TaskBaselines,
+    query: RawTrajectory,
+    linked: frozenset[str],
+    seed: int,
 ) -> Moment:
     hidden = frozenset({query.instance_id})
     state = State(task_description=query.task, repo=query.repo)
