@@ -70,6 +70,9 @@ if TYPE_CHECKING:
 # A transaction costs as much as several runs; what is lost with it has to be learned again.
 RUNS_AT_ONCE = 16
 
+# What was shown is stored, so many to a transaction.
+_CONTEXTS_AT_ONCE = 256
+
 # Where nothing is ever written, so many contexts wait to be noted; the oldest are let go.
 MOST_SHOWN = 4096
 
@@ -478,11 +481,13 @@ class AgentMemory:
 
         Raises `StoreError`; then it is tried again when something is written.
         """
-        for shown in self._shown.copy():
-            self.store.exposures.add([shown])
+        waiting = iter(self._shown.copy())
+        while shown := [*islice(waiting, _CONTEXTS_AT_ONCE)]:
+            self.store.exposures.add(shown)
             # Only now: what cannot be stored waits, and a thread that finds none can rely on it.
-            with suppress(ValueError):  # another thread stored it as well
-                self._shown.remove(shown)
+            for one in shown:
+                with suppress(ValueError):  # another thread stored it as well
+                    self._shown.remove(one)
 
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error or context comes from; None where unknown.
