@@ -1,6 +1,7 @@
 """Values as parameters, and rows that queries return as values; only this module names the keys."""
 
 import hashlib
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -59,6 +60,11 @@ def scope_parameters(scope: Scope) -> Parameters:
         "excluded": sorted(scope.exclude_instances),
         "as_of": None if scope.as_of is None else moment(scope.as_of),
     }
+
+
+def page_size(limit: int | None) -> int:
+    """The number for a LIMIT that is for *limit* items (None: all)."""
+    return sys.maxsize if limit is None else limit
 
 
 def where(name: str, scope: Scope) -> str:
