@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.doctor import own_version
-from contextgraph.cli.evaluate_tables import show_contrasts, show_report
 from contextgraph.cli.intake import Intake
 from contextgraph.cli.options import (
     FAILED,
@@ -25,6 +24,7 @@ from contextgraph.cli.options import (
 )
 from contextgraph.cli.output import Progress, emit, warn
 from contextgraph.cli.replay import IN_MEMORY, OwnStore
+from contextgraph.cli.reports import show_contrasts, show_evaluation, write_evaluation
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -167,12 +167,12 @@ def _show(report: "Report", *, as_json: bool) -> None:
 
         emit(report_record(report, with_moments=False))
     else:
-        show_report(report)
+        show_evaluation(report)
 
 
 def _write(report: "Report", details: Path | None, plot: Path | None, html: Path | None) -> None:
     from contextgraph.errors import SettingsError
-    from contextgraph.evaluation import draw, report_record
+    from contextgraph.evaluation import report_record
 
     if details:
         import orjson
@@ -184,12 +184,12 @@ def _write(report: "Report", details: Path | None, plot: Path | None, html: Path
             reason = error.strerror or error
             raise SettingsError(f"{details} cannot be written: {reason}") from error
     if plot:
-        for path in draw(report, plot):
+        from contextgraph.cli.plots import draw_evaluation
+
+        for path in draw_evaluation(report, plot):
             warn(f"wrote {path}")
     if html:
-        from contextgraph.cli.evaluate_page import write_report
-
-        write_report(html, report)
+        write_evaluation(html, report)
         warn(f"wrote {html}")
 
 

@@ -9,6 +9,7 @@ import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, store_address
 from contextgraph.cli.output import console, emit, print_table, styled, warn
+from contextgraph.cli.plots import draw_statistics
 from contextgraph.records import explanation_record, friction_record, stats_record
 from contextgraph.text import number_of, one_line
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
         MistakePattern,
         Relation,
     )
-    from contextgraph.stats import Friction, MemoryStats, StatisticsEngine
+    from contextgraph.stats import Friction, MemoryStats
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
@@ -84,7 +85,7 @@ def stats(
         found = memory.get_stats()
         patterns = memory.stats.get_failure_patterns(repo) if repo else found.failure_patterns
         mistakes = memory.stats.get_common_mistakes(situation, repo)
-        drawn = _drawn(memory.stats, plot) if plot else []
+        drawn = draw_statistics(memory.stats, plot) if plot else []
     if as_json:
         record = stats_record(replace(found, failure_patterns=patterns), mistakes, drawn)
         emit({"store": address, **record})
@@ -97,12 +98,6 @@ def stats(
         _show_stats(found, top)
     for file in drawn:
         print(f"drawn: {file}")
-
-
-def _drawn(statistics: "StatisticsEngine", folder: Path) -> list[Path]:
-    from contextgraph.cli.plots import draw
-
-    return draw(statistics, folder)
 
 
 def _show_stats(stats: "MemoryStats", top: int) -> None:
