@@ -33,7 +33,7 @@ from contextgraph.cli.options import (
     Tenant,
     open_memory,
     option,
-    store_address,
+    settings_of,
 )
 from contextgraph.cli.output import Progress, warn
 from contextgraph.errors import StoreUnavailableError
@@ -142,27 +142,27 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
       contextgraph learn nightly/ --source ci
       cat run.traj | contextgraph learn -
     """
-    from contextgraph.config import load_settings
     from contextgraph.integrations.sessions import HookFiles
+    from contextgraph.spool import Spool
 
     if sum((bool(paths), discover, queued)) != 1:
         raise typer.BadParameter("give PATH, --discover or --queued")
     _check_usage(paths, discover=discover, of_discovery=bool(exclude or yes), watch=watch)
     if ray:
         _check_cluster(paths, alone=workers == 1 and not watch)
-    address = store_address(store, tenant)
-    hooks = HookFiles(load_settings(store=store or None, tenant=tenant))
+    settings = settings_of(store, tenant)
+    hooks = HookFiles(settings)
     found: Sequence[StrPath]
     queue: Sequence[Path] = ()
     if queued:
         found, queue = hooks.take_queue()
     else:
-        found = paths or discovered_paths(exclude or (), yes=yes, address=address)
+        found = paths or discovered_paths(exclude or (), yes=yes, address=settings.address)
     learning = _Learning(
         open_memory=partial(
             open_memory, store, tenant, embedder=embedder, max_cost=max_cost, source=source
         ),
-        spool=_spool(store, tenant),
+        spool=Spool(settings) if settings.is_remote else None,
         intake=partial(
             Intake,
             selection=Selection(tuple(filters or ()), limit, _numbers(numbers)),
@@ -176,7 +176,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         workers=workers,
         cluster=partial(read_on_cluster, ray, embedder or "") if ray else None,
         as_json=as_json,
-        address=address,
+        address=settings.address,
         hooks=hooks,
         queue=queue,
         compile=partial(compile_for_hooks, store=store, tenant=tenant),
@@ -218,7 +218,7 @@ class _Learning:
     """What the options say about learning, whatever the paths."""
 
     open_memory: "Callable[[], AgentMemory]"
-    spool: "Spool | None"
+    spool: "Spool | None"  # of a server: where a file cannot be written, nothing can
     intake: Callable[..., Intake]
     outcomes: Path | None
     follow_links: bool
@@ -284,12 +284,3 @@ def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
         unread.clear()
         yield raw
     yield from unread
-
-
-def _spool(store: str | None, tenant: str | None) -> "Spool | None":
-    """Where runs wait for a server; None for a file: where it cannot be written, nothing can."""
-    from contextgraph.config import load_settings
-    from contextgraph.spool import Spool
-
-    settings = load_settings(store=store or None, tenant=tenant)
-    return Spool(settings) if settings.is_remote else None

@@ -47,6 +47,14 @@ def emit(record: "Mapping[str, Json]") -> None:
     sys.stdout.buffer.flush()
 
 
+def answer(record: "Mapping[str, Json]", text: str, *, as_json: bool) -> None:
+    """Print the answer of a command: *record* for programs, or else *text* for people."""
+    if as_json:
+        emit(record)
+    elif text:
+        print(plain(text))
+
+
 def warn(message: str) -> None:
     """Print one line on stderr, after the name of the program; it may quote what was read."""
     print(f"contextgraph: {plain(mask_secrets(message))}", file=sys.stderr, flush=True)

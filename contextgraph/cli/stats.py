@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, store_address
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, settings_of
 from contextgraph.cli.output import console, emit, print_table, styled, warn
 from contextgraph.cli.plots import draw_statistics
 from contextgraph.records import explanation_record, friction_record, stats_record
@@ -35,17 +35,14 @@ def stats(
     top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Rows in each table.")] = 15,
     repo: Annotated[
         str,
-        typer.Option(
-            "--repo", metavar="OWNER/REPO", help="Failures in this repository.", show_default=False
-        ),
+        option("--repo", "OWNER/REPO", "Failures in this repository."),
     ] = "",
     situation: Annotated[
         str,
-        typer.Option(
+        option(
             "--situation",
-            metavar="WORDS",
-            help="Failures in a phase, in a type of task, at a file, or in tasks about some words.",
-            show_default=False,
+            "WORDS",
+            "Failures in a phase, in a type of task, at a file, or in tasks about some words.",
         ),
     ] = "",
     plot: Annotated[
@@ -80,7 +77,7 @@ def stats(
       contextgraph stats --repo owner/repo --situation testing
       contextgraph stats --plot pictures/
     """
-    address = store_address(store, tenant)
+    address = settings_of(store, tenant).address
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.get_stats()
         patterns = memory.stats.get_failure_patterns(repo) if repo else found.failure_patterns
