@@ -147,11 +147,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         raise typer.BadParameter("--judged needs a split: leave out --online")
     trial = Trial(None if online else taught, judging, related, seed, judged)
     if compare:
-        if store or details or plot or html or configuration:
-            raise typer.BadParameter(
-                "--compare A B names the configurations; leave out --configuration, --store, "
-                "--details, --plot and --html"
-            )
+        _refuse_with_compare(store, details, plot, html, configuration)
         _compare_configurations(trial, *compare, as_json=as_json)
     else:
         report = trial.run(configuration, store or IN_MEMORY, tenant)
@@ -159,6 +155,14 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         _show(report, as_json=as_json)
     if runs.failed:
         raise typer.Exit(PARTLY_DONE)
+
+
+def _refuse_with_compare(*given: object) -> None:
+    if any(given):
+        raise typer.BadParameter(
+            "--compare A B names the configurations; leave out --configuration, --store, "
+            "--details, --plot and --html"
+        )
 
 
 def _show(report: "Report", *, as_json: bool) -> None:

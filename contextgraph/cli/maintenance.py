@@ -4,6 +4,7 @@ import time
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,38 +113,30 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         )
     with open_memory(store, tenant, create=False) as memory:
         known = memory.store.runs
-        some = named and not everything
-        chosen = _selected(known, ids, instance, repo) if some else known.ids()
+        chosen = known.ids()
+        if named and not everything:
+            chosen = _named(known, ids or (), instance or (), repo or ())
         found = list(known.trajectories(chosen).values())
-        if not found and not older_than:
-            warn(
-                f"no trajectory of {', '.join(named)} in the memory"
-                if some
-                else "the memory is empty"
-            )
-            raise typer.Exit(FAILED)
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
             found = [one for one in found if one.seen_at < oldest]
+        elif not found:
+            of_them = "" if everything else f"of {', '.join(named)} "
+            warn(f"no trajectory {of_them}in the memory")
+            raise typer.Exit(FAILED)
         if found and not yes:
             _confirm(found)
         removed = memory.forget(one.id for one in found)
     _show_forgotten(found, removed, as_json=as_json)
 
 
-def _selected(
-    runs: "RunStore",
-    ids: "Sequence[str] | None",
-    instances: "Sequence[str] | None",
-    repos: "Sequence[str] | None",
+def _named(
+    runs: "RunStore", ids: "Sequence[str]", instances: "Sequence[str]", repos: "Sequence[str]"
 ) -> list[str]:
     """The ids of the runs that are named in any way."""
-    chosen = [*(ids or ())]
-    for instance in instances or ():
-        chosen += runs.ids(instance=masked_name(instance))
-    for repo in repos or ():
-        chosen += runs.ids(repo=masked_name(repo))
-    return list(dict.fromkeys(chosen))
+    of_instances = (runs.ids(instance=masked_name(one)) for one in instances)
+    of_repos = (runs.ids(repo=masked_name(one)) for one in repos)
+    return list(dict.fromkeys(chain(ids, *of_instances, *of_repos)))
 
 
 def _confirm(found: "Sequence[Trajectory]") -> None:
