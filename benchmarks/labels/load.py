@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from contextgraph.model import RawTrajectory, Step
-from contextgraph.readers import read_many
+from contextgraph.readers import read
 from contextgraph.trace import Trace, trace
 
 LABELS = Path(__file__).parent
@@ -67,7 +67,7 @@ def load(name: str, paths: Iterable[Path], unread: list[str]) -> LabelSet:
     by_agent = name.startswith("agents-")
     wanted = {label["run"] for kind in labels.values() for label in kind}
     runs = {}
-    for raw in read_many(paths, on_error=lambda error: unread.append(str(error))):
+    for raw in read(*paths, on_error=lambda error: unread.append(str(error))):
         run = _run_name(raw) if by_agent else raw.instance_id
         if run in wanted:
             runs[run] = LabelledRun(raw, trace(raw))
