@@ -116,7 +116,7 @@ class LoopTracker:
             series, self._undone = self._restored[self._undone], ""
             series.count += 1
             return series
-        if now.kind.runs:
+        if now.kind.runs and not now.is_typed:
             self._undone = ""  # to see what the file does as it was
         return None
 

@@ -60,6 +60,11 @@ class Predicament:
         return self.error is not None and self.kind.writes
 
     @property
+    def is_typed(self) -> bool:
+        """True for a program that is typed on the line, mostly to look at something."""
+        return self.command.startswith("python -c ")
+
+    @property
     def restored(self) -> str:
         """The file that it puts back as it was; empty for anything else."""
         match = _RESTORED.match(self.command) if self.error is None else None
