@@ -110,8 +110,18 @@ class RunStore(Protocol):
     def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
         """Run id -> its trajectory, by id, without unknown ids."""
 
-    def ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
-        """The ids of all runs, or of those of *repo* (in any case) and of *instance*, ascending."""
+    def ids(
+        self,
+        repo: str | None = None,
+        instance: str | None = None,
+        *,
+        after: str = "",
+        limit: int | None = None,
+    ) -> Sequence[str]:
+        """The ids of all runs, or of those of *repo* (in any case) and of *instance*, ascending.
+
+        Only ids greater than *after*; at most *limit* (None: all).
+        """
 
     def raw(self, trajectory_id: str) -> RawTrajectory | None:
         """The masked run as it was learned, with the outcome known by now."""
@@ -269,8 +279,13 @@ class MethodologyStore(Protocol):
     def get(self, ids: Sequence[str]) -> Sequence[Methodology]:
         """Those of these ids, by id."""
 
-    def ids(self) -> Sequence[str]:
-        """All ids, ascending, tombstones as well."""
+    def ids(
+        self, repo: str | None = None, *, after: str = "", limit: int | None = None
+    ) -> Sequence[str]:
+        """All ids, or those of *repo* (in any case), ascending, tombstones as well.
+
+        *after* and *limit* are as of `RunStore.ids`.
+        """
 
     def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
         """Those of these errors, by id, tombstones as well."""

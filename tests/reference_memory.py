@@ -153,8 +153,13 @@ class ReferenceMemory(ReferenceStore):
     def methodologies_get(self, ids: Sequence[str]) -> Sequence[Methodology]:
         return self._where(lambda one: one.id in ids)
 
-    def methodologies_ids(self) -> Sequence[str]:
-        return sorted(self.methodologies)
+    def methodologies_ids(
+        self, repo: str | None = None, *, after: str = "", limit: int | None = None
+    ) -> Sequence[str]:
+        found = self._where(
+            lambda one: one.id > after and (repo is None or one.repo == repo.lower())
+        )
+        return [one.id for one in found][:limit]
 
     def methodologies_resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
         edges = (edge for edge in self.resolved.values() if edge.methodology_id == methodology_id)

@@ -144,13 +144,21 @@ class ReferenceStore:
         known = sorted({*trajectory_ids} & self.bundles.keys())
         return {run: self.bundles[run].trajectory for run in known}
 
-    def runs_ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
-        return sorted(
+    def runs_ids(
+        self,
+        repo: str | None = None,
+        instance: str | None = None,
+        *,
+        after: str = "",
+        limit: int | None = None,
+    ) -> Sequence[str]:
+        found = sorted(
             run
             for run, bundle in self.bundles.items()
             if repo is None or bundle.trajectory.repo.casefold() == repo.casefold()
-            if instance in {None, bundle.trajectory.instance_id}
+            if instance in {None, bundle.trajectory.instance_id} and run > after
         )
+        return found[:limit]
 
     def runs_raw(self, trajectory_id: str) -> RawTrajectory | None:
         bundle = self.bundles.get(trajectory_id)

@@ -1,4 +1,4 @@
-"""``contextgraph consolidate`` and ``reembed``: update methodologies and vectors."""
+"""``contextgraph consolidate``, ``reembed``, ``rebuild`` and ``migrate``: update a memory."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
@@ -13,18 +13,28 @@ from contextgraph.cli.options import (
     Embedder,
     MaxCost,
     Store,
+    Strict,
     Summarizer,
     Tenant,
     open_memory,
 )
-from contextgraph.cli.output import Progress, console, emit, print_table, styled, warn
-from contextgraph.records import consolidation_record, usage_record
+from contextgraph.cli.output import (
+    DamagedRuns,
+    Progress,
+    console,
+    emit,
+    print_table,
+    styled,
+    warn,
+)
+from contextgraph.records import consolidation_record, receipt_record, usage_record
 from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
     from contextgraph.embedding import Reembedding, ReembeddingPlan
     from contextgraph.memory import AgentMemory
     from contextgraph.model import ConsolidationReport, Json, WordingPlan
+
 
 _CHANGES = ("examined", "created", "updated", "removed")
 
@@ -71,7 +81,7 @@ def consolidate(
         max_cost=max_cost,
     ) as memory:
         if dry_run:
-            _show_wording_plan(memory.plan_wording(), as_json=as_json)
+            _show_wording_plan(memory.consolidator.plan_wording(), as_json=as_json)
             return
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
@@ -150,7 +160,7 @@ def reembed(
       contextgraph reembed --embedder tfidf
     """
     with open_memory(store, tenant, create=False, embedder=embedder, max_cost=max_cost) as memory:
-        plan = memory.plan_reembedding()
+        plan = memory.spaces.plan()
         if dry_run:
             _show_embedding_plan(plan, as_json=as_json)
             return
@@ -200,3 +210,74 @@ def _show_reembedding(done: "Reembedding", *, as_json: bool) -> None:
         return
     print(f"{done.space.name} is the active space; {number_of(done.runs, 'run')} embedded")
     print(f"{number_of(done.usage.tokens, 'token')}, ${done.usage.cost:.4f}")
+
+
+def rebuild(
+    strict: Strict = False, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
+) -> None:
+    """Read the stored runs again.
+
+    Everything is derived from them again, as this version reads logs: for use after an update.
+    Outcomes, learning times and credit stay. Each run is replaced in one transaction, so an
+    interrupted command can be repeated; at the end the memory is consolidated. A damaged run is
+    named and stays as it is.
+
+    \b
+    Example:
+      contextgraph rebuild --store team.db
+    """
+    with open_memory(store, tenant, create=False) as memory:
+        damaged = DamagedRuns(strict, as_json)
+        done = _rebuild_all(memory, damaged)
+        compile_for_hooks(memory, store, tenant, whole=True)
+    if as_json:
+        emit({"summary": {"updated": done, "failed": len(damaged.ids)}})
+    else:
+        print(f"rebuilt {number_of(done, 'trajectory')}")
+    damaged.exit(done)
+
+
+def _rebuild_all(memory: "AgentMemory", damaged: DamagedRuns) -> int:
+    done, total = 0, len(memory.store.runs.ids())
+    try:
+        with Progress(lambda: total) as progress:
+            for done, receipt in enumerate(memory.rebuild(damaged.handler), start=1):
+                if damaged.as_json:
+                    emit(receipt_record(receipt))
+                progress.advance(1)
+                progress.count(done)
+    except KeyboardInterrupt:
+        warn(f"interrupted; {done} of {number_of(total, 'trajectory')} rebuilt")
+        raise
+    return done
+
+
+def migrate(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the migrations, apply none.")
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Bring the schema of a memory up to date.
+
+    For use after an update. A memory on a server is refused until this is done; a file is also
+    migrated when it is next written. Creates an empty memory where there is none.
+
+    \b
+    With --json one object: "migrations" [names, in order], "dry_run".
+
+    \b
+    Example:
+      contextgraph migrate --store neo4j://localhost:7687 --dry-run
+    """
+    with open_memory(store, tenant) as memory:
+        steps = memory.migrate(dry_run=dry_run)
+    if as_json:
+        emit({"migrations": list(steps), "dry_run": dry_run})
+        return
+    for step in steps:
+        print(f"{'pending' if dry_run else 'applied'}: {step}")
+    if not steps:
+        print("the schema is up to date")

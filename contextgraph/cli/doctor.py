@@ -1,4 +1,4 @@
-"""``contextgraph doctor``: check the memory and the installation."""
+"""``contextgraph doctor`` and ``formats``: check the memory and the installation."""
 
 import platform
 import sys
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.model import HealthCheck, Json
     from contextgraph.ports import RunStore
+    from contextgraph.readers import Format
     from contextgraph.retrieval import Stale
+
 
 DISTRIBUTION = "contextgraph-memory"
 LIBRARIES = "neo4j networkx numpy orjson rich scikit-learn typer zstandard".split()
@@ -77,7 +79,7 @@ def doctor(
         listed: list[Json] = [{**one._asdict()} for one in gone]
         emit({**checkup_record(found), **({"stale": listed} if stale else {})})
     else:
-        _show(found)
+        _show_checkup(found)
         if stale:
             _show_stale(gone)
     raise typer.Exit(DONE if found.ok else FAILED)
@@ -237,7 +239,7 @@ def _installed(name: str) -> bool:
         return False
 
 
-def _show(checkup: Checkup) -> None:
+def _show_checkup(checkup: Checkup) -> None:
     """Print every check, with the remedy where it failed."""
     rows = [
         ("ok" if one.ok else "FAILED", one.name, one.detail, "" if one.ok else one.remedy)
@@ -266,3 +268,44 @@ def checkup_record(checkup: Checkup) -> "dict[str, Json]":
         "versions": dict(checkup.versions),
         "extras": dict(checkup.extras),
     }
+
+
+def formats(as_json: AsJson = False) -> None:
+    """List the formats that are read.
+
+    Shows how each is recognised and what is read from it. A format is recognised by content, not
+    by file name. Experimental ones follow published descriptions and were not tested on logs of
+    real runs.
+
+    \b
+    With --json one line per format: "name", "recognised_by", "keeps",
+    "experimental".
+
+    \b
+    Example:
+      contextgraph formats
+    """
+    from contextgraph.readers import all_formats
+
+    for one in all_formats().values():
+        if as_json:
+            emit(
+                {
+                    "name": one.name,
+                    "recognised_by": one.description,
+                    "keeps": one.keeps,
+                    "experimental": one.experimental,
+                }
+            )
+        else:
+            _show_format(one)
+
+
+def _show_format(one: "Format") -> None:
+    from rich.padding import Padding
+
+    screen = console()
+    mark = (" (experimental)", "yellow") if one.experimental else ""
+    screen.print(styled((one.name, "bold"), mark))
+    for label, text in (("recognised by", one.description), ("keeps", one.keeps)):
+        screen.print(Padding(styled((f"{label}: ", "dim"), text), (0, 0, 0, 2)))

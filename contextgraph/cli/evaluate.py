@@ -283,24 +283,28 @@ class Trial:
         self, configuration: str | None, store: str = IN_MEMORY, tenant: str | None = None
     ) -> "Report":
         """The report of an empty memory under *configuration*."""
-        from contextgraph.evaluation import report_of
+        from contextgraph.evaluation import judge_by_hand, read_judged, report_of
 
         linked = self._linked(configuration) if self.related else ()
         with open_memory(store, tenant, configuration=configuration) as memory:
             found = self._evaluated(memory) if self.judging else None
             by_hand = (
-                memory.evaluate_judged(self.judging, self.judged, seed=self.seed)
+                judge_by_hand(memory, self.judging, read_judged(self.judged), self.seed)
                 if self.judged
                 else None
             )
             return report_of(found, linked, _configuration_of(memory), self.seed, by_hand)
 
     def _linked(self, configuration: str | None) -> "tuple[Moment, ...]":
+        from contextgraph.evaluation import judge_related
+
         assert self.related is not None
         with open_memory(IN_MEMORY, None, configuration=configuration) as memory:
-            return memory.evaluate_related(self.related, seed=self.seed)
+            return judge_related(memory, self.related, self.seed)
 
     def _evaluated(self, memory: "AgentMemory") -> "Evaluation":
+        from contextgraph.evaluation import evaluate, evaluate_online
+
         known = memory.get_stats().counts.nodes.get("Trajectory", 0)
         if known:
             raise typer.BadParameter(
@@ -314,8 +318,8 @@ class Trial:
 
         with progress:
             if self.learning is None:
-                return memory.evaluate_online(self.judging, seed=self.seed, advance=advance)
-            return memory.evaluate(self.learning, self.judging, seed=self.seed, advance=advance)
+                return evaluate_online(memory, self.judging, seed=self.seed, advance=advance)
+            return evaluate(memory, self.learning, self.judging, seed=self.seed, advance=advance)
 
 
 def _configuration_of(memory: "AgentMemory") -> "dict[str, Json]":

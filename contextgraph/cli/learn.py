@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from contextgraph.cli.batch import Results, learn_all, spool_rest, summarize, warn_about
+from contextgraph.cli.batch import (
+    Results,
+    discovered_paths,
+    learn_all,
+    spool_rest,
+    summarize,
+    warn_about,
+)
 from contextgraph.cli.cluster import read_on_cluster
-from contextgraph.cli.discovery import discovered_paths
 from contextgraph.cli.intake import Intake, Selection, numbers_of
 from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import (

@@ -1,7 +1,6 @@
-"""``contextgraph rebuild``, ``migrate``, ``forget``, ``backup``, ``export`` and ``import``."""
+"""``contextgraph forget``, ``export``, ``backup`` and ``import``: remove and copy."""
 
 import time
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -9,17 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.keyed import forget_key
-from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory, option
-from contextgraph.cli.output import Progress, emit, interrupted_by_termination, warn
-from contextgraph.records import receipt_record
+from contextgraph.cli.notes import forget_key
+from contextgraph.cli.options import (
+    FAILED,
+    AsJson,
+    Store,
+    Strict,
+    Tenant,
+    open_memory,
+    option,
+)
+from contextgraph.cli.output import DamagedRuns, Progress, emit, interrupted_by_termination, warn
 from contextgraph.text import masked_name, number_of, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from contextgraph.errors import DamagedRunError
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json, Trajectory
     from contextgraph.ports import RunStore
@@ -60,106 +64,6 @@ Repos = Annotated[
         "--repo", metavar="OWNER/REPO", help="All runs in it (repeatable).", show_default=False
     ),
 ]
-
-
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Stop at a run that is damaged, instead of going on.")
-]
-
-
-@dataclass(slots=True)
-class _Damaged:
-    """Reports the runs that cannot be read; *handler* is None where *strict*."""
-
-    strict: bool
-    as_json: bool
-    ids: list[str] = field(default_factory=list)
-
-    @property
-    def handler(self) -> "Callable[[str, DamagedRunError], None] | None":
-        return None if self.strict else self._add
-
-    def _add(self, identity: str, error: "DamagedRunError") -> None:
-        self.ids.append(identity)
-        warn(str(error))
-        if self.as_json:
-            emit({"trajectory_id": identity, "status": "failed", "error": str(error)})
-
-    def exit(self, done: int) -> None:
-        """Raise `typer.Exit` where any run was damaged; *done* were not."""
-        if self.ids:
-            raise typer.Exit(PARTLY_DONE if done else FAILED)
-
-
-def rebuild(
-    strict: Strict = False, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
-) -> None:
-    """Read the stored runs again.
-
-    Everything is derived from them again, as this version reads logs: for use after an update.
-    Outcomes, learning times and credit stay. Each run is replaced in one transaction, so an
-    interrupted command can be repeated; at the end the memory is consolidated. A damaged run is
-    named and stays as it is.
-
-    \b
-    Example:
-      contextgraph rebuild --store team.db
-    """
-    with open_memory(store, tenant, create=False) as memory:
-        damaged = _Damaged(strict, as_json)
-        done = _rebuild_all(memory, damaged)
-        compile_for_hooks(memory, store, tenant, whole=True)
-    if as_json:
-        emit({"summary": {"updated": done, "failed": len(damaged.ids)}})
-    else:
-        print(f"rebuilt {number_of(done, 'trajectory')}")
-    damaged.exit(done)
-
-
-def _rebuild_all(memory: "AgentMemory", damaged: _Damaged) -> int:
-    done, total = 0, len(memory.store.runs.ids())
-    try:
-        with Progress(lambda: total) as progress:
-            for done, receipt in enumerate(memory.rebuild(damaged.handler), start=1):
-                if damaged.as_json:
-                    emit(receipt_record(receipt))
-                progress.advance(1)
-                progress.count(done)
-    except KeyboardInterrupt:
-        warn(f"interrupted; {done} of {number_of(total, 'trajectory')} rebuilt")
-        raise
-    return done
-
-
-def migrate(
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the migrations, apply none.")
-    ] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
-) -> None:
-    """Bring the schema of a memory up to date.
-
-    For use after an update. A memory on a server is refused until this is done; a file is also
-    migrated when it is next written. Creates an empty memory where there is none.
-
-    \b
-    With --json one object: "migrations" [names, in order], "dry_run".
-
-    \b
-    Example:
-      contextgraph migrate --store neo4j://localhost:7687 --dry-run
-    """
-    with open_memory(store, tenant) as memory:
-        steps = memory.migrate(dry_run=dry_run)
-    if as_json:
-        emit({"migrations": list(steps), "dry_run": dry_run})
-        return
-    for step in steps:
-        print(f"{'pending' if dry_run else 'applied'}: {step}")
-    if not steps:
-        print("the schema is up to date")
 
 
 def forget(  # noqa: PLR0913  (one parameter per flag)
@@ -316,7 +220,7 @@ def export(
       contextgraph export AGENTS.md --agents-md owner/repo
     """
     started = time.monotonic()
-    damaged = _Damaged(strict, as_json)
+    damaged = DamagedRuns(strict, as_json)
     with (
         interrupted_by_termination(),
         open_memory(store, tenant, read_only=True) as memory,
@@ -335,7 +239,7 @@ def export(
 
 
 def _export_archive(
-    memory: "AgentMemory", path: Path, vectors: bool, damaged: _Damaged
+    memory: "AgentMemory", path: Path, vectors: bool, damaged: DamagedRuns
 ) -> dict[str, int]:
     total = len(memory.store.runs.ids())
     with Progress(lambda: total) as progress:
@@ -351,13 +255,13 @@ def _export_archive(
 
 
 def _export_graphml(
-    memory: "AgentMemory", path: Path, _vectors: bool, _damaged: _Damaged
+    memory: "AgentMemory", path: Path, _vectors: bool, _damaged: DamagedRuns
 ) -> dict[str, int]:
     return _graph_counts(memory, path, "graphml")
 
 
 def _export_node_link(
-    memory: "AgentMemory", path: Path, _vectors: bool, _damaged: _Damaged
+    memory: "AgentMemory", path: Path, _vectors: bool, _damaged: DamagedRuns
 ) -> dict[str, int]:
     return _graph_counts(memory, path, "json")
 
@@ -369,7 +273,7 @@ def _graph_counts(memory: "AgentMemory", path: Path, graph_format: "GraphFormat"
 
 
 def _export_atif(
-    memory: "AgentMemory", path: Path, _vectors: bool, damaged: _Damaged
+    memory: "AgentMemory", path: Path, _vectors: bool, damaged: DamagedRuns
 ) -> dict[str, int]:
     import orjson
 

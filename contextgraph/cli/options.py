@@ -108,6 +108,9 @@ Git = Annotated[
         " commits hold or reverted their changes.",
     ),
 ]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Stop at a run that is damaged, instead of going on.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Paths = Annotated[
     list[str],

@@ -10,9 +10,13 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Self, TextIO, cast
 
+import typer
+
+from contextgraph.cli.options import FAILED, PARTLY_DONE
 from contextgraph.text import mask_secrets, number_of, one_line, plain
 
 if TYPE_CHECKING:
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar, TaskID
     from rich.text import Text
 
+    from contextgraph.errors import DamagedRunError
     from contextgraph.model import Json
 
 PIPED_WIDTH = 80
@@ -258,3 +263,27 @@ def interrupted_by_termination() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@dataclass(slots=True)
+class DamagedRuns:
+    """Reports the runs that cannot be read; *handler* is None where *is_strict*."""
+
+    is_strict: bool
+    as_json: bool
+    ids: list[str] = field(default_factory=list)
+
+    @property
+    def handler(self) -> "Callable[[str, DamagedRunError], None] | None":
+        return None if self.is_strict else self._add
+
+    def _add(self, identity: str, error: "DamagedRunError") -> None:
+        self.ids.append(identity)
+        warn(str(error))
+        if self.as_json:
+            emit({"trajectory_id": identity, "status": "failed", "error": str(error)})
+
+    def exit(self, done: int) -> None:
+        """Raise `typer.Exit` where any run was damaged; *done* were not."""
+        if self.ids:
+            raise typer.Exit(PARTLY_DONE if done else FAILED)

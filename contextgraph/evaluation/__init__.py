@@ -1,12 +1,5 @@
 """Evaluation: a memory judged by recorded runs, and such runs replayed as if live."""
 
-from contextgraph.evaluation.by_hand import (
-    HandVerdict,
-    JudgedItem,
-    JudgedMoment,
-    judge_by_hand,
-    read_judged,
-)
 from contextgraph.evaluation.evaluation import (
     Evaluation,
     Mode,
@@ -16,6 +9,15 @@ from contextgraph.evaluation.evaluation import (
     split,
 )
 from contextgraph.evaluation.judging import LoopWarnings
+from contextgraph.evaluation.labelled import (
+    HandVerdict,
+    JudgedItem,
+    JudgedMoment,
+    judge_by_hand,
+    judge_related,
+    read_judged,
+    read_related,
+)
 from contextgraph.evaluation.measures import (
     Contrast,
     CurvePoint,
@@ -29,15 +31,13 @@ from contextgraph.evaluation.measures import (
     mcnemar,
 )
 from contextgraph.evaluation.moments import (
-    Memory,
     Moment,
     MomentKind,
     RunOrder,
     Verdict,
     in_order,
 )
-from contextgraph.evaluation.related import judge_related, read_related
-from contextgraph.evaluation.replay import EscapeSource, Replay, ReplayCounts, ReplayMoment
+from contextgraph.evaluation.replay import Replay, ReplayCounts, ReplayMoment
 from contextgraph.evaluation.reports import (
     Curve,
     Report,
@@ -53,7 +53,6 @@ __all__ = [
     "Curve",
     "CurvePoint",
     "Difference",
-    "EscapeSource",
     "Estimate",
     "Evaluation",
     "HandVerdict",
@@ -61,7 +60,6 @@ __all__ = [
     "JudgedMoment",
     "LoopWarnings",
     "Measures",
-    "Memory",
     "Mode",
     "Moment",
     "MomentKind",

@@ -133,6 +133,18 @@ class MemoryWriter:
             for raw, one, receipt in zip(raws, held, receipts, strict=True)
         ]
 
+    def set_outcome(
+        self, instance_id: str, solved: bool, *, agent: str = "", run: str = ""
+    ) -> Sequence[str]:
+        """Set by hand whether the runs of an instance solved it: see `AgentMemory.set_outcome`."""
+        runs = self._store.runs
+        found = runs.trajectories([run] if run else runs.ids(instance=instance_id)).values()
+        chosen = [
+            one.id for one in found if one.instance_id == instance_id and agent in ("", one.agent)
+        ]
+        runs.set_outcome(chosen, Outcome.SOLVED if solved else Outcome.FAILED)
+        return chosen
+
     def _held(self, raws: Sequence[RawTrajectory], source: str) -> list[_Held]:
         """What the memory holds of each run, under its id or a former one, or of its beginning."""
         runs = [self._ids(raw) for raw in raws]

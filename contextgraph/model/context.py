@@ -6,10 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import uuid4
 
-from contextgraph.model.error import ErrorPattern, ErrorSignature, SignatureLevel
+from contextgraph.model.error import ErrorPattern, ErrorSignature, RemedyAction, SignatureLevel
 from contextgraph.model.fragment import Fragment, LoopInfo, Phase, Recovered
 from contextgraph.model.playbook import RepositoryPlaybook
-from contextgraph.model.remedy import RemedyAction
 from contextgraph.model.trajectory import Json, Outcome, Trajectory
 
 

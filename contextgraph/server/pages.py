@@ -149,9 +149,7 @@ async def repository(visitor: Visitor, repo: Word) -> Response:
         lines = [line.text for line in playbook_lines(memory.playbook(repo))] or ["none yet"]
         yield "<h2>Playbook</h2>" + "".join(f"<p>{shown(line)}</p>" for line in lines)
         store = memory.store.methodologies
-        yield _methodology_table(
-            one for one in store.get(store.ids()) if (one.repo or "").lower() == repo.lower()
-        )
+        yield _methodology_table(store.get(store.ids(repo)))
         yield _run_table("Runs", memory.store.runs.for_task(None, Scope(repo), _ROWS))
 
     return await _page(visitor, repo, parts)

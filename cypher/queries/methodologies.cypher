@@ -52,10 +52,11 @@ RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .m
 ORDER BY m.id
 
 // name: methodology_ids
-MATCH (m:Methodology {tenant: $tenant})
-WHERE m.id IS NOT NULL
-WITH m.id AS id ORDER BY id
-RETURN collect(id) AS found
+// The ids of all methodologies after one, or of those of a repository.
+MATCH (m:Methodology)
+WHERE m.tenant = $tenant AND m.id > $after AND ($repo IS NULL OR m.repo = $repo)
+WITH m ORDER BY m.tenant, m.id LIMIT $limit
+RETURN collect(m.id) AS found
 
 // name: resolved_by
 // The errors that a methodology resolves.

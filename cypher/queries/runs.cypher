@@ -169,10 +169,13 @@ RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .
 ORDER BY id
 
 // name: trajectory_ids
-// The ids of all runs, or of those of an instance, with their repositories.
-MATCH (t:Trajectory {tenant: $tenant})
-WHERE t.id IS NOT NULL AND ($instance IS NULL OR t.instance_id = $instance)
-RETURN t.id AS id, t.repo AS repo ORDER BY t.tenant, t.id
+// The ids of all runs after one, or of those of a repository or an instance.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.id > $after
+    AND ($repo IS NULL OR t.repo = $repo) AND ($instance IS NULL OR t.instance_id = $instance)
+WITH t ORDER BY t.tenant, t.id LIMIT $limit
+// A run that is forgotten while this reads has lost its id, not yet its row: not collected.
+RETURN collect(t.id) AS found
 
 // name: raw_trajectory
 MATCH (t:Trajectory {tenant: $tenant, id: $id})-[:HAS_RAW_RUN]->(r:RawRun)

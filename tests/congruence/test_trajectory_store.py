@@ -120,6 +120,8 @@ def test_runs_ids(twins: Twins, memory: list[Bundle]) -> None:
         twins.ask("runs.ids", repo=repo, instance=INSTANCES[0])
     for instance in (*INSTANCES, "absent"):
         twins.ask("runs.ids", instance=instance)
+    twins.ask("runs.ids", after=RUNS[0], limit=1)
+    twins.ask("runs.ids", repo=REPOSITORIES[0], after=RUNS[0], limit=2)
 
 
 @congruent(memory=memories)

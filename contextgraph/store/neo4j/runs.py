@@ -68,12 +68,21 @@ class Neo4jRuns:
         runs = (rows.trajectory_of(row["trajectory"]) for row in found)
         return {run.id: run for run in runs}
 
-    def ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
-        folded = None if repo is None else repo.casefold()
-        found = self._connection.rows("trajectory_ids", instance=instance)
-        # A run that is forgotten while this reads has lost its properties, not yet its row.
-        whole = (row for row in found if None not in (row["id"], row["repo"]))
-        return [row["id"] for row in whole if folded in (None, row["repo"].casefold())]
+    def ids(
+        self,
+        repo: str | None = None,
+        instance: str | None = None,
+        *,
+        after: str = "",
+        limit: int | None = None,
+    ) -> Sequence[str]:
+        return self._connection.found(
+            "trajectory_ids",
+            repo=repo and repo.casefold(),
+            instance=instance,
+            after=after,
+            limit=rows.page_size(limit),
+        )
 
     def raw(self, trajectory_id: str) -> RawTrajectory | None:
         row = self._connection.row("raw_trajectory", id=trajectory_id)

@@ -57,11 +57,12 @@ class SqliteMethodologies:
         with self._database.reading() as transaction:
             return with_ids(transaction, ids)
 
-    def ids(self) -> Sequence[str]:
+    def ids(
+        self, repo: str | None = None, *, after: str = "", limit: int | None = None
+    ) -> Sequence[str]:
         with self._database.reading() as transaction:
-            return transaction.column(
-                "SELECT id FROM methodology WHERE tenant = ? ORDER BY id", (transaction.tenant,)
-            )
+            values = {"repo": repo and repo.casefold()}
+            return transaction.ids("methodology", values, after, limit)
 
     def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
         with self._database.reading() as transaction:

@@ -145,19 +145,18 @@ class SqliteRuns:
             found = transaction.trajectories(keys)
             return {found[key].id: found[key] for key in keys}
 
-    def ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
+    def ids(
+        self,
+        repo: str | None = None,
+        instance: str | None = None,
+        *,
+        after: str = "",
+        limit: int | None = None,
+    ) -> Sequence[str]:
         with self._database.reading() as transaction:
-            where = "tenant = ?"
-            parameters: list[str | int] = [transaction.tenant]
-            if instance is not None:
-                where += " AND instance_id = ?"
-                parameters.append(instance)
-            if repo is not None:
-                where += " AND place IN (SELECT value FROM json_each(?))"
-                parameters.append(str(_places(transaction, repo)))
-            return transaction.column(
-                f"SELECT id FROM trajectory WHERE {where} ORDER BY id", parameters
-            )
+            place = None if repo is None else transaction.place(repo.casefold())
+            values = {"instance_id": instance, "place": place}
+            return transaction.ids("trajectory", values, after, limit)
 
     def raw(self, trajectory_id: str) -> RawTrajectory | None:
         with self._database.reading() as transaction:
@@ -353,12 +352,6 @@ def _forget(transaction: Transaction, keys: Sequence[int]) -> None:
     run_rows.remove_unused(transaction, run_rows.remove(transaction, revision, keys))
     for table in ("trajectory", "recovered"):
         word_index.compact(transaction, table)
-
-
-def _places(transaction: Transaction, repo: str) -> list[int]:
-    """The keys of the repositories of this name, in any case."""
-    known = transaction.rows("SELECT key, repo FROM place WHERE tenant = ?", (transaction.tenant,))
-    return [key for key, name in known if name.casefold() == repo.casefold()]
 
 
 def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:

@@ -123,6 +123,20 @@ class Transaction:
         """The first column of all rows that *sql* finds."""
         return [row[0] for row in self.connection.execute(sql, parameters)]
 
+    def ids(
+        self, table: str, values: Mapping[str, str | int | None], after: str, limit: int | None
+    ) -> list[str]:
+        """Ids above *after* in *table*, ascending: of rows with these *values* (None: any)."""
+        known = {name: value for name, value in values.items() if value is not None}
+        conditions = "".join(f" AND {name} = ?" for name in known)
+        # Without the signs SQLite takes an index of all rows of the tenant: it has no statistics.
+        tenant, column = "+tenant" if "place" in known else "tenant", "+id" if known else "id"
+        return self.column(
+            f"SELECT id FROM {table} WHERE {tenant} = ? AND {column} > ?{conditions} "
+            f"ORDER BY {column} LIMIT ?",
+            (self.tenant, after, *known.values(), -1 if limit is None else limit),
+        )
+
     def write(self, sql: str, parameters: Parameters = ()) -> int:
         """Execute *sql*; how many rows it changed."""
         return self.connection.execute(sql, parameters).rowcount
@@ -152,7 +166,7 @@ class Transaction:
         parameters: dict[str, str | int] = {"tenant": self.tenant}
         repository = None
         if scope.repo is not None:
-            repository = parameters["place"] = self._repository(scope.repo)
+            repository = parameters["place"] = self.place(scope.repo)
         if scope.as_of is not None:
             parameters["as_of"] = rows.moment(scope.as_of)
         if scope.exclude_instances:
@@ -160,7 +174,8 @@ class Transaction:
         has_excluded, has_as_of = bool(scope.exclude_instances), scope.as_of is not None
         return SqlScope(repository, parameters, has_excluded, has_as_of)
 
-    def _repository(self, repo: str) -> int:
+    def place(self, repo: str) -> int:
+        """The key of a repository, 0 where it is unknown."""
         known = self.values.repositories
         if repo not in known:
             known[repo] = self.number(
