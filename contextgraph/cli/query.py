@@ -87,12 +87,11 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     ] = None,
     as_of: Annotated[
         datetime | None,
-        typer.Option(
+        option(
             "--as-of",
-            metavar="TIME",
+            "TIME",
+            "Ignore newer runs, such as 2026-01-31 or 2026-01-31T12:00:00 (UTC).",
             formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"],
-            help="Ignore newer runs, such as 2026-01-31 or 2026-01-31T12:00:00 (UTC).",
-            show_default=False,
         ),
     ] = None,
     limit: Annotated[
@@ -105,13 +104,12 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     ] = False,
     withhold: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--withhold",
-            metavar="SHARE",
+            "SHARE",
+            "Withhold this share of answers at errors, to compare (or CONTEXTGRAPH_WITHHOLD).",
             min=0,
             max=1,
-            help="Withhold this share of answers at errors, to compare (or CONTEXTGRAPH_WITHHOLD).",
-            show_default=False,
         ),
     ] = None,
     configuration: Configuration = None,
