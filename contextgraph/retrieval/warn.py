@@ -16,7 +16,7 @@ def warnings_for(query: Query, store: Store, gate: Gate, limit: int) -> tuple[Fa
     What runs in this repository and phase commonly meet, and a third of them never cleared. None
     beside an error: they say nothing of it.
     """
-    if query.signature or not (query.state.repo and query.state.phase):
+    if query.is_at_error or not (query.state.repo and query.state.phase):
         return ()
     common = store.recoveries.errors(query.scope, _TALLIES, phase=query.state.phase)
     return tuple(

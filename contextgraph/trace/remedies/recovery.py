@@ -24,7 +24,12 @@ from contextgraph.trace.remedies.commands import (
 )
 from contextgraph.trace.remedies.edits import code_change, refused_edit
 from contextgraph.trace.remedies.goals import is_version, same_goal
-from contextgraph.trace.remedies.open_errors import Cleared, OpenError, OpenErrors
+from contextgraph.trace.remedies.open_errors import (
+    Cleared,
+    OpenError,
+    OpenErrors,
+    installs_missing,
+)
 from contextgraph.trace.remedies.placeholders import Names, names_in
 from contextgraph.trace.remedies.shell_lines import line_of, run_of, stateful_part
 from contextgraph.trace.remedies.workarounds import is_workaround
@@ -198,7 +203,7 @@ def _rerun(
     edits, parts = _bearing_edits(steps, between, end), _parts(between, failed, until)
     if is_other and error.family not in _OF_RUNS:
         # The command itself was wrong: what else was changed by the way did not clear the error.
-        edits, parts = [], {}
+        edits, parts = [], {part: None for part in parts if installs_missing(part, error)}
     if edits:
         parts = {part: change for part, change in parts.items() if not part.startswith("rm ")}
     actions = [*_shell_actions(parts, between, failed)]

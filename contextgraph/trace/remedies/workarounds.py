@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from contextgraph.model import ErrorSignature
 from contextgraph.trace.edits import Change
+from contextgraph.trace.remedies.edits import IMPORTING
 from contextgraph.trace.remedies.open_errors import Cleared
 
 _NAME = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
@@ -26,7 +27,6 @@ _IMPORTS = re.compile(r"^[ \t]*((?:from\s+\S+\s+)?import\s.+)$", re.MULTILINE)
 _WORD = re.compile(r"\b(?!from\b|import\b|as\b)[A-Za-z_]\w+")
 _DEFINED = re.compile(r"\b(?:class|def) (\w+)")
 _ASSERTING = re.compile(r"\bassert")
-_IMPORTING = frozenset({"ImportError", "ModuleNotFoundError"})
 
 
 def is_workaround(end: Cleared, changes: Sequence[Change], commands: Sequence[str]) -> bool:
@@ -36,7 +36,7 @@ def is_workaround(end: Cleared, changes: Sequence[Change], commands: Sequence[st
     if skips and not _SKIPPING.search(everywhere.removed):
         return True
     error = end.opened.error
-    if error.error_type in _IMPORTING:
+    if error.error_type in IMPORTING:
         return _is_import_given_up(error, everywhere)
     # What a fix of the project may well do is a workaround in the script that shows the failure.
     script = {posixpath.basename(target) for target in end.opened.last.reading.targets}
