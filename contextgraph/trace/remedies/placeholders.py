@@ -27,13 +27,13 @@ _ROLES = {
     "F822": (UNDEFINED_NAME,),
     "NameError": (UNDEFINED_NAME,),
     "UnboundLocalError": ("<the variable>",),
-    "ModuleNotFoundError": (MISSING_MODULE,),
     "ImportError": ("<the name>", "<the package>"),
     "AttributeError": ("<the class>", "<the attribute>"),
     "KeyError": ("<the key>",),
     "TypeError": ("<the argument>",),
     "FileNotFoundError": ("<the path>",),
 }
+_MISSING_MODULE = "No module named"
 _PATH_ERRORS = re.compile(r"not found$|No such file|can't open")
 GENERIC_ROLES = ("<the name>", "<the other name>", "<the third name>")
 
@@ -69,15 +69,21 @@ def names_in(error_type: str, message: str) -> Names:
     """The names in a *message* of an error of this type."""
     names = quoted_names(message)[: len(GENERIC_ROLES)]
     kind = error_type.split(maxsplit=1)[0] if error_type else ""
-    known = _ROLES.get(kind, ())
+    known = (MISSING_MODULE,) if message.startswith(_MISSING_MODULE) else _ROLES.get(kind, ())
     if not known and _PATH_ERRORS.search(error_type):
         known = ("<the path>",)
     return Names(names, (*known, *GENERIC_ROLES[len(known) :])[: len(names)])
 
 
-def is_own_module(module: str, repo: str, open_file: str = "") -> bool:
-    """True for a module of the repository: it is called so, or a folder of the open file is."""
-    name = module.partition(".")[0].casefold()
+def is_own_module(module: str, repo: str, open_file: str = "", attempt: str = "") -> bool:
+    """True for a module of the repository: it is called so, or a folder of the open file is.
+
+    So are a submodule, whose package was found, and what an option of the *attempt* names
+    (`--settings=tests.settings`).
+    """
+    if "." in module or re.search(rf"\s--[\w-]+[= ]{re.escape(module)}\b", attempt):
+        return True
+    name = module.casefold()
     owner = repo.casefold().rpartition("/")[2]
     folders = open_file.casefold().split("/")[:-1]
     return name in folders or name.replace("_", "-") == owner.replace("_", "-")
