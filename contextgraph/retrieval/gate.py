@@ -110,7 +110,7 @@ class Gate:
     (docs/retrieval.md).
     """
 
-    min_precision: float = 0.18
+    min_precision: float = 0.3
     min_case_precision: float = 0.25
 
 

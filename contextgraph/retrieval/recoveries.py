@@ -18,6 +18,7 @@ from contextgraph.ranking import bm25, word_counts
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import about_another, signature_level
 from contextgraph.trace import (
+    MISSING_MODULE,
     AdviceKey,
     advice_key,
     circumstances_of,
@@ -26,6 +27,7 @@ from contextgraph.trace import (
     describe_remedy,
     is_general,
     is_hazardous,
+    is_never_installed,
     is_own_module,
     is_retry,
 )
@@ -165,10 +167,12 @@ def _contradicts(query: Query, remedy: Remedy) -> bool:
     replaced.
     """
     state, names = query.state, query.names
+    if is_never_installed(names.fill(MISSING_MODULE), state.last_action) and any(
+        one.kind is RemedyKind.INSTALL for one in remedy
+    ):
+        return True
     return any(
-        is_own_module(
-            names.fill(one.pattern.target), state.repo, state.open_file, state.last_action
-        )
+        is_own_module(names.fill(one.pattern.target), state.repo, state.open_file)
         if one.kind is RemedyKind.INSTALL
         else not could_apply(one.pattern, state.last_action, names)
         for one in remedy

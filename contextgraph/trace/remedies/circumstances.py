@@ -45,12 +45,15 @@ def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[s
 
 
 def _use(name: str, text: Sequence[str]) -> str:
-    """How *text* uses the undefined *name*, which separates modules from variables."""
-    match = re.search(rf"\b{re.escape(name.partition('.')[0])}\b(.?)", "\n".join(text))
+    """What *text* uses the undefined *name* as: modules and classes are imported, values set."""
+    name = name.partition(".")[0]
+    match = re.search(rf"\b{re.escape(name)}\b(.?)", "\n".join(text))
     if match is None:
         return "nothing in the edit"
-    if match[1] == "." and match[0][:-1] in sys.stdlib_module_names:
+    if name in sys.stdlib_module_names:
         return "standard module"
+    if name[:1].isupper():
+        return "class"
     return {".": "object", "(": "function"}.get(match[1], "value")
 
 

@@ -75,15 +75,14 @@ def names_in(error_type: str, message: str) -> Names:
     return Names(names, (*known, *GENERIC_ROLES[len(known) :])[: len(names)])
 
 
-def is_own_module(module: str, repo: str, open_file: str = "", attempt: str = "") -> bool:
-    """True for a module of the repository: it is called so, or a folder of the open file is.
+def is_never_installed(module: str, attempt: str) -> bool:
+    """True for a submodule, whose package was found, and for what an option of *attempt* names."""
+    return "." in module or bool(re.search(rf"\s--[\w-]+[= ]{re.escape(module)}\b", attempt))
 
-    So are a submodule, whose package was found, and what an option of the *attempt* names
-    (`--settings=tests.settings`).
-    """
-    if "." in module or re.search(rf"\s--[\w-]+[= ]{re.escape(module)}\b", attempt):
-        return True
-    name = module.casefold()
+
+def is_own_module(module: str, repo: str, open_file: str = "") -> bool:
+    """True for a module of the repository: it is called so, or a folder of the open file is."""
+    name = module.partition(".")[0].casefold()
     owner = repo.casefold().rpartition("/")[2]
     folders = open_file.casefold().split("/")[:-1]
     return name in folders or name.replace("_", "-") == owner.replace("_", "-")
@@ -100,7 +99,8 @@ def path_placeholder(wrong: str, right: str, repo_name: str) -> str:
         return WITHOUT_DOUBLED
     if old == new and wrong.startswith("/"):
         return RELATIVE
-    if old == new or (right.startswith("/") and new.endswith(f"/{old}")):
+    # Of a name alone the folder was not known, which is more than a leading slash.
+    if old == new or (right.startswith("/") and "/" in old and new.endswith(f"/{old}")):
         return ABSOLUTE
     if new and old.endswith(f"/{new}"):
         head = old.removesuffix(new).strip("/")
