@@ -1,11 +1,18 @@
 """What people and agents say: notes, pages and entities. See docs/notes.md."""
 
 from contextgraph.knowledge.entities import Entities, Entity, RelatedEntity
-from contextgraph.knowledge.notes import NoteProperties, Notes, render_notes
+from contextgraph.knowledge.notes import (
+    MAX_NOTE,
+    NoteProperties,
+    Notes,
+    render_notes,
+    without_secret,
+)
 from contextgraph.knowledge.pages import Page, PageFound, Pages
 from contextgraph.knowledge.upkeep import MaintenancePolicy, maintain_notes
 
 __all__ = [
+    "MAX_NOTE",
     "Entities",
     "Entity",
     "MaintenancePolicy",
@@ -17,4 +24,5 @@ __all__ = [
     "RelatedEntity",
     "maintain_notes",
     "render_notes",
+    "without_secret",
 ]
