@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         Evidence,
         Explanation,
         FailurePattern,
-        MemoryCounts,
         MistakePattern,
         Relation,
     )
@@ -69,7 +68,7 @@ def stats(
     repository, "usage" {model: {"requests", "tokens", "cost"}} of models behind
     an API, from this machine, "withholding" {"shown", "shown_cleared",
     "withheld", "withheld_cleared", "difference", "low", "high"} of answers at
-    errors (see query --withhold), "plots" [file].
+    errors (see query --withhold), "notes" {kind: live notes}, "plots" [file].
 
     \b
     Example:
@@ -99,7 +98,7 @@ def stats(
 
 def _show_stats(stats: "MemoryStats", top: int) -> None:
     """Print counts, errors, transitions and failure patterns, *top* rows of each."""
-    print_table("In the memory", ("count", "what"), _count_rows(stats.counts))
+    print_table("In the memory", ("count", "what"), _count_rows(stats))
     frequent = list(stats.error_frequency.items())[:top]
     print_table(
         "Most frequent errors",
@@ -158,12 +157,14 @@ def _show_patterns(title: str, patterns: "Iterable[FailurePattern]") -> None:
         screen.print(Padding(styled((prevented, "green")), (0, 0, 0, 4)))
 
 
-def _count_rows(counts: "MemoryCounts") -> list[tuple[str, str]]:
+def _count_rows(stats: "MemoryStats") -> list[tuple[str, str]]:
+    counts = stats.counts
     rows = [("repositories", counts.repositories)]
     rows += [(label, counts.nodes[label]) for label in sorted(counts.nodes)]
     rows += [(f"runs {outcome}", counts.outcomes[outcome]) for outcome in sorted(counts.outcomes)]
     changed = {one: count for one, count in counts.changes.items() if one != "unknown" and count}
     rows += [(f"runs whose change is {one}", count) for one, count in sorted(changed.items())]
+    rows += [(f"notes of the kind {kind}", count) for kind, count in stats.notes.items()]
     statuses = sorted(counts.methodologies.items())
     rows += [(f"methodologies {status}", count) for status, count in statuses if count]
     rows += [(kind, counts.edges[kind]) for kind in sorted(counts.edges)]
@@ -231,7 +232,7 @@ def explain(
         typer.Argument(
             metavar="ID",
             help="Of a methodology (mth_…), a trajectory (trj_…), a fragment (frg_…) or an error"
-            " pattern (err_…), or of advice (adv_…), as answers name them.",
+            " pattern (err_…), of advice (adv_…) or a note (note_…), as answers name them.",
             show_default=False,
         ),
     ],

@@ -1,6 +1,7 @@
 """What people and agents say: notes, pages and entities. See docs/notes.md."""
 
 from contextgraph.knowledge.entities import Entities, Entity, RelatedEntity
+from contextgraph.knowledge.explaining import explain_note
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
     NoteProperties,
@@ -22,6 +23,7 @@ __all__ = [
     "PageFound",
     "Pages",
     "RelatedEntity",
+    "explain_note",
     "maintain_notes",
     "render_notes",
     "without_secret",
