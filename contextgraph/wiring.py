@@ -28,16 +28,9 @@ from contextgraph.llm import (
     model_in,
 )
 from contextgraph.loops import LoopDetector
+from contextgraph.model_api import Budget, Endpoint, UsageLog
 from contextgraph.ports import Store
-from contextgraph.remote import (
-    BACKGROUND,
-    INTERACTIVE,
-    SLOW_MODEL,
-    Budget,
-    Endpoint,
-    RetryPolicy,
-    UsageLog,
-)
+from contextgraph.remote import BACKGROUND, INTERACTIVE, SLOW_MODEL, RetryPolicy
 from contextgraph.retrieval import CHANNELS, WEIGHTS, Channel, Gate, MemoryRetriever
 from contextgraph.sessions import ItemFile
 from contextgraph.stats import StatisticsEngine
