@@ -22,10 +22,9 @@ from contextgraph.cli.output import (
     DamagedRuns,
     Progress,
     answer,
-    console,
     emit,
     print_table,
-    styled,
+    say,
     warn,
 )
 from contextgraph.records import consolidation_record, receipt_record, usage_record
@@ -110,7 +109,7 @@ def _show_report(report: "ConsolidationReport", *, as_json: bool) -> None:
         requests, tokens = number_of(used.requests, "request"), number_of(used.tokens, "token")
         print(f"language model: {requests}, {tokens}, ${used.cost:.4f}")
     if not report.changed:
-        console().print(styled(("nothing changed", "dim")))
+        say(("nothing changed", "dim"))
     if report.waiting:
         count = number_of(report.waiting, "methodology")
         warn(f"{count} still to be worded: {report.not_worded}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory, settings_of
-from contextgraph.cli.output import console, emit, print_table, styled
+from contextgraph.cli.output import emit, print_table, say
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
@@ -250,10 +250,9 @@ def _show_checkup(checkup: Checkup) -> None:
         f"{name}: {'installed' if installed else 'not installed'}"
         for name, installed in checkup.extras.items()
     )
-    screen = console()
-    screen.print(styled((f"versions: {versions}\nextras: {extras}", "dim")))
+    say((f"versions: {versions}\nextras: {extras}", "dim"))
     if not checkup.ok:
-        screen.print(styled(("unhealthy: see the failed checks", "bold red")))
+        say(("unhealthy: see the failed checks", "bold red"))
 
 
 def checkup_record(checkup: Checkup) -> "dict[str, Json]":
@@ -301,10 +300,7 @@ def formats(as_json: AsJson = False) -> None:
 
 
 def _show_format(one: "Format") -> None:
-    from rich.padding import Padding
-
-    screen = console()
     mark = (" (experimental)", "yellow") if one.experimental else ""
-    screen.print(styled((one.name, "bold"), mark))
+    say((one.name, "bold"), mark)
     for label, text in (("recognised by", one.description), ("keeps", one.keeps)):
-        screen.print(Padding(styled((f"{label}: ", "dim"), text), (0, 0, 0, 2)))
+        say((f"{label}: ", "dim"), text, indent=2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from contextgraph.cli.options import AsJson, Store, Tenant, open_memory, settings_of
-from contextgraph.cli.output import console, emit, styled, warn
+from contextgraph.cli.output import emit, say, warn
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -233,8 +233,7 @@ def _show(shown: "HookRecord", line: "dict[str, Json]") -> None:
     ]
     again = f"met again: {line['met_again']}" if line["met_again"] else ""
     error = f"{shown.error_type}: {shown.template}" if shown.family else ""
-    screen = console()
-    screen.print(styled((" · ".join(filter(None, what)), "bold")))
+    say((" · ".join(filter(None, what)), "bold"))
     if noted := " · ".join(filter(None, (error, outcome, again))):
-        screen.print(styled((f"  {noted}", "dim")))
-    screen.print(styled("\n".join(f"  {row}" for row in shown.text.splitlines())))
+        say((f"  {noted}", "dim"))
+    say("\n".join(f"  {row}" for row in shown.text.splitlines()))

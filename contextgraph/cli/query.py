@@ -17,7 +17,7 @@ from contextgraph.cli.options import (
     open_memory,
     option,
 )
-from contextgraph.cli.output import console, emit, print_panel, styled, warn
+from contextgraph.cli.output import emit, print_panel, say, styled, warn
 from contextgraph.errors import StoreError
 from contextgraph.records import context_record
 from contextgraph.text import number_of, one_line
@@ -222,7 +222,7 @@ def _show(context: "MemoryContext") -> None:
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))
     print_panel("Common failures", map(_warning, context.warnings))
-    console().print(styled((f"context {context.id}", "dim")))
+    say((f"context {context.id}", "dim"))
 
 
 def _remedy(item: "Suggestion | ErrorSolution") -> "list[Text]":
