@@ -36,11 +36,11 @@ _NAMED, _NAME_WIDTH = 10, 46
 def doctor(
     secrets: Annotated[
         bool,
-        typer.Option("--secrets", help="Also look for secrets in all stored runs: slower."),
+        typer.Option("--secrets", help="Also look for secrets in all stored runs (slower)."),
     ] = False,
     stale: Annotated[
         bool,
-        typer.Option("--stale", help="Also list what the playbook names and the checkout lacks."),
+        typer.Option("--stale", help="Also list what the playbook has and the checkout does not."),
     ] = False,
     workdir: Annotated[
         Path,
@@ -57,11 +57,11 @@ def doctor(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Check the memory and this installation; name remedies. Changes nothing.
+    """Check the memory and the installation, and suggest fixes. Changes nothing.
 
-    With --secrets also whether runs that an older version stored hold secrets that this version
-    recognises: `rebuild` masks them. With --stale also which files, symbols, commands and tests of
-    the playbook are gone; where the checkout is known, they are not shown to agents.
+    --secrets also checks whether runs stored by an older version hold secrets that this version
+    recognises; `rebuild` masks them. --stale also lists files, symbols, commands and tests of the
+    playbook that the checkout does not have; agents in that checkout are not shown them.
 
     \b
     With --json one object: "ok", "store", "checks" [{"name", "ok", "detail",
@@ -269,7 +269,7 @@ def checkup_record(checkup: Checkup) -> "dict[str, Json]":
 
 
 def formats(as_json: AsJson = False) -> None:
-    """List the formats that are read.
+    """List the log formats that can be read.
 
     Shows how each is recognised and what is read from it. A format is recognised by content, not
     by file name. Experimental ones follow published descriptions and were not tested on logs of

@@ -40,7 +40,7 @@ _REPEATED_WIDTH, _SUGGESTION_WIDTH, _SIGNATURES_SHOWN = 90, 500, 2
 
 Instances = Annotated[
     list[str] | None,
-    option("--instance", "ID", "Only runs of it (repeatable)."),
+    option("--instance", "ID", "Only runs of this instance (repeatable)."),
 ]
 
 
@@ -56,7 +56,7 @@ def inspect(
         option(
             "--html",
             "FILE",
-            "Write one page with a timeline instead; it needs no network.",
+            "Write an HTML page with a timeline instead; it works offline.",
             dir_okay=False,
         ),
     ] = None,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _ACTION_WIDTH, _TEXT_WIDTH, _NAMED_RUNS = 160, 600, 3
 SAME = "same"  # as an excluded instance: that of the state
-PHASES = "understanding|locating|reproducing|fixing|testing|submitting"
+PHASES = "understanding, locating, reproducing, fixing, testing or submitting"
 
 
 def query(  # noqa: PLR0913  (one parameter per flag)

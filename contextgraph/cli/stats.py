@@ -177,7 +177,7 @@ def friction(
     repo: Annotated[
         str,
         typer.Option(
-            "--repo", metavar="OWNER/REPO", help="In this repository.", show_default="in all"
+            "--repo", metavar="OWNER/REPO", help="Only this repository.", show_default="all"
         ),
     ] = "",
     top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="At most N errors.")] = 10,
@@ -185,10 +185,10 @@ def friction(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show what keeps failing across tasks, and what cleared it.
+    """Show errors that recur across tasks, and their remedies.
 
-    Errors that at least two tasks met, those of most tasks first: in how many of them it was
-    cleared, after how many steps (the median), and how. Several runs of one task count once.
+    Lists errors of at least two tasks, most tasks first: how many tasks cleared it, after how many
+    steps (the median), and how. Several runs of one task count once.
 
     \b
     With --json one object: "repo", "friction" [{"error_id", "error", "tasks",
@@ -224,8 +224,8 @@ def explain(
         str,
         typer.Argument(
             metavar="ID",
-            help="Of a methodology (mth_…), a trajectory (trj_…), a fragment (frg_…) or an error"
-            " pattern (err_…), or of advice (adv_…), as answers name them.",
+            help="A methodology (mth_…), trajectory (trj_…), fragment (frg_…), error pattern"
+            " (err_…) or advice (adv_…), as answers name them.",
             show_default=False,
         ),
     ],
