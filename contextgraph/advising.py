@@ -10,7 +10,7 @@ from pathlib import Path
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.errors import DegradedError, StoreError, StoreUnavailableError
 from contextgraph.governance import is_withheld
-from contextgraph.learning import MemoryWriter, error_id
+from contextgraph.learning import RUNS_AT_ONCE, MemoryWriter, error_id
 from contextgraph.loops import LoopDetector
 from contextgraph.model import (
     CommandHistory,
@@ -36,9 +36,6 @@ from contextgraph.retrieval import (
 from contextgraph.stats import MemoryStats, StatisticsEngine
 from contextgraph.text import fence
 from contextgraph.working_tree import WorkingTree
-
-# A transaction costs as much as several runs; what is lost with it has to be learned again.
-RUNS_AT_ONCE = 16
 
 # Where nothing is ever written, so many contexts wait to be noted; the oldest are let go.
 MOST_SHOWN = 4096

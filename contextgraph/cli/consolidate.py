@@ -212,7 +212,7 @@ def rebuild(
     """Read the stored runs again.
 
     Derives everything from them again, as this version reads logs. Use it after an update.
-    Outcomes, learning times and credit stay. Each run is replaced in one transaction, so an
+    Outcomes, learning times and credit stay. Runs are replaced sixteen to a transaction, so an
     interrupted command can be repeated; at the end the memory is consolidated. A damaged run is
     reported and stays as it is.
 
@@ -251,20 +251,32 @@ def migrate(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Bring the schema of a memory up to date.
+    """Bring the schema up to date, and mask secrets.
 
     For use after an update. A memory on a server is refused until this is done; a file is also
-    migrated when it is next written. Creates an empty memory where there is none.
+    migrated when it is next written. Creates an empty memory where there is none. Then stored runs
+    are masked by the rules of this version, and those that this changes are read again, as by
+    `rebuild`; an interrupted command can be repeated.
 
     \b
-    With --json one object: "migrations" [names, in order], "dry_run".
+    With --json one object: "migrations" [names, in order], "dry_run", and without
+    --dry-run "masked" {"runs", "values"}.
 
     \b
     Example:
       contextgraph migrate --store neo4j://localhost:7687 --dry-run
     """
+    damaged = DamagedRuns(False, as_json)
     with open_memory(store, tenant) as memory:
         steps = memory.migrate(dry_run=dry_run)
+        runs, values = (0, 0) if dry_run else memory.mask_stored(damaged.handler)
+        if runs:
+            compile_for_hooks(memory, store, tenant, whole=True)
     done = "pending" if dry_run else "applied"
-    text = "\n".join(f"{done}: {step}" for step in steps) or "the schema is up to date"
-    answer({"migrations": list(steps), "dry_run": dry_run}, text, as_json=as_json)
+    lines = [f"{done}: {step}" for step in steps] or ["the schema is up to date"]
+    if runs:
+        lines.append(f"masked {number_of(values, 'value')} in {number_of(runs, 'trajectory')}")
+    masked: dict[str, Json] = {} if dry_run else {"masked": {"runs": runs, "values": values}}
+    report: dict[str, Json] = {"migrations": list(steps), "dry_run": dry_run, **masked}
+    answer(report, "\n".join(lines), as_json=as_json)
+    damaged.exit(1)

@@ -60,7 +60,7 @@ def doctor(
     """Check the memory and the installation, and suggest fixes. Changes nothing.
 
     --secrets also checks whether runs stored by an older version hold secrets that this version
-    recognises; `rebuild` masks them. --stale also lists files, symbols, commands and tests of the
+    recognises; `migrate` masks them. --stale also lists files, symbols, commands and tests of the
     playbook that the checkout does not have; agents in that checkout are not shown them.
 
     \b
@@ -192,14 +192,14 @@ def _hooks(settings: "Settings") -> "list[HealthCheck]":
 
 def _secrets(runs: "RunStore") -> "HealthCheck":
     """Whether stored runs hold secrets that this version recognises."""
-    from contextgraph.learning import holds_secrets
+    from contextgraph.learning import unmasked_values
     from contextgraph.model import HealthCheck
 
     known = runs.ids()
-    found = [one for one in known if (raw := runs.raw(one)) and holds_secrets(raw)]
+    found = [one for one in known if (raw := runs.raw(one)) and unmasked_values(raw)]
     named = f": {', '.join(found[:_NAMED])}" if found else ""
     detail = f"{len(found)} of {number_of(len(known), 'run')} hold secrets{named}"
-    return HealthCheck("secrets", not found, detail, "run: contextgraph rebuild")
+    return HealthCheck("secrets", not found, detail, "run: contextgraph migrate")
 
 
 def _stale(store: str | None, tenant: str | None, workdir: Path) -> "list[Stale]":

@@ -65,9 +65,14 @@ def masked_texts(texts: Sequence[str]) -> list[str]:
     return [mask.text(text) for text in texts]
 
 
-def holds_secrets(raw: RawTrajectory) -> bool:
-    """Whether *raw*, as it was stored by an older version, has something to be masked."""
-    return masked(raw)[0] != raw
+def unmasked_values(raw: RawTrajectory) -> int:
+    """How many values of *raw*, as an older version stored it, this version would mask."""
+    fit = masked(raw)[0]
+    if fit == raw:
+        return 0
+    before, after = ((*_texts(one), *_names(one)) for one in (raw, fit))
+    # Keys that are masked may become one.
+    return max(1, sum(one != other for one, other in zip(before, after, strict=False)))
 
 
 def _suspects(texts: Sequence[str]) -> frozenset[int]:

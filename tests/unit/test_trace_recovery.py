@@ -6,7 +6,7 @@ import pytest
 
 from contextgraph.trace import Recovery, command_lines, describe_remedy, recoveries_of, trace
 from tests.builders import run
-from tests.sessions import Session, refusal, window
+from tests.sessions import Session, refusal, traceback, window
 
 NO_NAME = "F821 undefined name 'Decimal'"
 INDENT = "E999 IndentationError: unexpected indent"
@@ -117,6 +117,32 @@ def test_a_run_that_fails_further_on_has_cleared_the_first_error() -> None:
     session.edited(3, 3, "good()").failed("python core.py", "KeyError: 'vat'", at=9)
     found = the_recovery(session)
     assert (found.error_step, found.cleared_step, found.verified) == (1, 3, True)
+
+
+def test_a_script_that_fails_by_itself_has_been_found() -> None:
+    session = Session().do(
+        "cd shop && python check.py", "bash: cd: shop: No such file or directory"
+    )
+    session.failed("python /shop/check.py", "KeyError: 'rye'").worked("ls", "core.py")
+    assert ends(session) == [(0, 1)]
+
+
+def test_the_last_program_of_a_line_is_what_its_output_shows() -> None:
+    failed = Session().do("python fix.py; python check.py", traceback("KeyError: 'rye'"))
+    assert ends(failed.worked("python check.py")) == [(0, 1)]
+
+
+def test_a_syntax_error_far_from_the_first_is_another_one() -> None:
+    session = Session().failed("python check.py", "SyntaxError: invalid syntax", at=13)
+    session.failed("python check.py", "SyntaxError: invalid syntax", at=495)
+    assert ends(session.worked("python check.py")) == [(0, 2), (1, 2)]
+
+
+def test_a_program_that_imports_something_else_clears_nothing() -> None:
+    session = Session().failed(
+        "python -c 'from shop import Cart; c = Cart([]); print(c)'", "ValueError: empty"
+    )
+    assert ends(session.worked("python -c 'from shop import List; c = List([]); print(c)'")) == []
 
 
 def test_an_error_that_only_hides_the_first_has_not_cleared_it() -> None:

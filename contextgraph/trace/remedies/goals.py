@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from contextgraph.model import Family
 from contextgraph.trace.actions.kinds import ActionKind
-from contextgraph.trace.actions.reading import ActionReading
+from contextgraph.trace.actions.reading import ActionReading, imported_names
 from contextgraph.trace.edits import Span, edited_file, is_edit, new_lines, similarity
 from contextgraph.trace.predicament import SILENCE
 from contextgraph.trace.steps import StepTrace
@@ -25,6 +25,7 @@ _HELP = re.compile(r"\s(?:-h|--help)\b")
 # A corrected attempt follows soon after; the same command much later serves another end.
 _NEAR = 6
 _LINE_READ = 400
+_PROGRAM_READ = 4000
 _SHARED_WORDS = 0.4
 _SHARED_PROGRAM = 0.6
 _SHARED_NAME = 0.5
@@ -75,8 +76,15 @@ def _same_run(failed: StepTrace, later: StepTrace) -> bool:
     if later.index - failed.index <= _NEAR and is_version(failed.reading, later.reading):
         return True
     # A program typed on the line has no name by which to know it again.
-    nameless = not (failed.reading.targets or later.reading.targets)
-    return nameless and _share(failed, later) >= _SHARED_PROGRAM and _is_similar(failed, later)
+    if failed.reading.targets or later.reading.targets or _import_others(failed, later):
+        return False
+    return _share(failed, later) >= _SHARED_PROGRAM and _is_similar(failed, later)
+
+
+def _import_others(failed: StepTrace, later: StepTrace) -> bool:
+    """True where both programs import something, but nothing in common."""
+    one, other = (imported_names(step.step.action.text[:_PROGRAM_READ]) for step in (failed, later))
+    return bool(one and other) and one.isdisjoint(other)
 
 
 def _ran_no_test(failed: StepTrace) -> bool:
