@@ -10,7 +10,7 @@ import typer
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, store_address
 from contextgraph.cli.output import console, emit, print_table, styled, warn
 from contextgraph.records import explanation_record, friction_record, stats_record
-from contextgraph.text import number_of, one_line
+from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -80,6 +80,7 @@ def stats(
       contextgraph stats --plot pictures/
     """
     address = store_address(store, tenant)
+    repo, situation = masked_name(repo), mask_secrets(situation)
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.get_stats()
         patterns = memory.stats.get_failure_patterns(repo) if repo else found.failure_patterns
@@ -211,6 +212,7 @@ def friction(
       contextgraph friction --repo owner/repo --top 3
     """
     with open_memory(store, tenant, read_only=True) as memory:
+        repo = masked_name(repo)
         found = memory.stats.get_friction(repo, top)
     if as_json:
         emit(friction_record(repo, found))
