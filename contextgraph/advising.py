@@ -34,6 +34,7 @@ from contextgraph.retrieval import (
     rendered,
 )
 from contextgraph.stats import MemoryStats, StatisticsEngine
+from contextgraph.telemetry import operation
 from contextgraph.text import fence
 from contextgraph.working_tree import WorkingTree
 
@@ -48,6 +49,8 @@ class AdvisingMemory:
     """
 
     store: Store
+    store_id: str
+    """Its tenant, or the address of its service: what spans of telemetry name it by."""
     writer: MemoryWriter
     retriever: MemoryRetriever
     loop_detector: LoopDetector
@@ -78,9 +81,10 @@ class AdvisingMemory:
         was found because channels failed, unless *degrade* lets the agent go on with the empty
         answer.
         """
-        context = self.retriever.retrieve(
-            state, limit, exclude_instances=frozenset(exclude_instances), as_of=as_of
-        )
+        with operation("search_memory", self.store_id):
+            context = self.retriever.retrieve(
+                state, limit, exclude_instances=frozenset(exclude_instances), as_of=as_of
+            )
         if context.degraded and not (context or degrade or self.is_service):
             raise DegradedError("; ".join(context.degraded))
         return fresh_context(context, WorkingTree.around(workdir)) if workdir else context
@@ -193,7 +197,8 @@ class AdvisingMemory:
         the run is stored.
         """
         self.note_exposures()
-        receipt = self.writer.write(raw, source)
+        with operation("upsert_memory", self.store_id):
+            receipt = self.writer.write(raw, source)
         self._trigger.after_learning(receipt.status, background=background)
         return receipt
 
@@ -213,7 +218,8 @@ class AdvisingMemory:
     def _learned(self, raws: Sequence[RawTrajectory], source: str) -> Iterator[LearnReceipt]:
         self.note_exposures()
         try:
-            receipts = self.writer.write_all(raws, source)
+            with operation("upsert_memory", self.store_id):
+                receipts = self.writer.write_all(raws, source)
         except StoreUnavailableError:
             raise
         except StoreError:

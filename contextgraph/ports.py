@@ -170,13 +170,12 @@ class RecoveryStore(Protocol):
     """Proposes recoveries, and counts errors and what cleared them."""
 
     def for_error(
-        self, questions: Sequence[ErrorQuestion], limit: int, enough: int | None = None
+        self, questions: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
         """Recoveries from the errors of *questions* (at no level PLACE), at most *limit* of each.
 
-        Those of the first question come first; once *enough* are found, later questions add none.
-        For one question verified ones come first, then the newest run (`Trajectory.seen_at`), then
-        by fragment id, error id and error step.
+        Each once, those of the first question first. For one question verified ones come first,
+        then the newest run (`Trajectory.seen_at`), then by fragment id, error id and error step.
         """
 
     def for_text(
@@ -300,6 +299,7 @@ class MethodologyStore(Protocol):
     ) -> Sequence[Methodology]:
         """Those that resolve the error of the first of these templates that has any.
 
+        Without their `sources`, which can be many.
         Of the repository of *scope* or general; those of a repository first, then by support,
         highest first. None that was derived from a run that *scope* hides.
         """

@@ -157,8 +157,7 @@ class Memories(RuleBasedStateMachine):
         for signature in SIGNATURES:
             self.twins.ask("methodologies.for_error", signature.variants(), scope, limit)
             asked = [ErrorQuestion(signature, level, scope) for level in LEVELS]
-            for enough in (None, 1, 3):
-                self.twins.ask("recoveries.for_error", asked, limit, enough)
+            self.twins.ask("recoveries.for_error", asked, limit)
 
     @rule(words=word_lists, scope=scopes(), limit=limits)
     def ask_for_words(self, words: list[str], scope: Scope, limit: int) -> None:

@@ -195,7 +195,8 @@ class ReferenceMemory(ReferenceStore):
         }
         resolving = {edge.methodology_id for edge in self.resolved.values()
                      if edge.error_id in asked}  # fmt: skip
-        return _ranked(one for one in self._seen(scope) if one.id in resolving)[:limit]
+        found = _ranked(one for one in self._seen(scope) if one.id in resolving)[:limit]
+        return [replace(one, sources=()) for one in found]
 
     def _seen(self, scope: Scope) -> list[Methodology]:
         """What may be found within *scope*."""

@@ -190,13 +190,10 @@ class ReferenceStore:
         return len(known)
 
     def recoveries_for_error(
-        self, asked: Sequence[ErrorQuestion], limit: int, enough: int | None = None
+        self, asked: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
-        found: list[RecoveryCandidate] = []
-        for one in asked:
-            if enough is None or len(found) < enough:
-                found += self._recoveries_for(one)[:limit]
-        return found
+        found = (candidate for one in asked for candidate in self._recoveries_for(one)[:limit])
+        return list({recovery_id(candidate): candidate for candidate in found}.values())
 
     def _recoveries_for(self, asked: ErrorQuestion) -> list[RecoveryCandidate]:
         found = [

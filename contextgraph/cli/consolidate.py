@@ -21,6 +21,7 @@ from contextgraph.cli.options import (
 from contextgraph.cli.output import (
     DamagedRuns,
     Progress,
+    answer,
     console,
     emit,
     print_table,
@@ -189,27 +190,21 @@ def _report_waiting(until: datetime) -> None:
 
 
 def _show_embedding_plan(plan: "ReembeddingPlan", *, as_json: bool) -> None:
-    if as_json:
-        emit(
-            {
-                "space": plan.space,
-                "runs": plan.runs,
-                "texts": plan.texts,
-                **usage_record(plan.usage),
-            }
-        )
-        return
-    runs, texts = number_of(plan.runs, "run"), number_of(plan.texts, "text")
-    print(f"{plan.space}: {runs} to embed, {texts}")
-    print(f"at most about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}")
+    text = (
+        f"{plan.space}: {number_of(plan.runs, 'run')} to embed, {number_of(plan.texts, 'text')}\n"
+        f"at most about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}"
+    )
+    record: dict[str, Json] = {"space": plan.space, "runs": plan.runs, "texts": plan.texts}
+    answer({**record, **usage_record(plan.usage)}, text, as_json=as_json)
 
 
 def _show_reembedding(done: "Reembedding", *, as_json: bool) -> None:
-    if as_json:
-        emit({"space": done.space.name, "runs": done.runs, **usage_record(done.usage)})
-        return
-    print(f"{done.space.name} is the active space; {number_of(done.runs, 'run')} embedded")
-    print(f"{number_of(done.usage.tokens, 'token')}, ${done.usage.cost:.4f}")
+    text = (
+        f"{done.space.name} is the active space; {number_of(done.runs, 'run')} embedded\n"
+        f"{number_of(done.usage.tokens, 'token')}, ${done.usage.cost:.4f}"
+    )
+    record: dict[str, Json] = {"space": done.space.name, "runs": done.runs}
+    answer({**record, **usage_record(done.usage)}, text, as_json=as_json)
 
 
 def rebuild(
@@ -230,10 +225,8 @@ def rebuild(
         damaged = DamagedRuns(strict, as_json)
         done = _rebuild_all(memory, damaged)
         compile_for_hooks(memory, store, tenant, whole=True)
-    if as_json:
-        emit({"summary": {"updated": done, "failed": len(damaged.ids)}})
-    else:
-        print(f"rebuilt {number_of(done, 'trajectory')}")
+    text = f"rebuilt {number_of(done, 'trajectory')}"
+    answer({"summary": {"updated": done, "failed": len(damaged.ids)}}, text, as_json=as_json)
     damaged.exit(done)
 
 
@@ -244,8 +237,7 @@ def _rebuild_all(memory: "AgentMemory", damaged: DamagedRuns) -> int:
             for done, receipt in enumerate(memory.rebuild(damaged.handler), start=1):
                 if damaged.as_json:
                     emit(receipt_record(receipt))
-                progress.advance(1)
-                progress.count(done)
+                progress.runs(done, total)
     except KeyboardInterrupt:
         warn(f"interrupted; {done} of {number_of(total, 'trajectory')} rebuilt")
         raise
@@ -281,14 +273,11 @@ def migrate(
         runs, values = (0, 0) if dry_run else memory.mask_stored(damaged.handler)
         if runs:
             compile_for_hooks(memory, store, tenant, whole=True)
-    if as_json:
-        masked: dict[str, Json] = {} if dry_run else {"masked": {"runs": runs, "values": values}}
-        emit({"migrations": list(steps), "dry_run": dry_run, **masked})
-    else:
-        for step in steps:
-            print(f"{'pending' if dry_run else 'applied'}: {step}")
-        if not steps:
-            print("the schema is up to date")
-        if runs:
-            print(f"masked {number_of(values, 'value')} in {number_of(runs, 'trajectory')}")
+    done = "pending" if dry_run else "applied"
+    lines = [f"{done}: {step}" for step in steps] or ["the schema is up to date"]
+    if runs:
+        lines.append(f"masked {number_of(values, 'value')} in {number_of(runs, 'trajectory')}")
+    masked: dict[str, Json] = {} if dry_run else {"masked": {"runs": runs, "values": values}}
+    report: dict[str, Json] = {"migrations": list(steps), "dry_run": dry_run, **masked}
+    answer(report, "\n".join(lines), as_json=as_json)
     damaged.exit(1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory
+from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory, settings_of
 from contextgraph.cli.output import console, emit, print_table, styled
 from contextgraph.text import number_of, one_line
 
@@ -109,9 +109,8 @@ def own_version() -> str:
 
 def check_up(store: str | None, tenant: str | None, *, secrets: bool = False) -> Checkup:
     """Check the installation and the memory that the options name; *secrets*: all runs, too."""
-    from contextgraph.config import load_settings
 
-    settings = load_settings(store=store or None, tenant=tenant)
+    settings = settings_of(store, tenant)
     return Checkup(
         store=settings.address,
         checks=(

@@ -105,7 +105,7 @@ def _methodologies(
         one
         for one in found
         if one.repo in (None, query.state.repo)
-        and one.task_type in (None, query.task_type)
+        and (one.task_type is None or one.task_type is query.task_type)
         and one.keyword in ("", subject)
     ]
     return tuple(sorted(fitting, key=lambda one: (-_evidence(one), one.id)))

@@ -114,7 +114,6 @@ class Gate:
 
     min_precision: float = 0.18
     min_case_precision: float = 0.25
-    runs_for_warning: int = 3
 
     def admits(self, probabilities: Sequence[float]) -> list[bool]:
         """Which of the remedies of one error may be shown.

@@ -190,7 +190,8 @@ def _read_line(line: str) -> CommandReading:
         return CommandReading(ActionKind.OTHER, "cd" if directory else "", (), line.strip()[:200])
     if len(readings) == 1:
         return readings[0]
-    best = min(readings, key=lambda reading: PRECEDENCE.index(reading.kind))
+    # What a line runs last is what its output shows.
+    best = min(reversed(readings), key=lambda reading: PRECEDENCE.index(reading.kind))
     return _with_all_changes(best, readings)
 
 
