@@ -219,7 +219,7 @@ def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:
 def _check_address(address: str) -> None:
     """Raise `SettingsError` where no server can be meant, before a driver makes guesses."""
     parts = urlsplit(address)
-    if "@" in parts.netloc:  # not repeated: it may end with a password
+    if "@" in address:  # not repeated: it may hold a password, which may hold a slash
         raise SettingsError(
             "the address of the store holds a user; set CONTEXTGRAPH_NEO4J_USER and "
             "CONTEXTGRAPH_NEO4J_PASSWORD instead"

@@ -139,7 +139,7 @@ def _guarded(tool: Callable[_P, _R]) -> Callable[_P, _R | CallToolResult]:
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R | CallToolResult:
         try:
             result = tool(*args, **kwargs)
-        except ContextGraphError as error:
+        except (ContextGraphError, ToolError) as error:
             raise ToolError(mask_secrets(str(error))) from error
         if not isinstance(result, Advice):
             return result
