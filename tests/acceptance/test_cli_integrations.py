@@ -219,6 +219,7 @@ def test_what_is_learned_later_is_compiled_as_well(store: Path, project: Path) -
 def test_after_a_decision_by_hand_consolidating_compiles_its_error_again(
     store: Path, project: Path
 ) -> None:
+    contextgraph("consolidate", "--store", store)  # after which no error has changed
     asked = ("query", "--repo", "acme/shop", "--error", NO_MODULE)
     (answered,) = contextgraph(*asked, "--store", store, "--json").records
     (advice,) = {one["advice"] for one in answered["suggestions"] or answered["error_solutions"]}
