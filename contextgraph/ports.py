@@ -82,17 +82,13 @@ class RunStore(Protocol):
         and is now given: then outcome and exit status are taken over (updated).
         """
 
-    def replace(
-        self,
-        bundle: Bundle,
-        former_id: str | None = None,
-    ) -> None:
-        """Replace the run *former_id* (None: of the same id) by *bundle*, in one transaction.
+    def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
+        """Replace each run, by its id, by its bundle: one after the other, in one transaction.
 
-        The time of learning and a known outcome stay as they were; contexts that *bundle* was shown
-        are reported, as by `add`. `learned` knows the run by *former_id* as well; another run of
-        the id of *bundle* is replaced, too. Raises `StoreError` where *former_id* is unknown: a run
-        that was forgotten meanwhile does not come back.
+        The ids of those that were replaced: a run that was forgotten meanwhile does not come back.
+        The time of learning and a known outcome stay as they were; contexts that a bundle was shown
+        are reported, as by `add`. `learned` knows the run by its former id as well; another run of
+        the id of the bundle is replaced, too.
         """
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
@@ -174,13 +170,12 @@ class RecoveryStore(Protocol):
     """Proposes recoveries, and counts errors and what cleared them."""
 
     def for_error(
-        self, questions: Sequence[ErrorQuestion], limit: int, enough: int | None = None
+        self, questions: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
         """Recoveries from the errors of *questions* (at no level PLACE), at most *limit* of each.
 
-        Those of the first question come first; once *enough* are found, later questions add none.
-        For one question verified ones come first, then the newest run (`Trajectory.seen_at`), then
-        by fragment id, error id and error step.
+        Each once, those of the first question first. For one question verified ones come first,
+        then the newest run (`Trajectory.seen_at`), then by fragment id, error id and error step.
         """
 
     def for_text(
@@ -304,6 +299,7 @@ class MethodologyStore(Protocol):
     ) -> Sequence[Methodology]:
         """Those that resolve the error of the first of these templates that has any.
 
+        Without their `sources`, which can be many.
         Of the repository of *scope* or general; those of a repository first, then by support,
         highest first. None that was derived from a run that *scope* hides.
         """

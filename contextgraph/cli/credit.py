@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Source, Store, Tenant, open_memory, option
-from contextgraph.cli.output import emit, warn
+from contextgraph.cli.output import answer, warn
 from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from contextgraph.memory import AgentMemory
+    from contextgraph.model import Json
     from contextgraph.ports import RunStore
 
 
@@ -36,9 +37,7 @@ def report(
     ] = None,
     item: Annotated[
         int | None,
-        typer.Option(
-            "--item", metavar="N", min=1, help="Only the item of this number.", show_default=False
-        ),
+        option("--item", "N", "Only the item of this number.", min=1),
     ] = None,
     source: Source = None,
     as_json: AsJson = False,
@@ -62,10 +61,8 @@ def report(
         raise typer.BadParameter("give --helped or --hurt")
     with open_memory(store, tenant, create=False, source=source) as memory:
         recorded = memory.report_outcome(context, helped, item)
-    if as_json:
-        emit({"context": context, "helped": helped, "item": item, "recorded": recorded})
-    elif recorded:
-        print("recorded")
+    record: dict[str, Json] = {"context": context, "helped": helped, "item": item}
+    answer({**record, "recorded": recorded}, "recorded" if recorded else "", as_json=as_json)
     if not recorded:
         of_it = f"{context} has no item {item}, it" if item else context
         warn(f"{of_it} is unknown, or its outcome was reported before")
@@ -119,10 +116,7 @@ def _decide(
     if not is_known:
         warn(f"no advice or methodology has the id {advice}; query --json shows them")
         raise typer.Exit(FAILED)
-    if as_json:
-        emit({"advice": advice, "status": status})
-    else:
-        print(f"{advice} is {status}")
+    answer({"advice": advice, "status": status}, f"{advice} is {status}", as_json=as_json)
 
 
 class GivenOutcome(StrEnum):
@@ -164,10 +158,11 @@ def outcome(
         named = " ".join(filter(None, (instance, agent and f"by {agent}", run)))
         warn(f"no run of {named} in the memory; `contextgraph runs` lists those there are")
         raise typer.Exit(FAILED)
-    if as_json:
-        emit({"instance_id": instance, "outcome": result.value, "trajectories": [*changed]})
-    else:
-        print(f"{plain(instance)}: {number_of(len(changed), 'run')} {result.value}")
+    answer(
+        {"instance_id": instance, "outcome": result.value, "trajectories": [*changed]},
+        f"{instance}: {number_of(len(changed), 'run')} {result.value}",
+        as_json=as_json,
+    )
 
 
 def _refuse_several(runs: "RunStore", instance: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory
+from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory, settings_of
 from contextgraph.cli.output import console, emit, print_table, styled
 from contextgraph.text import number_of, one_line
 
@@ -60,7 +60,7 @@ def doctor(
     """Check the memory and this installation; name remedies. Changes nothing.
 
     With --secrets also whether runs that an older version stored hold secrets that this version
-    recognises: `rebuild` masks them. With --stale also which files, symbols, commands and tests of
+    recognises: `migrate` masks them. With --stale also which files, symbols, commands and tests of
     the playbook are gone; where the checkout is known, they are not shown to agents.
 
     \b
@@ -109,9 +109,8 @@ def own_version() -> str:
 
 def check_up(store: str | None, tenant: str | None, *, secrets: bool = False) -> Checkup:
     """Check the installation and the memory that the options name; *secrets*: all runs, too."""
-    from contextgraph.config import load_settings
 
-    settings = load_settings(store=store or None, tenant=tenant)
+    settings = settings_of(store, tenant)
     return Checkup(
         store=settings.address,
         checks=(
@@ -193,14 +192,14 @@ def _hooks(settings: "Settings") -> "list[HealthCheck]":
 
 def _secrets(runs: "RunStore") -> "HealthCheck":
     """Whether stored runs hold secrets that this version recognises."""
-    from contextgraph.learning import holds_secrets
+    from contextgraph.learning import unmasked_values
     from contextgraph.model import HealthCheck
 
     known = runs.ids()
-    found = [one for one in known if (raw := runs.raw(one)) and holds_secrets(raw)]
+    found = [one for one in known if (raw := runs.raw(one)) and unmasked_values(raw)]
     named = f": {', '.join(found[:_NAMED])}" if found else ""
     detail = f"{len(found)} of {number_of(len(known), 'run')} hold secrets{named}"
-    return HealthCheck("secrets", not found, detail, "run: contextgraph rebuild")
+    return HealthCheck("secrets", not found, detail, "run: contextgraph migrate")
 
 
 def _stale(store: str | None, tenant: str | None, workdir: Path) -> "list[Stale]":

@@ -1,8 +1,10 @@
 """``contextgraph forget``, ``export``, ``backup`` and ``import``: remove and copy."""
 
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +20,14 @@ from contextgraph.cli.options import (
     open_memory,
     option,
 )
-from contextgraph.cli.output import DamagedRuns, Progress, emit, interrupted_by_termination, warn
+from contextgraph.cli.output import (
+    DamagedRuns,
+    Progress,
+    answer,
+    interrupted_by_termination,
+    warn,
+)
+from contextgraph.records import record_of
 from contextgraph.text import masked_name, number_of, plain
 
 if TYPE_CHECKING:
@@ -27,7 +36,6 @@ if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json, Trajectory
     from contextgraph.ports import RunStore
-    from contextgraph.store.graph import GraphFormat
 
 
 class ExportFormat(StrEnum):
@@ -54,15 +62,11 @@ Ids = Annotated[
 ]
 Instances = Annotated[
     list[str] | None,
-    typer.Option(
-        "--instance", metavar="ID", help="All runs of it (repeatable).", show_default=False
-    ),
+    option("--instance", "ID", "All runs of it (repeatable)."),
 ]
 Repos = Annotated[
     list[str] | None,
-    typer.Option(
-        "--repo", metavar="OWNER/REPO", help="All runs in it (repeatable).", show_default=False
-    ),
+    option("--repo", "OWNER/REPO", "All runs in it (repeatable)."),
 ]
 
 
@@ -74,12 +78,8 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
     everything: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
     older_than: Annotated[
         int | None,
-        typer.Option(
-            "--older-than",
-            metavar="DAYS",
-            min=1,
-            help="Of these, or else of all: runs that ended so long ago.",
-            show_default=False,
+        option(
+            "--older-than", "DAYS", "Of these, or else of all: runs that ended so long ago.", min=1
         ),
     ] = None,
     key: Annotated[str | None, option("--key", "KEY", "A keyed entry, and its history.")] = None,
@@ -113,38 +113,30 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         )
     with open_memory(store, tenant, create=False) as memory:
         known = memory.store.runs
-        some = named and not everything
-        chosen = _selected(known, ids, instance, repo) if some else known.ids()
+        chosen = known.ids()
+        if named and not everything:
+            chosen = _named(known, ids or (), instance or (), repo or ())
         found = list(known.trajectories(chosen).values())
-        if not found and not older_than:
-            warn(
-                f"no trajectory of {', '.join(named)} in the memory"
-                if some
-                else "the memory is empty"
-            )
-            raise typer.Exit(FAILED)
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
             found = [one for one in found if one.seen_at < oldest]
+        elif not found:
+            of_them = "" if everything else f"of {', '.join(named)} "
+            warn(f"no trajectory {of_them}in the memory")
+            raise typer.Exit(FAILED)
         if found and not yes:
             _confirm(found)
         removed = memory.forget(one.id for one in found)
     _show_forgotten(found, removed, as_json=as_json)
 
 
-def _selected(
-    runs: "RunStore",
-    ids: "Sequence[str] | None",
-    instances: "Sequence[str] | None",
-    repos: "Sequence[str] | None",
+def _named(
+    runs: "RunStore", ids: "Sequence[str]", instances: "Sequence[str]", repos: "Sequence[str]"
 ) -> list[str]:
     """The ids of the runs that are named in any way."""
-    chosen = [*(ids or ())]
-    for instance in instances or ():
-        chosen += runs.ids(instance=masked_name(instance))
-    for repo in repos or ():
-        chosen += runs.ids(repo=masked_name(repo))
-    return list(dict.fromkeys(chosen))
+    of_instances = (runs.ids(instance=masked_name(one)) for one in instances)
+    of_repos = (runs.ids(repo=masked_name(one)) for one in repos)
+    return list(dict.fromkeys(chain(ids, *of_instances, *of_repos)))
 
 
 def _confirm(found: "Sequence[Trajectory]") -> None:
@@ -164,19 +156,17 @@ def _confirm(found: "Sequence[Trajectory]") -> None:
 
 
 def _show_forgotten(found: "Sequence[Trajectory]", removed: int, *, as_json: bool) -> None:
-    if as_json:
-        runs: list[Json] = [
-            {
-                "trajectory_id": run.id,
-                "instance_id": run.instance_id,
-                "repo": run.repo,
-                "outcome": str(run.outcome),
-            }
-            for run in found
-        ]
-        emit({"forgotten": removed, "trajectories": runs})
-    else:
-        print(f"removed {number_of(removed, 'trajectory')} and everything that only they support")
+    runs: list[Json] = [
+        {
+            "trajectory_id": run.id,
+            "instance_id": run.instance_id,
+            "repo": run.repo,
+            "outcome": str(run.outcome),
+        }
+        for run in found
+    ]
+    text = f"removed {number_of(removed, 'trajectory')} and everything that only they support"
+    answer({"forgotten": removed, "trajectories": runs}, text, as_json=as_json)
 
 
 def export(
@@ -228,14 +218,28 @@ def export(
         if agents_md:
             counts = _export_agents_md(memory, path, agents_md)
         else:
-            counts = _EXPORTS[file_format](memory, path, vectors, damaged)
+            counts = _export(memory, path, file_format, vectors, damaged)
     seconds = round(time.monotonic() - started, 3)
-    if as_json:
-        emit({**counts, "seconds": seconds})
-    else:
-        listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-        print(f"wrote {listed} to {path} in {seconds:.1f} s")
+    listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    text = f"wrote {listed} to {path} in {seconds:.1f} s"
+    answer({**counts, "seconds": seconds}, text, as_json=as_json)
     damaged.exit(counts.get("runs", 0))
+
+
+def _export(
+    memory: "AgentMemory",
+    path: Path,
+    file_format: ExportFormat,
+    vectors: bool,
+    damaged: DamagedRuns,
+) -> dict[str, int]:
+    if file_format is ExportFormat.ARCHIVE:
+        return _export_archive(memory, path, vectors, damaged)
+    if file_format is ExportFormat.ATIF:
+        return _export_atif(memory, path, damaged)
+    memory.export_graph(path, "graphml" if file_format is ExportFormat.GRAPHML else "json")
+    graph = memory.graph()
+    return {"nodes": graph.number_of_nodes(), "relations": graph.number_of_edges()}
 
 
 def _export_archive(
@@ -246,35 +250,10 @@ def _export_archive(
         done = memory.export(
             path, vectors=vectors, progress=progress.runs, on_damaged=damaged.handler
         )
-    return {
-        "runs": done.runs,
-        "methodologies": done.methodologies,
-        "exposures": done.exposures,
-        "notes": done.notes,
-    }
+    return asdict(done)
 
 
-def _export_graphml(
-    memory: "AgentMemory", path: Path, _vectors: bool, _damaged: DamagedRuns
-) -> dict[str, int]:
-    return _graph_counts(memory, path, "graphml")
-
-
-def _export_node_link(
-    memory: "AgentMemory", path: Path, _vectors: bool, _damaged: DamagedRuns
-) -> dict[str, int]:
-    return _graph_counts(memory, path, "json")
-
-
-def _graph_counts(memory: "AgentMemory", path: Path, graph_format: "GraphFormat") -> dict[str, int]:
-    memory.export_graph(path, graph_format)
-    graph = memory.graph()
-    return {"nodes": graph.number_of_nodes(), "relations": graph.number_of_edges()}
-
-
-def _export_atif(
-    memory: "AgentMemory", path: Path, _vectors: bool, damaged: DamagedRuns
-) -> dict[str, int]:
+def _export_atif(memory: "AgentMemory", path: Path, damaged: DamagedRuns) -> dict[str, int]:
     import orjson
 
     from contextgraph.errors import DamagedRunError, StoreError
@@ -311,14 +290,6 @@ def _export_agents_md(memory: "AgentMemory", path: Path, repo: str) -> dict[str,
     return {"entries": len(entries), "tasks": tasks}
 
 
-_EXPORTS = {
-    ExportFormat.ARCHIVE: _export_archive,
-    ExportFormat.GRAPHML: _export_graphml,
-    ExportFormat.JSON: _export_node_link,
-    ExportFormat.ATIF: _export_atif,
-}
-
-
 def backup(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="The new file to write.")],
     as_json: AsJson = False,
@@ -346,10 +317,8 @@ def backup(
     ):
         memory.back_up(path)
     size, seconds = path.stat().st_size, round(time.monotonic() - started, 3)
-    if as_json:
-        emit({"bytes": size, "seconds": seconds})
-    else:
-        print(f"copied {size / 1e6:.1f} MB to {path} in {seconds:.1f} s")
+    text = f"copied {size / 1e6:.1f} MB to {path} in {seconds:.1f} s"
+    answer({"bytes": size, "seconds": seconds}, text, as_json=as_json)
 
 
 def import_(
@@ -384,23 +353,10 @@ def import_(
             f"vectors of {done.vectors_of} are left out: the memory has another space; "
             "run: contextgraph reembed"
         )
-    if as_json:
-        emit(
-            {
-                "created": done.created,
-                "updated": done.updated,
-                "unchanged": done.unchanged,
-                "methodologies": done.methodologies,
-                "exposures": done.exposures,
-                "notes": done.notes,
-                "seconds": seconds,
-            }
-        )
-    else:
-        runs = number_of(done.created + done.updated + done.unchanged, "trajectory")
-        print(
-            f"{runs}: {done.created} created, {done.updated} updated, "
-            f"{done.unchanged} unchanged; {number_of(done.methodologies, 'methodology')}, "
-            f"{number_of(done.exposures, 'exposure')}, {number_of(done.notes, 'note')}; "
-            f"{seconds:.1f} s"
-        )
+    runs = number_of(done.created + done.updated + done.unchanged, "trajectory")
+    text = (
+        f"{runs}: {done.created} created, {done.updated} updated, "
+        f"{done.unchanged} unchanged; {number_of(done.methodologies, 'methodology')}, "
+        f"{number_of(done.exposures, 'exposure')}, {number_of(done.notes, 'note')}; {seconds:.1f} s"
+    )
+    answer(record_of(done, "vectors_of", seconds=seconds), text, as_json=as_json)

@@ -122,9 +122,7 @@ def _run_row(run: "Trajectory", *, has_changes: bool) -> tuple[str, ...]:
 
 _ROWS, _PATH_WIDTH, _COMMAND_WIDTH, _REASON_WIDTH = 10, 38, 46, 18
 
-Repository = Annotated[
-    str, typer.Option("--repo", metavar="OWNER/REPO", help="The repository.", show_default=False)
-]
+Repository = Annotated[str, option("--repo", "OWNER/REPO", "The repository.")]
 
 
 def playbook(

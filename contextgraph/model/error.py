@@ -57,10 +57,13 @@ class ErrorSignature:
         same = (family for family in sorted(others) if _may_be_same(self.family, family))
         return (self, *(replace(self, family=family) for family in same))
 
-    def agreement(self, other: "ErrorSignature") -> SignatureLevel | None:
+    def agreement(
+        self, other: "ErrorSignature | ErrorPattern", location: str | None = None
+    ) -> SignatureLevel | None:
         """The most exact level at which both agree; None where even the families differ.
 
-        One exception, shown by itself and reported by a test runner, agrees all the same.
+        *other* was met at *location*. One exception, shown by itself and reported by a test runner,
+        agrees all the same.
         """
         if self.error_type != other.error_type:
             return SignatureLevel.FAMILY if self.family is other.family else None
@@ -68,7 +71,7 @@ class ErrorSignature:
             return None
         if self.template != other.template:
             return SignatureLevel.TYPE
-        same_place = self.location is not None and self.location == other.location
+        same_place = self.location is not None and self.location == location
         return SignatureLevel.PLACE if same_place else SignatureLevel.TEMPLATE
 
 
