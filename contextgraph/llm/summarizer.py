@@ -15,7 +15,6 @@ from contextgraph.model import (
     Clearance,
     Json,
     MethodologyGroup,
-    TaskType,
     Usage,
     Wording,
     Words,
@@ -36,7 +35,7 @@ def facts_of(group: MethodologyGroup) -> dict[str, Json]:
     """What several runs have in common, as JSON for a prompt."""
     return {
         "repository": group.repo or "",
-        "kind_of_task": _kind(group.task_type),
+        "kind_of_task": group.task_type.replace("_", " ") if group.task_type else "",
         "about": _fit(group.keyword, _TEXT_CHARS),
         "error": {
             "type": group.error.error_type,
@@ -57,10 +56,6 @@ def texts_in(value: Json) -> Iterator[str]:
     elif isinstance(value, list):
         for one in value:
             yield from texts_in(one)
-
-
-def _kind(task_type: TaskType | None) -> str:
-    return task_type.replace("_", " ") if task_type else ""
 
 
 def _example(clearance: Clearance) -> dict[str, Json]:
