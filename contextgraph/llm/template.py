@@ -49,6 +49,4 @@ def _strategy(group: MethodologyGroup) -> str:
 
 def _remedy_sentence(remedy: CommonRemedy, cleared: int) -> str:
     steps = "1 step" if round(remedy.steps, 1) == 1 else f"{remedy.steps:.1f} steps"
-    return (
-        f"{remedy.text} ({remedy.runs} of {number_of(cleared, 'run')} that got over it; {steps})."
-    )
+    return f"{remedy.text} ({remedy.runs} of {number_of(cleared, 'run')} that cleared it; {steps})."
