@@ -283,7 +283,7 @@ class LiveRun:
             similar_cases=tuple(
                 one for one in context.similar_cases if one.is_shown and is_new(one.trajectory_id)
             ),
-            warnings=tuple(one for one in context.warnings if is_new(one.error_id or one.text)),
+            warnings=tuple(one for one in context.warnings if is_new(one.text)),
             loop=loop,
             playbook=context.playbook if context.playbook and is_new("playbook") else None,
         )

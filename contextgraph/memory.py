@@ -30,6 +30,7 @@ from contextgraph.retrieval import (
 )
 from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
+from contextgraph.telemetry import operation
 from contextgraph.trace import is_advice_id
 from contextgraph.wiring import Parts, build
 from contextgraph.working_tree import WorkingTree
@@ -120,6 +121,7 @@ class AgentMemory(AdvisingMemory):
 
     def _take(self, parts: Parts) -> None:
         self.store: Store = parts.store
+        self.store_id = parts.store.admin.tenant
         self.writer = parts.writer
         self.retriever = parts.retriever
         self.loop_detector = parts.loop_detector
@@ -238,7 +240,9 @@ class AgentMemory(AdvisingMemory):
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         """Remove runs and what only they taught; returns how many of them were known."""
         known = self.store.runs.learned([*trajectory_ids])
-        return self.store.runs.forget(one.trajectory_id for one in known.values())
+        ids = [one.trajectory_id for one in known.values()]
+        with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):
+            return self.store.runs.forget(ids)
 
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error or context comes from; None where unknown.

@@ -165,7 +165,7 @@ def _gate(settings: Settings) -> Gate:
             raise SettingsError(
                 f"configuration {settings.configuration.name}: gate.{name} must be a number"
             )
-    return Gate(**given)  # type: ignore[arg-type]  # names and types are checked above
+    return Gate(**given)
 
 
 def _check(settings: Settings, what: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -219,7 +219,7 @@ def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:
 def _check_address(address: str) -> None:
     """Raise `SettingsError` where no server can be meant, before a driver makes guesses."""
     parts = urlsplit(address)
-    if "@" in parts.netloc:  # not repeated: it may end with a password
+    if "@" in address:  # not repeated: it may hold a password, which may hold a slash
         raise SettingsError(
             "the address of the store holds a user; set CONTEXTGRAPH_NEO4J_USER and "
             "CONTEXTGRAPH_NEO4J_PASSWORD instead"

@@ -83,9 +83,10 @@ def consolidate(
         if dry_run:
             _show_wording_plan(memory.consolidator.plan_wording(), as_json=as_json)
             return
+        errors = memory.store.admin.unconsolidated().error_ids
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
-        compile_for_hooks(memory, store, tenant, whole=True)
+        compile_for_hooks(memory, store, tenant, consolidated=errors)
     _show_report(report, as_json=as_json)
     if not report.started:
         raise typer.Exit(LEASE_HELD)

@@ -207,8 +207,8 @@ def _show_title(inspection: "Inspection") -> None:
     facts = [raw.repo or "no repository", trace.task_type, f"outcome {raw.outcome}"]
     facts += [f"change {raw.change}"] if raw.change != "unknown" else []
     facts += [number_of(len(trace.steps), "step"), number_of(len(inspection.fragments), "fragment")]
-    facts += [number_of(errors, "error"), f"{len(trace.recoveries)} recoveries"]
-    facts += [f"{len(trace.loops)} loops"]
+    facts += [number_of(errors, "error"), number_of(len(trace.recoveries), "recovery")]
+    facts += [number_of(len(trace.loops), "loop")]
     body = styled(f"{one_line(task, 200)}\n{' · '.join(facts)}\n{raw.source}")
     print_box(raw.instance_id, body)
 

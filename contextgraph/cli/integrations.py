@@ -12,7 +12,7 @@ from contextgraph.cli.output import emit, say, warn
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from contextgraph.config import Settings
     from contextgraph.integrations.install import Agent, Installation, SettingsFile
@@ -144,18 +144,23 @@ def log(
 
 
 def compile_for_hooks(
-    memory: "AgentMemory", store: str | None, tenant: str | None, *, whole: bool = False
+    memory: "AgentMemory",
+    store: str | None,
+    tenant: str | None,
+    *,
+    whole: bool = False,
+    consolidated: "Collection[str] | None" = None,
 ) -> None:
     """Bring compiled advice up to date, where hooks use the memory that the options name.
 
-    With *whole*, also that on errors that were not met since it was compiled last.
+    *whole* and *consolidated* are as of `compile_advice`.
     """
     from contextgraph.integrations.compile import compile_advice
     from contextgraph.integrations.sessions import HookFiles
 
     files = HookFiles(settings_of(store, tenant))
     if files.are_used:
-        compile_advice(memory, files.advice, whole=whole)
+        compile_advice(memory, files.advice, whole=whole, consolidated=consolidated)
 
 
 def _absolute(settings: "Settings") -> str:

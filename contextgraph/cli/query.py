@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
     from contextgraph.model import (
         ErrorSolution,
-        FailureWarning,
         MemoryContext,
         SimilarCase,
         State,
@@ -221,7 +220,6 @@ def _show(context: "MemoryContext") -> None:
         print_panel(f"Playbook, from {tasks}", lines)
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))
-    print_panel("Common failures", map(_warning, context.warnings))
     say((f"context {context.id}", "dim"))
 
 
@@ -275,10 +273,6 @@ def _case(item: "SimilarCase") -> "list[Text]":
         styled((f"probability {item.probability:.2f}{shown}", "dim")),
         _why(item.why, item.score),
     ]
-
-
-def _warning(item: "FailureWarning") -> "list[Text]":
-    return [styled((one_line(item.text, _TEXT_WIDTH), "yellow")), _why(item.why)]
 
 
 def _run(repo: str, instance_id: str) -> str:

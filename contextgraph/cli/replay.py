@@ -125,8 +125,7 @@ def _advice_lines(moment: "ReplayMoment") -> list[str]:
     context = moment.context
     lines = [suggestion.strategy for suggestion in context.suggestions]
     lines += [solution.description for solution in context.error_solutions]
-    lines += [f"{case.instance_id}: {case.summary}" for case in context.similar_cases]
-    return lines + [warning.text for warning in context.warnings]
+    return lines + [f"{case.instance_id}: {case.summary}" for case in context.similar_cases]
 
 
 def _show_counts(counts: "ReplayCounts") -> None:

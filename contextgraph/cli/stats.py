@@ -11,7 +11,7 @@ from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory,
 from contextgraph.cli.output import console, emit, print_table, say, styled, warn
 from contextgraph.cli.plots import draw_statistics
 from contextgraph.records import explanation_record, friction_record, stats_record
-from contextgraph.text import number_of, one_line
+from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -78,6 +78,7 @@ def stats(
       contextgraph stats --plot pictures/
     """
     address = settings_of(store, tenant).address
+    repo, situation = masked_name(repo), mask_secrets(situation)
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.get_stats()
         patterns = memory.stats.get_failure_patterns(repo) if repo else found.failure_patterns
@@ -200,6 +201,7 @@ def friction(
       contextgraph friction --repo owner/repo --top 3
     """
     with open_memory(store, tenant, read_only=True) as memory:
+        repo = masked_name(repo)
         found = memory.stats.get_friction(repo, top)
     if as_json:
         emit(friction_record(repo, found))

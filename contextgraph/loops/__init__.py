@@ -39,24 +39,19 @@ class LoopDetector:
         return tuple(self._with_suggestions(one, states[one.end + 1], own) for one in run.loops)
 
     def get_escape_suggestions(
-        self, trouble: LoopInfo | State, *, exclude_instances: frozenset[str] = frozenset()
+        self, state: State, *, exclude_instances: frozenset[str] = frozenset()
     ) -> tuple[EscapeSuggestion, ...]:
-        """What led out of *trouble* in other runs: at most three suggestions, best first.
+        """What led out of the loop of *state* in other runs: at most three suggestions, best first.
 
         Where there is an error: what cleared it, first where that ended the same loop, the same
         repository before others. Without one: how others continued from the same place, and what
-        several repositories continued with after such a command. A
-        `LoopInfo` has neither repository nor message, so for it only what several repositories
-        agree on is suggested.
+        several repositories continued with after such a command.
         """
         finder = EscapeFinder(
             self._store, self._retriever, frozenset(map(masked_name, exclude_instances))
         )
         with self._store.admin.snapshot():
-            if isinstance(trouble, LoopInfo):
-                found = finder.for_loop(trouble)
-            else:
-                found = finder.for_state(trouble, MAX_SUGGESTIONS)
+            found = finder.for_state(state, MAX_SUGGESTIONS)
         # What one run did several times is one suggestion.
         first_of_runs = {one.runs: one for one in reversed(found)}
         distinct = [one for one in found if first_of_runs[one.runs] is one]

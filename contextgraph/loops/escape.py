@@ -19,10 +19,7 @@ from contextgraph.model import (
     FragmentOutcome,
     FragmentType,
     LoopEnding,
-    LoopInfo,
-    LoopKind,
     MemoryContext,
-    RecoveryCandidate,
     RemedyAction,
     RemedyKind,
     RemedyPattern,
@@ -119,12 +116,6 @@ class EscapeFinder:
             found += self._after_command(_verb(state.last_action))
         return found
 
-    def for_loop(self, loop: LoopInfo) -> list[Escape]:
-        """Escapes from a loop of which neither repository nor message is known."""
-        if loop.kind is LoopKind.REPEAT_NO_ERROR:
-            return self._after_command(loop.command)
-        return self._past_types(loop.error_types)
-
     def _past_error(self, state: State) -> list[Escape]:
         """What cleared the error of *state*: this repository first, then what many runs did.
 
@@ -199,21 +190,6 @@ class EscapeFinder:
         shared = [one for one in _merged(found) if counts[one.text] >= least and _is_shared(one)]
         return sorted(shared, key=lambda one: (-counts[one.text], one.text))
 
-    def _past_types(self, error_types: Iterable[str]) -> list[Escape]:
-        """What cleared errors of these types in several repositories, most of them first."""
-        scope = Scope(None, self.exclude_instances)
-        found = [
-            _in_general(one)
-            for error_type in error_types
-            for one in self.store.recoveries.for_error(_of_type(error_type, scope), _CANDIDATES)
-            if one.recovered.verified
-            and not one.recovered.workaround
-            and not is_hazardous(one.recovered.actions)
-        ]
-        helpful = (one for one in found if one.text and not is_retry(one.actions))
-        shared = filter(_is_shared, _merged(helpful))
-        return sorted(shared, key=lambda one: (-one.repositories, one.text))
-
     def _continued(
         self, loops: Sequence[FragmentCandidate]
     ) -> Iterator[tuple[FragmentCandidate, Fragment]]:
@@ -282,27 +258,6 @@ def _of_solutions(
         elif text:
             general.append(replace(escape, text=text, is_near=False))
     yield from filter(_is_shared, _merged(general))
-
-
-def _of_type(error_type: str, scope: Scope) -> list[ErrorQuestion]:
-    return [
-        ErrorQuestion(ErrorSignature(family, error_type, "", ""), SignatureLevel.TYPE, scope)
-        for family in Family
-    ]
-
-
-def _in_general(candidate: RecoveryCandidate) -> Escape:
-    """What *candidate* did, in general terms."""
-    run, recovered = candidate.trajectory, candidate.recovered
-    actions = tuple(action.general for action in recovered.actions)
-    return Escape(
-        id=recovered.fragment_id,
-        text=describe_remedy(actions),
-        actions=actions,
-        evidence=EscapeEvidence.CLEARED_ERROR,
-        is_near=False,
-        runs=((run.instance_id, run.repo),),
-    )
 
 
 def _has_loop_within(run: Sequence[Fragment], spans: Sequence[tuple[int, int]]) -> bool:

@@ -1,12 +1,12 @@
 """What each recovery found says about the error at hand, in words that may be shown for it."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from contextgraph.model import (
+    EXCEPTIONS,
     ErrorSignature,
     RecoveryCandidate,
     RemedyAction,
@@ -17,6 +17,7 @@ from contextgraph.ranking import bm25, word_counts
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import about_another, signature_level
 from contextgraph.trace import (
+    MISSING_MODULE,
     AdviceKey,
     advice_key,
     circumstances_of,
@@ -25,6 +26,7 @@ from contextgraph.trace import (
     describe_remedy,
     is_general,
     is_hazardous,
+    is_never_installed,
     is_own_module,
     is_retry,
 )
@@ -33,6 +35,9 @@ _REMEMBERED = 4_096
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
 
+# Their command is of another task, and all that matters of it is what was put otherwise.
+_SAID_IN_GENERAL = (RemedyKind.USE, RemedyKind.SEARCH)
+
 Remedy: TypeAlias = tuple[RemedyAction, ...]
 
 
@@ -40,8 +45,8 @@ Remedy: TypeAlias = tuple[RemedyAction, ...]
 class Form:
     """A *remedy* as it may be shown, with its *description* and what makes it the same as others.
 
-    The *key* are its patterns, by which independent runs agree; where they say too little, its
-    actions without their numbers.
+    The *key* has the pattern of each action, by which independent runs agree; where that says too
+    little, the action without its numbers.
     """
 
     remedy: Remedy
@@ -55,7 +60,8 @@ class Found:
 
     *form* is in the words of the project where *is_near*: in the repository that asks, and not
     about other names; else in general terms. *weight*, at most 1, says how far the circumstances
-    of both errors agree.
+    of both errors agree. *is_withheld*: it is never advised, since it destroys work or avoids an
+    exception in place of solving it.
     """
 
     candidate: RecoveryCandidate
@@ -64,7 +70,7 @@ class Found:
     is_near: bool
     relevance: float
     weight: float
-    is_hazardous: bool
+    is_withheld: bool
 
     @property
     def instance(self) -> str:
@@ -72,15 +78,29 @@ class Found:
         return self.candidate.trajectory.instance_id
 
 
-@dataclass(frozen=True, slots=True)
 class _Known:
-    """What a recovery says whatever is asked: its forms, its words, what is known of its error."""
+    """What a recovery says whatever is asked: its words, and its forms where they are needed."""
 
-    near: Form
-    general: Form
-    words: Counter[str]
-    circumstances: frozenset[str]
-    is_hazardous: bool
+    def __init__(self, message: str, actions: Remedy, circumstances: tuple[str, ...]) -> None:
+        done = "\n".join((describe_remedy(actions), *command_lines(actions)))
+        self.words = word_counts(f"{message}\n{done}")
+        self.circumstances = frozenset(circumstances)
+        self._actions = actions
+
+    @cached_property
+    def near(self) -> Form:
+        """In the words of its project."""
+        return _form(_of_same_repository(self._actions))
+
+    @cached_property
+    def general(self) -> Form:
+        """In general terms."""
+        return _form(_general(self._actions))
+
+    @cached_property
+    def is_hazardous(self) -> bool:
+        """Whether it is never advice."""
+        return is_hazardous(self._actions)
 
 
 def found_for(
@@ -104,7 +124,9 @@ def found_for(
         if form.description and not _contradicts(query, form.remedy):
             level = signature_level(signature, one)
             weight = _OTHERWISE ** _differing(asked, about.circumstances)
-            found.append(Found(one, form, level, is_near, score, weight, about.is_hazardous))
+            avoids = one.recovered.workaround and signature.family in EXCEPTIONS
+            is_withheld = about.is_hazardous or avoids
+            found.append(Found(one, form, level, is_near, score, weight, is_withheld))
     return found
 
 
@@ -116,16 +138,7 @@ def _differing(one: frozenset[str], other: frozenset[str]) -> float:
 @lru_cache(_REMEMBERED)
 def _known(message: str, actions: Remedy, circumstances: tuple[str, ...]) -> _Known | None:
     """None where all that was done was to repeat what had failed."""
-    if is_retry(actions):
-        return None
-    done = "\n".join((describe_remedy(actions), *command_lines(actions)))
-    return _Known(
-        _form(_of_same_repository(actions)),
-        _form(_general(actions)),
-        word_counts(f"{message}\n{done}"),
-        frozenset(circumstances),
-        is_hazardous(actions),
-    )
+    return None if is_retry(actions) else _Known(message, actions, circumstances)
 
 
 def _form(remedy: Remedy) -> Form:
@@ -133,11 +146,17 @@ def _form(remedy: Remedy) -> Form:
 
 
 def _of_same_repository(actions: Remedy) -> Remedy:
-    """*actions* as they were done, but an edit sent again in general terms, where there are any."""
-    if not any(one.kind is RemedyKind.RESEND for one in actions):
-        return actions
-    of_edits = (RemedyKind.RESEND, RemedyKind.OPEN)
-    return tuple(one for one in _general(actions) if one.kind in of_edits) or actions
+    """*actions* as they were done, but in general terms where these say all that there is.
+
+    Of an edit sent again only what is of edits is kept.
+    """
+    if any(one.kind is RemedyKind.RESEND for one in actions):
+        of_edits = (RemedyKind.RESEND, RemedyKind.OPEN)
+        return tuple(one for one in _general(actions) if one.kind in of_edits) or actions
+    return tuple(
+        one.general if one.kind in _SAID_IN_GENERAL and is_general(one.pattern) else one
+        for one in actions
+    )
 
 
 def _general(actions: Remedy) -> Remedy:
@@ -152,6 +171,10 @@ def _contradicts(query: Query, remedy: Remedy) -> bool:
     replaced.
     """
     state, names = query.state, query.names
+    if is_never_installed(names.fill(MISSING_MODULE), state.last_action) and any(
+        one.kind is RemedyKind.INSTALL for one in remedy
+    ):
+        return True
     return any(
         is_own_module(names.fill(one.pattern.target), state.repo, state.open_file)
         if one.kind is RemedyKind.INSTALL

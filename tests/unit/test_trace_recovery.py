@@ -243,6 +243,16 @@ def test_something_else_that_works_clears_nothing(
     assert ends(Session().do(failing, answer).do(other, shown)) == []
 
 
+@pytest.mark.parametrize(("wanted", "ends"), [("Cart", [1]), ("Till", [])])
+def test_a_search_for_another_class_clears_nothing(wanted: str, ends: list[int]) -> None:
+    session = Session()
+    for name, is_error in (("Cart", True), (wanted, False)):
+        session.do(f"search_class --class_name {name}", f"class {name}")
+        action = replace(session.steps[-1].action, arguments={"class_name": name})
+        session.steps[-1] = replace(session.steps[-1], action=action, is_error=is_error)
+    assert [one.cleared_step for one in recoveries_of(session.read())] == ends
+
+
 def test_a_search_for_the_same_by_another_command_is_the_same_look() -> None:
     session = Session().do('search_file "vat"', "No file open. Use the open command first.")
     session.do('search_dir "vat"', 'Found 1 matches for "vat" in /shop')

@@ -462,6 +462,7 @@ HARMLESS = [
         "[File: a.py (1 lines total)]\n1:raise KeyError\nFile updated. Please review",
     ),
     ("python bake.py", "Script completed successfully, no errors.\n"),
+    ("find . | head -1", "./rye\nfind: ‘standard output’: Broken pipe\n"),
     ("python bake.py", "0 errors, 0 failed\nerrors: 0\n"),
     ("python bake.py", "ValueError raised as expected\n"),
     ("python bake.py", "Error: None\n"),

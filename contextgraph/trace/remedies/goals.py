@@ -13,6 +13,7 @@ from contextgraph.trace.steps import StepTrace
 
 _WORD = re.compile(r"[A-Za-z_][\w-]*|\d+")
 _NAME_WORD = re.compile(r"[a-z]+")
+_OPTION = re.compile(r"(?<=\s--)[A-Za-z][\w-]*")
 _STEM = re.compile(r"[A-Za-z_]\w*")
 _LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
 _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
@@ -229,7 +230,8 @@ def _share_arguments(failed: StepTrace, later: StepTrace) -> bool:
     if _named_file(failed.reading):
         return False
     other = _arguments(later)
-    return not other or not _arguments(failed).isdisjoint(other)
+    options = set(_OPTION.findall(_line(later)))
+    return not other or not (_arguments(failed) - options).isdisjoint(other)
 
 
 def _arguments(step: StepTrace) -> set[str]:

@@ -92,7 +92,7 @@ class OpenErrors:
             self._meet(step, step.error)
         elif step.reading.kind is ActionKind.INSTALL:
             for opened in self._open:
-                if _installs(step, opened.error):
+                if installs_missing(step.reading.command, opened.error):
                     opened.installed = step
         return cleared
 
@@ -151,11 +151,10 @@ def _has_started(opened: OpenError, step: StepTrace) -> bool:
     return same_run(opened.last.reading, step.reading)
 
 
-def _installs(step: StepTrace, error: ErrorSignature) -> bool:
-    """True where *step* installs what *error* misses, or the project with all that it needs."""
+def installs_missing(command: str, error: ErrorSignature) -> bool:
+    """True where *command* installs what *error* misses, or the project with all that it needs."""
     if error.error_type not in _MISSING:
         return False
-    command = step.reading.command
     return (
         any(word in command for word in error.keywords) or _OF_PROJECT.search(command) is not None
     )
