@@ -21,8 +21,8 @@ from benchmarks import corpus, neo4j_baseline, neo4j_caches
 from benchmarks.measure import Row, latencies, percentile
 from benchmarks.query import states_about, states_step_by_step
 from contextgraph import AgentMemory
-from contextgraph.advising import RUNS_AT_ONCE
 from contextgraph.config import load_settings
+from contextgraph.learning import RUNS_AT_ONCE
 from contextgraph.model import Bundle, RawTrajectory
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.errors import DegradedError, StoreError, StoreUnavailableError
 from contextgraph.governance import is_withheld
-from contextgraph.learning import MemoryWriter, error_id
+from contextgraph.learning import RUNS_AT_ONCE, MemoryWriter, checked_source, error_id
 from contextgraph.loops import LoopDetector
 from contextgraph.model import (
     CommandHistory,
@@ -34,11 +34,9 @@ from contextgraph.retrieval import (
     rendered,
 )
 from contextgraph.stats import MemoryStats, StatisticsEngine
+from contextgraph.telemetry import operation
 from contextgraph.text import fence
 from contextgraph.working_tree import WorkingTree
-
-# A transaction costs as much as several runs; what is lost with it has to be learned again.
-RUNS_AT_ONCE = 16
 
 # Where nothing is ever written, so many contexts wait to be noted; the oldest are let go.
 MOST_SHOWN = 4096
@@ -51,6 +49,8 @@ class AdvisingMemory:
     """
 
     store: Store
+    store_id: str
+    """Its tenant, or the address of its service: what spans of telemetry name it by."""
     writer: MemoryWriter
     retriever: MemoryRetriever
     loop_detector: LoopDetector
@@ -81,9 +81,10 @@ class AdvisingMemory:
         was found because channels failed, unless *degrade* lets the agent go on with the empty
         answer.
         """
-        context = self.retriever.retrieve(
-            state, limit, exclude_instances=frozenset(exclude_instances), as_of=as_of
-        )
+        with operation("search_memory", self.store_id):
+            context = self.retriever.retrieve(
+                state, limit, exclude_instances=frozenset(exclude_instances), as_of=as_of
+            )
         if context.degraded and not (context or degrade or self.is_service):
             raise DegradedError("; ".join(context.degraded))
         return fresh_context(context, WorkingTree.around(workdir)) if workdir else context
@@ -168,7 +169,9 @@ class AdvisingMemory:
         without it the items share the credit. *source* is as of `learn`.
         """
         self.note_exposures()
-        return self.store.exposures.report(context_id, helped, item, source or self.source)
+        return self.store.exposures.report(
+            context_id, helped, item, checked_source(source) or self.source
+        )
 
     def note_exposures(self) -> None:
         """Store what was shown, which is else put off until something is written.
@@ -194,7 +197,8 @@ class AdvisingMemory:
         the run is stored.
         """
         self.note_exposures()
-        receipt = self.writer.write(raw, source)
+        with operation("upsert_memory", self.store_id):
+            receipt = self.writer.write(raw, source)
         self._trigger.after_learning(receipt.status, background=background)
         return receipt
 
@@ -214,7 +218,8 @@ class AdvisingMemory:
     def _learned(self, raws: Sequence[RawTrajectory], source: str) -> Iterator[LearnReceipt]:
         self.note_exposures()
         try:
-            receipts = self.writer.write_all(raws, source)
+            with operation("upsert_memory", self.store_id):
+                receipts = self.writer.write_all(raws, source)
         except StoreUnavailableError:
             raise
         except StoreError:

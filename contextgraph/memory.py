@@ -14,7 +14,7 @@ from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding
 from contextgraph.errors import DamagedRunError
 from contextgraph.governance import EvictionPolicy
-from contextgraph.learning import Inspection, inspect_run
+from contextgraph.learning import Inspection, inspect_run, unmasked_values
 from contextgraph.model import (
     ConsolidationReport,
     Explanation,
@@ -30,6 +30,7 @@ from contextgraph.retrieval import (
 )
 from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
+from contextgraph.telemetry import operation
 from contextgraph.trace import is_advice_id
 from contextgraph.wiring import Parts, build
 from contextgraph.working_tree import WorkingTree
@@ -120,6 +121,7 @@ class AgentMemory(AdvisingMemory):
 
     def _take(self, parts: Parts) -> None:
         self.store: Store = parts.store
+        self.store_id = parts.store.admin.tenant
         self.writer = parts.writer
         self.retriever = parts.retriever
         self.loop_detector = parts.loop_detector
@@ -213,7 +215,7 @@ class AgentMemory(AdvisingMemory):
     ) -> Iterator[LearnReceipt]:
         """Read all stored runs again as this version reads logs, yielding a receipt for each.
 
-        Outcomes, learning times and credit stay. Each run is replaced in one transaction, so it
+        Outcomes, learning times and credit stay. Runs are replaced sixteen to a transaction, so it
         can be interrupted and begun again. At the end the memory is consolidated. *on_damaged* gets
         the id of each run that cannot be read and stays as it is; without it the first is raised.
         """
@@ -238,7 +240,9 @@ class AgentMemory(AdvisingMemory):
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         """Remove runs and what only they taught; returns how many of them were known."""
         known = self.store.runs.learned([*trajectory_ids])
-        return self.store.runs.forget(one.trajectory_id for one in known.values())
+        ids = [one.trajectory_id for one in known.values()]
+        with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):
+            return self.store.runs.forget(ids)
 
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error or context comes from; None where unknown.
@@ -347,6 +351,24 @@ class AgentMemory(AdvisingMemory):
         memory whose schema is older raises `SchemaError`.
         """
         return self.store.admin.migrate(dry_run=dry_run)
+
+    def mask_stored(
+        self, on_damaged: Callable[[str, DamagedRunError], None] | None = None
+    ) -> tuple[int, int]:
+        """Mask what older versions stored in the clear: in how many runs, and how many values.
+
+        These runs are read again; otherwise as `rebuild`. A second call changes nothing.
+        """
+        values: list[int] = []
+
+        def is_unmasked(raw: RawTrajectory) -> bool:
+            values.append(unmasked_values(raw))
+            return values[-1] > 0
+
+        runs = sum(1 for _ in self.writer.rewrite_all(on_damaged, is_unmasked))
+        if runs:
+            self._trigger.after_rebuilding()
+        return runs, sum(values)
 
     def close(self) -> None:
         """Release files and connections, also where what was shown cannot be noted any more.

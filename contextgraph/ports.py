@@ -80,17 +80,13 @@ class RunStore(Protocol):
         and is now given: then outcome and exit status are taken over (updated).
         """
 
-    def replace(
-        self,
-        bundle: Bundle,
-        former_id: str | None = None,
-    ) -> None:
-        """Replace the run *former_id* (None: of the same id) by *bundle*, in one transaction.
+    def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
+        """Replace each run, by its id, by its bundle: one after the other, in one transaction.
 
-        The time of learning and a known outcome stay as they were; contexts that *bundle* was shown
-        are reported, as by `add`. `learned` knows the run by *former_id* as well; another run of
-        the id of *bundle* is replaced, too. Raises `StoreError` where *former_id* is unknown: a run
-        that was forgotten meanwhile does not come back.
+        The ids of those that were replaced: a run that was forgotten meanwhile does not come back.
+        The time of learning and a known outcome stay as they were; contexts that a bundle was shown
+        are reported, as by `add`. `learned` knows the run by its former id as well; another run of
+        the id of the bundle is replaced, too.
         """
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:

@@ -68,9 +68,12 @@ class Memories(RuleBasedStateMachine):
     def add(self, bundle: Bundle) -> None:
         self.twins.write("runs.add", [bundle])
 
-    @rule(bundle=bundles())
-    def replace(self, bundle: Bundle) -> None:
-        self.twins.write("runs.replace", bundle)
+    @rule(given=st.lists(bundles(), max_size=3), former=st.none() | st.sampled_from(TRAJECTORY_IDS))
+    def replace(self, given: list[Bundle], former: str | None) -> None:
+        by_id = {bundle.trajectory.id: bundle for bundle in given}
+        if former and given:
+            by_id[former] = given[0]
+        self.twins.write("runs.replace", by_id)
 
     @rule(ids=st.lists(st.sampled_from(TRAJECTORY_IDS), max_size=3))
     def forget(self, ids: list[str]) -> None:

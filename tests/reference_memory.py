@@ -66,19 +66,17 @@ class ReferenceMemory(ReferenceStore):
             self.changed[bundle.trajectory.id] = self.revision
         return status
 
-    def runs_replace(
-        self,
-        bundle: Bundle,
-        former_id: str | None = None,
-    ) -> None:
-        former, own = former_id or bundle.trajectory.id, bundle.trajectory.id
+    def _replace(self, former: str, bundle: Bundle) -> bool:
+        own = bundle.trajectory.id
         if former in self.bundles:
             self.revision += 1
             gone = {former, own} & self.bundles.keys()
             self._take_away(gone, {error.id for error in bundle.errors})
-        super().runs_replace(bundle, former_id)
+        if not super()._replace(former, bundle):
+            return False
         self.revision += 1
-        self.changed[bundle.trajectory.id] = self.revision
+        self.changed[own] = self.revision
+        return True
 
     def runs_forget(self, trajectory_ids: Iterable[str]) -> int:
         known = {*trajectory_ids} & self.bundles.keys()

@@ -93,15 +93,13 @@ class ReferenceStore:
         self.bundles |= {one.trajectory.id: one for one in changed}
         return len(changed)
 
-    def runs_replace(
-        self,
-        bundle: Bundle,
-        former_id: str | None = None,
-    ) -> None:
+    def runs_replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
+        return [former for former, one in bundles.items() if self._replace(former, one)]
+
+    def _replace(self, former: str, bundle: Bundle) -> bool:
         own = bundle.trajectory.id
-        former = former_id or own
         if former not in self.bundles:
-            raise StoreError("no such run")
+            return False
         known = [self.bundles[one].trajectory for one in (former, own) if one in self.bundles]
         judged = next((one for one in known if one.outcome is not Outcome.UNKNOWN), None)
         trajectory = replace(bundle.trajectory, learned_at=min(one.learned_at for one in known))
@@ -119,6 +117,7 @@ class ReferenceStore:
         }
         self._put(replace(bundle, trajectory=trajectory))
         self._fold(bundle)
+        return True
 
     def runs_learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
         runs = {one: self.former_ids.get(one, one) for one in sorted({*trajectory_ids})}

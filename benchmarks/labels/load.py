@@ -21,6 +21,8 @@ SETS = {
     "agents-held": LABELS / "agents" / "held",
     "agents-fresh-dev": LABELS / "agents" / "fresh_dev",
     "agents-fresh-held": LABELS / "agents" / "fresh_held",
+    "agents-later-dev": LABELS / "agents" / "later_dev",
+    "agents-later-held": LABELS / "agents" / "later_held",
 }
 # Tools by which an agent thinks or ends its run; the labels of agents do not count them as steps.
 _NOT_STEPS = frozenset({"think", "finish"})

@@ -104,7 +104,7 @@ def learn_all(
 
     With several *workers*, twice as many runs wait as they are given at once.
     """
-    from contextgraph.advising import RUNS_AT_ONCE
+    from contextgraph.learning import RUNS_AT_ONCE
 
     progress, most_waiting = results.progress, 2 * workers * RUNS_AT_ONCE if workers > 1 else 0
     with (
@@ -141,7 +141,7 @@ def _learn(
     memory: "AgentMemory", waiting: "list[Record]", results: Results, source: str = ""
 ) -> None:
     """Learn the first sixteen of *waiting* and remove them; report each in the order of reading."""
-    from contextgraph.advising import RUNS_AT_ONCE
+    from contextgraph.learning import RUNS_AT_ONCE
     from contextgraph.model import RawTrajectory
 
     some = waiting[:RUNS_AT_ONCE]

@@ -15,10 +15,11 @@ from contextgraph.cli.options import (
     Tenant,
     open_memory,
     option,
-    store_address,
+    settings_of,
 )
-from contextgraph.cli.output import emit, print_table, warn
+from contextgraph.cli.output import answer, emit, print_table, warn
 from contextgraph.mcp_server.clients import CLIENTS
+from contextgraph.records import record_of
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -103,11 +104,10 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
       contextgraph serve --store neo4j://localhost:7687 --host 0.0.0.0
       contextgraph serve --no-auth --port 8080
     """
-    from contextgraph.config import load_settings
 
     if no_auth and not _is_loopback(host):
         raise typer.BadParameter(f"--no-auth serves anyone: not on {host}, only on 127.0.0.1")
-    settings = load_settings(store=store or None, tenant=tenant)
+    settings = settings_of(store, tenant)
     if settings.is_service:
         raise typer.BadParameter(f"--store: {settings.address} is a service already")
     _need_extra()
@@ -159,18 +159,15 @@ def create(
     Example:
       contextgraph token create --source ci --scope write --store team.db
     """
-    from contextgraph.config import load_settings
 
-    settings = load_settings(store=store or None, tenant=tenant)
+    settings = settings_of(store, tenant)
     _need_extra()
     from contextgraph.server.tokens import Scope
 
     scopes = [Scope(one) for one in scope or (ScopeName.READ, ScopeName.WRITE)]
     made, text = _tokens(settings, tokens).create(scopes, settings.tenant, source)
-    if as_json:
-        emit({"token": text, **_token_record(made)})
-    else:
-        print(text)
+    answer({"token": text, **_token_record(made)}, text, as_json=as_json)
+    if not as_json:
         warn(f"token {made.id} of {source} for tenant {made.tenant}; it is not shown again")
 
 
@@ -186,9 +183,8 @@ def list_(tokens: Tokens = None, as_json: AsJson = False, store: Store = None) -
     Example:
       contextgraph token list --store team.db
     """
-    from contextgraph.config import load_settings
 
-    settings = load_settings(store=store or None)
+    settings = settings_of(store)
     _need_extra()
     found = _tokens(settings, tokens).all()
     if as_json:
@@ -222,15 +218,11 @@ def revoke(
     Example:
       contextgraph token revoke 5f0c2a4d9e1b --store team.db
     """
-    from contextgraph.config import load_settings
 
-    settings = load_settings(store=store or None)
+    settings = settings_of(store)
     _need_extra()
     revoked = _tokens(settings, tokens).revoke(identity)
-    if as_json:
-        emit({"id": identity, "revoked": revoked})
-    elif revoked:
-        print("revoked")
+    answer({"id": identity, "revoked": revoked}, "revoked" if revoked else "", as_json=as_json)
     if not revoked:
         warn(f"no token {identity}; `contextgraph token list` lists those there are")
         raise typer.Exit(FAILED)
@@ -243,8 +235,6 @@ def _tokens(settings: "Settings", path: Path | None) -> "TokenFile":
 
 
 def _token_record(one: "Token") -> "dict[str, Json]":
-    from contextgraph.records import record_of
-
     return record_of(one, "hash")
 
 
@@ -302,10 +292,9 @@ def config(
 ) -> None:
     """Print the configuration of an MCP client.
 
-    With it the client starts the server; nothing is written. The configuration goes to standard
-    output, where it belongs to standard error. User and password of a memory on a server are not
-    part of it: set CONTEXTGRAPH_NEO4J_USER and CONTEXTGRAPH_NEO4J_PASSWORD where the client passes
-    variables to servers.
+    Nothing is written: the configuration goes to standard output, the name of its file to standard
+    error. User and password of a memory on a server are not part of it: set CONTEXTGRAPH_NEO4J_USER
+    and CONTEXTGRAPH_NEO4J_PASSWORD where the client passes variables to servers.
 
     \b
     With --json one object: "client", "file" (where the configuration belongs),
@@ -340,7 +329,7 @@ def config(
 
 def _server_command(store: str | None, tenant: str | None) -> list[str]:
     """What starts the server, wherever the client runs: with absolute paths."""
-    address = store_address(store, tenant)
+    address = settings_of(store, tenant).address
     if "://" not in address and address != ":memory:":
         address = str(Path(address).resolve())
     named = ["--tenant", tenant] if tenant else []

@@ -97,6 +97,7 @@ class Client(_OverHttp, AgentMemory):
         self.stats = _Statistics(self._service, policy)
         self.writer = _Writer(self._service, _WRITE)
         self.store = cast(Store, _Store(self._service, _WRITE))
+        self.store_id = url
         self.withhold, self.source = 0.0, ""
         self._trigger = ConsolidationTrigger(None)
         self._now = lambda: datetime.now(UTC)

@@ -13,7 +13,8 @@ import orjson
 
 from contextgraph.errors import ContextGraphError, EmbeddingError, SettingsError
 from contextgraph.model import Embeddings, Usage
-from contextgraph.remote import Budget, Endpoint, RetryPolicy, UnusableAnswerError, UsageLog
+from contextgraph.model_api import Budget, Endpoint, UsageLog
+from contextgraph.remote import RetryPolicy, UnusableAnswerError
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets
 from contextgraph.vectors import Vector, dimensions_of
 
@@ -320,8 +321,11 @@ def answer_in(body: bytes, texts: Sequence[str], space: str) -> Answer:
         given = "/".join(map(str, sorted(sizes)))
         reason = f"it has {given} dimensions, not {dimensions_of(space)}; write MODEL@{given}"
         raise UnusableAnswerError(reason, retry=False)
+    return Answer(dict(zip(texts, _vectors(numbers, space), strict=True)), tokens)
+
+
+def _vectors(numbers: Sequence[Any], space: str) -> list[Vector]:
     try:
-        vectors = [Vector.of(space, one) for one in numbers]
+        return [Vector.of(space, one) for one in numbers]
     except (ValueError, TypeError) as error:
         raise UnusableAnswerError(f"an embedding is unusable: {error}", retry=True) from error
-    return Answer(dict(zip(texts, vectors, strict=True)), tokens)

@@ -24,11 +24,13 @@ from contextgraph.evaluation.measures import (
     Difference,
     Estimate,
     Measures,
+    ReliabilityPoint,
     Share,
     compare,
     difference,
     estimate,
     mcnemar,
+    reliability,
 )
 from contextgraph.evaluation.moments import (
     Moment,
@@ -39,16 +41,16 @@ from contextgraph.evaluation.moments import (
 )
 from contextgraph.evaluation.replay import Replay, ReplayCounts, ReplayMoment
 from contextgraph.evaluation.reports import (
+    CURVE_AT,
     Curve,
     Report,
-    draw,
     moments_in,
     report_of,
     report_record,
-    svg_figures,
 )
 
 __all__ = [
+    "CURVE_AT",
     "Contrast",
     "Curve",
     "CurvePoint",
@@ -63,6 +65,7 @@ __all__ = [
     "Mode",
     "Moment",
     "MomentKind",
+    "ReliabilityPoint",
     "Replay",
     "ReplayCounts",
     "ReplayMoment",
@@ -72,7 +75,6 @@ __all__ = [
     "Verdict",
     "compare",
     "difference",
-    "draw",
     "estimate",
     "evaluate",
     "evaluate_online",
@@ -83,9 +85,9 @@ __all__ = [
     "moments_in",
     "read_judged",
     "read_related",
+    "reliability",
     "report_of",
     "report_record",
     "sampled",
     "split",
-    "svg_figures",
 ]

@@ -59,6 +59,11 @@ class Query:
         return _task_type(self.state.task_description)
 
     @property
+    def is_at_error(self) -> bool:
+        """True where an error is asked about, be it recognised or not."""
+        return self.signature is not None or bool(self.state.current_error.strip())
+
+    @property
     def scope(self) -> Scope:
         """The nearest scope."""
         return self.scopes[0]

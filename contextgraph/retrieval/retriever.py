@@ -85,7 +85,7 @@ class MemoryRetriever:
                 state, self._store, exclude_instances, as_of, self.embedder, error=error
             )
             found, degraded = self._ask(query)
-            prepare = self._at_error if query.signature else self._without_error
+            prepare = self._at_error if query.is_at_error else self._without_error
             answer = prepare(query, found)
             playbook = self._playbook(query)
             return tuple(
@@ -95,7 +95,7 @@ class MemoryRetriever:
     def _playbook(self, query: Query) -> RepositoryPlaybook | None:
         """What runs of the repository agree on, where the run that asks has only begun."""
         state, scope = query.state, query.scope
-        if query.signature or state.last_action or not state.repo:
+        if query.is_at_error or state.last_action or not state.repo:
             return None
         found = self.playbooks.of(
             state.repo, state.task_description, scope.exclude_instances, scope.as_of

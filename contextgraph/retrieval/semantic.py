@@ -76,7 +76,7 @@ def by_semantic(query: Query, store: Store) -> Findings:
     (docs/retrieval.md). Nothing while the memory has no space. Where the embedder fails, words are
     compared.
     """
-    if query.signature or not query.task_words:
+    if query.is_at_error or not query.task_words:
         return Findings()
     try:
         return _found_or_again(query, store)

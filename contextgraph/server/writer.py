@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice, takewhile
 
-from contextgraph.advising import RUNS_AT_ONCE
 from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
+from contextgraph.learning import RUNS_AT_ONCE
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, LearnReceipt, RawTrajectory
 from contextgraph.records import learned_record, not_learned_record

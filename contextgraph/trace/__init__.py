@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     from contextgraph.trace.remedies.command_lines import SCRIPT, folder_of
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
-    from contextgraph.trace.remedies.placeholders import Names, is_own_module, names_in
+    from contextgraph.trace.remedies.placeholders import (
+        MISSING_MODULE,
+        Names,
+        is_never_installed,
+        is_own_module,
+        names_in,
+    )
     from contextgraph.trace.remedies.recovery import Recovery, patterns_tried, recoveries_of
     from contextgraph.trace.remedies.wording import (
         command_lines,
@@ -52,6 +58,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANOTHER_MODULE",
     "ANOTHER_NAME",
+    "MISSING_MODULE",
     "SCRIPT",
     "TESTS",
     "ActionKind",
@@ -90,6 +97,7 @@ __all__ = [
     "is_general",
     "is_hazardous",
     "is_hazardous_command",
+    "is_never_installed",
     "is_own_module",
     "is_retry",
     "is_same_predicament",

@@ -147,13 +147,14 @@ RETURN id, run, t.outcome AS outcome, coalesce(t.outcome_source, 'log') AS outco
     COUNT { (t)-[:HAS_FRAGMENT]->() } AS fragments, COUNT { (t)-[:MET]->() } AS errors, coalesce(s.property IN t.embedded, false) AS embedded
 ORDER BY id
 
-// name: note_former_id
-// A former id of a run, which also takes over the former ids of that one.
-MERGE (a:FormerId {tenant: $tenant, id: $former})
-SET a.name = $former, a.trajectory_id = $now
-WITH a
-MATCH (b:FormerId {tenant: $tenant, trajectory_id: $former})
-SET b.trajectory_id = $now
+// name: note_former_ids
+// Former ids of runs, which also take over the former ids of those.
+UNWIND $rows AS row
+MERGE (a:FormerId {tenant: $tenant, id: row.former})
+SET a.name = row.former, a.trajectory_id = row.now
+WITH row
+MATCH (b:FormerId {tenant: $tenant, trajectory_id: row.former})
+SET b.trajectory_id = row.now
 
 // name: remove_former_ids
 MATCH (a:FormerId)

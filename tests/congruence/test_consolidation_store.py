@@ -99,7 +99,7 @@ def test_methodologies_put(twins: Twins, memory: list[Bundle], given: list[Abstr
     compare_all(twins)
     twins.write("runs.forget", [memory[0].trajectory.id])
     compare_all(twins)
-    twins.write("runs.replace", memory[-1])
+    twins.write("runs.replace", {memory[-1].trajectory.id: memory[-1]})
     compare_all(twins)
 
 

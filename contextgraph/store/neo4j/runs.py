@@ -48,13 +48,9 @@ class Neo4jRuns:
     def add(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:
         return self._connection.write(bundles.add, [_packed(bundle) for bundle in given])
 
-    def replace(
-        self,
-        bundle: Bundle,
-        former_id: str | None = None,
-    ) -> None:
-        former = former_id or bundle.trajectory.id
-        self._connection.write(bundles.replace_run, _packed(bundle), former)
+    def replace(self, given: Mapping[str, Bundle]) -> Sequence[str]:
+        packed_runs = {former: _packed(bundle) for former, bundle in given.items()}
+        return self._connection.write(bundles.replace_runs, packed_runs)
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
         return self._connection.write(bundles.set_outcome, sorted(set(trajectory_ids)), outcome)

@@ -95,25 +95,10 @@ class SqliteRuns:
                 _add(transaction, bundle, raw) for bundle, raw in zip(bundles, raws, strict=True)
             ]
 
-    def replace(
-        self,
-        bundle: Bundle,
-        former_id: str | None = None,
-    ) -> None:
-        raw, own = rules.packed(bundle.raw), bundle.trajectory.id
-        former = former_id or own
+    def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
+        given = [(former, one, rules.packed(one.raw)) for former, one in bundles.items()]
         with self._database.writing() as transaction:
-            first = run_rows.known_run(transaction, former)
-            other = run_rows.run_of(transaction, own) if own != former else None
-            keys = [run.key for run in (first, other) if run is not None]
-            known = transaction.trajectories(keys)
-            revision = transaction.new_revision(removing=True)
-            errors = run_rows.remove(transaction, revision, keys)
-            history = rules.with_history(bundle, [known[key] for key in keys])
-            run_rows.insert(transaction, history, raw)
-            run_rows.note_former_id(transaction, former, own)
-            exposures.report_shown(transaction, bundle)
-            run_rows.remove_unused(transaction, errors)
+            return [one[0] for one in given if _replace(transaction, *one)]
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
         with self._database.writing() as transaction:
@@ -266,6 +251,24 @@ def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
         run_rows.insert(transaction, bundle, raw)
         exposures.report_shown(transaction, bundle)
     return status
+
+
+def _replace(transaction: Transaction, former: str, bundle: Bundle, raw: bytes) -> bool:
+    """Put *bundle* in the place of the run *former*; False where that is unknown."""
+    own = bundle.trajectory.id
+    runs = [run_rows.run_of(transaction, one) for one in dict.fromkeys((former, own))]
+    if runs[0] is None:
+        return False
+    keys = [run.key for run in runs if run]
+    known = transaction.trajectories(keys)
+    revision = transaction.new_revision(removing=True)
+    errors = run_rows.remove(transaction, revision, keys)
+    history = rules.with_history(bundle, [known[key] for key in keys])
+    run_rows.insert(transaction, history, raw)
+    run_rows.note_former_id(transaction, former, own)
+    exposures.report_shown(transaction, bundle)
+    run_rows.remove_unused(transaction, errors)
+    return True
 
 
 def _set_outcome(transaction: Transaction, value: Trajectory) -> None:

@@ -62,7 +62,9 @@ _MARKS = (
     r"(?:Caught e|E)xception:",
     r"Failed (?:to|with)\b[^:\n]{0,80}:",
 )
-_MARKED = re.compile(rf"^({'|'.join(_MARKS)})[ \t]*([^\n]*)", re.MULTILINE)
+# Scripts that try several cases print each failure below the name of its case.
+_OF_A_CASE = r"[ \t]+(?:[✗✘❌][ \t]*)?(?=(?:ERROR|Error):)|[✗✘❌][ \t]*"
+_MARKED = re.compile(rf"^(?:{_OF_A_CASE})?({'|'.join(_MARKS)})[ \t]*([^\n]*)", re.MULTILINE)
 _CLASS_IN_MARK = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 _CLASS_FIRST = re.compile(r"((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception))\b(?::[ ]?|\()?")
 

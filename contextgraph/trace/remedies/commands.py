@@ -163,7 +163,10 @@ def _other_program(old: Command, new: Command, was: str, now: str, repo_name: st
     if old.program != new.program and len(set(letters)) == 1:
         pattern = RemedyPattern(RemedyKind.USE, new.program, f"{new.program}<its argument>")
     elif old.program == new.program:
-        pattern = RemedyPattern(RemedyKind.USE, new.launcher, old.launcher)
+        launchers = (new.interpreter, old.interpreter)
+        if not all(launchers):
+            launchers = (new.launcher, old.launcher)
+        pattern = RemedyPattern(RemedyKind.USE, *launchers)
     elif looks(old.program) or looks(new.program):
         pattern = RemedyPattern(RemedyKind.USE, _shape(now), _shape(was))
     else:

@@ -24,9 +24,14 @@ from contextgraph.trace.remedies.commands import (
     other_command,
     shell_action,
 )
-from contextgraph.trace.remedies.edits import code_change, refused_edit
+from contextgraph.trace.remedies.edits import IMPORTING, code_change, refused_edit
 from contextgraph.trace.remedies.goals import is_version, same_goal
-from contextgraph.trace.remedies.open_errors import Cleared, OpenError, OpenErrors
+from contextgraph.trace.remedies.open_errors import (
+    Cleared,
+    OpenError,
+    OpenErrors,
+    installs_missing,
+)
 from contextgraph.trace.remedies.placeholders import Names, names_in
 from contextgraph.trace.steps import StepTrace
 
@@ -47,7 +52,6 @@ _IMPORTS = re.compile(r"^[ \t]*((?:from\s+\S+\s+)?import\s.+)$", re.MULTILINE)
 _WORD = re.compile(r"\b(?!from\b|import\b|as\b)[A-Za-z_]\w+")
 _DEFINED = re.compile(r"\b(?:class|def) (\w+)")
 _ASSERTING = re.compile(r"\bassert")
-_IMPORTING = frozenset({"ImportError", "ModuleNotFoundError"})
 
 _CHANGES_KEPT = 3
 _TRIES = 40
@@ -67,7 +71,7 @@ def is_workaround(end: Cleared, changes: Sequence[Change], commands: Sequence[st
     if skips and not _SKIPPING.search(everywhere.removed):
         return True
     error = end.opened.error
-    if error.error_type in _IMPORTING:
+    if error.error_type in IMPORTING:
         return _is_import_given_up(error, everywhere)
     # What a fix of the project may well do is a workaround in the script that shows the failure.
     script = {posixpath.basename(target) for target in end.opened.last.reading.targets}
@@ -281,7 +285,7 @@ def _rerun(
     edits, parts = _bearing_edits(steps, between, end), _parts(between, failed, until)
     if is_other and error.family not in _OF_RUNS:
         # The command itself was wrong: what else was changed by the way did not clear the error.
-        edits, parts = [], {}
+        edits, parts = [], {part: None for part in parts if installs_missing(part, error)}
     if edits:
         parts = {part: change for part, change in parts.items() if not part.startswith("rm ")}
     actions = [*_shell_actions(parts, between, failed)]
