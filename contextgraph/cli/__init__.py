@@ -13,15 +13,11 @@ from contextgraph.cli import (
     doctor,
     evaluate,
     experiment,
-    formats,
     inspect,
     integrations,
-    keyed,
     learn,
     maintenance,
-    mcp,
     notes,
-    playbook,
     query,
     replay,
     runs,
@@ -44,30 +40,30 @@ for command in (
     learn.learn,
     query.query,
     credit.report,
-    playbook.playbook,
-    playbook.how,
+    runs.playbook,
+    runs.how,
     inspect.inspect,
     inspect.loops,
     replay.replay,
     evaluate.evaluate,
     runs.runs,
-    runs.outcome,
+    credit.outcome,
     stats.stats,
     stats.friction,
     stats.explain,
     credit.quarantine,
     credit.release,
-    formats.formats,
+    doctor.formats,
     doctor.doctor,
     notes.remember,
     notes.recall,
     notes.notes,
-    keyed.brief,
-    keyed.compact,
+    notes.brief,
+    notes.compact,
     consolidate.consolidate,
     consolidate.reembed,
-    maintenance.rebuild,
-    maintenance.migrate,
+    consolidate.rebuild,
+    consolidate.migrate,
     maintenance.forget,
     maintenance.export,
     maintenance.backup,
@@ -78,9 +74,9 @@ for command in (
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)
-app.command("set")(keyed.set_)
+app.command("set")(notes.set_)
 app.add_typer(experiment.experiment, name="experiment")
-app.add_typer(mcp.app, name="mcp")
+app.add_typer(service.mcp, name="mcp")
 app.add_typer(service.token, name="token")
 
 

@@ -15,8 +15,9 @@ from contextgraph.cli.options import (
     Paths,
     Tenant,
     open_memory,
+    option,
 )
-from contextgraph.cli.output import console, emit, print_box, styled, warn
+from contextgraph.cli.output import console, emit, print_box, say, styled, warn
 from contextgraph.page import error_line, loop_line, recovery_line
 from contextgraph.records import fragment_record, loop_records
 from contextgraph.text import number_of, one_line, plain
@@ -39,9 +40,7 @@ _REPEATED_WIDTH, _SUGGESTION_WIDTH, _SIGNATURES_SHOWN = 90, 500, 2
 
 Instances = Annotated[
     list[str] | None,
-    typer.Option(
-        "--instance", metavar="ID", help="Only runs of it (repeatable).", show_default=False
-    ),
+    option("--instance", "ID", "Only runs of this instance (repeatable)."),
 ]
 
 
@@ -50,16 +49,15 @@ def inspect(
     instance: Instances = None,
     step: Annotated[
         int | None,
-        typer.Option("--step", metavar="N", min=0, help="Show step N in full.", show_default=False),
+        option("--step", "N", "Show step N in full.", min=0),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--html",
-            metavar="FILE",
+            "FILE",
+            "Write an HTML page with a timeline instead; it works offline.",
             dir_okay=False,
-            help="Write one page with a timeline instead; it needs no network.",
-            show_default=False,
         ),
     ] = None,
     git: Git = False,
@@ -103,12 +101,7 @@ def loops(
     as_json: AsJson = False,
     store: Annotated[
         str | None,
-        typer.Option(
-            "--store",
-            metavar="ADDRESS",
-            help="A memory that suggests how to leave each loop.",
-            show_default=False,
-        ),
+        option("--store", "ADDRESS", "A memory that suggests how to leave each loop."),
     ] = None,
     tenant: Tenant = None,
 ) -> None:
@@ -179,13 +172,13 @@ def _show_timeline(inspection: "Inspection") -> None:
         folded = _folded(fragment)
         for step in inspection.trace.steps[fragment.start : fragment.end + 1]:
             if step.index == folded.start and folded:
-                screen.print(styled((f"│       … {len(folded)} more steps of this loop", "dim")))
+                say((f"│       … {len(folded)} more steps of this loop", "dim"))
             if step.index not in folded:
                 for line in _lines(step, inspection, screen.width):
                     screen.print(line, no_wrap=True, overflow="ellipsis")
     if not inspection.fragments:
-        screen.print(styled(("no steps", "dim")))
-    screen.print()
+        say(("no steps", "dim"))
+    say()
 
 
 def _show_step(inspection: "Inspection", index: int) -> None:
@@ -200,11 +193,11 @@ def _show_step(inspection: "Inspection", index: int) -> None:
             ("observation", step.step.observation or ""),
             ("error", error_line(step)),
         ):
-            screen.print(styled((name, "bold")))
-            screen.print(styled(text.strip() or "none"))
+            say((name, "bold"))
+            say(text.strip() or "none")
     if not found:
         last = len(inspection.trace.steps) - 1
-        screen.print(styled(f"{instance}: no step {index}; the last is {last}"))
+        say(f"{instance}: no step {index}; the last is {last}")
 
 
 def _show_title(inspection: "Inspection") -> None:
@@ -214,8 +207,8 @@ def _show_title(inspection: "Inspection") -> None:
     facts = [raw.repo or "no repository", trace.task_type, f"outcome {raw.outcome}"]
     facts += [f"change {raw.change}"] if raw.change != "unknown" else []
     facts += [number_of(len(trace.steps), "step"), number_of(len(inspection.fragments), "fragment")]
-    facts += [number_of(errors, "error"), f"{len(trace.recoveries)} recoveries"]
-    facts += [f"{len(trace.loops)} loops"]
+    facts += [number_of(errors, "error"), number_of(len(trace.recoveries), "recovery")]
+    facts += [number_of(len(trace.loops), "loop")]
     body = styled(f"{one_line(task, 200)}\n{' · '.join(facts)}\n{raw.source}")
     print_box(raw.instance_id, body)
 
@@ -257,20 +250,17 @@ def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator
 
 def _show_loops(instance: str, loops: "Sequence[LoopInfo]") -> None:
     """Print each loop: where it is, what was repeated, and the escape suggestions."""
-    from rich.padding import Padding
-
-    screen = console()
     if not loops:
-        screen.print(styled((f"{instance}: no loop", "dim")))
+        say((f"{instance}: no loop", "dim"))
         return
-    screen.print(styled((f"{instance}: {number_of(len(loops), 'loop')}", "bold")))
+    say((f"{instance}: {number_of(len(loops), 'loop')}", "bold"))
     for loop in loops:
-        screen.print(styled(f"  {loop_line(loop)}"))
+        say(f"  {loop_line(loop)}")
         for one in loop.signatures[:_SIGNATURES_SHOWN]:
-            screen.print(Padding(styled((one_line(one, _REPEATED_WIDTH), "dim")), (0, 0, 0, 4)))
+            say((one_line(one, _REPEATED_WIDTH), "dim"), indent=4)
         for escape in loop.escape_suggestions:
             text = f"suggestion: {one_line(escape.text, _SUGGESTION_WIDTH)}"
-            screen.print(Padding(styled((text, "green")), (0, 0, 0, 4)))
+            say((text, "green"), indent=4)
 
 
 def inspection_record(inspection: "Inspection") -> "dict[str, Json]":

@@ -1,16 +1,19 @@
-"""``contextgraph remember``, ``recall`` and ``notes``: what people and agents say."""
+"""``contextgraph remember``, ``recall`` and ``notes``; ``set``, ``brief`` and ``compact``."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
-from contextgraph.cli.output import emit, print_table, warn
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, settings_of
+from contextgraph.cli.output import answer, emit, print_table, warn
+from contextgraph.records import record_of
 from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
+    from contextgraph.keyed import KeyedMemory
     from contextgraph.model import Json, Note
+
 
 Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "The repository it is about.")]
 Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
@@ -29,9 +32,9 @@ def remember(
 ) -> None:
     """Store a note: what people or agents say.
 
-    The same statement is confirmed. One that says otherwise about the same subject is superseded if
-    it is older and of the same source, or clearly less credible; else both are marked. Nothing is
-    deleted. Secrets are masked.
+    A known note with the same statement is confirmed. One that contradicts it is superseded if it
+    is older and from the same source, or clearly less credible; otherwise both are marked. Nothing
+    is deleted. Secrets are masked.
 
     \b
     With --json one object: "id", "status" (created, same, supersedes,
@@ -45,27 +48,20 @@ def remember(
     content = sys.stdin.read() if text == "-" else text
     with open_memory(store, tenant) as memory:
         receipt = memory.notes.remember(content, repo=repo or "", source=source, tags=tag or ())
-    if as_json:
-        emit(
-            {
-                "id": receipt.id,
-                "status": receipt.status.value,
-                "others": [*receipt.others],
-                "confidence": round(receipt.confidence, 4),
-            }
-        )
-    else:
-        others = [one for one in receipt.others if one != receipt.id]
-        print(" ".join((f"{receipt.id}: {receipt.status}", *others)))
+    others = [one for one in receipt.others if one != receipt.id]
+    text = " ".join((f"{receipt.id}: {receipt.status}", *others))
+    record = record_of(receipt, confidence=round(receipt.confidence, 4))
+    answer(record, text, as_json=as_json)
 
 
 def recall(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
     repo: Annotated[
-        str | None, option("--repo", "OWNER/REPO", "Only notes about it, or about anything.")
+        str | None,
+        option("--repo", "OWNER/REPO", "Only notes about this repository, or about none."),
     ] = None,
     tag: Annotated[
-        list[str] | None, option("--tag", "TAG", "Only notes with it (repeatable).")
+        list[str] | None, option("--tag", "TAG", "Only notes with this tag (repeatable).")
     ] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most N.")] = 5,
     as_json: AsJson = False,
@@ -84,24 +80,30 @@ def recall(
     """
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.notes.recall(question, repo=repo, limit=limit, tags=tag or ())
-    for one in found if as_json else ():
-        why: dict[str, Json] = {name: round(value, 4) for name, value in one.why.items()}
-        emit({**note_record(one.note), "score": round(one.score, 4), "why": why})
-    if not as_json:
-        rows = [(f"{one.score:.2f}", *_row(one.note)) for one in found]
-        print_table("Notes", ("score", *_COLUMNS), rows, numeric=("score",))
-        if not found:
-            print("no such note")
+    if as_json:
+        for one in found:
+            why: dict[str, Json] = {name: round(value, 4) for name, value in one.why.items()}
+            emit(record_of(one.note, score=round(one.score, 4), why=why))
+        return
+    rows = [(f"{one.score:.2f}", *_row(one.note)) for one in found]
+    print_table("Notes", ("score", *_COLUMNS), rows, numeric=("score",))
+    if not found:
+        print("no such note")
 
 
 def notes(
     archive: Annotated[
-        list[str] | None, option("--archive", "ID", "Recall it no more (repeatable).")
+        list[str] | None,
+        option("--archive", "ID", "Archive this note; recall does not show it (repeatable)."),
     ] = None,
-    forget: Annotated[list[str] | None, option("--forget", "ID", "Delete it (repeatable).")] = None,
-    repo: Annotated[str | None, option("--repo", "OWNER/REPO", "Only notes about it.")] = None,
+    forget: Annotated[
+        list[str] | None, option("--forget", "ID", "Delete this note (repeatable).")
+    ] = None,
+    repo: Annotated[
+        str | None, option("--repo", "OWNER/REPO", "Only notes about this repository.")
+    ] = None,
     archived: Annotated[
-        bool, typer.Option("--archived", help="Those that are archived or superseded.")
+        bool, typer.Option("--archived", help="Only archived or superseded notes.")
     ] = False,
     as_json: AsJson = False,
     store: Store = None,
@@ -125,12 +127,13 @@ def notes(
         return
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.notes.of(repo, archived=archived)
-    for note in found if as_json else ():
-        emit(note_record(note))
-    if not as_json:
-        print_table(number_of(len(found), "note"), _COLUMNS, map(_row, found))
-        if not found:
-            print("no notes")
+    if as_json:
+        for note in found:
+            emit(record_of(note))
+        return
+    print_table(number_of(len(found), "note"), _COLUMNS, map(_row, found))
+    if not found:
+        print("no notes")
 
 
 _COLUMNS = ("when", "note", "source", "id")
@@ -141,15 +144,6 @@ def _row(note: "Note") -> tuple[str, ...]:
     return f"{note.created_at:%Y-%m-%d}", note.content + mark, note.source, note.id
 
 
-def note_record(note: "Note") -> "dict[str, Json]":
-    """The JSON object of a note."""
-    from contextgraph.codec import encoded
-
-    record = encoded(note, complete=True)
-    assert isinstance(record, dict)
-    return record
-
-
 def _remove(
     archive: list[str], forget: list[str], store: str | None, tenant: str | None, *, as_json: bool
 ) -> None:
@@ -157,9 +151,150 @@ def _remove(
         archived, forgotten = memory.notes.archive(archive), memory.notes.forget(forget)
     if archived + forgotten < len({*archive}) + len({*forget}):
         warn("some of these notes are not in the memory, or were archived before")
-    if as_json:
-        emit({"archived": archived, "forgotten": forgotten})
-    else:
-        print(plain(f"{number_of(archived, 'note')} archived, {forgotten} forgotten"))
+    text = f"{number_of(archived, 'note')} archived, {forgotten} forgotten"
+    answer({"archived": archived, "forgotten": forgotten}, text, as_json=as_json)
     if not archived + forgotten:
         raise typer.Exit(FAILED)
+
+
+Key = Annotated[str, typer.Argument(metavar="KEY", help="A path such as /user/preference/style.")]
+Content = Annotated[
+    str,
+    typer.Argument(
+        metavar="JSON", help="What to store; null removes the key; - for standard input."
+    ),
+]
+
+
+def set_(
+    key: Key,
+    content: Content,
+    source: Annotated[
+        str,
+        option("--source", "NAME|JSON", "Its source: a name, or JSON with kind, name, … (user)."),
+    ] = "user",
+    isolate: Annotated[
+        bool,
+        typer.Option("--isolate", help="Without a complete source, store below /untrusted."),
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Store JSON under a key, on plain files.
+
+    Agents read the files with ls, grep and jq. The former content is replaced, and stays in the
+    log. What comes from the web, a tool or a file, or goes below /kb/, needs a source with kind,
+    name, retrieved_at and locator. Secrets are masked.
+
+    \b
+    With --json one object: "key", "seq", "status" (set, removed or isolated),
+    "path" (null where removed).
+
+    \b
+    Example:
+      contextgraph set /user/review '{"summary": "be brief", "importance": 8}'
+      contextgraph set /user/todo/flag null --source agent
+    """
+    text = sys.stdin.read() if content == "-" else content
+    receipt = _keyed(store, tenant).set_memory(
+        key,
+        _json(text, "JSON"),
+        _json(source, "--source") if source.lstrip().startswith("{") else source,
+        untrusted="isolate" if isolate else "refuse",
+    )
+    path = str(receipt.path) if receipt.path else None
+    answer(
+        {"key": receipt.key, "seq": receipt.seq, "status": receipt.status, "path": path},
+        f"{receipt.key}: {receipt.status}" + (f", {path}" if path else ""),
+        as_json=as_json,
+    )
+
+
+def brief(
+    tokens: Annotated[
+        int, typer.Option(metavar="N", min=1, help="The most tokens of the text.")
+    ] = 800,
+    tag: Annotated[
+        list[str] | None, option("--tag", "TAG", "Prefer entries with this tag (repeatable).")
+    ] = None,
+    newest_first: Annotated[
+        bool, typer.Option("--newest-first", help="Order by time, then importance, then tags.")
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Print the best keyed entries for the start of a prompt.
+
+    Recency, importance (0 to 10; 5 if it is not set) and matching tags count equally. Leaves out
+    expired entries and those below /untrusted; prints nothing if no entry is left.
+
+    \b
+    With --json one object: "text", "keys", "omitted" (current entries that did
+    not fit).
+
+    \b
+    Example:
+      contextgraph brief --tokens 600 --tag python
+    """
+    from contextgraph.keyed import BriefingPolicy
+
+    policy = BriefingPolicy(newest_first=newest_first)
+    found = _keyed(store, tenant).brief(tokens, tag or (), policy=policy)
+    record: dict[str, Json] = {"keys": [*found.keys], "omitted": found.omitted}
+    answer({"text": found.text, **record}, found.text, as_json=as_json)
+
+
+def compact(as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
+    """Shorten the log of keyed entries.
+
+    Moves earlier calls to archive/, so that the log holds the current entries only. Removes expired
+    entries, and repairs files that other programs changed.
+
+    \b
+    With --json one object: "lines_before", "lines_after", "keys", "expired".
+
+    \b
+    Example:
+      contextgraph compact
+    """
+    report = _keyed(store, tenant).compact()
+    text = (
+        f"log: {report.lines_before:,} -> {number_of(report.lines_after, 'line')}, "
+        f"{number_of(report.keys, 'key')}, {report.expired:,} expired"
+    )
+    answer(record_of(report), text, as_json=as_json)
+
+
+def forget_key(
+    key: str, store: str | None, tenant: str | None, *, yes: bool, as_json: bool
+) -> None:
+    """Erase all traces of *key*; exits with 1 where there are none."""
+    memory = _keyed(store, tenant)
+    if not (yes or typer.confirm(f"Forget {plain(key)} and its history?", err=True)):
+        warn("nothing was forgotten; answer y, or use --yes")
+        raise typer.Exit(FAILED)
+    removed = memory.forget(key)
+    if not removed:
+        warn(f"no entry of {key} in {memory.root}")
+        raise typer.Exit(FAILED)
+    text = f"forgot {key}: {number_of(removed, 'call')}"
+    answer({"forgotten": removed, "key": key}, text, as_json=as_json)
+
+
+def _keyed(store: str | None, tenant: str | None) -> "KeyedMemory":
+    from contextgraph.wiring import keyed_memory
+
+    return keyed_memory(settings_of(store, tenant))
+
+
+def _json(text: str, what: str) -> object:
+    import orjson
+
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise typer.BadParameter(
+            f"{what} is not JSON: {error}; a text needs quotes, as in '\"text\"'"
+        ) from error

@@ -18,7 +18,7 @@ from contextgraph.cli.output import (
     console,
     emit,
     print_table,
-    styled,
+    say,
     warn,
 )
 from contextgraph.records import context_record, loop_records
@@ -72,12 +72,13 @@ def replay(
       contextgraph replay runs/ --store team.db --json
     """
     from contextgraph.cli.intake import Intake
+    from contextgraph.evaluation import Replay
 
     intake = Intake(paths, max_run_size=max_run_size, follow_links=follow_links)
     runs = list(intake)
     progress = Progress(lambda: len(runs))
     with open_memory(store or IN_MEMORY, tenant, configuration=configuration) as memory, progress:
-        replayed = memory.replay(runs)
+        replayed = Replay(memory, runs)
         try:
             _show_all(replayed, progress, as_json=as_json)
         except KeyboardInterrupt:
@@ -109,9 +110,9 @@ def _show_moment(moment: "ReplayMoment") -> None:
     """Print the first lines of the advice at a moment."""
     head = f"{moment.raw.instance_id} after step {moment.step}, {moment.kind}"
     screen = console()
-    screen.print(styled((one_line(head, screen.width), "bold")))
+    say((one_line(head, screen.width), "bold"))
     for line in _advice_lines(moment)[:_LINES_SHOWN]:
-        screen.print(styled(f"  {one_line(line, screen.width - 2)}"))
+        say(f"  {one_line(line, screen.width - 2)}")
 
 
 def _advice_lines(moment: "ReplayMoment") -> list[str]:
@@ -124,8 +125,7 @@ def _advice_lines(moment: "ReplayMoment") -> list[str]:
     context = moment.context
     lines = [suggestion.strategy for suggestion in context.suggestions]
     lines += [solution.description for solution in context.error_solutions]
-    lines += [f"{case.instance_id}: {case.summary}" for case in context.similar_cases]
-    return lines + [warning.text for warning in context.warnings]
+    return lines + [f"{case.instance_id}: {case.summary}" for case in context.similar_cases]
 
 
 def _show_counts(counts: "ReplayCounts") -> None:

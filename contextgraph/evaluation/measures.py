@@ -94,6 +94,16 @@ ShareOf = Callable[[Moment, Verdict], Share | None]
 
 def measures_of(moments: Sequence[Moment], warnings: Sequence[LoopWarnings], seed: int) -> Measures:
     """All measures that have something behind them."""
+    found = {name: _by_method(*one, seed) for name, one in _definitions(moments).items()}
+    found["wasted steps saved"] = _by_policy(warnings, _saved, seed)
+    found["false alarms per 100 runs"] = _by_policy(warnings, _false_alarms, seed)
+    return {name: estimates for name, estimates in found.items() if estimates}
+
+
+def _definitions(
+    moments: Sequence[Moment],
+) -> dict[str, tuple[Sequence[Moment], ShareOf, Sequence[str]]]:
+    """Measure -> the moments that count, the share that one adds, and the methods compared."""
     errors = [moment for moment in moments if moment.kind is MomentKind.ERROR]
     cleared = [moment for moment in errors if moment.has_answer]
     answered = [moment for moment in cleared if moment.verdicts[OURS].answered]
@@ -101,7 +111,7 @@ def measures_of(moments: Sequence[Moment], warnings: Sequence[LoopWarnings], see
     named = [moment for moment in starts if moment.has_answer]
     related = [moment for moment in moments if moment.kind is MomentKind.RELATED]
     ours = (OURS,)
-    definitions: dict[str, tuple[Sequence[Moment], ShareOf, Sequence[str]]] = {
+    return {
         **{f"clearance@{k}": (cleared, _ranked(k), METHODS) for k in (1, 3, 5)},
         "clearance reachable": (cleared, _reachable, ours),
         **{f"clearance@{k} shown": (cleared, _shown(k), METHODS) for k in (1, 3, 5)},
@@ -121,10 +131,6 @@ def measures_of(moments: Sequence[Moment], warnings: Sequence[LoopWarnings], see
         "related MRR": (related, _reciprocal, METHODS),
         "answered: related": (related, _answered, METHODS),
     }
-    found = {name: _by_method(*one, seed) for name, one in definitions.items()}
-    found["wasted steps saved"] = _by_policy(warnings, _saved, seed)
-    found["false alarms per 100 runs"] = _by_policy(warnings, _false_alarms, seed)
-    return {name: estimates for name, estimates in found.items() if estimates}
 
 
 def clearance_by_family(moments: Iterable[Moment], k: int, seed: int) -> Measures:
@@ -251,19 +257,22 @@ def _contrasts(
         ]
         before = _shares((one[key] for key in keys), method, _ranked(k))
         after = _shares((two[key] for key in keys), other, _ranked(k))
-        contrasts.append(
-            Contrast(
-                measure=name,
-                moments=len(keys),
-                first=sum(hit for hit, _ in pairs) / len(pairs),
-                second=sum(hit for _, hit in pairs) / len(pairs),
-                only_first=sum(hit and not then for hit, then in pairs),
-                only_second=sum(then and not hit for hit, then in pairs),
-                difference=difference({run: (before[run], after[run]) for run in before}, seed),
-                p=mcnemar(pairs),
-            )
-        )
+        gap = difference({run: (before[run], after[run]) for run in before}, seed)
+        contrasts.append(_contrast(name, pairs, gap))
     return tuple(contrasts)
+
+
+def _contrast(measure: str, pairs: Sequence[tuple[bool, bool]], gap: Difference) -> Contrast:
+    return Contrast(
+        measure=measure,
+        moments=len(pairs),
+        first=sum(hit for hit, _ in pairs) / len(pairs),
+        second=sum(hit for _, hit in pairs) / len(pairs),
+        only_first=sum(hit and not then for hit, then in pairs),
+        only_second=sum(then and not hit for hit, then in pairs),
+        difference=gap,
+        p=mcnemar(pairs),
+    )
 
 
 def _judged(moments: Sequence[Moment], kind: MomentKind, method: str) -> dict[str, Moment]:

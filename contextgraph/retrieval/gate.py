@@ -111,7 +111,6 @@ class Gate:
 
     min_precision: float = 0.25
     min_case_precision: float = 0.25
-    runs_for_warning: int = 3
 
 
 def may_be_shown(methodology: Methodology) -> bool:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
+from itertools import islice
 from math import log
 
 from contextgraph.model import (
@@ -24,6 +26,7 @@ from contextgraph.trace import Names, names_in, signature_of, task_type_of
 
 TASK_WORDS = 160
 ERROR_WORDS = 40
+_REMEMBERED_TASKS = 64
 
 
 def no_embedder() -> None:
@@ -36,19 +39,24 @@ class Query:
 
     *scopes* are tried in order, the repository before all. *weights* says how much each of
     *task_words* counts: more for rare words, those said often, those of the title and identifiers.
+    Both are empty beside an error.
     *embedder* gives what turns texts into vectors.
     """
 
     state: State
     signature: ErrorSignature | None
     names: Names
-    task_type: TaskType | None
     task_words: tuple[str, ...]
     error_words: tuple[str, ...]
     weights: Mapping[str, float]
     scopes: tuple[Scope, ...]
     embedder: EmbedderSource
     _overlaps: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def task_type(self) -> TaskType | None:
+        """The type of the task; None where it has no words."""
+        return _task_type(self.state.task_description)
 
     @property
     def is_at_error(self) -> bool:
@@ -68,6 +76,11 @@ class Query:
         return known
 
 
+@lru_cache(_REMEMBERED_TASKS)
+def _task_type(task: str) -> TaskType | None:
+    return task_type_of(task) if word_counts(task) else None
+
+
 def query_of(
     state: State,
     store: Store,
@@ -81,26 +94,31 @@ def query_of(
     signature = error
     if signature is None and state.current_error.strip():
         signature = signature_of(state.current_error)
-    asked = word_counts(state.task_description)
-    task_words = tuple(asked)[:TASK_WORDS]
-    error_words = tuple(dict.fromkeys(words(signature.message)))[:ERROR_WORDS] if signature else ()
+    # Beside an error tasks are not compared.
+    weights = {} if signature else _weights_in_task(state.task_description, store)
     exclude_instances = frozenset(map(masked_name, exclude_instances))
     everywhere = Scope(None, exclude_instances, as_of)
+    here = (Scope(state.repo, exclude_instances, as_of),) if state.repo else ()
     return Query(
         state=state,
         signature=signature,
         names=names_in(signature.error_type, signature.message) if signature else Names(),
-        task_type=task_type_of(state.task_description) if task_words else None,
-        task_words=task_words,
-        error_words=error_words,
-        weights=emphasised(
-            weights_of({word: asked[word] for word in task_words}, store), state.task_description
-        ),
-        scopes=(Scope(state.repo, exclude_instances, as_of), everywhere)
-        if state.repo
-        else (everywhere,),
+        task_words=tuple(weights),
+        error_words=_error_words(signature.message) if signature else (),
+        weights=weights,
+        scopes=(*here, everywhere),
         embedder=embedder,
     )
+
+
+def _error_words(message: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words(message)))[:ERROR_WORDS]
+
+
+def _weights_in_task(task: str, store: Store) -> dict[str, float]:
+    """The first words of *task*, in order, with their weights."""
+    asked = dict(islice(word_counts(task).items(), TASK_WORDS))
+    return emphasised(weights_of(asked, store), task)
 
 
 def weights_of(asked: Mapping[str, int], store: Store) -> dict[str, float]:

@@ -140,7 +140,8 @@ def advice_of(
     entries: Sequence[Entry] = entries_of(query, unique.values())
     ids = {one.key: advice_id(query.signature, one.best.form.remedy) for one in entries}
     known = credits_for(store, [*ids.values()])
-    entries = _trusted(query, unique.values(), entries, known)
+    harmful = [one for one in entries if known.of(ids[one.key]).is_quarantined]
+    entries = _trusted(query, unique.values(), entries, harmful, known)
     ranks = _ranks(entries, found)
     advice = [
         Advice(
@@ -162,9 +163,10 @@ def _trusted(
     query: Query,
     candidates: Collection[RecoveryCandidate],
     entries: Sequence[Entry],
+    harmful: Sequence[Entry],
     known: Credits,
 ) -> Sequence[Entry]:
-    """*entries* without quarantined ones, which speak against no other any more.
+    """*entries* without the *harmful* ones, which speak against no other any more.
 
     Where runs have several sources, neither does what only one instance or source supports speak
     against the rest.
@@ -174,10 +176,6 @@ def _trusted(
         gone = {_identity(one.candidate) for entry in left_out for one in entry.found}
         return entries_of(query, [one for one in candidates if _identity(one) not in gone])
 
-    def is_harmful(entry: Entry) -> bool:
-        return known.of(advice_id(query.signature, entry.best.form.remedy)).is_quarantined
-
-    harmful = [one for one in entries if is_harmful(one)]
     kept = without(harmful) if harmful else entries
     if not known.several_sources:
         return kept

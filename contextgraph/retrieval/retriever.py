@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import TypeAlias
 
 from contextgraph.errors import ContextGraphError, StoreError
@@ -23,7 +22,6 @@ from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import Channel, Findings, Query, no_embedder, query_of
 from contextgraph.retrieval.remedies import advice_of, shown_of
 from contextgraph.retrieval.render import playbook_lines
-from contextgraph.retrieval.warn import warnings_for
 
 _Answer: TypeAlias = Callable[[Gate, int], MemoryContext]
 """What is shown under a gate, at most so many items of a kind."""
@@ -86,17 +84,12 @@ class MemoryRetriever:
             query = query_of(
                 state, self._store, exclude_instances, as_of, self.embedder, error=error
             )
-            warnings = [
-                self._store.admin.prefetch(partial(warnings_for, query, self._store, gate, limit))
-                for gate in gates
-            ]
             found, degraded = self._ask(query)
             prepare = self._at_error if query.is_at_error else self._without_error
             answer = prepare(query, found)
             playbook = self._playbook(query)
             return tuple(
-                replace(answer(gate, limit), warnings=also(), degraded=degraded, playbook=playbook)
-                for gate, also in zip(gates, warnings, strict=True)
+                replace(answer(gate, limit), degraded=degraded, playbook=playbook) for gate in gates
             )
 
     def _playbook(self, query: Query) -> RepositoryPlaybook | None:
@@ -162,13 +155,9 @@ class MemoryRetriever:
     def _ask(self, query: Query) -> tuple[dict[str, Findings], tuple[str, ...]]:
         found: dict[str, Findings] = {}
         degraded: list[str] = []
-        asked = {
-            name: self._store.admin.prefetch(partial(channel, query, self._store))
-            for name, channel in self.channels.items()
-        }
-        for name, findings in asked.items():
+        for name, channel in self.channels.items():
             try:
-                found[name] = findings()
+                found[name] = channel(query, self._store)
             except StoreError:
                 raise
             except ContextGraphError as error:

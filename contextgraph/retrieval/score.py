@@ -71,16 +71,7 @@ def scope_level(repo: str, asked: str) -> ScopeLevel:
 
 def signature_level(asked: ErrorSignature, candidate: RecoveryCandidate) -> SignatureLevel:
     """How exactly the error *asked* about and that of *candidate* agree."""
-    level = asked.agreement(
-        ErrorSignature(
-            family=candidate.error.family,
-            error_type=candidate.error.error_type,
-            message=candidate.recovered.message,
-            template=candidate.error.template,
-            keywords=candidate.error.keywords,
-            location=candidate.recovered.location,
-        )
-    )
+    level = asked.agreement(candidate.error, candidate.recovered.location)
     if level in (SignatureLevel.PLACE, SignatureLevel.TEMPLATE) and not _says_something(asked):
         return SignatureLevel.TYPE
     return level or SignatureLevel.FAMILY

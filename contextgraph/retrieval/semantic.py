@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from contextgraph.errors import EmbeddingError, SpaceMismatchError
 from contextgraph.model import Near, Trajectory
-from contextgraph.model.embedding import TASK_CHARS
+from contextgraph.model.bundle import TASK_CHARS
 from contextgraph.ports import Store
 from contextgraph.ranking import word_counts
 from contextgraph.retrieval.query import (

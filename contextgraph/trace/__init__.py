@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from contextgraph.trace.errors.signature import recognise, signature_of
     from contextgraph.trace.files import added_lines, files_changed, files_created
     from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
-    from contextgraph.trace.phase import PhaseTracker
     from contextgraph.trace.predicament import is_same_predicament
     from contextgraph.trace.project import (
         TESTS,
@@ -46,10 +45,15 @@ if TYPE_CHECKING:
         describe_remedy,
         is_retry,
     )
-    from contextgraph.trace.run import Trace, trace
+    from contextgraph.trace.run import (
+        SubmissionSign,
+        SubmissionTracker,
+        Trace,
+        submission_signs,
+        trace,
+    )
     from contextgraph.trace.state import StateTracker, state_at, states_of
-    from contextgraph.trace.steps import StepReader, StepTrace, read_steps
-    from contextgraph.trace.submission import SubmissionSign, SubmissionTracker, submission_signs
+    from contextgraph.trace.steps import PhaseTracker, StepReader, StepTrace, read_steps
     from contextgraph.trace.task import task_type_of
 
 __all__ = [
@@ -127,7 +131,6 @@ _MODULES = (
     "remedies.placeholders",
     "steps",
     "edits",
-    "phase",
     "loops",
     "predicament",
     "remedies.command_lines",
@@ -137,7 +140,6 @@ _MODULES = (
     "remedies.advice",
     "remedies.recovery",
     "state",
-    "submission",
     "run",
     "remedies.hazards",
     "remedies.circumstances",

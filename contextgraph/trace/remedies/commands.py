@@ -13,6 +13,7 @@ from contextgraph.trace.remedies.command_lines import (
     folder_of,
     is_path,
     looks,
+    run_of,
 )
 from contextgraph.trace.remedies.edits import retry
 from contextgraph.trace.remedies.placeholders import (
@@ -25,7 +26,6 @@ from contextgraph.trace.remedies.placeholders import (
     folder_placeholder,
     path_placeholder,
 )
-from contextgraph.trace.remedies.shell_lines import run_of
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import command_text
 
