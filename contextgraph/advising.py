@@ -10,7 +10,7 @@ from pathlib import Path
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.errors import DegradedError, StoreError, StoreUnavailableError
 from contextgraph.governance import is_withheld
-from contextgraph.learning import RUNS_AT_ONCE, MemoryWriter, error_id
+from contextgraph.learning import RUNS_AT_ONCE, MemoryWriter, checked_source, error_id
 from contextgraph.loops import LoopDetector
 from contextgraph.model import (
     CommandHistory,
@@ -76,10 +76,9 @@ class AdvisingMemory:
         """What the memory knows for *state*: at most *limit* items of each kind, best first.
 
         Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
-        otherwise). Nothing is said of what the working tree around the folder *workdir* does not
-        have. Raises `ValueError` where there is no such folder, and `DegradedError` when nothing
-        was found because channels failed, unless *degrade* lets the agent go on with the empty
-        answer.
+        otherwise). What the working tree around the folder *workdir* does not have is left out.
+        Raises `ValueError` where there is no such folder, and `DegradedError` when nothing was
+        found because channels failed, unless *degrade* is set: then the answer is empty.
         """
         with operation("search_memory", self.store_id):
             context = self.retriever.retrieve(
@@ -169,7 +168,9 @@ class AdvisingMemory:
         without it the items share the credit. *source* is as of `learn`.
         """
         self.note_exposures()
-        return self.store.exposures.report(context_id, helped, item, source or self.source)
+        return self.store.exposures.report(
+            context_id, helped, item, checked_source(source) or self.source
+        )
 
     def note_exposures(self) -> None:
         """Store what was shown, which is else put off until something is written.

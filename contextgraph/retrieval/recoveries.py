@@ -1,9 +1,8 @@
 """What each recovery found says about the error at hand, in words that may be shown for it."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import TypeAlias
 
 from contextgraph.model import (
@@ -12,6 +11,7 @@ from contextgraph.model import (
     RecoveryCandidate,
     RemedyAction,
     RemedyKind,
+    RemedyPattern,
     SignatureLevel,
 )
 from contextgraph.ranking import bm25, word_counts
@@ -79,15 +79,29 @@ class Found:
         return self.candidate.trajectory.instance_id
 
 
-@dataclass(frozen=True, slots=True)
 class _Known:
-    """What a recovery says whatever is asked: its forms, its words, what is known of its error."""
+    """What a recovery says whatever is asked: its words, and its forms where they are needed."""
 
-    near: Form
-    general: Form
-    words: Counter[str]
-    circumstances: frozenset[str]
-    is_hazardous: bool
+    def __init__(self, message: str, actions: Remedy, circumstances: tuple[str, ...]) -> None:
+        done = "\n".join((describe_remedy(actions), *command_lines(actions)))
+        self.words = word_counts(f"{message}\n{done}")
+        self.circumstances = frozenset(circumstances)
+        self._actions = actions
+
+    @cached_property
+    def near(self) -> Form:
+        """In the words of its project."""
+        return _form(_of_same_repository(self._actions))
+
+    @cached_property
+    def general(self) -> Form:
+        """In general terms."""
+        return _form(_general(self._actions))
+
+    @cached_property
+    def is_hazardous(self) -> bool:
+        """Whether it is never advice."""
+        return is_hazardous(self._actions)
 
 
 def found_for(
@@ -103,12 +117,13 @@ def found_for(
     relevance = bm25(word_counts(signature.message), [about.words for _, about in known])
     state = query.state
     asked = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
+    contradicts = cache(partial(_contradicts, query))
     found = []
     for (one, about), score in zip(known, relevance, strict=True):
         here = one.trajectory.repo.casefold() == state.repo.casefold()
         is_near = here and not about_another(signature, one.recovered)
         form = about.near if is_near else about.general
-        if form.description and not _contradicts(query, form.remedy):
+        if form.description and not any(contradicts(action.pattern) for action in form.remedy):
             level = signature_level(signature, one)
             weight = _OTHERWISE ** _differing(asked, about.circumstances)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
@@ -125,16 +140,7 @@ def _differing(one: frozenset[str], other: frozenset[str]) -> float:
 @lru_cache(_REMEMBERED)
 def _known(message: str, actions: Remedy, circumstances: tuple[str, ...]) -> _Known | None:
     """None where all that was done was to repeat what had failed."""
-    if is_retry(actions):
-        return None
-    done = "\n".join((describe_remedy(actions), *command_lines(actions)))
-    return _Known(
-        _form(_of_same_repository(actions)),
-        _form(_general(actions)),
-        word_counts(f"{message}\n{done}"),
-        frozenset(circumstances),
-        is_hazardous(actions),
-    )
+    return None if is_retry(actions) else _Known(message, actions, circumstances)
 
 
 def _form(remedy: Remedy) -> Form:
@@ -160,20 +166,15 @@ def _general(actions: Remedy) -> Remedy:
     return tuple(one.general for one in actions if is_general(one.pattern))
 
 
-def _contradicts(query: Query, remedy: Remedy) -> bool:
+def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
     """True for what cannot help in this state.
 
     The project's own module is not to be installed, and what the attempt did not do cannot be
     replaced.
     """
     state, names = query.state, query.names
-    if is_never_installed(names.fill(MISSING_MODULE), state.last_action) and any(
-        one.kind is RemedyKind.INSTALL for one in remedy
-    ):
-        return True
-    return any(
-        is_own_module(names.fill(one.pattern.target), state.repo, state.open_file)
-        if one.kind is RemedyKind.INSTALL
-        else not could_apply(one.pattern, state.last_action, names)
-        for one in remedy
-    )
+    if pattern.kind is RemedyKind.INSTALL:
+        return is_never_installed(names.fill(MISSING_MODULE), state.last_action) or is_own_module(
+            names.fill(pattern.target), state.repo, state.open_file
+        )
+    return not could_apply(pattern, state.last_action, names)
