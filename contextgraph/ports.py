@@ -473,7 +473,7 @@ class Store(Protocol):
 
     @property
     def notes(self) -> NoteStore:
-        """What people and agents said."""
+        """Notes of people and agents."""
 
     @property
     def admin(self) -> AdminStore:
