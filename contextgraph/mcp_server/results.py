@@ -119,6 +119,20 @@ class Report(Result):
     helped: bool
 
 
+class Recalled(Advice):
+    """Notes of people and agents, best first, as *text*; *ids* are theirs."""
+
+    ids: list[str]
+
+
+class Remembered(Result):
+    """Created; same: it was known; or supersedes, or contradicts, the *others*."""
+
+    id: str
+    status: str
+    others: list[str]
+
+
 class LearnedRun(Result):
     """A run that is stored."""
 

@@ -18,6 +18,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, JsonValue
 
 from contextgraph.errors import ContextGraphError, ReadError, StoreError
+from contextgraph.knowledge import render_notes
 from contextgraph.learning import Inspection
 from contextgraph.live import submission_context
 from contextgraph.mcp_server.results import (
@@ -37,7 +38,9 @@ from contextgraph.mcp_server.results import (
     Part,
     Playbook,
     QueryAdvice,
+    Recalled,
     Remedy,
+    Remembered,
     Report,
     Run,
     RunStep,
@@ -127,10 +130,16 @@ def server_of(
         tools.how,
         tools.search_trajectories,
         tools.get_trajectory,
+        tools.recall,
     )
     for tool in reading:
         server.add_tool(_guarded(tool), annotations=_READS)
-    for tool in (tools.report_outcome, tools.learn_trajectory) if writes else ():
+    writing: Sequence[Callable[..., BaseModel]] = (
+        tools.report_outcome,
+        tools.learn_trajectory,
+        tools.remember,
+    )
+    for tool in writing if writes else ():
         server.add_tool(_guarded(tool), annotations=_WRITES)
     return server
 
@@ -303,6 +312,31 @@ class _Tools:
         if not self._memory.report_outcome(context_id, helped, source=self._source()):
             raise ToolError(f"{context_id} is unknown, or its outcome was reported before")
         return Report(context_id=context_id, helped=helped)
+
+    def recall(
+        self,
+        question: Annotated[Text, Field(description="What you want to know.")],
+        repo: Repository = "",
+        limit: Limit = _FILES,
+    ) -> Recalled:
+        """What people and agents noted about a repository, or about anything."""
+        found = self._memory.notes.recall(question, repo=repo or None, limit=limit)
+        ids = [one.note.id for one in found]
+        return Recalled(text=render_notes(found), context_id=None, ids=ids)
+
+    def remember(
+        self,
+        content: Annotated[str, Field(max_length=2_000, description="One statement.")],
+        repo: Repository = "",
+        tags: Annotated[list[Name], Field(max_length=20)] = [],  # noqa: B006  (a new one each call)
+    ) -> Remembered:
+        """Note a statement that later runs should know; the same again confirms it.
+
+        Leave repo out where it is true of any. Secrets are masked.
+        """
+        source = f"agent:{self._source()}".rstrip(":")
+        receipt = self._memory.notes.remember(content, repo=repo, source=source, tags=tags)
+        return Remembered.model_validate(receipt)
 
     def learn_trajectory(
         self,

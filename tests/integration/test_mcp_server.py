@@ -80,11 +80,25 @@ def test_each_tool_says_what_it_does_and_none_destroys(store: Path) -> None:
 
     assert all(tool.description and tool.output_schema for tool in tools)
     notes = {tool.name: tool.annotations for tool in tools if tool.annotations}
-    assert len(notes) == len(tools) == 9
+    assert len(notes) == len(tools) == 11
     writing = {name for name, note in notes.items() if not note.read_only_hint}
-    assert writing == {"learn_trajectory", "report_outcome"}
+    assert writing == {"learn_trajectory", "remember", "report_outcome"}
     assert not any(notes[name].destructive_hint for name in writing)
     assert all(notes[name].idempotent_hint for name in writing)
+
+
+def test_a_note_is_remembered_and_recalled_as_data(call: Call) -> None:
+    statement = "Tests need a running Redis"
+    first, again = (
+        answer_of(call("remember", content=statement, repo=REPO))["status"] for _ in range(2)
+    )
+    recalled = answer_of(call("recall", question="what do the tests need?", repo=REPO))
+
+    assert (first, again) == ("created", "same")
+    assert statement in recalled["text"]
+    assert recalled["text"].startswith("<contextgraph-memory")
+    assert len(recalled["ids"]) == 1
+    assert answer_of(call("recall", question="pizza", repo=REPO))["text"] == ""
 
 
 def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:
