@@ -5,7 +5,6 @@ nothing is in it that the gate of the memory holds back.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -120,30 +119,18 @@ class Report(Result):
     helped: bool
 
 
+class Recalled(Advice):
+    """Notes of people and agents, best first, as *text*; *ids* are theirs."""
+
+    ids: list[str]
+
+
 class Remembered(Result):
-    """A note is stored: its id, and the notes that it supersedes or contradicts."""
+    """Created; same: it was known; or supersedes, or contradicts, the *others*."""
 
     id: str
     status: str
     others: list[str]
-
-
-class Recalled(Result):
-    """A note, how probably it answers (0 to 1), and what says otherwise."""
-
-    id: str
-    content: str
-    source: str
-    created_at: datetime
-    contradicts: list[str]
-    probability: float
-
-
-class Recollections(BaseModel):
-    """Notes that answer a question, the best first, and their *text*, fenced as data."""
-
-    text: str
-    notes: list[Recalled]
 
 
 class KeptEntry(Result):

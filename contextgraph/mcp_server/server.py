@@ -18,7 +18,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, JsonValue
 
 from contextgraph.errors import ContextGraphError, ReadError, StoreError
-from contextgraph.knowledge import MAX_NOTE, render_notes, without_secret
+from contextgraph.knowledge import render_notes, without_secret
 from contextgraph.learning import Inspection
 from contextgraph.live import submission_context
 from contextgraph.mcp_server.results import (
@@ -40,7 +40,6 @@ from contextgraph.mcp_server.results import (
     Playbook,
     QueryAdvice,
     Recalled,
-    Recollections,
     Remedy,
     Remembered,
     Report,
@@ -137,7 +136,12 @@ def server_of(
     )
     for tool in reading:
         server.add_tool(_guarded(tool), annotations=_READS)
-    writing = (tools.report_outcome, tools.learn_trajectory, tools.remember, tools.set_memory)
+    writing: Sequence[Callable[..., BaseModel]] = (
+        tools.report_outcome,
+        tools.learn_trajectory,
+        tools.remember,
+        tools.set_memory,
+    )
     for tool in writing if writes else ():
         server.add_tool(_guarded(tool), annotations=_WRITES)
     return server
@@ -302,47 +306,6 @@ class _Tools:
             steps=[*map(RunStep.of, read.trace.steps[first_step : first_step + steps])],
         )
 
-    def recall(
-        self,
-        question: Annotated[str, Field(max_length=MAX_NOTE, description="What to look for.")],
-        repo: Repository = "",
-        limit: Limit = 5,
-    ) -> Recollections:
-        """Recall what people and agents said about the repository, or about anything."""
-        found = [
-            replace(one, note=without_secret(one.note))
-            for one in self._memory.notes.recall(question, repo=repo or None, limit=limit)
-        ]
-        return Recollections(
-            text=render_notes(found),
-            notes=[
-                Recalled(
-                    id=one.note.id,
-                    content=one.note.content,
-                    source=one.note.source,
-                    created_at=one.note.created_at,
-                    contradicts=[*one.note.contradicts],
-                    probability=one.probability,
-                )
-                for one in found
-            ],
-        )
-
-    def remember(
-        self,
-        text: Annotated[str, Field(max_length=MAX_NOTE, description="One statement.")],
-        repo: Repository = "",
-        source: Annotated[Name, Field(description="agent, user, file:PATH, web:SITE or tool.")] = (
-            "agent"
-        ),
-        locator: Annotated[Name, Field(description="Where it says so; the web needs a URL.")] = "",
-        tags: Annotated[list[Name], Field(max_length=_ITEMS)] = [],  # noqa: B006  (never changed)
-    ) -> Remembered:
-        """Remember a convention, decision or fact about the repository; secrets are masked."""
-        notes = self._memory.notes
-        receipt = notes.remember(text, repo=repo, source=source, tags=tags, locator=locator)
-        return Remembered.model_validate(receipt)
-
     def set_memory(
         self,
         key: Annotated[Name, Field(description="A path such as /user/preference/style.")],
@@ -361,6 +324,34 @@ class _Tools:
         if not self._memory.report_outcome(context_id, helped, source=self._source()):
             raise ToolError(f"{context_id} is unknown, or its outcome was reported before")
         return Report(context_id=context_id, helped=helped)
+
+    def recall(
+        self,
+        question: Annotated[Text, Field(description="What you want to know.")],
+        repo: Repository = "",
+        limit: Limit = _FILES,
+    ) -> Recalled:
+        """What people and agents noted about a repository, or about anything."""
+        found = [
+            replace(one, note=without_secret(one.note))
+            for one in self._memory.notes.recall(question, repo=repo or None, limit=limit)
+        ]
+        ids = [one.note.id for one in found]
+        return Recalled(text=render_notes(found), context_id=None, ids=ids)
+
+    def remember(
+        self,
+        content: Annotated[str, Field(max_length=2_000, description="One statement.")],
+        repo: Repository = "",
+        tags: Annotated[list[Name], Field(max_length=20)] = [],  # noqa: B006  (a new one each call)
+    ) -> Remembered:
+        """Note a statement that later runs should know; the same again confirms it.
+
+        Leave repo out where it is true of any. Secrets are masked.
+        """
+        source = f"agent:{self._source()}".rstrip(":")
+        receipt = self._memory.notes.remember(content, repo=repo, source=source, tags=tags)
+        return Remembered.model_validate(receipt)
 
     def learn_trajectory(
         self,

@@ -18,6 +18,7 @@ from contextgraph.ranking import bm25, word_counts
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import about_another, signature_level
 from contextgraph.trace import (
+    CURRENT_FOLDER,
     MISSING_MODULE,
     AdviceKey,
     advice_key,
@@ -36,8 +37,6 @@ _REMEMBERED = 4_096
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
 
-# Their command is of another task, and all that matters of it is what was put otherwise.
-_SAID_IN_GENERAL = (RemedyKind.USE, RemedyKind.SEARCH)
 
 Remedy: TypeAlias = tuple[RemedyAction, ...]
 
@@ -156,9 +155,16 @@ def _of_same_repository(actions: Remedy) -> Remedy:
         of_edits = (RemedyKind.RESEND, RemedyKind.OPEN)
         return tuple(one for one in _general(actions) if one.kind in of_edits) or actions
     return tuple(
-        one.general if one.kind in _SAID_IN_GENERAL and is_general(one.pattern) else one
+        one.general if _says_all(one.pattern) and is_general(one.pattern) else one
         for one in actions
     )
+
+
+def _says_all(pattern: RemedyPattern) -> bool:
+    """True where nothing but what *pattern* says matters: what was typed is of another task."""
+    if pattern.kind is RemedyKind.USE:
+        return "<" not in f"{pattern.target}{pattern.replaced}"
+    return pattern.target == CURRENT_FOLDER
 
 
 def _general(actions: Remedy) -> Remedy:

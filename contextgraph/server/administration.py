@@ -38,6 +38,14 @@ async def decide(
     return json_response({"advice": identity, "quarantined": decision == "quarantine"})
 
 
+@router.delete("/v1/notes/{identity}")
+async def forget_note(caller: Admin, identity: str) -> Response:
+    """Delete a note."""
+    if not await caller.service.answer(caller.tenant.memory.notes.forget, [identity]):
+        raise HTTPException(404, f"no note {identity}; GET /v1/notes lists those there are")
+    return json_response({"forgotten": 1})
+
+
 @router.delete("/v1/trajectories/{identity}")
 async def forget(caller: Admin, identity: str) -> Response:
     """Remove a run and everything that only it supports."""

@@ -284,6 +284,25 @@ async def methodology(caller: Reader, identity: str) -> Response:
     return json_response(await caller.service.answer(answer))
 
 
+@router.get("/v1/notes")
+async def notes(
+    caller: Reader, question: Text = "", repo: Name = "", limit: PageSize = 50
+) -> Response:
+    """The notes that share most with *question*, as `contextgraph recall --json`; else the newest.
+
+    Of *repo* where one is given; a question also finds those about anything.
+    """
+
+    def answer() -> dict[str, Json]:
+        known = caller.tenant.memory.notes
+        if not question:
+            return {"notes": [*map(record_of, known.of(repo or None)[:limit])]}
+        found = known.recall(question, repo=repo or None, limit=limit)
+        return {"notes": [record_of(one.note, score=round(one.score, 4)) for one in found]}
+
+    return json_response(await caller.service.answer(answer))
+
+
 @router.get("/v1/explain/{identity}")
 async def explain(caller: Reader, identity: str) -> Response:
     """Where a methodology, run, fragment, error or context comes from, as `explain --json`."""

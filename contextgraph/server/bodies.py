@@ -272,6 +272,18 @@ class OutcomeBody(_Body):
     run: Name = ""
 
 
+class NoteBody(_Body):
+    """A statement about a repository, or about anything."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"content": "CI uses Python 3.11", "repo": "acme/shop"}}
+    )
+
+    content: Text
+    repo: Name = ""
+    tags: Names = []
+
+
 class ReportBody(_Body):
     """Whether the advice of a context helped."""
 

@@ -14,10 +14,10 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from contextgraph.errors import ReadError
 from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.readers import read_file
-from contextgraph.records import unread_record
+from contextgraph.records import record_of, unread_record
 from contextgraph.server.access import Caller, Writing
 from contextgraph.server.answers import Name, json_response
-from contextgraph.server.bodies import JOB, OutcomeBody, ReportBody, answered
+from contextgraph.server.bodies import JOB, NoteBody, OutcomeBody, ReportBody, answered
 from contextgraph.server.service import TooBusyError, finished
 from contextgraph.server.writer import Job
 
@@ -185,6 +185,19 @@ async def outcomes(body: OutcomeBody, caller: Writing) -> Response:
     return json_response(
         {"instance_id": body.instance_id, "outcome": body.outcome, "trajectories": [*changed]}
     )
+
+
+@router.post("/v1/notes")
+async def remember(body: NoteBody, caller: Writing) -> Response:
+    """Remember a statement, as `contextgraph remember --json`; its source is that of the token."""
+    receipt = await caller.service.answer(
+        caller.tenant.memory.notes.remember,
+        body.content,
+        repo=body.repo,
+        source=f"agent:{caller.token.source}",
+        tags=body.tags,
+    )
+    return json_response(record_of(receipt))
 
 
 @router.post("/v1/reports")

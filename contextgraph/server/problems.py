@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from contextgraph.errors import (
     ContextGraphError,
+    InvalidNoteError,
     MemoryNotFoundError,
     ReadError,
     SettingsError,
@@ -28,6 +29,7 @@ _STATUSES: Mapping[type[Exception], HTTPStatus] = {
     TooBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
     TimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
     MemoryNotFoundError: HTTPStatus.NOT_FOUND,
+    InvalidNoteError: HTTPStatus.UNPROCESSABLE_ENTITY,
     ReadError: HTTPStatus.UNPROCESSABLE_ENTITY,
     SettingsError: HTTPStatus.INTERNAL_SERVER_ERROR,
     ContextGraphError: HTTPStatus.INTERNAL_SERVER_ERROR,

@@ -12,15 +12,18 @@ from functools import cache, lru_cache, partial
 from types import MappingProxyType
 
 from contextgraph.text.secret_values import (
+    follows_command_option,
+    follows_option,
     is_aws_secret_key,
     is_bare_literal,
     is_basic_login,
+    is_cookie,
     is_credential,
     is_key,
-    is_option_value,
+    is_login_of_command,
     is_password,
     is_random,
-    is_url_password,
+    is_url_secret,
 )
 
 
@@ -299,46 +302,9 @@ def _plain(match: re.Match[str]) -> bool:
     return match["sign"] == "=" and (name[-1:].isupper() or bool(_IN_STRING.search(name)))
 
 
-# What an option or a file of logins has before the name that the value follows.
-_OPTION_NAME = re.compile(
-    r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password)\Z",
-    re.IGNORECASE,
-)
-_ATTACHED = re.compile(r"\b(?:mysql|mariadb)[^\n|;&]{0,150}-p\Z", re.IGNORECASE)
-_DETACHED = re.compile(r"\b(?:sshpass|login|mongo\w{0,8})\b[^\n|;&]{0,150}-p\Z", re.IGNORECASE)
-_WITH_LOGIN = re.compile(r"(?:\bcurl\b|\bhttp)[^\n|;&]{0,250}-(?:u|-user)\Z", re.IGNORECASE)
 _OPTION = r"(?:[ ]{1,4}[\"']?|[\"'],[ ]{1,4}[\"'])(?P<secret>[^\s\"'`<>;|&\\]{4,128}+)"
 _COMMAND_OPTION = r"(?P<blank>[ ]?)[\"']?(?P<secret>[^\s\"'`;|&\\]{4,128}+)"
 _LOGIN = r"[ =]?[\"']?[\w.@+-]{1,60}:(?P<secret>[^\s\"'`|&\\]{4,128}+)"
-
-
-def _text_before(match: re.Match[str], most: int) -> str:
-    return match.string[max(0, match.start() - most) : match.start()]
-
-
-def _is_option(match: re.Match[str]) -> bool:
-    return is_option_value(match["secret"]) and bool(_OPTION_NAME.search(_text_before(match, 120)))
-
-
-def _is_command_option(match: re.Match[str]) -> bool:
-    before = _text_before(match, 200)
-    known = _DETACHED.search(before) or (not match["blank"] and _ATTACHED.search(before))
-    return bool(known) and is_option_value(match["secret"])
-
-
-def _is_login(match: re.Match[str]) -> bool:
-    return is_option_value(match["secret"]) and bool(_WITH_LOGIN.search(_text_before(match, 300)))
-
-
-def _is_cookie(match: re.Match[str]) -> bool:
-    values = (part.partition("=")[2] for part in match["secret"].split(";"))
-    return any(is_key(value.strip()) for value in values)
-
-
-def _is_url_secret(match: re.Match[str]) -> bool:
-    if match.lastgroup == "user":
-        return is_random(match["user"].partition(":")[0])
-    return is_url_password(match["secret"])
 
 
 def _scheme_end(hit: re.Match[str]) -> int:
@@ -401,7 +367,7 @@ _RULES = {
     "authorization": Rule(
         "authorization", _AUTHORIZATION, _after, lambda match: is_credential(match["secret"])
     ),
-    "cookie": Rule("cookie", _COOKIE, _after, _is_cookie),
+    "cookie": Rule("cookie", _COOKIE, _after, is_cookie),
     "webhook": Rule("webhook", _WEBHOOK, _after, _random),
     "docker": Rule(
         "docker-login",
@@ -409,10 +375,10 @@ _RULES = {
         _after,
         lambda match: is_basic_login(match["secret"]),
     ),
-    "url": Rule("url-password", _URL, _scheme_end, _is_url_secret),
-    "login": Rule("login", _LOGIN, _after, _is_login),
-    "option": Rule("option", _OPTION, _after, _is_option),
-    "command_option": Rule("option", _COMMAND_OPTION, _after, _is_command_option),
+    "url": Rule("url-password", _URL, _scheme_end, is_url_secret),
+    "login": Rule("login", _LOGIN, _after, is_login_of_command),
+    "option": Rule("option", _OPTION, _after, follows_option),
+    "command_option": Rule("option", _COMMAND_OPTION, _after, follows_command_option),
     "aws_secret_key": _assigned("aws-secret-key", _ASSIGNMENT, is_aws_secret_key),
     "password": _assigned("password", _PASSWORD, is_password),
     "secret": _assigned("secret", _ASSIGNMENT, is_password),

@@ -1,4 +1,4 @@
-"""Whether a value is a secret, or a name, a path, an expression or a stand-in for one."""
+"""Whether a value, in its place, is a secret, or a name, a path, an expression or a stand-in."""
 
 import re
 from base64 import b64decode
@@ -154,6 +154,50 @@ def is_placeholder(value: str) -> bool:
     """Whether *value* stands for a secret without being one."""
     lowered = value.lower()
     return any(word in lowered for word in _PLACEHOLDERS) or bool(_TEMPLATE.search(value))
+
+
+# What an option or a file of logins has before the name that the value follows.
+_OPTION_NAME = re.compile(
+    r"(?:(?:\A|[\s\"'\[])--?[a-z][a-z-]{0,30}|\blogin\s{1,4}\S{1,64}\s{1,9}password)\Z",
+    re.IGNORECASE,
+)
+_ATTACHED = re.compile(r"\b(?:mysql|mariadb)[^\n|;&]{0,150}-p\Z", re.IGNORECASE)
+_DETACHED = re.compile(r"\b(?:sshpass|login|mongo\w{0,8})\b[^\n|;&]{0,150}-p\Z", re.IGNORECASE)
+_WITH_LOGIN = re.compile(r"(?:\bcurl\b|\bhttp)[^\n|;&]{0,250}-(?:u|-user)\Z", re.IGNORECASE)
+
+
+def _text_before(match: re.Match[str], most: int) -> str:
+    return match.string[max(0, match.start() - most) : match.start()]
+
+
+def follows_option(match: re.Match[str]) -> bool:
+    """Whether the secret of *match* follows an option, or a login and a password."""
+    return is_option_value(match["secret"]) and bool(_OPTION_NAME.search(_text_before(match, 120)))
+
+
+def follows_command_option(match: re.Match[str]) -> bool:
+    """Whether it follows the option of a command that takes a password."""
+    before = _text_before(match, 200)
+    known = _DETACHED.search(before) or (not match["blank"] and _ATTACHED.search(before))
+    return bool(known) and is_option_value(match["secret"])
+
+
+def is_login_of_command(match: re.Match[str]) -> bool:
+    """Whether it is the login that a command such as curl is given."""
+    return is_option_value(match["secret"]) and bool(_WITH_LOGIN.search(_text_before(match, 300)))
+
+
+def is_cookie(match: re.Match[str]) -> bool:
+    """Whether any value of a cookie is a key."""
+    values = (part.partition("=")[2] for part in match["secret"].split(";"))
+    return any(is_key(value.strip()) for value in values)
+
+
+def is_url_secret(match: re.Match[str]) -> bool:
+    """Whether it is the password of a URL, or a key in the place of a user."""
+    if match.lastgroup == "user":
+        return is_random(match["user"].partition(":")[0])
+    return is_url_password(match["secret"])
 
 
 def _may_be_secret(value: str) -> bool:

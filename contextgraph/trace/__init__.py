@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
     from contextgraph.trace.remedies.placeholders import (
+        CURRENT_FOLDER,
         MISSING_MODULE,
         Names,
         is_never_installed,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANOTHER_MODULE",
     "ANOTHER_NAME",
+    "CURRENT_FOLDER",
     "MISSING_MODULE",
     "SCRIPT",
     "TESTS",

@@ -172,7 +172,7 @@ def test_a_report_names_its_configuration(tmp_path: Path) -> None:
 
     assert (config["configuration"], config["channels"]) == ("task-only", ["task"])
     assert (config["embedder"], config["summarizer"]) == (None, "template/1")
-    assert config["gate"]["min_precision"] == 0.18
+    assert config["gate"]["min_precision"] == 0.25
     replayed = contextgraph("replay", new, *of).records
     assert all(not one["items"].get("error_solutions") for one in replayed[:-1])
     contextgraph("learn", new, "--store", tmp_path / "memory.db")

@@ -87,6 +87,20 @@ def test_each_tool_says_what_it_does_and_none_destroys(store: Path) -> None:
     assert all(notes[name].idempotent_hint for name in writing)
 
 
+def test_a_note_is_remembered_and_recalled_as_data(call: Call) -> None:
+    statement = "Tests need a running Redis"
+    first, again = (
+        answer_of(call("remember", content=statement, repo=REPO))["status"] for _ in range(2)
+    )
+    recalled = answer_of(call("recall", question="what do the tests need?", repo=REPO))
+
+    assert (first, again) == ("created", "same")
+    assert statement in recalled["text"]
+    assert recalled["text"].startswith("<contextgraph-memory")
+    assert len(recalled["ids"]) == 1
+    assert answer_of(call("recall", question="pizza", repo=REPO))["text"] == ""
+
+
 def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:
     result = call("query_memory", repo=REPO, current_error=ERROR)
     advice = answer_of(result)
@@ -100,19 +114,12 @@ def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:
     assert "reported before" in text_of(call("report_outcome", **report))
 
 
-def test_what_an_agent_remembers_is_recalled_without_secret_notes(store: Path, call: Call) -> None:
-    told = answer_of(call("remember", text="CI of parcels uses Python 3.12", repo=REPO))
+def test_what_is_secret_is_not_recalled(store: Path, call: Call) -> None:
     with AgentMemory.open(str(store)) as memory:
-        secret = {"security": "restricted", "repo": REPO}
-        memory.notes.remember("the parcels key is under the mat", **secret)  # type: ignore[arg-type]
-    found = answer_of(call("recall", question="parcels", repo=REPO))
-    contents = {note["id"]: note["content"] for note in found["notes"]}
-    assert contents.pop(told["id"]) == "CI of parcels uses Python 3.12"
-    assert [*contents.values()] == ["[RESTRICTED]"]
-    assert "CI of parcels" in found["text"]
-    assert "mat" not in found["text"]
-    refused = call("remember", text="parcels are late", source="web:parcels.com")
-    assert "needs its locator" in text_of(refused)
+        memory.notes.remember("the parcels key is under the mat", repo=REPO, security="restricted")
+    text = answer_of(call("recall", question="parcels key", repo=REPO))["text"]
+    assert "[RESTRICTED]" in text
+    assert "mat" not in text
 
 
 def test_an_entry_is_kept_under_its_key(call: Call) -> None:

@@ -160,6 +160,22 @@ def test_what_is_learned_over_mcp_names_the_source_of_its_token(service: Served)
     assert found["contributor"] == "ann"
 
 
+def test_notes_are_kept_with_the_source_of_the_token(service: Served) -> None:
+    mine, other = service.client(Scope.ADMIN, source="ann"), service.client(tenant="other")
+    note = {"content": "Tests need a running Redis", "repo": "acme/shop", "tags": ["tests"]}
+    created = mine.post("/v1/notes", json=note).json()
+
+    (listed,) = mine.get("/v1/notes").json()["notes"]
+    asked = {"question": "what do tests need?", "repo": "acme/shop"}
+    (recalled,) = mine.get("/v1/notes", params=asked).json()["notes"]
+    assert (listed["id"], listed["source"]) == (created["id"], "agent:ann")
+    assert recalled["score"] > 0
+    assert other.get("/v1/notes").json() == {"notes": []}
+    assert mine.post("/v1/notes", json={"content": " "}).status_code == 422
+    assert mine.delete(f"/v1/notes/{created['id']}").json() == {"forgotten": 1}
+    assert mine.delete(f"/v1/notes/{created['id']}").status_code == 404
+
+
 def test_maintenance_by_an_administrator(service: Served) -> None:
     client = service.client(Scope.ADMIN)
     run = learn(client, *map(recovering_run, range(1, 4)))["runs"][0]

@@ -36,16 +36,18 @@ def circumstances(attempt: str, shown: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    ("line", "use"),
+    ("line", "name", "use"),
     [
-        ("    path = os.sep", "module or object"),
-        ("    os(path)", "function"),
-        ("    path = [os]", "value"),
-        ("    path = posix", "nothing in the edit"),
+        ("    path = os.sep", "os", "standard module"),
+        ("    path = Path(here)", "Path", "class"),
+        ("    path = cart.path", "cart", "object"),
+        ("    cart(path)", "cart", "function"),
+        ("    path = [cart]", "cart", "value"),
+        ("    path = posix", "cart", "nothing in the edit"),
     ],
 )
-def test_how_an_undefined_name_is_used(line, use):
-    found = circumstances(f"edit 3:3\n{line}\nend_of_edit", UNDEFINED.format("os"))
+def test_how_an_undefined_name_is_used(line, name, use):
+    found = circumstances(f"edit 3:3\n{line}\nend_of_edit", UNDEFINED.format(name))
     assert f"undefined name used as {use}" in found
 
 
@@ -83,13 +85,20 @@ def test_of_lines_that_are_not_shown_only_the_range_is_known():
         (RemedyPattern(RemedyKind.USE, "python3", "python"), "python3 a.py", False),
         (RemedyPattern(RemedyKind.USE, "python3", "python"), "", True),
         (RemedyPattern(RemedyKind.USE, "find", "find<its argument>"), "find. -name a", True),
-        (RemedyPattern(RemedyKind.SEARCH, "<another path>", "src"), "ls src/app", True),
-        (RemedyPattern(RemedyKind.SEARCH, "<another path>", "src"), "ls app", False),
+        (RemedyPattern(RemedyKind.SEARCH, "<current folder>", "", ("ls",)), "ls app", True),
+        (RemedyPattern(RemedyKind.SEARCH, "<current folder>", "", ("ls",)), "find app", False),
         (RemedyPattern(RemedyKind.EDIT, "", "import of <the name>"), "python a.py", True),
     ],
 )
 def test_what_the_attempt_did_not_do_cannot_be_replaced(pattern, attempt, applies):
     assert could_apply(pattern, attempt, names_in("", "")) is applies
+
+
+@pytest.mark.parametrize(("path", "applies"), [("src", True), ("src/app", False)])
+def test_another_folder_than_src_is_for_a_missing_src_alone(path, applies):
+    pattern = RemedyPattern(RemedyKind.SEARCH, "<another path>", "src")
+    names = names_in("tool: Directory not found", f"Directory {path} not found")
+    assert could_apply(pattern, f"ls {path}", names) is applies
 
 
 @pytest.mark.parametrize(("path", "applies"), [("shop/shop/cart.py", True), ("a/b.py", False)])

@@ -75,10 +75,8 @@ def simple_commands(line: str) -> Iterator[SimpleCommand]:
 
 
 def _commands(line: str) -> Iterator[SimpleCommand]:
-    words: list[str] = []
-    written: list[str] = []
+    words, written, bodies = list[str](), list[str](), list[str]()
     tags: list[str] = []
-    bodies: list[str] = []
     waiting: list[str] | None = None
     piped = False
     position = 0
@@ -93,12 +91,7 @@ def _commands(line: str) -> Iterator[SimpleCommand]:
         elif kind == "heredoc":
             tags.append(match["tag"])
         elif kind == "redirect":
-            redirection = match.group().lstrip("012&")
-            if redirection in (">", ">>", ">|"):
-                waiting = written
-            # The number after `2>&` is not an argument.
-            elif redirection in (">&", "<&"):
-                waiting = []
+            waiting = _taking_next(match.group().lstrip("012&"), written, waiting)
         elif kind == "operator":
             if match.group() == "\n" or line.startswith("\n", position):
                 position = _heredocs(line, position, tags, bodies)
@@ -106,6 +99,16 @@ def _commands(line: str) -> Iterator[SimpleCommand]:
             piped = match.group() in ("|", "|&")
             words, written, bodies, waiting = [], [], [], None
     yield SimpleCommand(tuple(words), tuple(written), "\n".join(bodies), piped)
+
+
+def _taking_next(
+    redirection: str, written: list[str], waiting: list[str] | None
+) -> list[str] | None:
+    """The list that takes the word after *redirection*; None for that of the arguments."""
+    if redirection in (">", ">>", ">|"):
+        return written
+    # The number after `2>&` is not an argument.
+    return [] if redirection in (">&", "<&") else waiting
 
 
 def _heredocs(line: str, start: int, tags: list[str], bodies: list[str]) -> int:

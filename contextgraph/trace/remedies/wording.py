@@ -13,6 +13,7 @@ from contextgraph.trace.remedies.commands import (
     FILE_TO_LOOK_AT,
     REQUIREMENTS,
     THE_REPOSITORY,
+    UNKNOWN_COMMAND,
 )
 from contextgraph.trace.remedies.edits import (
     ANOTHER_MODULE,
@@ -25,6 +26,7 @@ from contextgraph.trace.wording import ELLIPSIS, code, one_line, shortened
 ACTION_CHARS = 200
 _ACTIONS = 6
 _REPEAT = "repeat it once: it passed the next time"
+_VAGUE = ("<script>", UNKNOWN_COMMAND)
 _INTERPRETER = re.compile(r"python[\d.]*")
 _EDIT_AGAIN = "another file was open: open {file}, then send the same edit again"
 
@@ -286,7 +288,7 @@ def _use_pattern(pattern: RemedyPattern) -> str:
     if pattern.replaced.endswith("<its argument>"):
         return f"write `{pattern.target}` and its argument apart: `{pattern.target} …`"
     both = (pattern.target, pattern.replaced)
-    if any("<script>" in one for one in both):
+    if any(vague in one for one in both for vague in _VAGUE) or len({*both}) == 1:
         return ""
     # An interpreter alone, in the place of another program, leaves out what it runs.
     if len({bool(_INTERPRETER.fullmatch(one)) for one in both}) > 1:
