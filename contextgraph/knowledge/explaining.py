@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from contextgraph.codec import encoded
+from contextgraph.knowledge.notes import without_secret
 from contextgraph.model import Explanation, Note, Relation
 from contextgraph.ports import NoteStore
 
@@ -51,4 +52,4 @@ def _label(note: Note) -> str:
 
 
 def _name(note: Note) -> str:
-    return note.title or note.content
+    return note.title or without_secret(note).content

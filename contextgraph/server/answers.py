@@ -9,8 +9,9 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Response
 from pydantic import AwareDatetime
 
 from contextgraph.codec import encoded
+from contextgraph.knowledge import without_secret
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Json, MemoryContext, new_context_id
+from contextgraph.model import Json, MemoryContext, Recollection, new_context_id
 from contextgraph.readers import to_record
 from contextgraph.records import (
     context_record,
@@ -296,11 +297,16 @@ async def notes(
     def answer() -> dict[str, Json]:
         known = caller.tenant.memory.notes
         if not question:
-            return {"notes": [*map(record_of, known.of(repo or None)[:limit])]}
+            newest = known.of(repo or None)[:limit]
+            return {"notes": [record_of(without_secret(note)) for note in newest]}
         found = known.recall(question, repo=repo or None, limit=limit)
-        return {"notes": [record_of(one.note, score=round(one.score, 4)) for one in found]}
+        return {"notes": [_recalled(one) for one in found]}
 
     return json_response(await caller.service.answer(answer))
+
+
+def _recalled(found: Recollection) -> dict[str, Json]:
+    return record_of(without_secret(found.note), score=round(found.score, 4))
 
 
 @router.get("/v1/explain/{identity}")

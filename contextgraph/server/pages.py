@@ -7,6 +7,7 @@ from urllib.parse import quote, urlsplit
 from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Response
 from starlette.responses import HTMLResponse, RedirectResponse
 
+from contextgraph.knowledge import without_secret
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     Evidence,
@@ -232,7 +233,7 @@ async def search(visitor: Visitor, text: Word = "") -> Response:
         asked = [*dict.fromkeys(words(text))]
         yield _run_table("Runs", memory.store.runs.for_text(asked, Scope(), _ROWS))
         yield _recovery_table(memory.store.recoveries.for_text(asked, Scope(), _ERRORS))
-        yield _note_table("Notes", (one.note for one in memory.notes.recall(text)))
+        yield _note_table("Notes", (without_secret(one.note) for one in memory.notes.recall(text)))
 
     return await _page(visitor, "Search", parts, text)
 
@@ -242,7 +243,7 @@ async def notes(visitor: Visitor) -> Response:
     """What people and agents noted, the newest first."""
 
     def parts() -> Iterator[str]:
-        found = visitor.tenant.memory.notes.of()
+        found = [*map(without_secret, visitor.tenant.memory.notes.of())]
         yield "<h1>Notes</h1>"
         yield _note_table(f"The newest of {number_of(len(found), 'note')}", found[:_ROWS])
 
