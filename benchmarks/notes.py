@@ -7,58 +7,117 @@ message is a note of its conversation; a question has the messages that answer i
 import argparse
 import json
 import random
+import statistics
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from contextgraph import AgentMemory
 from contextgraph.governance import Capacity, Evictable, RecallStats, RecallValue
-from contextgraph.model import Note, NoteStatus
+from contextgraph.model import Link, LinkType, Note, NoteStatus
 from contextgraph.text import words
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WEEK = timedelta(days=7)
 
 
+_KINDS = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
+_UNANSWERABLE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, its category, and the ids of the notes that answer it."""
+
+    text: str
+    category: int
+    evidence: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Its notes, its questions with the ids of their evidence, and what was observed in it."""
+    """Its notes, its questions, those that it does not answer, and what was observed in it."""
 
     notes: tuple[Note, ...]
-    questions: tuple[tuple[str, frozenset[str]], ...]
+    questions: tuple[Question, ...]
+    unanswerable: tuple[Question, ...]
     observations: tuple[str, ...]
+
+    @property
+    def repo(self) -> str:
+        """The name under which its notes are kept."""
+        return self.notes[0].repo
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.notes", description=__doc__)
     parser.add_argument("data", type=Path)
+    parser.add_argument("--skip", type=int, default=0, help="conversations used for tuning")
+    parser.add_argument("--embedder", default="local", help="as of contextgraph reembed")
     options = parser.parse_args()
     conversations = [*map(_conversation, json.loads(options.data.read_text()))]
-    with AgentMemory.open(":memory:") as memory:
+    with AgentMemory.open(":memory:", embedder=options.embedder) as memory:
         for one in conversations:
             memory.store.notes.put(one.notes)
+        embedded = memory.reembed()
+        print(f"{embedded.space.name}: {embedded.runs} notes embedded")
+        conversations = conversations[options.skip :]
         recall(memory, conversations)
+        abstention(memory, conversations)
         eviction(memory, conversations)
     conflicts(conversations)
 
 
 def recall(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
-    """How much of the evidence is among the first ten, and at which rank the first of it is."""
-    shares, ranks, seconds = [], [], []
+    """How much of the evidence is among the first ten, by kind of question, and how fast."""
+    found: dict[str, list[tuple[float, bool]]] = {}
+    seconds = []
     for one in conversations:
-        for question, evidence in one.questions:
-            began = time.perf_counter()
-            found = memory.notes.recall(question, repo=one.notes[0].repo, limit=10)
-            seconds.append(time.perf_counter() - began)
-            ids = [item.note.id for item in found]
-            shares.append(len(evidence & {*ids}) / len(evidence))
-            ranks.append(next((1 / n for n, id_ in enumerate(ids, 1) if id_ in evidence), 0.0))
-    print(f"recall@10 {_mean(shares):.3f}, MRR {_mean(ranks):.3f}, {len(shares)} questions")
-    print(f"recall: median {1000 * sorted(seconds)[len(seconds) // 2]:.1f} ms")
+        for question in one.questions:
+            memory.notes.recall(question.text, repo=one.repo)  # its vector is cached now
+            began = time.process_time()
+            ids = [
+                item.note.id for item in memory.notes.recall(question.text, repo=one.repo, limit=10)
+            ]
+            seconds.append(time.process_time() - began)
+            share = len(question.evidence & {*ids}) / len(question.evidence)
+            sessions = {id_.partition(":")[0] for id_ in question.evidence}
+            is_hit = bool(ids) and ids[0].partition(":")[0] in sessions
+            for kind in ("all", _KINDS[question.category]):
+                found.setdefault(kind, []).append((share, is_hit))
+    for kind, values in found.items():
+        shares, hits = zip(*values, strict=True)
+        low, high = _interval(shares)
+        print(
+            f"{kind}: recall@10 {_mean(shares):.3f} ({low:.3f} to {high:.3f}), "
+            f"session hit@1 {_mean(hits):.3f}, {len(shares)} questions"
+        )
+    cuts = statistics.quantiles(seconds, n=20)
+    print(f"recall: {1000 * cuts[9]:.1f} and {1000 * cuts[18]:.1f} ms of CPU (p50, p95)")
+
+
+def abstention(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
+    """How often the best note is evidence, when only the surest are shown, as coverage grows.
+
+    A third of the questions have no answer: nothing that is shown for them is right.
+    """
+    shown: list[tuple[float, bool]] = []
+    for one in conversations:
+        for question in (*one.questions, *one.unanswerable):
+            best = memory.notes.recall(question.text, repo=one.repo, limit=1)
+            if best:
+                shown.append((best[0].probability, best[0].note.id in question.evidence))
+    shown.sort(key=lambda one: -one[0])
+    for coverage in (0.1, 0.25, 0.5, 0.75, 1.0):
+        some = shown[: round(coverage * len(shown))]
+        print(
+            f"the surest {coverage:.0%}: {_mean([hit for _, hit in some]):.2f} right, "
+            f"probability from {some[-1][0]:.2f}"
+        )
 
 
 def eviction(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
@@ -69,8 +128,8 @@ def eviction(memory: AgentMemory, conversations: Sequence[Conversation]) -> None
         random.Random(0).shuffle(questions)
         now = one.notes[-1].created_at + WEEK
         stats = {note.id: RecallStats() for note in one.notes}
-        for question, _ in questions[::2]:
-            found = memory.notes.recall(question, repo=one.notes[0].repo, limit=10)
+        for question in questions[::2]:
+            found = memory.notes.recall(question.text, repo=one.repo, limit=10)
             for item in found:
                 before = stats[item.note.id]
                 total = before.total_score + item.score / found[0].score
@@ -86,7 +145,7 @@ def eviction(memory: AgentMemory, conversations: Sequence[Conversation]) -> None
             ("recalls and words", RecallValue(half)),
         ):
             gone = {*policy.chosen(items, now)}
-            wanted = [id_ not in gone for _, ids in questions[1::2] for id_ in ids]
+            wanted = [id_ not in gone for question in questions[1::2] for id_ in question.evidence]
             kept.setdefault(name, []).extend(wanted)
     for name, found_again in kept.items():
         print(f"half evicted by {name}: {_mean(found_again):.2f} of the evidence kept")
@@ -111,21 +170,40 @@ def _conversation(record: dict[str, Any]) -> Conversation:
     name, turns = record["sample_id"], record["conversation"]
     notes = tuple(_notes(name, turns))
     known = {note.id for note in notes}
-    questions = []
-    for question in record["qa"]:
-        evidence = known & {f"{name}/{id_}" for id_ in question["evidence"]}
-        if evidence and question["category"] != 5:  # 5: there is no answer
-            questions.append((question["question"], frozenset(evidence)))
+    questions = [
+        Question(one["question"], one["category"], evidence)
+        for one in record["qa"]
+        if (evidence := frozenset(f"{name}/{id_}" for id_ in one["evidence"]) & known)
+        or one["category"] == _UNANSWERABLE
+    ]
     observed = (one for session in record["observation"].values() for one in session.values())
-    return Conversation(notes, tuple(questions), tuple(text for one in observed for text, _ in one))
+    return Conversation(
+        notes,
+        tuple(one for one in questions if one.category != _UNANSWERABLE),
+        tuple(
+            replace(one, evidence=frozenset()) for one in questions if one.category == _UNANSWERABLE
+        ),
+        tuple(text for one in observed for text, _ in one),
+    )
 
 
 def _notes(name: str, turns: dict[str, Any]) -> Iterator[Note]:
+    """Each message a note, as if all were remembered one after the other."""
     sessions = [one for one in turns.values() if isinstance(one, list)]
+    before: tuple[Link, ...] = ()
     for number, session in enumerate(sessions):
-        for turn in session:
-            text = f"{turn['speaker']}: {turn['text']}"
-            yield Note(f"{name}/{turn['dia_id']}", text, name, "user", START + number * WEEK)
+        for minute, turn in enumerate(session):
+            id_, text = f"{name}/{turn['dia_id']}", f"{turn['speaker']}: {turn['text']}"
+            at = START + number * WEEK + timedelta(minutes=minute)
+            yield Note(id_, text, name, "user", at, links=before)
+            before = (Link(LinkType.FOLLOWS, id_),)
+
+
+def _interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % bootstrap interval of the mean."""
+    draw = random.Random(0)
+    means = sorted(_mean(draw.choices(values, k=len(values))) for _ in range(1_000))
+    return means[25], means[974]
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -158,6 +158,7 @@ class AgentMemory:
         self.spaces = parts.spaces
         self._chat = parts.chat
         self._keyed = parts.keyed
+        self._open_notes = parts.notes
         self._open_item_file = parts.item_file
         self.configuration = parts.configuration
         self._trigger = ConsolidationTrigger(parts.consolidator)
@@ -183,9 +184,7 @@ class AgentMemory:
     @cached_property
     def notes(self) -> "Notes":
         """What people and agents say: `remember` and `recall`, see docs/notes.md."""
-        from contextgraph.knowledge import Notes
-
-        return Notes(self.store.notes, self._now)
+        return self._open_notes()
 
     @staticmethod
     def working(max_tokens: int = WORKING_TOKENS) -> WorkingMemory:

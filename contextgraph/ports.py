@@ -33,6 +33,8 @@ from contextgraph.model import (
     MethodologyGroup,
     Near,
     Note,
+    NoteKind,
+    NoteScope,
     Outcome,
     Phase,
     RawTrajectory,
@@ -351,22 +353,65 @@ def every_exposure(store: "Store") -> Iterator[Exposure]:
 
 
 class NoteStore(Protocol):
-    """Stores notes, and proposes them by their words."""
+    """Stores notes with their vectors, and proposes those in a scope."""
 
     def put(self, notes: Sequence[Note]) -> None:
-        """Store *notes*, each in place of the one with its id, whose texts and repository agree."""
+        """Store *notes*, each in place of the one with its id.
+
+        One whose text differs from that one waits to be embedded again.
+        """
+
+    def change(
+        self, ids: Sequence[str], function: Callable[[Note], Note], new: Sequence[Note] = ()
+    ) -> Sequence[Note]:
+        """Store *new* as `put` does, and each known note of *ids* as *function* returns it.
+
+        In one transaction, in which nobody else changes them; *function* may be called again. What
+        is stored of *ids*, by id.
+        """
 
     def get(self, ids: Sequence[str]) -> Mapping[str, Note]:
         """The known ones of *ids*, by id."""
 
-    def for_text(self, words: Sequence[str], repo: str | None, limit: int) -> Sequence[Note]:
-        """Live notes of *repo* (None: of all) that have any of *words*.
+    def for_text(self, words: Sequence[str], scope: NoteScope, limit: int) -> Sequence[Note]:
+        """Live notes in *scope* that have any of *words*, which are stems.
 
         Those with the most of them first, of these the newest.
         """
 
+    def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
+        """Ids of live notes in *scope* with the cosine of their vector with *vector*.
+
+        Highest first; those that are equal when rounded to four decimals by id. Notes without a
+        vector in the space of *vector* are not found.
+        """
+
+    def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
+        """Live notes in *scope*, the newest first, of equal times the greatest id."""
+
+    def linking(self, ids: Sequence[str]) -> Sequence[Note]:
+        """All notes with a link to one of *ids*, by id."""
+
+    def counts(self) -> Mapping[NoteKind, int]:
+        """How many live notes there are of each kind that has some."""
+
     def page(self, after: str, limit: int) -> Sequence[Note]:
         """All notes, by id: the first ones that are greater than *after*."""
+
+    def texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Mapping[str, str]:
+        """Note id -> its text, by id: of all live notes, or of those without a vector in *space*.
+
+        Only of ids greater than *after*. A text for which the embedder has no vector counts as
+        embedded.
+        """
+
+    def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        """Store vectors of *space* by the ids of notes, in place of those of another space.
+
+        Notes that are gone are skipped.
+        """
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete notes; how many were known."""

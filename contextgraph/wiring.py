@@ -18,6 +18,7 @@ from contextgraph.embedding import (
 )
 from contextgraph.errors import SettingsError
 from contextgraph.keyed import KeyedMemory
+from contextgraph.knowledge import Notes
 from contextgraph.learning import MemoryWriter
 from contextgraph.llm import (
     Chat,
@@ -63,6 +64,7 @@ class Parts:
     chat: Chat | None
     now: Callable[[], datetime]
     keyed: Callable[[], KeyedMemory]
+    notes: Callable[[], Notes]
     item_file: Callable[[], ItemFile]
     read_only: bool = False
     configuration: str = DEFAULT
@@ -116,6 +118,7 @@ def build(
         spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, now),
         now=now,
         keyed=partial(keyed_memory, settings, now),
+        notes=partial(Notes, store.notes, now, learning, querying),
         item_file=partial(_item_file, settings),
         read_only=read_only,
         configuration=settings.configuration.name,

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import (
@@ -23,6 +23,8 @@ from contextgraph.model import (
     MemoryCounts,
     Near,
     Note,
+    NoteKind,
+    NoteScope,
     Outcome,
     OutcomeSource,
     Phase,
@@ -39,9 +41,10 @@ from contextgraph.model import (
     WordCounts,
     run_text,
 )
-from contextgraph.text import words as words_of
+from contextgraph.store import rules
+from contextgraph.text import stems, words as words_of
 from contextgraph.trace import describe_remedy
-from contextgraph.vectors import Vector
+from contextgraph.vectors import Vector, cosines
 
 _MOST_WORDS = 8
 _MOST_TRAJECTORIES = 10
@@ -56,6 +59,8 @@ class ReferenceStore:
         # At how many steps each run met each error: that stays when fragments are pruned.
         self.met: dict[str, Counter[str]] = {}
         self.notes: dict[str, Note] = {}
+        # A text without words has its space alone.
+        self.note_vectors: dict[str, Vector | str] = {}
         self.shown: dict[str, Exposure] = {}
         self.verdicts: dict[str, Verdict] = {}
         self.spaces: dict[str, tuple[Space, bytes | None]] = {}
@@ -360,25 +365,78 @@ class ReferenceStore:
         }
 
     def notes_put(self, notes: Sequence[Note]) -> None:
-        self.notes |= {note.id: note for note in notes}
+        for note in notes:
+            before = self.notes.get(note.id)
+            if before is None or rules.note_text(before) != rules.note_text(note):
+                self.note_vectors.pop(note.id, None)
+            self.notes[note.id] = note
+
+    def notes_change(
+        self, ids: Sequence[str], function: Callable[[Note], Note], new: Sequence[Note] = ()
+    ) -> Sequence[Note]:
+        self.notes_put(new)
+        changed = [function(note) for note in self.notes_get(ids).values()]
+        self.notes_put(changed)
+        return changed
 
     def notes_get(self, ids: Sequence[str]) -> Mapping[str, Note]:
         return {id_: self.notes[id_] for id_ in sorted({*ids} & self.notes.keys())}
 
-    def notes_for_text(self, words: Sequence[str], repo: str | None, limit: int) -> Sequence[Note]:
+    def notes_for_text(self, words: Sequence[str], scope: NoteScope, limit: int) -> Sequence[Note]:
         def found(note: Note) -> int:
-            return len({*words} & {*words_of(" ".join((note.content, *note.tags)))})
+            return len({*words} & {*stems(rules.note_text(note))})
 
-        live = [one for one in self.notes.values() if one.is_live and repo in (None, one.repo)]
         return sorted(
-            filter(found, live), key=lambda one: (-found(one), -one.created_at.timestamp(), one.id)
+            filter(found, self._in_scope(scope)),
+            key=lambda one: (-found(one), -one.created_at.timestamp(), one.id),
         )[:limit]
+
+    def notes_nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
+        known = {one.id: self.note_vectors.get(one.id) for one in self._in_scope(scope)}
+        near = {
+            id_: round(cosines(vector, [own])[0], rules.COSINE_DECIMALS)
+            for id_, own in known.items()
+            if isinstance(own, Vector) and own.space == vector.space
+        }
+        return dict(sorted(near.items(), key=lambda one: (-one[1], one[0]))[:limit])
+
+    def notes_newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
+        found = self._in_scope(scope)
+        return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
+
+    def notes_linking(self, ids: Sequence[str]) -> Sequence[Note]:
+        known = (self.notes[id_] for id_ in sorted(self.notes))
+        return [one for one in known if any(link.target in ids for link in one.links)]
+
+    def notes_counts(self) -> Mapping[NoteKind, int]:
+        live = Counter(one.kind for one in self.notes.values() if one.is_live)
+        return dict(sorted(live.items()))
 
     def notes_page(self, after: str, limit: int) -> Sequence[Note]:
         return [self.notes[id_] for id_ in sorted(self.notes) if id_ > after][:limit]
 
+    def notes_texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Mapping[str, str]:
+        waiting = (
+            note
+            for note in self.notes_page(after, len(self.notes))
+            if note.is_live
+            and (space is None or _space_of(self.note_vectors.get(note.id)) != space)
+        )
+        return {note.id: rules.note_text(note) for note in islice(waiting, limit)}
+
+    def notes_add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        known = {id_: own or space for id_, own in vectors.items() if id_ in self.notes}
+        self.note_vectors |= known
+
     def notes_delete(self, ids: Sequence[str]) -> int:
+        for id_ in ids:
+            self.note_vectors.pop(id_, None)
         return sum(self.notes.pop(id_, None) is not None for id_ in {*ids})
+
+    def _in_scope(self, scope: NoteScope) -> list[Note]:
+        return [one for one in self.notes.values() if one.is_live and scope.has(one)]
 
     def exposures_add(self, exposures: Sequence[Exposure]) -> None:
         for one in exposures:
@@ -599,3 +657,7 @@ def _observed(shown: Exposure, seen: SeenContext, bundle: Bundle) -> Exposure:
     items = tuple(replace(item, helped=effect(item)) for item in shown.items)
     source = shown.source or bundle.trajectory.contributor
     return replace(shown, helped=bool(actions), items=items, source=source)
+
+
+def _space_of(vector: Vector | str | None) -> str | None:
+    return vector.space if isinstance(vector, Vector) else vector

@@ -68,25 +68,36 @@ def recall(
         list[str] | None, option("--tag", "TAG", "Only notes with it (repeatable).")
     ] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most N.")] = 5,
+    min_probability: Annotated[
+        float, option("--min-probability", "P", "Only what answers at least as probably.")
+    ] = 0.0,
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show the notes that share most with a question.
+    """Show the notes that answer a question best, by words and by meaning.
 
     \b
-    With --json one line per note: as `notes`, and "score" (0 to 1), "why"
-    {"words", "recency", "credibility"}.
+    With --json one line per note: as `notes`, and "score" (0 to 1),
+    "probability" (0 to 1, that it answers), "why" {"words", "meaning",
+    "neighbours", "recency", "credibility"}.
 
     \b
     Example:
       contextgraph recall "which python does CI use" --repo acme/shop
     """
     with open_memory(store, tenant, read_only=True) as memory:
-        found = memory.notes.recall(question, repo=repo, limit=limit, tags=tag or ())
+        found = memory.notes.recall(
+            question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
+        )
     for one in found if as_json else ():
         why: dict[str, Json] = {name: round(value, 4) for name, value in one.why.items()}
-        emit({**note_record(one.note), "score": round(one.score, 4), "why": why})
+        scores: dict[str, Json] = {
+            "score": round(one.score, 4),
+            "probability": round(one.probability, 4),
+            "why": why,
+        }
+        emit({**note_record(one.note), **scores})
     if not as_json:
         rows = [(f"{one.score:.2f}", *_row(one.note)) for one in found]
         print_table("Notes", ("score", *_COLUMNS), rows, numeric=("score",))

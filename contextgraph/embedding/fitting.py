@@ -19,7 +19,7 @@ from contextgraph.model import (
     run_text,
 )
 from contextgraph.model.embedding import TASK_CHARS
-from contextgraph.ports import Embedder, EmbedderSource, Store
+from contextgraph.ports import Embedder, EmbedderSource, NoteStore, Store, VectorStore
 from contextgraph.vectors import Vector, cosines
 
 
@@ -67,7 +67,7 @@ Progress = Callable[[int], None]
 
 
 def fit_due(store: Store) -> bool:
-    """Whether to `refit`: at 16 runs, and whenever there are twice as many as were fitted on.
+    """Whether to `refit`: at 16 texts, and whenever there are twice as many as were fitted on.
 
     A memory whose space is not its own TF-IDF is never due.
     """
@@ -87,9 +87,9 @@ def refit(store: Store, progress: Progress = lambda runs: None) -> str:
     Queries use the old space until the switch, which is one transaction at the end; an interrupted
     call leaves the old space as it was. Raises `StoreError` where another process was faster.
     """
-    runs = store.runs.word_counts(()).total
-    model = fit(store.vectors.texts_to_embed(MAX_RUNS).values())
-    store.vectors.prepare(Space(model.space, runs), model.to_bytes())
+    sources = (store.vectors, store.notes)
+    model = fit([text for one in sources for text in one.texts_to_embed(MAX_RUNS).values()])
+    store.vectors.prepare(Space(model.space, _texts(store)), model.to_bytes())
     activate(store, model, progress)
     return model.space
 
@@ -109,15 +109,22 @@ def activate(store: Store, embedder: Embedder, progress: Progress = lambda runs:
 def embed_missing(
     store: Store, embedder: Embedder, progress: Progress = lambda runs: None
 ) -> Usage:
-    """Embed the runs that have no vectors in the space of *embedder* yet; the usage.
+    """Embed the runs and notes that have no vectors in the space of *embedder* yet; the usage.
 
-    *progress* is called with the number of runs of each batch. No transaction is open meanwhile.
+    *progress* is called with the number of each batch. No transaction is open meanwhile.
     """
+    runs = _embed_missing(store.vectors, embedder, progress)
+    return runs + _embed_missing(store.notes, embedder, progress)
+
+
+def _embed_missing(
+    source: VectorStore | NoteStore, embedder: Embedder, progress: Progress
+) -> Usage:
     usage, size = NO_USAGE, _FIRST_BATCH
-    while found := store.vectors.texts_to_embed(size, embedder.space):
+    while found := source.texts_to_embed(size, embedder.space):
         began = time.perf_counter()
         answer = embedder.embed([*found.values()])
-        store.vectors.add(embedder.space, dict(zip(found, answer.vectors, strict=True)))
+        source.add(embedder.space, dict(zip(found, answer.vectors, strict=True)))
         usage += answer.usage
         progress(len(found))
         seconds = time.perf_counter() - began
@@ -131,17 +138,22 @@ def calibrate(store: Store, embedder: Embedder) -> Space:
 
     Raises `EmbeddingError` as the embedder does.
     """
-    runs = store.runs.word_counts(()).total
-    space = Space(embedder.space, runs)
-    if runs >= FIRST_RUNS:
+    texts = _texts(store)
+    space = Space(embedder.space, texts)
+    if texts >= FIRST_RUNS:
         space = replace(space, similarity_threshold=_similarity_threshold(store, embedder))
         store.vectors.prepare(space, None)
     return space
 
 
 def _has_doubled(store: Store, active: Space | None) -> bool:
-    runs = store.runs.word_counts(()).total
-    return runs >= FIRST_RUNS and (active is None or runs >= 2 * active.runs)
+    texts = _texts(store)
+    return texts >= FIRST_RUNS and (active is None or texts >= 2 * active.runs)
+
+
+def _texts(store: Store) -> int:
+    """How many texts have vectors: runs and live notes."""
+    return store.runs.word_counts(()).total + sum(store.notes.counts().values())
 
 
 # The same quantile as the threshold that was measured for TF-IDF (docs/embedding.md).

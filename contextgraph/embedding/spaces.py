@@ -188,11 +188,14 @@ class EmbeddingSpaceManager:
         """What `reembed` with the embedder *name* would use; nothing is embedded."""
         target = self._target(name)
         space = target.space if target else None
-        runs, usage, after = 0, NO_USAGE, ""
-        while found := self._store.vectors.texts_to_embed(_RUNS_AT_ONCE, space, after):
-            runs, after = runs + len(found), max(found)
-            usage += target.estimate([*found.values()]) if target else NO_USAGE
-        return ReembeddingPlan(space or MAKER, runs, runs, usage)
+        counts, usage = [], NO_USAGE
+        for source in (self._store.vectors, self._store.notes):
+            texts, after = 0, ""
+            while found := source.texts_to_embed(_RUNS_AT_ONCE, space, after):
+                texts, after = texts + len(found), max(found)
+                usage += target.estimate([*found.values()]) if target else NO_USAGE
+            counts.append(texts)
+        return ReembeddingPlan(space or MAKER, counts[0], sum(counts), usage)
 
     def reembed(
         self,

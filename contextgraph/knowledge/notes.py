@@ -1,17 +1,27 @@
-"""Remembering notes, comparing them with earlier ones, and recalling them by their words."""
+"""Remembering notes, comparing them with earlier ones, and recalling them."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import partial
 from hashlib import blake2b
-from math import log
+from typing import Any, TypedDict, Unpack
 
-from contextgraph.errors import InvalidNoteError
-from contextgraph.governance import ConflictPolicy, Relation, Statement, Verdict, age_weight
-from contextgraph.model import Note, NoteReceipt, NoteStatus, Recollection
-from contextgraph.ports import NoteStore
-from contextgraph.ranking import overlap, word_counts
+from contextgraph.errors import EmbeddingError, InvalidNoteError
+from contextgraph.governance import ConflictPolicy, Relation, Statement, Verdict
+from contextgraph.knowledge.recall import MOST_WORDS, Question, recollections
+from contextgraph.model import (
+    Link,
+    LinkType,
+    Note,
+    NoteKind,
+    NoteReceipt,
+    NoteScope,
+    NoteStatus,
+    Recollection,
+    Security,
+)
+from contextgraph.ports import EmbedderSource, NoteStore
 from contextgraph.text import (
     clean,
     count_tokens,
@@ -19,8 +29,9 @@ from contextgraph.text import (
     gives_instructions,
     mask_secrets,
     masked_name,
-    words,
+    stems,
 )
+from contextgraph.vectors import Vector
 
 MAX_NOTE = 2_000
 RECALLED = 5
@@ -35,24 +46,46 @@ RELIABILITY: Mapping[str, float] = {
     "web": 0.6,
 }
 _OTHERWISE = 0.7
-# What a score is made of. Age and credibility decide between notes that say as much.
-_WORDS, _RECENCY, _CREDIBILITY = 0.9, 0.05, 0.05
-_HALF_LIFE = timedelta(days=90)
-_MOST_WORDS, _COMPARED, _SCORED, _PAGE = 32, 20, 200, 500
+_COMPARED, _PAGE = 20, 500
+
+
+class NoteProperties(TypedDict, total=False):
+    """What `remember` may be given beside text, repository, source and tags.
+
+    *locator* is where the source says it: a source of the kind web needs one. *importance* is 0 to
+    1. *caused_by* are ids of notes. The other fields are those of `Note`.
+    """
+
+    locator: str
+    pinned: bool
+    security: Security | str
+    valid_from: datetime | None
+    valid_until: datetime | None
+    importance: float
+    caused_by: Collection[str]
 
 
 class Notes:
-    """The notes of a memory; *clock* gives the time."""
+    """The notes of a memory.
+
+    *clock* gives the time. *embedder* embeds what is remembered, *questions* what is asked.
+    """
 
     def __init__(
         self,
         store: NoteStore,
         clock: Callable[[], datetime],
+        embedder: EmbedderSource = lambda: None,
+        questions: EmbedderSource = lambda: None,
         policy: ConflictPolicy | None = None,
     ) -> None:
         self._store = store
         self._now = clock
+        self._embedder = embedder
+        self._questions = questions
         self._policy = policy or ConflictPolicy()
+        # Written with the next change: who only reads counts nothing.
+        self._recalled: list[Recollection] = []
 
     def remember(
         self,
@@ -62,6 +95,7 @@ class Notes:
         source: str = "user",
         tags: Collection[str] = (),
         credibility: float | None = None,
+        **properties: Unpack[NoteProperties],
     ) -> NoteReceipt:
         """Store what *source* says about *repo* (``""``: about anything); secrets are masked.
 
@@ -69,18 +103,26 @@ class Notes:
         superseded, if it is older and of the same source or clearly less credible; else both stay
         and are marked. *source* is a kind (user, file, tool, system, agent, web), or one with a
         name (``user:chat``), by which *credibility* (0 to 1) is chosen where it is not given.
-        Raises `InvalidNoteError` for a text that is empty or has more than 2,000 characters.
+        *properties* are those of `NoteProperties`. Raises `InvalidNoteError` for a text that is
+        empty or has more than 2,000 characters, and for properties that cannot be.
         """
-        note = self._note(text, repo, source, tags, credibility)
+        self.count_recalls()
+        note = _with(self._note(text, repo, source, tags, credibility), properties)
         known = self._store.get([note.id]).get(note.id)
         if known is not None and known.is_live:
-            return self._confirm(known)
-        related = self._store.for_text(words(note.content)[:_MOST_WORDS], note.repo, _COMPARED)
+            return self._confirm(known, note)
+        scope = NoteScope((note.repo,))
+        asked = [*dict.fromkeys(stems(note.content))][:MOST_WORDS]
+        related = self._store.for_text(asked, scope, _COMPARED)
         verdicts = [(one, self._verdict(note, one)) for one in related]
         for one, verdict in verdicts:
             if verdict.relation is Relation.SAME:
-                return self._confirm(one)
-        return self._store_beside(note, verdicts)
+                return self._confirm(one, note)
+        before = (Link(LinkType.FOLLOWS, one.id) for one in self._store.newest(scope, 1))
+        note = replace(note, links=(*note.links, *before))
+        receipt = self._store_beside(note, verdicts)
+        self._embed(note)
+        return receipt
 
     def recall(
         self,
@@ -89,35 +131,112 @@ class Notes:
         repo: str | None = None,
         limit: int = RECALLED,
         tags: Collection[str] = (),
+        min_probability: float = 0.0,
     ) -> tuple[Recollection, ...]:
-        """The notes that share most with *question*, best first.
+        """The notes that answer *question* best, the best first.
 
         Those of *repo* and those about anything; without it, all. With *tags* only notes that have
-        all of them. Archived and superseded notes are not recalled.
+        all of them. Archived and superseded notes and those that are not valid now are not
+        recalled, nor is what answers with less than *min_probability*.
         """
-        asked = words(question)[:_MOST_WORDS]
-        wanted = {*map(str.casefold, tags)}
-        found = [one for one in self._candidates(asked, repo) if wanted <= {*one.tags}]
-        weights = _weights(asked, found)
-        now = self._now()
-        recalled = (_recollection(one, weights, now) for one in found)
-        ranked = sorted(recalled, key=lambda one: (-one.score, one.note.id))
-        return tuple(ranked[: max(0, limit)])
+        scope = NoteScope(_places(repo), tags=tuple(map(str.casefold, tags)))
+        asked = Question.of(question, self._vector(question), scope, self._now())
+        found = [
+            one for one in recollections(self._store, asked) if one.probability >= min_probability
+        ][: max(0, limit)]
+        self._recalled.extend(found)
+        return tuple(found)
+
+    def count_recalls(self) -> None:
+        """Store how often notes were recalled, which is else put off until one is remembered."""
+        recalled, self._recalled = self._recalled, []
+        if recalled:
+            ids = [one.note.id for one in recalled]
+            self._store.change(ids, partial(_with_recalls, recalled=recalled, now=self._now()))
+
+    def link(self, source: str, target: str, type_: str = "related", weight: float = 1.0) -> bool:
+        """Link two notes, replacing a link of that type; false where one of them is unknown."""
+        if not {source, target} <= self._store.get([source, target]).keys():
+            return False
+        link = Link(masked_name(type_), target, weight)
+        self._store.change([source], lambda note: with_link(note, link))
+        return True
+
+    def causes(self, note_id: str, depth: int = 5) -> tuple[Note, ...]:
+        """The notes that led to this one, the nearest first, up to *depth* steps back."""
+        found: dict[str, Note] = {}
+        ring = [*self._store.get([note_id]).values()]
+        for _ in range(depth):
+            ids = [id_ for note in ring for id_ in note.targets(LinkType.CAUSED_BY)]
+            ring = [*self._store.get([id_ for id_ in ids if id_ not in found]).values()]
+            found |= {note.id: note for note in ring}
+        found.pop(note_id, None)
+        return tuple(found.values())
 
     def of(self, repo: str | None = None, *, archived: bool = False) -> tuple[Note, ...]:
         """The notes of *repo* (None: all), the newest first; those not recalled if *archived*."""
         chosen = [
             note
             for note in self._all()
-            if note.is_live is not archived and (repo is None or note.repo == _repo_of(repo))
+            if note.kind is NoteKind.NOTE
+            and note.is_live is not archived
+            and (repo is None or note.repo == repo_name(repo))
         ]
         return tuple(sorted(chosen, key=lambda note: (note.created_at, note.id), reverse=True))
 
+    def pin(self, ids: Collection[str], *, pinned: bool = True) -> int:
+        """Pin these notes, or no longer; a pinned one is in every snapshot and never pruned."""
+        return len(self._store.change([*ids], lambda note: replace(note, pinned=pinned)))
+
     def archive(self, ids: Collection[str]) -> int:
         """Recall these notes no more; they stay. Returns how many were live."""
-        found = [note for note in self._store.get([*ids]).values() if note.is_live]
-        self._store.put([replace(note, archived_at=self._now()) for note in found])
-        return len(found)
+        now = self._now()
+        changed = self._store.change([*ids], partial(archived_at, now=now))
+        return sum(note.archived_at == now for note in changed)
+
+    def restore(self, ids: Collection[str]) -> int:
+        """Recall archived notes again; returns how many were archived."""
+        found = [note.id for note in self._store.get([*ids]).values() if note.archived_at]
+        return len(self._store.change(found, lambda note: replace(note, archived_at=None)))
+
+    def prune(
+        self,
+        *,
+        repo: str | None = None,
+        before: datetime | None = None,
+        tags: Collection[str] = (),
+        max_recalls: int | None = None,
+    ) -> int:
+        """Archive live notes that meet all given conditions; returns how many.
+
+        Those of *repo*, remembered *before* a time, with all of *tags*, recalled at most
+        *max_recalls* times. Pinned notes stay. Raises `InvalidNoteError` without a condition.
+        """
+        if repo is None and before is None and not tags and max_recalls is None:
+            raise InvalidNoteError("prune needs a condition: repo, before, tags or max_recalls")
+        self.count_recalls()
+        wanted = {*map(str.casefold, tags)}
+        return self.archive(
+            [
+                note.id
+                for note in self.of(repo)
+                if not note.pinned
+                and (before is None or note.created_at < before)
+                and wanted <= {*note.tags}
+                and (max_recalls is None or note.recalls <= max_recalls)
+            ]
+        )
+
+    def reset(self, *, repo: str | None = None, source: str | None = None) -> int:
+        """Delete all notes, of *repo* and *source* alone where given; returns how many."""
+        return self.forget(
+            [
+                note.id
+                for note in self._all()
+                if (repo is None or note.repo == repo_name(repo))
+                and (source is None or note.source == masked_name(source))
+            ]
+        )
 
     def forget(self, ids: Collection[str]) -> int:
         """Delete these notes; returns how many were known."""
@@ -139,7 +258,7 @@ class Notes:
                 f"a note has at most {MAX_NOTE:,} characters, not {len(content):,}"
             )
         kind = source.partition(":")[0]
-        place = _repo_of(repo)
+        place = repo_name(repo)
         return Note(
             id=_id_of(place, content),
             content=content,
@@ -153,21 +272,33 @@ class Notes:
     def _verdict(self, new: Note, old: Note) -> Verdict:
         return self._policy.verdict(_statement(new), _statement(old))
 
-    def _confirm(self, known: Note) -> NoteReceipt:
-        self._store.put([replace(known, confirmed=known.confirmed + 1)])
+    def _confirm(self, known: Note, again: Note) -> NoteReceipt:
+        """Count that *known* was said *again*; what is new in that is added."""
+
+        def confirmed(note: Note) -> Note:
+            return replace(
+                note,
+                confirmed=note.confirmed + 1,
+                tags=tuple(dict.fromkeys((*note.tags, *again.tags))),
+                pinned=note.pinned or again.pinned,
+            )
+
+        self._store.change([known.id], confirmed)
         return NoteReceipt(known.id, NoteStatus.SAME, (known.id,))
 
     def _store_beside(self, note: Note, verdicts: Sequence[tuple[Note, Verdict]]) -> NoteReceipt:
         """Store *note*, and with it what it means for those that it was compared with."""
         superseded = [one for one in verdicts if one[1].relation is Relation.SUPERSEDES]
         contradicted = [one for one in verdicts if one[1].relation is Relation.CONTRADICTS]
-        self._store.put(
-            [
-                replace(note, contradicts=tuple(one.id for one, _ in contradicted)),
-                *(replace(one, superseded_by=note.id) for one, _ in superseded),
-                *(replace(one, contradicts=(*one.contradicts, note.id)) for one, _ in contradicted),
-            ]
-        )
+        ids = tuple(one.id for one, _ in contradicted)
+        replaced = {one.id for one, _ in superseded}
+
+        def marked(one: Note) -> Note:
+            if one.id in replaced:
+                return replace(one, superseded_by=note.id)
+            return replace(one, contradicts=tuple(dict.fromkeys((*one.contradicts, note.id))))
+
+        self._store.change([*replaced, *ids], marked, [replace(note, contradicts=ids)])
         for status, others in (
             (NoteStatus.SUPERSEDES, superseded),
             (NoteStatus.CONTRADICTS, contradicted),
@@ -177,11 +308,22 @@ class Notes:
                 return NoteReceipt(note.id, status, tuple(one.id for one, _ in others), confidence)
         return NoteReceipt(note.id, NoteStatus.CREATED)
 
-    def _candidates(self, asked: Sequence[str], repo: str | None) -> list[Note]:
-        if repo is None:
-            return [*self._store.for_text(asked, None, _SCORED)]
-        places = dict.fromkeys((_repo_of(repo), ""))
-        return [note for one in places for note in self._store.for_text(asked, one, _SCORED)]
+    def _vector(self, question: str) -> Vector | None:
+        """The vector of *question*; None where it cannot be embedded: then words decide."""
+        try:
+            embedder = self._questions()
+            return embedder.embed([question]).vectors[0] if embedder else None
+        except EmbeddingError:
+            return None
+
+    def _embed(self, note: Note) -> None:
+        """Embed *note*; where that fails it waits until the memory is maintained."""
+        try:
+            if embedder := self._embedder():
+                (vector,) = embedder.embed([note.content]).vectors
+                self._store.add(embedder.space, {note.id: vector})
+        except EmbeddingError:
+            return
 
     def _all(self) -> Iterator[Note]:
         after = ""
@@ -197,7 +339,6 @@ def render_notes(found: Sequence[Recollection], max_tokens: int = RENDER_TOKENS)
         note = one.note
         mark = "; another note says otherwise" if note.contradicts else ""
         origin = f"{note.source}, {note.created_at:%Y-%m-%d}{mark}"
-        origin = f"{note.source}, {note.created_at:%Y-%m-%d}{mark}"
         line = f"- {' '.join(note.content.split())} ({origin})"
         if gives_instructions(note.content):
             continue
@@ -207,9 +348,14 @@ def render_notes(found: Sequence[Recollection], max_tokens: int = RENDER_TOKENS)
     return fence("\n".join(lines), "notes") if lines else ""
 
 
-def _repo_of(repo: str) -> str:
+def repo_name(repo: str) -> str:
     """The name by which a repository is compared: GitHub ignores case."""
     return masked_name(repo).casefold()
+
+
+def _places(repo: str | None) -> tuple[str, ...] | None:
+    """The repositories in which notes are recalled for *repo*: notes about anything as well."""
+    return None if repo is None else tuple(dict.fromkeys((repo_name(repo), "")))
 
 
 def _id_of(repo: str, content: str) -> str:
@@ -217,24 +363,49 @@ def _id_of(repo: str, content: str) -> str:
     return f"note_{blake2b(text.encode(), digest_size=8).hexdigest()}"
 
 
+def _with(note: Note, properties: NoteProperties) -> Note:
+    """*note* with *properties*, which are checked."""
+    given: dict[str, Any] = {**properties}
+    causes, security = given.pop("caused_by", ()), given.pop("security", Security.INTERNAL)
+    if security not in {*Security}:
+        raise InvalidNoteError(f"no security level {security!r}; known: {', '.join(Security)}")
+    note = replace(
+        note,
+        **given,
+        security=Security(security),
+        locator=mask_secrets(properties.get("locator", "")),
+        links=tuple(Link(LinkType.CAUSED_BY, id_) for id_ in causes),
+    )
+    if note.source.partition(":")[0] == "web" and not note.locator:
+        raise InvalidNoteError("a note from the web needs its locator, such as the URL")
+    for time in (note.valid_from, note.valid_until):
+        if time is not None and time.tzinfo is None:
+            raise InvalidNoteError(f"time {time.isoformat()} has no time zone")
+    if not 0 <= note.importance <= 1 or not 0 <= note.credibility <= 1:
+        raise InvalidNoteError("importance and credibility are from 0 to 1")
+    return note
+
+
+def with_link(note: Note, link: Link) -> Note:
+    """*note* with *link* in place of one of its type to the same target."""
+    others = (one for one in note.links if (one.type, one.target) != (link.type, link.target))
+    return replace(note, links=(*others, link))
+
+
+def archived_at(note: Note, now: datetime) -> Note:
+    """*note*, archived *now* where it was live."""
+    return replace(note, archived_at=now) if note.is_live else note
+
+
+def _with_recalls(note: Note, recalled: Sequence[Recollection], now: datetime) -> Note:
+    scores = [one.score for one in recalled if one.note.id == note.id]
+    return replace(
+        note,
+        recalls=note.recalls + len(scores),
+        recall_score=note.recall_score + sum(scores),
+        recalled_at=now,
+    )
+
+
 def _statement(note: Note) -> Statement:
     return Statement(note.content, note.source, note.created_at, note.credibility)
-
-
-def _weights(asked: Sequence[str], found: Sequence[Note]) -> dict[str, float]:
-    """How rare the words *asked* are among the notes *found*."""
-    met = Counter(word for note in found for word in word_counts(note.content).keys() & {*asked})
-    return {
-        word: log(1 + (len(found) - met[word] + 0.5) / (met[word] + 0.5))
-        for word in dict.fromkeys(asked)
-    }
-
-
-def _recollection(note: Note, weights: Mapping[str, float], now: datetime) -> Recollection:
-    why = {
-        "words": overlap(weights, word_counts(" ".join((note.content, *note.tags)))),
-        "recency": age_weight(now - note.created_at, _HALF_LIFE),
-        "credibility": note.credibility,
-    }
-    score = _WORDS * why["words"] + _RECENCY * why["recency"] + _CREDIBILITY * why["credibility"]
-    return Recollection(note, score, why)

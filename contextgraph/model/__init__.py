@@ -94,7 +94,17 @@ if TYPE_CHECKING:
         WordingPlan,
         Words,
     )
-    from contextgraph.model.note import Note, NoteReceipt, NoteStatus, Recollection
+    from contextgraph.model.note import (
+        Link,
+        LinkType,
+        Note,
+        NoteKind,
+        NoteReceipt,
+        NoteScope,
+        NoteStatus,
+        Recollection,
+        Security,
+    )
     from contextgraph.model.playbook import (
         CommandHistory,
         CommandRecord,
@@ -167,6 +177,8 @@ __all__ = [
     "LearnReceipt",
     "LearnStatus",
     "Learned",
+    "Link",
+    "LinkType",
     "LoopEnding",
     "LoopInfo",
     "LoopKind",
@@ -179,7 +191,9 @@ __all__ = [
     "MistakePattern",
     "Near",
     "Note",
+    "NoteKind",
     "NoteReceipt",
+    "NoteScope",
     "NoteStatus",
     "Outcome",
     "OutcomeSource",
@@ -197,6 +211,7 @@ __all__ = [
     "ResolvedBy",
     "Scope",
     "ScopeLevel",
+    "Security",
     "SeenContext",
     "ShownItem",
     "SignatureLevel",

@@ -5,12 +5,58 @@ from datetime import datetime
 from enum import StrEnum
 
 
+class NoteKind(StrEnum):
+    """What a note is: a statement, a page, a named entity, or a statement to be reviewed."""
+
+    NOTE = "note"
+    PAGE = "page"
+    ENTITY = "entity"
+    CANDIDATE = "candidate"
+
+
+class Security(StrEnum):
+    """Who may read a note; what is confidential or restricted is not shown over MCP and HTTP."""
+
+    PUBLIC = "public"
+    INTERNAL = "internal"
+    CONFIDENTIAL = "confidential"
+    RESTRICTED = "restricted"
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether it is shown to the owner of the memory only."""
+        return self in (Security.CONFIDENTIAL, Security.RESTRICTED)
+
+
+class LinkType(StrEnum):
+    """The types of links with a meaning; others are free."""
+
+    FOLLOWS = "follows"
+    """to the note that was remembered before it about the same repository"""
+    SUPERSEDES = "supersedes"
+    CAUSED_BY = "caused_by"
+    REFERENCES = "references"
+    MENTIONS = "mentions"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A relation of a *type* to the note with the id *target*; *weight* is 0 to 1."""
+
+    type: str
+    target: str
+    weight: float = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """A statement about a repository (``""``: about anything), with its *source*.
 
-    *confirmed* counts how often it was remembered again. A note that another supersedes, or that
-    is archived, stays, but is not recalled. *contradicts* are the ids of notes that say otherwise.
+    *locator* is where the source says it (a URL, path or message). *confirmed* counts how often it
+    was remembered again. A note that another supersedes, or that is archived, stays, but is not
+    recalled; nor is one before *valid_from* or after *valid_until*. *contradicts* are the ids of
+    notes that say otherwise. *recall_score* is the sum of its scores over all *recalls*. A page or
+    an entity has a *title*.
     """
 
     id: str
@@ -24,11 +70,57 @@ class Note:
     contradicts: tuple[str, ...] = ()
     superseded_by: str | None = None
     archived_at: datetime | None = None
+    kind: NoteKind = NoteKind.NOTE
+    title: str = ""
+    summary: str = ""
+    links: tuple[Link, ...] = ()
+    locator: str = ""
+    pinned: bool = False
+    security: Security = Security.INTERNAL
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    importance: float = 0.5
+    is_long_term: bool = False
+    recalls: int = 0
+    recall_score: float = 0.0
+    recalled_at: datetime | None = None
+    updated_at: datetime | None = None
 
     @property
     def is_live(self) -> bool:
-        """Whether it is recalled."""
+        """Whether it is recalled, in the time in which it is valid."""
         return self.superseded_by is None and self.archived_at is None
+
+    def is_valid(self, now: datetime) -> bool:
+        """Whether it is valid at the time *now*."""
+        begun = self.valid_from is None or self.valid_from <= now
+        return begun and (self.valid_until is None or now < self.valid_until)
+
+    def targets(self, type_: LinkType) -> tuple[str, ...]:
+        """The ids to which its links of this type lead."""
+        return tuple(link.target for link in self.links if link.type == type_)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteScope:
+    """Notes of one of *repos* (None: of all) and one of *kinds* that have all of *tags*.
+
+    Only those that are *pinned*, where it says so.
+    """
+
+    repos: tuple[str, ...] | None = None
+    kinds: tuple[NoteKind, ...] = (NoteKind.NOTE,)
+    tags: tuple[str, ...] = ()
+    pinned: bool = False
+
+    def has(self, note: Note) -> bool:
+        """Whether *note*, if it is live, is in this scope."""
+        return (
+            (self.repos is None or note.repo in self.repos)
+            and note.kind in self.kinds
+            and {*self.tags} <= {*note.tags}
+            and (note.pinned or not self.pinned)
+        )
 
 
 class NoteStatus(StrEnum):
@@ -55,8 +147,12 @@ class NoteReceipt:
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """A recalled note with its *score*, 0 to 1; *why* is what the score is made of, by name."""
+    """A recalled note with its *score*, 0 to 1; *why* is what the score is made of, by name.
+
+    *probability* is how likely it answers the question, 0 to 1.
+    """
 
     note: Note
     score: float
     why: dict[str, float] = field(hash=False)
+    probability: float = 1.0

@@ -182,8 +182,8 @@ def met_errors(bundle: Bundle) -> list[MetError]:
 
 
 def note_text(value: Note) -> str:
-    """The text by whose words a note is found."""
-    return " ".join((value.content, *value.tags))
+    """The text by which a note is found and embedded."""
+    return "\n".join(filter(None, (value.title, value.summary, value.content, *value.tags)))
 
 
 def recovery_text(recovered: Recovered) -> str:

@@ -19,6 +19,7 @@ from contextgraph.text.tokens import (
     count_tokens,
     number_of,
     quoted_names,
+    stems,
     subject_of,
     words,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "one_line",
     "plain",
     "quoted_names",
+    "stems",
     "strip_fenced",
     "subject_of",
     "visible",

@@ -63,6 +63,22 @@ def _is_significant(word: str) -> bool:
     return 1 < len(word) <= _LONGEST and not word.isdigit() and word not in _STOP_WORDS
 
 
+def stems(text: str) -> list[str]:
+    """`words` of *text* without their English endings: `running tests` gives `run`, `test`."""
+    return [_stem(word) for word in words(text)]
+
+
+@lru_cache(maxsize=1 << 16)
+def _stem(word: str) -> str:
+    if not (word.isascii() and word.isalpha()):
+        return word
+    from snowballstemmer import stemmer
+
+    # One for each word: it has a state while it works, and most words are met again.
+    stemmed: str = stemmer("english").stemWord(word)
+    return stemmed
+
+
 _READ = 600
 _NAME = re.compile(
     r"""['"`‘](?P<quoted>[A-Za-z_./~][\w./-]*)['"`’]

@@ -95,7 +95,7 @@ def test_the_best_come_first_and_say_why(notes: Notes) -> None:
     best, other = notes.recall("how often is a payment webhook retried", repo=SHOP)
     assert best.note.content.startswith("the payment service")
     assert 1 >= best.score > other.score > 0
-    assert best.why.keys() == {"words", "recency", "credibility"}
+    assert best.why.keys() == {"words", "meaning", "neighbours", "recency", "credibility"}
     (only,) = notes.recall("how often is a payment webhook retried", limit=1)
     assert only.note == best.note
 

@@ -1,6 +1,6 @@
 """Words of texts: as the full-text indexes contain them, and in how many texts they occur."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 from urllib.parse import quote
@@ -10,7 +10,7 @@ from contextgraph.store import rules
 from contextgraph.store.neo4j.cache import NEVER, CacheGeneration, MemoryState, memory_state
 from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.rows import Parameters
-from contextgraph.text import words
+from contextgraph.text import stems, words
 
 # Counting costs a microsecond for each text that has the word: counts are cached until the memory
 # has grown by so small a part that relevance, a logarithm, hardly changes.
@@ -35,13 +35,15 @@ def text_of_recovered(tenant: str, repo: str, value: Recovered) -> str:
 
 def text_of_note(tenant: str, value: Note) -> str:
     """The words by which a note is found."""
-    return _text(tenant, value.repo, rules.note_text(value))
+    return _text(tenant, value.repo, rules.note_text(value), stems)
 
 
-def terms(tenant: str, repo: str | None, weights: Mapping[str, int]) -> list[Parameters]:
-    """For each word its weight and a query for the texts with it: those of *repo*, or all."""
+def terms(
+    tenant: str, repos: Collection[str] | None, weights: Mapping[str, int]
+) -> list[Parameters]:
+    """For each word its weight and a query for the texts with it: those of *repos*, or all."""
     return [
-        {"word": word, "weight": weight, "query": _query(tenant, repo, word)}
+        {"word": word, "weight": weight, "query": _query(tenant, repos, word)}
         for word, weight in weights.items()
     ]
 
@@ -89,7 +91,7 @@ class WordCountCache:
         """The rarest known ones of *words* with their weights, as `terms`."""
         counts = self.counts(words)
         weights = rules.word_weights(counts.total, counts.by_word)
-        return terms(self._connection.tenant, repo, weights)
+        return terms(self._connection.tenant, None if repo is None else (repo,), weights)
 
     def _count(self, new: Sequence[str]) -> dict[str, int]:
         if not new:
@@ -100,9 +102,10 @@ class WordCountCache:
         }
 
 
-def _query(tenant: str, repo: str | None, word: str) -> str:
+def _query(tenant: str, repos: Collection[str] | None, word: str) -> str:
     """In the syntax of Lucene; no word and no owner has a quotation mark."""
-    return f'"{_owner(tenant, repo)}" AND "{word}"'
+    owners = " OR ".join(f'"{_owner(tenant, repo)}"' for repo in (repos or (None,)))
+    return f'({owners}) AND "{word}"'
 
 
 def _owner(tenant: str, repo: str | None) -> str:
@@ -113,6 +116,6 @@ def _owner(tenant: str, repo: str | None) -> str:
     return f"@{quote(tenant, safe='')}" + ("" if repo is None else f"@{quote(repo, safe='')}")
 
 
-def _text(tenant: str, repo: str, text: str) -> str:
+def _text(tenant: str, repo: str, text: str, split: Callable[[str], Iterable[str]] = words) -> str:
     owners: Iterable[str] = (_owner(tenant, None), _owner(tenant, repo))
-    return " ".join((*owners, *dict.fromkeys(words(text))))
+    return " ".join((*owners, *dict.fromkeys(split(text))))

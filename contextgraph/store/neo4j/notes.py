@@ -1,15 +1,17 @@
 """What people and agents said: `NoteStore` on a server."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import orjson
 
 from contextgraph.codec import decoded, encoded
-from contextgraph.model import Note
+from contextgraph.model import Note, NoteKind, NoteScope
+from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
-from contextgraph.store.neo4j.connection import Connection, Transaction
+from contextgraph.store.neo4j.connection import Connection, NamedQueries, Transaction
 from contextgraph.store.neo4j.full_text import terms, text_of_note
-from contextgraph.store.neo4j.rows import Parameters
+from contextgraph.store.neo4j.rows import Parameters, Row
+from contextgraph.vectors import Vector
 
 
 class Neo4jNotes:
@@ -19,41 +21,142 @@ class Neo4jNotes:
         self._connection = connection
 
     def put(self, notes: Sequence[Note]) -> None:
-        ordered = sorted({note.id: note for note in notes}.values(), key=lambda note: note.id)
-        self._connection.write(Transaction.write, "put_notes", [*map(self._row, ordered)])
+        self._connection.write(_put, {note.id: note for note in notes})
 
-    def get(self, ids: Sequence[str]) -> Mapping[str, Note]:
-        found = self._connection.rows("notes", ids=sorted({*ids}))
-        return {note.id: note for note in map(_note_of, found)}
-
-    def for_text(self, words: Sequence[str], repo: str | None, limit: int) -> Sequence[Note]:
-        searched = terms(self._connection.tenant, repo, dict.fromkeys(words, 1))
-        found = self._connection.rows("notes_for_text", words=searched, limit=max(0, limit))
-        return [*map(_note_of, found)]
-
-    def page(self, after: str, limit: int) -> Sequence[Note]:
-        found = self._connection.rows("notes_after", after=after, limit=max(0, limit))
-        return [*map(_note_of, found)]
-
-    def delete(self, ids: Sequence[str]) -> int:
-        def work(transaction: Transaction) -> int:
-            return len(transaction.rows("delete_notes", ids=sorted({*ids})))
+    def change(
+        self, ids: Sequence[str], function: Callable[[Note], Note], new: Sequence[Note] = ()
+    ) -> Sequence[Note]:
+        def work(transaction: Transaction) -> Sequence[Note]:
+            _put(transaction, {note.id: note for note in new})
+            known = _notes_of(transaction.rows("lock_notes", ids=sorted({*ids})))
+            changed = {note.id: function(note) for note in known}
+            _put(transaction, changed)
+            return [*changed.values()]
 
         return self._connection.write(work)
 
-    def _row(self, note: Note) -> Parameters:
-        return {
-            "id": note.id,
-            "name": note.content[:80],
-            "content": note.content,
-            "repo": note.repo,
-            "tags": list(note.tags),
-            "words": text_of_note(self._connection.tenant, note),
-            "live": note.is_live,
-            "created_at": rows.moment(note.created_at),
-            "data": orjson.dumps(encoded(note)).decode(),
-        }
+    def get(self, ids: Sequence[str]) -> Mapping[str, Note]:
+        return _known(self._connection, ids)
+
+    def for_text(self, words: Sequence[str], scope: NoteScope, limit: int) -> Sequence[Note]:
+        searched = terms(self._connection.tenant, scope.repos, dict.fromkeys(words, 1))
+        return self._found("notes_for_text", scope, words=searched, limit=max(0, limit))
+
+    def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
+        found = self._connection.rows(
+            _in_scope("nearest_notes", scope),
+            vector=vector.numbers().tolist(),
+            space=vector.space,
+            limit=max(0, limit),
+            **_parameters(scope),
+        )
+        return {row["id"]: row["cosine"] for row in found}
+
+    def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
+        return self._found(_in_scope("newest_notes", scope), scope, limit=max(0, limit))
+
+    def linking(self, ids: Sequence[str]) -> Sequence[Note]:
+        return _notes_of(self._connection.rows("notes_linking", ids=sorted({*ids})))
+
+    def counts(self) -> Mapping[NoteKind, int]:
+        found = self._connection.rows("note_counts")
+        return {NoteKind(row["kind"]): row["count"] for row in found}
+
+    def page(self, after: str, limit: int) -> Sequence[Note]:
+        return _notes_of(self._connection.rows("notes_after", after=after, limit=max(0, limit)))
+
+    def texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Mapping[str, str]:
+        found = self._connection.rows(
+            "notes_to_embed", limit=max(0, limit), space=space, after=after
+        )
+        return {note.id: rules.note_text(note) for note in _notes_of(found)}
+
+    def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        def work(transaction: Transaction) -> None:
+            transaction.rows("note_spaces", ids=sorted(vectors), space=space)
+            given = [
+                {"id": id_, "vector": vector.numbers().tolist()}
+                for id_, vector in sorted(vectors.items())
+                if vector
+            ]
+            transaction.write("add_note_vectors", given, space=space)
+
+        self._connection.write(work)
+
+    def delete(self, ids: Sequence[str]) -> int:
+        def work(transaction: Transaction) -> int:
+            named = sorted({*ids})
+            transaction.rows("remove_note_links", ids=named)
+            deleted = transaction.rows("delete_notes", ids=named)
+            transaction.rows("delete_unlinked_notes", ids=named)
+            return len(deleted)
+
+        return self._connection.write(work)
+
+    def _found(self, name: str, scope: NoteScope, **parameters: object) -> list[Note]:
+        return _notes_of(self._connection.rows(name, **parameters, **_parameters(scope)))
 
 
-def _note_of(row: Mapping[str, str]) -> Note:
-    return decoded(Note, orjson.loads(row["data"]))
+def _put(transaction: Transaction, notes: Mapping[str, Note]) -> None:
+    """Store *notes*, by id: the order in which they are locked."""
+    ordered = [notes[id_] for id_ in sorted(notes)]
+    known = _known(transaction, [*notes])
+    others = [note for note in ordered if not _has_text_of(note, known.get(note.id))]
+    linked = [note for note in ordered if note.links != _links_of(known.get(note.id))]
+    transaction.write("put_notes", [_row(transaction.tenant, note) for note in ordered])
+    transaction.rows("remove_note_vectors", ids=[note.id for note in others])
+    transaction.rows("remove_note_links", ids=[note.id for note in linked])
+    links = [
+        {"id": note.id, "type": link.type, "target": link.target, "weight": link.weight}
+        for note in linked
+        for link in note.links
+    ]
+    transaction.write("put_note_links", links)
+
+
+def _row(tenant: str, note: Note) -> Parameters:
+    return {
+        "id": note.id,
+        "name": (note.title or note.content)[:80],
+        "content": note.content,
+        "repo": note.repo,
+        "tags": list(note.tags),
+        "kind": note.kind.value,
+        "pinned": note.pinned,
+        "words": text_of_note(tenant, note),
+        "live": note.is_live,
+        "created_at": rows.moment(note.created_at),
+        "data": orjson.dumps(encoded(note)).decode(),
+    }
+
+
+def _has_text_of(note: Note, before: Note | None) -> bool:
+    return before is not None and rules.note_text(note) == rules.note_text(before)
+
+
+def _links_of(before: Note | None) -> tuple[object, ...]:
+    return before.links if before else ()
+
+
+def _known(queries: NamedQueries, ids: Iterable[str]) -> dict[str, Note]:
+    return {note.id: note for note in _notes_of(queries.rows("notes", ids=sorted({*ids})))}
+
+
+def _notes_of(found: Iterable[Row]) -> list[Note]:
+    return [decoded(Note, orjson.loads(row["data"])) for row in found]
+
+
+def _in_scope(name: str, scope: NoteScope) -> str:
+    return f"{name}_everywhere" if scope.repos is None else f"{name}_in_repos"
+
+
+def _parameters(scope: NoteScope) -> Parameters:
+    kinds = [kind.value for kind in scope.kinds]
+    return {
+        "repos": scope.repos and list(scope.repos),
+        "kinds": kinds,
+        "tags": list(scope.tags),
+        "pinned": scope.pinned,
+    }

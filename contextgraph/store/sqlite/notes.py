@@ -1,26 +1,37 @@
 """What people and agents said: `NoteStore` in SQLite."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
 
 import orjson
 
 from contextgraph.codec import decoded, encoded
-from contextgraph.model import Note
+from contextgraph.model import Note, NoteKind, NoteScope
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.transaction import Transaction, json_text
 from contextgraph.store.sqlite.word_index import add_texts, match
+from contextgraph.text import stems
+from contextgraph.vectors import Vector, dimensions_of, products
 
 _PUT = """
-INSERT INTO note (tenant, id, live, created_at, data) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (tenant, id)
-DO UPDATE SET live = excluded.live, created_at = excluded.created_at, data = excluded.data"""
-_OF_IDS = "tenant = ? AND id IN (SELECT value FROM json_each(?))"
+INSERT INTO note (tenant, id, place, kind, live, created_at, data) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant, id) DO UPDATE SET place = excluded.place, kind = excluded.kind,
+    live = excluded.live, created_at = excluded.created_at, data = excluded.data
+RETURNING key"""
+_OF_IDS = "tenant = :tenant AND id IN (SELECT value FROM json_each(:ids))"
+_TAGGED = """
+AND NOT EXISTS (SELECT value FROM json_each(:tags)
+    EXCEPT SELECT value FROM json_each(n.data, '$.tags'))"""
 _FOR_TEXT = """
 SELECT n.data FROM (SELECT key, sum(weight) AS found FROM ({match}) GROUP BY key) f
-JOIN note n ON n.key = f.key
-WHERE n.live ORDER BY f.found DESC, n.created_at DESC, n.id LIMIT :limit"""
+CROSS JOIN note n ON n.key = f.key
+WHERE {scope} ORDER BY f.found DESC, n.created_at DESC, n.id LIMIT :limit"""
+_TO_EMBED = """
+SELECT data FROM note WHERE tenant = ? AND live AND id > ? AND (?3 IS NULL OR space IS NOT ?3)
+ORDER BY id LIMIT ?"""
 
 
 class SqliteNotes:
@@ -30,63 +41,193 @@ class SqliteNotes:
         self._database = database
 
     def put(self, notes: Sequence[Note]) -> None:
+        self.change((), _same, notes)
+
+    def change(
+        self, ids: Sequence[str], function: Callable[[Note], Note], new: Sequence[Note] = ()
+    ) -> Sequence[Note]:
         with self._database.writing() as transaction:
-            for note in notes:
-                _put(transaction, note)
+            _put_all(transaction, new)
+            changed = [function(note) for note in _of_ids(transaction, ids)]
+            _put_all(transaction, changed)
+        return changed
 
     def get(self, ids: Sequence[str]) -> Mapping[str, Note]:
         with self._database.reading() as transaction:
-            found = transaction.column(
-                f"SELECT data FROM note WHERE {_OF_IDS} ORDER BY id",
-                (transaction.tenant, json_text(ids)),
-            )
-        return {note.id: note for note in map(_note_of, found)}
+            return {note.id: note for note in _of_ids(transaction, ids)}
 
-    def for_text(self, words: Sequence[str], repo: str | None, limit: int) -> Sequence[Note]:
+    def for_text(self, words: Sequence[str], scope: NoteScope, limit: int) -> Sequence[Note]:
         if not words:
             return []
         with self._database.reading() as transaction:
-            place = None if repo is None else _place(transaction, repo)
-            sql, found = match("note", transaction.tenant, place, dict.fromkeys(words, 1))
-            parameters = {**found, "limit": max(0, limit)}
-            return [*map(_note_of, transaction.column(_FOR_TEXT.format(match=sql), parameters))]
+            places = _places(transaction, scope)
+            if places is not None and not places:
+                return []
+            sql, found = match("note", transaction.tenant, places, dict.fromkeys(words, 1))
+            where, parameters = _within(transaction, scope)
+            return _notes_of(
+                transaction,
+                _FOR_TEXT.format(match=sql, scope=where),
+                {**parameters, **found, "limit": max(0, limit)},
+            )
+
+    def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
+        import numpy as np
+
+        with self._database.reading() as transaction:
+            where, parameters = _within(transaction, scope)
+            found = transaction.rows(
+                f"SELECT n.id, n.vector FROM note n WHERE {where} "
+                "AND n.space = :space AND n.vector IS NOT NULL",
+                {**parameters, "space": vector.space},
+            )
+        if not found:
+            return {}
+        numbers = np.frombuffer(b"".join(data for _, data in found), dtype="<f4")
+        cosines = np.round(
+            products(numbers.reshape(-1, dimensions_of(vector.space)), vector),
+            rules.COSINE_DECIMALS,
+        )
+        ranked = sorted(
+            zip(cosines.tolist(), (one for one, _ in found), strict=True), key=_by_cosine
+        )
+        return {id_: cosine for cosine, id_ in ranked[: max(0, limit)]}
+
+    def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
+        with self._database.reading() as transaction:
+            where, parameters = _within(transaction, scope)
+            return _notes_of(
+                transaction,
+                f"SELECT n.data FROM note n WHERE {where} "
+                "ORDER BY n.created_at DESC, n.id DESC LIMIT :limit",
+                {**parameters, "limit": max(0, limit)},
+            )
+
+    def linking(self, ids: Sequence[str]) -> Sequence[Note]:
+        with self._database.reading() as transaction:
+            return _notes_of(
+                transaction,
+                "SELECT data FROM note WHERE key IN (SELECT note FROM note_link WHERE tenant = ? "
+                "AND target IN (SELECT value FROM json_each(?))) ORDER BY id",
+                (transaction.tenant, json_text(ids)),
+            )
+
+    def counts(self) -> Mapping[NoteKind, int]:
+        with self._database.reading() as transaction:
+            found = transaction.rows(
+                "SELECT kind, count(*) FROM note WHERE tenant = ? AND live "
+                "GROUP BY kind ORDER BY kind",
+                (transaction.tenant,),
+            )
+        return {NoteKind(kind): count for kind, count in found}
 
     def page(self, after: str, limit: int) -> Sequence[Note]:
         with self._database.reading() as transaction:
-            found = transaction.column(
+            return _notes_of(
+                transaction,
                 "SELECT data FROM note WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?",
                 (transaction.tenant, after, max(0, limit)),
             )
-        return [*map(_note_of, found)]
+
+    def texts_to_embed(
+        self, limit: int, space: str | None = None, after: str = ""
+    ) -> Mapping[str, str]:
+        with self._database.reading() as transaction:
+            found = _notes_of(
+                transaction, _TO_EMBED, (transaction.tenant, after, space, max(0, limit))
+            )
+        return {note.id: rules.note_text(note) for note in found}
+
+    def add(self, space: str, vectors: Mapping[str, Vector | None]) -> None:
+        with self._database.writing() as transaction:
+            transaction.write_all(
+                "UPDATE note SET space = ?, vector = ? WHERE tenant = ? AND id = ?",
+                [
+                    (space, vector.data if vector else None, transaction.tenant, id_)
+                    for id_, vector in vectors.items()
+                ],
+            )
 
     def delete(self, ids: Sequence[str]) -> int:
         with self._database.writing() as transaction:
-            parameters = (transaction.tenant, json_text(ids))
-            transaction.write(
-                f"DELETE FROM note_text WHERE rowid IN (SELECT key FROM note WHERE {_OF_IDS})",
-                parameters,
-            )
+            parameters = {"tenant": transaction.tenant, "ids": json_text(ids)}
+            keys = f"(SELECT key FROM note WHERE {_OF_IDS})"
+            transaction.write(f"DELETE FROM note_text WHERE rowid IN {keys}", parameters)
+            transaction.write(f"DELETE FROM note_link WHERE note IN {keys}", parameters)
             return transaction.write(f"DELETE FROM note WHERE {_OF_IDS}", parameters)
 
 
-def _put(transaction: Transaction, note: Note) -> None:
-    found = (transaction.tenant, note.id)
-    is_new = not transaction.number("SELECT key FROM note WHERE tenant = ? AND id = ?", found)
-    data = orjson.dumps(encoded(note)).decode()
-    transaction.write(_PUT, (*found, note.is_live, rows.moment(note.created_at), data))
-    if is_new:
-        repository = (transaction.tenant, note.repo)
-        transaction.write("INSERT OR IGNORE INTO place (tenant, repo) VALUES (?, ?)", repository)
-        key = transaction.number("SELECT key FROM note WHERE tenant = ? AND id = ?", found)
-        place = _place(transaction, note.repo)
-        add_texts(transaction, "note", place, [(key, rules.note_text(note))])
+def _put_all(transaction: Transaction, notes: Iterable[Note]) -> None:
+    known = {note.id: note for note in _of_ids(transaction, [note.id for note in notes])}
+    for note in notes:
+        _put(transaction, note, known.get(note.id))
 
 
-def _place(transaction: Transaction, repo: str) -> int:
-    return transaction.number(
-        "SELECT key FROM place WHERE tenant = ? AND repo = ?", (transaction.tenant, repo)
+def _put(transaction: Transaction, note: Note, before: Note | None) -> None:
+    repository = (transaction.tenant, note.repo)
+    transaction.write("INSERT OR IGNORE INTO place (tenant, repo) VALUES (?, ?)", repository)
+    place = transaction.number("SELECT key FROM place WHERE tenant = ? AND repo = ?", repository)
+    moment, data = rows.moment(note.created_at), orjson.dumps(encoded(note)).decode()
+    key = transaction.number(
+        _PUT, (transaction.tenant, note.id, place, note.kind, note.is_live, moment, data)
+    )
+    text = rules.note_text(note)
+    if before is None or (before.repo, rules.note_text(before)) != (note.repo, text):
+        transaction.write("UPDATE note SET space = NULL, vector = NULL WHERE key = ?", (key,))
+        transaction.write("DELETE FROM note_text WHERE rowid = ?", (key,))
+        add_texts(transaction, "note", place, [(key, text)], stems)
+    if before is None or before.links != note.links:
+        transaction.write("DELETE FROM note_link WHERE note = ?", (key,))
+        links = [(transaction.tenant, link.target, key) for link in note.links]
+        transaction.write_all("INSERT OR IGNORE INTO note_link VALUES (?, ?, ?)", links)
+
+
+def _of_ids(transaction: Transaction, ids: Sequence[str]) -> list[Note]:
+    return _notes_of(
+        transaction,
+        f"SELECT data FROM note WHERE {_OF_IDS} ORDER BY id",
+        {"tenant": transaction.tenant, "ids": json_text(ids)},
     )
 
 
+def _notes_of(transaction: Transaction, sql: str, parameters: Any) -> list[Note]:
+    return [*map(_note_of, transaction.column(sql, parameters))]
+
+
+@lru_cache(8_192)  # the notes of a repository are recalled again and again
 def _note_of(data: str) -> Note:
     return decoded(Note, orjson.loads(data))
+
+
+def _within(transaction: Transaction, scope: NoteScope) -> tuple[str, dict[str, str | int]]:
+    """The condition on the live notes `n` of *scope*, and its parameters."""
+    parameters: dict[str, str | int] = {
+        "tenant": transaction.tenant,
+        "kinds": json_text(scope.kinds),
+    }
+    where = "n.tenant = :tenant AND n.live AND n.kind IN (SELECT value FROM json_each(:kinds))"
+    places = _places(transaction, scope)
+    if places is not None:
+        parameters["places"] = json_text(places)
+        where += " AND n.place IN (SELECT value FROM json_each(:places))"
+    if scope.pinned:
+        where += " AND json_extract(n.data, '$.pinned')"
+    if scope.tags:
+        parameters["tags"] = json_text(scope.tags)
+        where += _TAGGED
+    return where, parameters
+
+
+def _places(transaction: Transaction, scope: NoteScope) -> list[int] | None:
+    if scope.repos is None:
+        return None
+    sql = "SELECT key FROM place WHERE tenant = ? AND repo IN (SELECT value FROM json_each(?))"
+    return transaction.column(sql, (transaction.tenant, json_text(scope.repos)))
+
+
+def _by_cosine(found: tuple[float, str]) -> tuple[float, str]:
+    return -found[0], found[1]
+
+
+def _same(note: Note) -> Note:
+    return note

@@ -274,7 +274,8 @@ def remove_unused(transaction: Transaction, errors: Sequence[int]) -> None:
             )
     transaction.write(
         "DELETE FROM place WHERE tenant = ? AND NOT EXISTS "
-        "(SELECT 1 FROM trajectory WHERE place = place.key)",
+        "(SELECT 1 FROM trajectory t WHERE t.place = place.key) AND NOT EXISTS "
+        "(SELECT 1 FROM note n WHERE n.tenant = place.tenant AND n.place = place.key)",
         (tenant,),
     )
 

@@ -265,7 +265,8 @@ def relevant(
     *of_rows* are the table, its alias in *template*, and its column with the key of the run.
     """
     table, alias, run = of_rows
-    match, parameters = word_index.match(table, transaction.tenant, scope.repository, weights)
+    places = None if scope.repository is None else [scope.repository]
+    match, parameters = word_index.match(table, transaction.tenant, places, weights)
     # The match has selected tenant and repository.
     is_limited = scope.has_as_of or scope.has_excluded
     join = f"CROSS JOIN {table} {alias} ON {alias}.key = found.key WHERE {scope.where(alias, run)}"

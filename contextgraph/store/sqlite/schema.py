@@ -274,6 +274,20 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             tenant INTEGER NOT NULL, advice TEXT NOT NULL, is_quarantined INTEGER NOT NULL,
             decided_at INTEGER NOT NULL, PRIMARY KEY (tenant, advice)) WITHOUT ROWID""",
     ),
+    (
+        "ALTER TABLE note ADD COLUMN place INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE note ADD COLUMN kind TEXT NOT NULL DEFAULT 'note'",
+        # The space of the vector; both are NULL while it waits, data alone without words.
+        "ALTER TABLE note ADD COLUMN space TEXT",
+        "ALTER TABLE note ADD COLUMN vector BLOB",
+        """UPDATE note SET place = coalesce((SELECT p.key FROM place p
+            WHERE p.tenant = note.tenant AND p.repo = json_extract(note.data, '$.repo')), 0)""",
+        "CREATE INDEX note_newest ON note (tenant, place, kind, live, created_at)",
+        """CREATE TABLE note_link (
+            tenant INTEGER NOT NULL, target TEXT NOT NULL, note INTEGER NOT NULL,
+            PRIMARY KEY (tenant, target, note)) WITHOUT ROWID""",
+        "CREATE INDEX note_link_of ON note_link (note)",
+    ),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20

@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from contextgraph.model import WordCounts
 from contextgraph.store import rules
@@ -15,12 +15,16 @@ _PLAIN = re.compile(r"[a-z0-9_]+")
 
 
 def add_texts(
-    transaction: Transaction, table: str, place: int, texts: Iterable[tuple[int, str]]
+    transaction: Transaction,
+    table: str,
+    place: int,
+    texts: Iterable[tuple[int, str]],
+    split: Callable[[str], Sequence[str]] = words_of,
 ) -> None:
     """Index each text of *table* under its key: its distinct words, and its repository."""
     transaction.write_all(
         f"INSERT INTO {table}_text (rowid, words) VALUES (?, ?)",
-        [(key, f"{_document(transaction.tenant, text)} @{place}") for key, text in texts],
+        [(key, f"{_document(transaction.tenant, split(text))} @{place}") for key, text in texts],
     )
 
 
@@ -38,13 +42,14 @@ def compact(transaction: Transaction, table: str) -> None:
 
 
 def match(
-    table: str, tenant: int, place: int | None, weights: Mapping[str, int]
+    table: str, tenant: int, places: Sequence[int] | None, weights: Mapping[str, int]
 ) -> tuple[str, dict[str, str]]:
     """SQL for the key of each text that has a word with the weight of the word; its parameters.
 
-    *place* is the key of a repository, None for all. A text with two words is found twice.
+    *places* are the keys of repositories, None for all. A text with two words is found twice.
     """
-    scope = "" if place is None else f'"@{place}" AND '
+    named = " OR ".join(f'"@{place}"' for place in places or ())
+    scope = "" if places is None else f"({named}) AND "
     selects, parameters = [], {}
     for number, (word, weight) in enumerate(weights.items()):
         selects.append(
@@ -148,11 +153,11 @@ class WordIndex:
         )
 
 
-def _document(tenant: int, text: str) -> str:
+def _document(tenant: int, words: Sequence[str]) -> str:
     # What `words_of` gives is in lower case: where it is ASCII it is plain.
     return " ".join(
         f"{tenant}_{word}" if word.isascii() else _token(tenant, word)
-        for word in dict.fromkeys(words_of(text))
+        for word in dict.fromkeys(words)
     )
 
 
