@@ -61,7 +61,7 @@ from contextgraph.working_tree import WorkingTree
 if TYPE_CHECKING:
     from contextgraph.evaluation import Evaluation, Measures, Moment, Replay
     from contextgraph.keyed import KeyedMemory
-    from contextgraph.knowledge import Notes
+    from contextgraph.knowledge import Candidates, Notes
     from contextgraph.live import LiveRun
     from contextgraph.ports import Graph
     from contextgraph.store.archive import Exported, Imported
@@ -186,6 +186,13 @@ class AgentMemory:
         """What people and agents say: `remember` and `recall`, see docs/notes.md."""
         return self._open_notes()
 
+    @cached_property
+    def candidates(self) -> "Candidates":
+        """What people said in learned runs and may be worth a note: see docs/notes.md."""
+        from contextgraph.knowledge import Candidates
+
+        return Candidates(self.notes, self.store.notes, self._now)
+
     @staticmethod
     def working(max_tokens: int = WORKING_TOKENS) -> WorkingMemory:
         """A working memory for one run: what its prompt says about it, in so many tokens."""
@@ -232,6 +239,7 @@ class AgentMemory:
         """
         self.note_exposures()
         receipt = self.writer.write(raw, source)
+        self._add_candidates(raw, receipt)
         self._trigger.after_learning(receipt.status, background=background)
         return receipt
 
@@ -283,9 +291,14 @@ class AgentMemory:
             # One of them cannot be stored: the others are not to go with it.
             yield from (self.learn(raw, source=source) for raw in raws)
             return
-        for receipt in receipts:
+        for raw, receipt in zip(raws, receipts, strict=True):
+            self._add_candidates(raw, receipt)
             self._trigger.after_learning(receipt.status)
             yield receipt
+
+    def _add_candidates(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
+        if any(step.user_message for step in raw.steps):
+            self.candidates.add(raw, receipt.trajectory_id)
 
     def set_outcome(
         self, instance_id: str, solved: bool, *, agent: str = "", run: str = ""
@@ -656,6 +669,7 @@ class AgentMemory:
             self.note_exposures()
         finally:
             self.spaces.close()
+            self.store.notes.close()
             self.store.admin.close()
 
     def __enter__(self) -> Self:

@@ -416,6 +416,9 @@ class NoteStore(Protocol):
     def delete(self, ids: Sequence[str]) -> int:
         """Delete notes; how many were known."""
 
+    def close(self) -> None:
+        """Release what it holds beside the `Store`, whose `admin.close` releases all else."""
+
 
 class AdminStore(Protocol):
     """Snapshots, leases, health, schema, counts and provenance of the whole memory."""

@@ -24,6 +24,7 @@ from contextgraph.cli import (
     playbook,
     query,
     replay,
+    review,
     runs,
     service,
     stats,
@@ -61,7 +62,6 @@ for command in (
     doctor.doctor,
     notes.remember,
     notes.recall,
-    notes.notes,
     keyed.brief,
     keyed.compact,
     consolidate.consolidate,
@@ -81,6 +81,8 @@ app.command("import")(maintenance.import_)
 app.command("set")(keyed.set_)
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(mcp.app, name="mcp")
+notes.app.command()(review.review)
+app.add_typer(notes.app, name="notes")
 app.add_typer(service.token, name="token")
 
 

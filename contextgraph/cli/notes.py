@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "The repository it is about.")]
 Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
 
+app = typer.Typer(name="notes", invoke_without_command=True)
+
 
 def remember(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The note; - for standard input.")],
@@ -75,7 +77,7 @@ def recall(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show the notes that answer a question best, by words and by meaning.
+    """Show the notes that answer a question best.
 
     \b
     With --json one line per note: as `notes`, and "score" (0 to 1),
@@ -105,7 +107,9 @@ def recall(
             print("no such note")
 
 
+@app.callback()
 def notes(
+    context: typer.Context,
     archive: Annotated[
         list[str] | None, option("--archive", "ID", "Recall it no more (repeatable).")
     ] = None,
@@ -120,6 +124,8 @@ def notes(
 ) -> None:
     """List notes, the newest first; or archive or delete some.
 
+    `contextgraph notes review` shows what may be worth a note.
+
     \b
     With --json one line per note: "id", "content", "repo", "source", "tags",
     "created_at", "credibility", "confirmed", "contradicts", "superseded_by",
@@ -131,6 +137,10 @@ def notes(
       contextgraph notes --repo acme/shop
       contextgraph notes --archive note_1f0c3a5b7d9e2468
     """
+    if context.invoked_subcommand:
+        if archive or forget or repo or archived or as_json or store or tenant:
+            raise typer.BadParameter(f"give options after {context.invoked_subcommand}")
+        return
     if archive or forget:
         _remove(archive or [], forget or [], store, tenant, as_json=as_json)
         return

@@ -1,5 +1,6 @@
 """What people and agents say, remembered and recalled: see docs/notes.md."""
 
+from contextgraph.knowledge.candidates import Candidates
 from contextgraph.knowledge.notes import Notes, render_notes
 
-__all__ = ["Notes", "render_notes"]
+__all__ = ["Candidates", "Notes", "render_notes"]

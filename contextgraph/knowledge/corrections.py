@@ -14,11 +14,11 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+|;\s")
 _WORD = re.compile(r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+(?:['’]\w+)?")
 _BULLET = re.compile(r"^(?:[-*•>]|\d+[.)])\s+")
 _QUESTION = re.compile(
-    r"[?？]\W*\Z|\A(?:so |and |but |ok,? |wait,? |now )*(?:what|who|where|when|why|how|which|is|are|"
-    r"am|do|does|did|was|were|can|could|would|will|shall|should (?:i|we)|have (?:you|we))\b",
+    r"[?？]\W*\Z|\A(?:so |and |but |ok,? |wait,? |now )*(?:what|who|where|when|why|how|which|is|"
+    r"are|am|do|does|did|was|were|can|could|would|will|shall|should (?:i|we)|have (?:you|we))\b",
     re.IGNORECASE,
 )
-_NEGATED = r"(?:don['’]?t|do not|never|stop|avoid|no more|must ?n['’]?t|no need to|quit)"
+_NEGATED = r"(?:don['’]?t|do\ not|never|stop|avoid|no\ more|must\ ?n['’]?t|no\ need\ to|quit)"
 # How people state what holds beyond the moment: for all times, a prohibition, a preference, a duty.
 _LASTING = re.compile(
     rf"""\b(?:always|never|from\ now\ on|in\ (?:the\ )?future|going\ forward|every\ time
@@ -90,7 +90,7 @@ def _of_step(step: Step) -> Iterator[Correction]:
 
 
 def _is_lasting(sentence: str) -> bool:
-    if not _FEWEST_WORDS <= len(_WORD.findall(sentence)) or len(sentence) > _LONGEST_SENTENCE:
+    if len(_WORD.findall(sentence)) < _FEWEST_WORDS or len(sentence) > _LONGEST_SENTENCE:
         return False
     if _QUESTION.search(sentence) or _MOMENTARY.search(sentence):
         return False

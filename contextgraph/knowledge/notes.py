@@ -367,13 +367,14 @@ def _with(note: Note, properties: NoteProperties) -> Note:
     """*note* with *properties*, which are checked."""
     given: dict[str, Any] = {**properties}
     causes, security = given.pop("caused_by", ()), given.pop("security", Security.INTERNAL)
+    locator = given.pop("locator", "")
     if security not in {*Security}:
         raise InvalidNoteError(f"no security level {security!r}; known: {', '.join(Security)}")
     note = replace(
         note,
         **given,
         security=Security(security),
-        locator=mask_secrets(properties.get("locator", "")),
+        locator=mask_secrets(locator),
         links=tuple(Link(LinkType.CAUSED_BY, id_) for id_ in causes),
     )
     if note.source.partition(":")[0] == "web" and not note.locator:
