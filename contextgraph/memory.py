@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
-from contextgraph.embedding import Reembedding, ReembeddingPlan
+from contextgraph.embedding import Reembedding, ReembeddingPlan, exclusive
 from contextgraph.errors import DamagedRunError, DegradedError, StoreError, StoreUnavailableError
 from contextgraph.governance import EvictionPolicy, is_withheld
 from contextgraph.learning import Inspection, error_id, inspect_run
@@ -24,10 +24,12 @@ from contextgraph.model import (
     HealthCheck,
     LearnReceipt,
     LoopInfo,
+    MaintenanceReport,
     MemoryContext,
     Outcome,
     RawTrajectory,
     RepositoryPlaybook,
+    Snapshot,
     State,
     Verdict,
     WordingPlan,
@@ -61,7 +63,7 @@ from contextgraph.working_tree import WorkingTree
 if TYPE_CHECKING:
     from contextgraph.evaluation import Evaluation, Measures, Moment, Replay
     from contextgraph.keyed import KeyedMemory
-    from contextgraph.knowledge import Candidates, Notes
+    from contextgraph.knowledge import Candidates, MaintenancePolicy, Notes
     from contextgraph.live import LiveRun
     from contextgraph.ports import Graph
     from contextgraph.store.archive import Exported, Imported
@@ -164,6 +166,7 @@ class AgentMemory:
         self._trigger = ConsolidationTrigger(parts.consolidator)
         self._now = parts.now
         self.source = parts.source
+        self._read_only = parts.read_only
         self.withhold = 0.0 if parts.read_only else parts.withhold
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
@@ -192,6 +195,33 @@ class AgentMemory:
         from contextgraph.knowledge import Candidates
 
         return Candidates(self.notes, self.store.notes, self._now)
+
+    def snapshot(
+        self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
+    ) -> Snapshot:
+        """What people and agents say that matters when *trigger* happens: see `Notes.snapshot`."""
+        return self.notes.snapshot(trigger, focus, repo=repo, max_tokens=max_tokens)
+
+    def maintain(
+        self,
+        policy: "MaintenancePolicy | None" = None,
+        waiting: Callable[[datetime], None] = lambda until: None,
+    ) -> MaintenanceReport:
+        """Archive notes that are weak and unused, merge, decide conflicts, embed what waits.
+
+        *policy* is described in docs/notes.md. Waits for the lease of the memory; *waiting* is
+        called with the time until which another process holds it. Raises `EmbeddingError` where
+        texts cannot be embedded; the notes are maintained then. A second call right after changes
+        nothing.
+        """
+        from contextgraph.knowledge import MaintenancePolicy, maintain_notes
+
+        self.notes.count_recalls()
+        with exclusive(self.store, self._now, waiting) as lease:
+            report = maintain_notes(
+                self.store.notes, self._now(), policy or MaintenancePolicy(), lease.check
+            )
+            return replace(report, embedded=self.spaces.catch_up(lease.check))
 
     @staticmethod
     def working(max_tokens: int = WORKING_TOKENS) -> WorkingMemory:
@@ -667,6 +697,8 @@ class AgentMemory:
         try:
             self._trigger.wait()
             self.note_exposures()
+            if "notes" in self.__dict__ and not self._read_only:
+                self.notes.count_recalls()
         finally:
             self.spaces.close()
             self.store.notes.close()

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
     Graph: TypeAlias = MultiDiGraph[str]
 
+_NOTES_AT_ONCE = 500
 _CONTEXTS_AT_ONCE = 256
 
 Answer = TypeVar("Answer")
@@ -418,6 +419,14 @@ class NoteStore(Protocol):
 
     def close(self) -> None:
         """Release what it holds beside the `Store`, whose `admin.close` releases all else."""
+
+
+def every_note(store: NoteStore) -> Iterator[Note]:
+    """All notes, by id."""
+    after = ""
+    while page := store.page(after, _NOTES_AT_ONCE):
+        yield from page
+        after = page[-1].id
 
 
 class AdminStore(Protocol):

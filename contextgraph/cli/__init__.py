@@ -62,6 +62,8 @@ for command in (
     doctor.doctor,
     notes.remember,
     notes.recall,
+    notes.snapshot,
+    notes.maintain,
     keyed.brief,
     keyed.compact,
     consolidate.consolidate,

@@ -1,6 +1,7 @@
 """``contextgraph remember``, ``recall`` and ``notes``: what people and agents say."""
 
 import sys
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,13 +19,23 @@ Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")
 app = typer.Typer(name="notes", invoke_without_command=True)
 
 
-def remember(
+def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The note; - for standard input.")],
     repo: Repo = None,
     source: Annotated[
         str, option("--source", "KIND[:NAME]", "user (default), file, tool, system, agent or web.")
     ] = "user",
     tag: Tags = None,
+    locator: Annotated[
+        str, option("--locator", "TEXT", "Where the source says it; the web needs one.")
+    ] = "",
+    pin: Annotated[bool, typer.Option("--pin", help="Keep it in every snapshot.")] = False,
+    security: Annotated[
+        str, option("--security", "LEVEL", "public, internal, confidential or restricted.")
+    ] = "internal",
+    until: Annotated[
+        datetime | None, option("--until", "TIME", "Recall it until then (UTC).")
+    ] = None,
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
@@ -46,7 +57,16 @@ def remember(
     """
     content = sys.stdin.read() if text == "-" else text
     with open_memory(store, tenant) as memory:
-        receipt = memory.notes.remember(content, repo=repo or "", source=source, tags=tag or ())
+        receipt = memory.notes.remember(
+            content,
+            repo=repo or "",
+            source=source,
+            tags=tag or (),
+            locator=locator,
+            pinned=pin,
+            security=security,
+            valid_until=until and until.replace(tzinfo=UTC),
+        )
     if as_json:
         emit(
             {
@@ -108,12 +128,18 @@ def recall(
 
 
 @app.callback()
-def notes(
+def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
     context: typer.Context,
     archive: Annotated[
         list[str] | None, option("--archive", "ID", "Recall it no more (repeatable).")
     ] = None,
     forget: Annotated[list[str] | None, option("--forget", "ID", "Delete it (repeatable).")] = None,
+    pin: Annotated[
+        list[str] | None, option("--pin", "ID", "Keep it in every snapshot (repeatable).")
+    ] = None,
+    restore: Annotated[
+        list[str] | None, option("--restore", "ID", "Recall it again (repeatable).")
+    ] = None,
     repo: Annotated[str | None, option("--repo", "OWNER/REPO", "Only notes about it.")] = None,
     archived: Annotated[
         bool, typer.Option("--archived", help="Those that are archived or superseded.")
@@ -122,27 +148,35 @@ def notes(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """List notes, the newest first; or archive or delete some.
+    """List notes, or archive, restore, pin or delete some.
 
     `contextgraph notes review` shows what may be worth a note.
 
     \b
     With --json one line per note: "id", "content", "repo", "source", "tags",
     "created_at", "credibility", "confirmed", "contradicts", "superseded_by",
-    "archived_at"; with --archive or --forget one object: "archived",
-    "forgotten" (how many).
+    "archived_at", "kind", "links" [{"type", "target", "weight"}], "locator",
+    "pinned", "security", "valid_from", "valid_until", "importance", "recalls";
+    with --archive, --restore, --pin or --forget one object: "archived",
+    "restored", "pinned", "forgotten" (how many).
 
     \b
     Example:
       contextgraph notes --repo acme/shop
       contextgraph notes --archive note_1f0c3a5b7d9e2468
     """
+    changes = {
+        "archived": archive or [],
+        "restored": restore or [],
+        "pinned": pin or [],
+        "forgotten": forget or [],
+    }
     if context.invoked_subcommand:
-        if archive or forget or repo or archived or as_json or store or tenant:
+        if any(changes.values()) or repo or archived or as_json or store or tenant:
             raise typer.BadParameter(f"give options after {context.invoked_subcommand}")
         return
-    if archive or forget:
-        _remove(archive or [], forget or [], store, tenant, as_json=as_json)
+    if any(changes.values()):
+        _change(changes, store, tenant, as_json=as_json)
         return
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.notes.of(repo, archived=archived)
@@ -171,16 +205,86 @@ def note_record(note: "Note") -> "dict[str, Json]":
     return record
 
 
-def _remove(
-    archive: list[str], forget: list[str], store: str | None, tenant: str | None, *, as_json: bool
+def _change(
+    changes: dict[str, list[str]], store: str | None, tenant: str | None, *, as_json: bool
 ) -> None:
     with open_memory(store, tenant, create=False) as memory:
-        archived, forgotten = memory.notes.archive(archive), memory.notes.forget(forget)
-    if archived + forgotten < len({*archive}) + len({*forget}):
-        warn("some of these notes are not in the memory, or were archived before")
+        notes = memory.notes
+        verbs = (notes.archive, notes.restore, notes.pin, notes.forget)
+        done = {name: verb(ids) for (name, ids), verb in zip(changes.items(), verbs, strict=True)}
+    if any(done[name] < len({*ids}) for name, ids in changes.items()):
+        warn("some of these notes are not in the memory, or were changed so before")
     if as_json:
-        emit({"archived": archived, "forgotten": forgotten})
+        emit({**done})
     else:
-        print(plain(f"{number_of(archived, 'note')} archived, {forgotten} forgotten"))
-    if not archived + forgotten:
+        said = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)
+        print(plain(", ".join(said)))
+    if not any(done.values()):
         raise typer.Exit(FAILED)
+
+
+def snapshot(
+    trigger: Annotated[
+        str, typer.Argument(metavar="TRIGGER", help="What happened, such as a failed check.")
+    ],
+    focus: Annotated[str, option("--focus", "TEXT", "What the agent is about to work on.")] = "",
+    repo: Annotated[
+        str | None, option("--repo", "OWNER/REPO", "Only notes about it, or about anything.")
+    ] = None,
+    tokens: Annotated[int, typer.Option(metavar="N", min=1, help="At most N tokens.")] = 500,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Show what people and agents say that matters now.
+
+    All pinned notes, then the three that answer trigger and focus best, then those of the last day;
+    for the prompt of an agent.
+
+    \b
+    With --json one object: "notes" [as `notes`], "text" (the prompt text).
+
+    \b
+    Example:
+      contextgraph snapshot "test_checkout fails on main" --focus payments
+    """
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
+    if as_json:
+        emit({"notes": [note_record(note) for note in found.notes], "text": found.text})
+    else:
+        print(plain(found.text) or "no such note")
+
+
+def maintain(
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Archive and merge notes, decide conflicts, embed what waits.
+
+    For cron. Nothing is deleted; pinned notes stay. Waits while another process holds the lease.
+    A second run right after changes nothing.
+
+    \b
+    With --json one object: "promoted", "demoted" (to and from the long-term
+    layer), "archived", "evicted", "merged", "conflicts_resolved",
+    "conflicts_open", "embedded" (how many).
+
+    \b
+    Example:
+      contextgraph maintain --store team.db
+    """
+    from contextgraph.codec import encoded
+
+    with open_memory(store, tenant, create=False) as memory:
+        report = memory.maintain(
+            waiting=lambda until: warn(f"another process holds the lease until {until:%H:%M:%S}")
+        )
+    record = encoded(report, complete=True)
+    assert isinstance(record, dict)
+    if as_json:
+        emit(record)
+    else:
+        said = (f"{count} {name.replace('_', ' ')}" for name, count in record.items() if count)
+        print(", ".join(said) or "nothing changed")

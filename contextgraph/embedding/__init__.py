@@ -9,7 +9,7 @@ from contextgraph.embedding.fitting import (
     fit_due,
     refit,
 )
-from contextgraph.embedding.lease import Lease, renewing
+from contextgraph.embedding.lease import Lease, exclusive, renewing
 from contextgraph.embedding.openai import EmbeddingCosts
 from contextgraph.embedding.spaces import (
     ActiveEmbedder,
@@ -34,6 +34,7 @@ __all__ = [
     "calibration_due",
     "embed_missing",
     "embedded",
+    "exclusive",
     "fit",
     "fit_due",
     "is_fitted",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from contextgraph.embedding import tfidf
-from contextgraph.embedding.fitting import activate, calibrate, refit
+from contextgraph.embedding.fitting import activate, calibrate, embed_missing, fit_due, refit
 from contextgraph.embedding.lease import exclusive
 from contextgraph.embedding.local import MAKER as LOCAL, LocalEmbedder, local_embedder
 from contextgraph.embedding.openai import (
@@ -224,6 +224,24 @@ class EmbeddingSpaceManager:
         active = self._store.vectors.active_space()
         assert active is not None  # it was activated above
         return Reembedding(active, done, usage)
+
+    def catch_up(self, check: Callable[[], None] = lambda: None) -> int:
+        """Fit the space where that is due, and embed what waits for it; how many texts.
+
+        *check* is called after each batch. Raises `EmbeddingError`.
+        """
+        done = 0
+
+        def count(texts: int) -> None:
+            nonlocal done
+            check()
+            done += texts
+
+        if fit_due(self._store):
+            refit(self._store, count)
+        elif embedder := self._query_embedder():
+            embed_missing(self._store, embedder, count)
+        return done
 
     def waiting(self) -> int:
         """How many runs have no vectors in the active space."""

@@ -1,8 +1,8 @@
 """Remembering notes, comparing them with earlier ones, and recalling them."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from hashlib import blake2b
 from typing import Any, TypedDict, Unpack
@@ -20,8 +20,9 @@ from contextgraph.model import (
     NoteStatus,
     Recollection,
     Security,
+    Snapshot,
 )
-from contextgraph.ports import EmbedderSource, NoteStore
+from contextgraph.ports import EmbedderSource, NoteStore, every_note
 from contextgraph.text import (
     clean,
     count_tokens,
@@ -46,7 +47,9 @@ RELIABILITY: Mapping[str, float] = {
     "web": 0.6,
 }
 _OTHERWISE = 0.7
-_COMPARED, _PAGE = 20, 500
+_COMPARED = 20
+# Of a snapshot: notes of each kind, in this order.
+_PINNED, _RELATED, _RECENT, _RECENTLY = 50, 3, 5, timedelta(hours=24)
 
 
 class NoteProperties(TypedDict, total=False):
@@ -147,6 +150,26 @@ class Notes:
         self._recalled.extend(found)
         return tuple(found)
 
+    def snapshot(
+        self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
+    ) -> Snapshot:
+        """What to know of *repo* when *trigger* happens, in at most *max_tokens*.
+
+        All pinned notes, then the three that answer *trigger* and *focus* best, then the newest
+        five of the last 24 hours; each whole, those that do not fit are left out from the end.
+        """
+        scope, now = NoteScope(_places(repo)), self._now()
+        pinned = self._store.newest(replace(scope, pinned=True), _PINNED)
+        related = self.recall(f"{focus}\n{trigger}", repo=repo, limit=_RELATED)
+        recent = [
+            note
+            for note in self._store.newest(scope, _RECENT)
+            if now - note.created_at <= _RECENTLY
+        ]
+        notes = {note.id: note for note in (*pinned, *(one.note for one in related), *recent)}
+        valid = (note for note in notes.values() if note.is_valid(now))
+        return Snapshot(*_rendered(valid, max_tokens))
+
     def count_recalls(self) -> None:
         """Store how often notes were recalled, which is else put off until one is remembered."""
         recalled, self._recalled = self._recalled, []
@@ -177,7 +200,7 @@ class Notes:
         """The notes of *repo* (None: all), the newest first; those not recalled if *archived*."""
         chosen = [
             note
-            for note in self._all()
+            for note in every_note(self._store)
             if note.kind is NoteKind.NOTE
             and note.is_live is not archived
             and (repo is None or note.repo == repo_name(repo))
@@ -232,7 +255,7 @@ class Notes:
         return self.forget(
             [
                 note.id
-                for note in self._all()
+                for note in every_note(self._store)
                 if (repo is None or note.repo == repo_name(repo))
                 and (source is None or note.source == masked_name(source))
             ]
@@ -325,27 +348,31 @@ class Notes:
         except EmbeddingError:
             return
 
-    def _all(self) -> Iterator[Note]:
-        after = ""
-        while page := self._store.page(after, _PAGE):
-            yield from page
-            after = page[-1].id
-
 
 def render_notes(found: Sequence[Recollection], max_tokens: int = RENDER_TOKENS) -> str:
     """The prompt text of *found*, fenced as data, within *max_tokens*; empty without notes."""
+    return _rendered([one.note for one in found], max_tokens)[1]
+
+
+def _rendered(notes: Iterable[Note], max_tokens: int) -> tuple[tuple[Note, ...], str]:
+    """The first of *notes* that fit into *max_tokens*, each whole, and their prompt text."""
+    shown: list[Note] = []
     lines: list[str] = []
-    for one in found:
-        note = one.note
-        mark = "; another note says otherwise" if note.contradicts else ""
-        origin = f"{note.source}, {note.created_at:%Y-%m-%d}{mark}"
-        line = f"- {' '.join(note.content.split())} ({origin})"
+    for note in notes:
         if gives_instructions(note.content):
             continue
+        line = _line(note)
         if count_tokens(fence("\n".join((*lines, line)), "notes")) > max_tokens:
             break
         lines.append(line)
-    return fence("\n".join(lines), "notes") if lines else ""
+        shown.append(note)
+    return tuple(shown), fence("\n".join(lines), "notes") if lines else ""
+
+
+def _line(note: Note) -> str:
+    mark = "; another note says otherwise" if note.contradicts else ""
+    origin = f"{note.source}, {note.created_at:%Y-%m-%d}{mark}"
+    return f"- {' '.join(note.content.split())} ({origin})"
 
 
 def repo_name(repo: str) -> str:
@@ -367,14 +394,13 @@ def _with(note: Note, properties: NoteProperties) -> Note:
     """*note* with *properties*, which are checked."""
     given: dict[str, Any] = {**properties}
     causes, security = given.pop("caused_by", ()), given.pop("security", Security.INTERNAL)
-    locator = given.pop("locator", "")
+    given["locator"] = mask_secrets(given.get("locator", ""))
     if security not in {*Security}:
         raise InvalidNoteError(f"no security level {security!r}; known: {', '.join(Security)}")
     note = replace(
         note,
         **given,
         security=Security(security),
-        locator=mask_secrets(locator),
         links=tuple(Link(LinkType.CAUSED_BY, id_) for id_ in causes),
     )
     if note.source.partition(":")[0] == "web" and not note.locator:

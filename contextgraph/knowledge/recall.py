@@ -16,7 +16,7 @@ from contextgraph.vectors import Vector
 
 MOST_WORDS = 32
 # Proposed by words, and by meaning; more changed nothing on LoCoMo. Those around the best count.
-_BY_WORDS, _BY_MEANING, _WITH_COSINE, _EXTENDED = 100, 50, 1_000, 30
+_BY_WORDS, _BY_MEANING, _WITH_COSINE, _EXTENDED = 100, 100, 1_000, 30
 # What is said next to an answer is often part of it: a quarter of the notes before and after, and
 # a tenth of those beside them.
 _NEXT, _SECOND = 0.25, 0.1
@@ -62,8 +62,8 @@ def recollections(store: NoteStore, question: Question) -> list[Recollection]:
     beside = _beside(found)
     ranked = [
         _recollection(found[id_], said[id_], own, beside, question)
-        for id_ in own
-        if _is_recalled(found[id_], question)
+        for id_, value in own.items()
+        if value > 0 and _is_recalled(found[id_], question)
     ]
     return sorted(ranked, key=lambda one: (-one.score, one.note.id))
 
@@ -113,12 +113,13 @@ def _around(store: NoteStore, notes: Mapping[str, Note]) -> dict[str, Note]:
     """The notes up to two before and two after *notes* in their repositories."""
     found, ring = dict(notes), dict(notes)
     for _ in range(2):
-        before = [id_ for note in ring.values() for id_ in note.targets(LinkType.FOLLOWS)]
-        after = (
-            note for note in store.linking([*ring]) if not ring.keys().isdisjoint(_follows(note))
-        )
-        ring = {**store.get([id_ for id_ in before if id_ not in found])}
-        ring |= {note.id: note for note in after if note.id not in found}
+        before = [id_ for note in ring.values() for id_ in _follows(note) if id_ not in found]
+        after = {
+            note.id: note
+            for note in store.linking([*ring])
+            if note.id not in found and not ring.keys().isdisjoint(_follows(note))
+        }
+        ring = {**store.get(before), **after}
         found |= ring
     return found
 

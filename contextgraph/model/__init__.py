@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from contextgraph.model.note import (
         Link,
         LinkType,
+        MaintenanceReport,
         Note,
         NoteKind,
         NoteReceipt,
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
         NoteStatus,
         Recollection,
         Security,
+        Snapshot,
     )
     from contextgraph.model.playbook import (
         CommandHistory,
@@ -183,6 +185,7 @@ __all__ = [
     "LoopInfo",
     "LoopKind",
     "LoopSeverity",
+    "MaintenanceReport",
     "MemoryContext",
     "MemoryCounts",
     "Methodology",
@@ -217,6 +220,7 @@ __all__ = [
     "SignatureLevel",
     "SimilarCase",
     "SimilarTo",
+    "Snapshot",
     "Source",
     "Space",
     "State",

@@ -125,6 +125,31 @@ class NoteScope:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class MaintenanceReport:
+    """How many notes maintenance changed, and how many pairs still contradict each other.
+
+    *archived* were weak and unused, *evicted* too many. *embedded* runs and notes were waiting.
+    """
+
+    promoted: int = 0
+    demoted: int = 0
+    archived: int = 0
+    evicted: int = 0
+    merged: int = 0
+    conflicts_resolved: int = 0
+    conflicts_open: int = 0
+    embedded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What to know at the start: *notes* that fit, pinned ones first, and their prompt *text*."""
+
+    notes: tuple[Note, ...]
+    text: str
+
+
 class NoteStatus(StrEnum):
     """What remembering a note did."""
 

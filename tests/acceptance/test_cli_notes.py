@@ -38,7 +38,7 @@ def test_notes_are_listed_archived_and_forgotten(store: Path) -> None:
     assert contextgraph("notes", *at).out.startswith("2 notes\n")
     one, other = (record["id"] for record in contextgraph("notes", *at, "--json").records)
     result = contextgraph("notes", "--archive", one, "--forget", other, *at, "--json")
-    assert result.records == [{"archived": 1, "forgotten": 1}]
+    assert result.records == [{"archived": 1, "restored": 0, "pinned": 0, "forgotten": 1}]
     assert contextgraph("notes", *at).out == "no notes\n"
     assert contextgraph("recall", "tests", *at).out == "no such note\n"
     again = contextgraph("notes", "--archive", one, *at)
@@ -76,3 +76,28 @@ def test_what_people_said_is_reviewed(store: Path, tmp_path: Path) -> None:
     again = contextgraph("notes", "review", "--accept", one["id"], *at)
     assert (again.code, "reviewed before" in again.err) == (1, True)
     assert contextgraph("notes", "--repo", "acme/shop", "review").code == 2
+
+
+def test_properties_of_a_note_are_kept(store: Path) -> None:
+    at = (*REPO, "--store", store)
+    given = ("--pin", "--security", "restricted", "--locator", "msg 9", "--until", "2999-01-31")
+    contextgraph("remember", "small commits", *given, *at)
+    (note,) = contextgraph("notes", *at, "--json").records
+    assert (note["pinned"], note["security"], note["locator"]) == (True, "restricted", "msg 9")
+    assert note["valid_until"] == "2999-01-31T00:00:00+00:00"
+
+
+def test_a_snapshot_and_maintenance(store: Path) -> None:
+    at = (*REPO, "--store", store)
+    contextgraph("remember", "small commits", "--pin", *at)
+    contextgraph("remember", "checkout needs redis", *at)
+    shown = contextgraph("snapshot", "test_checkout fails", "--focus", "redis", *at)
+    assert shown.out.index("small commits") < shown.out.index("checkout needs redis")
+    (record,) = contextgraph("snapshot", "checkout", *at, "--json").records
+    assert [note["content"] for note in record["notes"]] == [
+        "small commits",
+        "checkout needs redis",
+    ]
+    (report,) = contextgraph("maintain", "--store", store, "--json").records
+    assert set(report.values()) == {0}
+    assert contextgraph("maintain", "--store", store).out == "nothing changed\n"

@@ -8,8 +8,8 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.errors import InvalidNoteError
-from contextgraph.knowledge import Notes, render_notes
-from contextgraph.model import NoteStatus
+from contextgraph.knowledge import MaintenancePolicy, Notes, render_notes
+from contextgraph.model import LinkType, MaintenanceReport, NoteStatus
 from contextgraph.store import SqliteStore
 from contextgraph.text import count_tokens
 
@@ -176,3 +176,162 @@ def test_tenants_do_not_see_each_other(tmp_path: Path) -> None:
         memory.notes.remember("CI uses Python 3.11", repo=SHOP)
     with AgentMemory.open(address, tenant="two") as memory:
         assert (memory.notes.of(), memory.notes.recall("python")) == ((), ())
+
+
+def test_other_forms_of_a_word_are_found(notes: Notes) -> None:
+    notes.remember("the cached answers expire hourly")
+    assert contents(notes, "what expires from the cache?") == ["the cached answers expire hourly"]
+
+
+def test_notes_around_an_answer_are_found_with_it(notes: Notes) -> None:
+    texts = ("old machine is loud", "lunch", "nightly builds run where?", "on an old machine")
+    for text in texts:
+        notes.remember(text, repo=SHOP)
+    found = notes.recall("nightly builds machine", repo=SHOP)
+    assert [one.note.content for one in found] == [texts[2], texts[3], texts[0]]
+    assert found[1].why["neighbours"] > 0
+
+
+def test_only_what_probably_answers_is_recalled(notes: Notes) -> None:
+    notes.remember("the payment service retries three times, then the order is put on hold")
+    assert contents(notes, "when is the order put on hold", min_probability=0.1)
+    assert not contents(notes, "how long does the service run", min_probability=0.1)
+
+
+def test_notes_are_found_by_their_meaning(tmp_path: Path) -> None:
+    texts = [f"module{number} uses helper{number}" for number in range(14)]
+    texts += ["logs rotate nightly by cron", "cron starts backups of the database"]
+    with AgentMemory.open(str(tmp_path / "notes.db")) as memory:
+        for text in texts:
+            memory.notes.remember(text)
+        assert memory.maintain().embedded == len(texts)
+        assert memory.maintain() == MaintenanceReport()
+        memory.notes.remember("module99 uses helper99")
+        found = memory.notes.recall("cron", limit=2)
+    assert {one.note.content for one in found} == {*texts[-2:]}
+    assert all(one.why["meaning"] > 0 for one in found)
+
+
+def test_a_note_is_recalled_while_it_is_valid(notes: Notes) -> None:
+    notes.remember("the release is frozen", valid_until=NOW + timedelta(days=20))
+    notes.remember("the frozen branch opens again", valid_from=NOW + timedelta(days=20))
+    assert contents(notes, "frozen") == ["the release is frozen"]
+    notes._now.now += timedelta(days=30)  # type: ignore[attr-defined]
+    assert contents(notes, "frozen") == ["the frozen branch opens again"]
+
+
+def test_properties_that_cannot_be_are_refused(notes: Notes) -> None:
+    with pytest.raises(InvalidNoteError, match="needs its locator"):
+        notes.remember("webhooks are retried", source="web:stripe.com")
+    with pytest.raises(InvalidNoteError, match="no security level 'secret'; known: public"):
+        notes.remember("webhooks are retried", security="secret")
+    with pytest.raises(InvalidNoteError, match="no time zone"):
+        notes.remember("webhooks are retried", valid_until=datetime(2027, 1, 1))  # noqa: DTZ001
+    with pytest.raises(InvalidNoteError, match="from 0 to 1"):
+        notes.remember("webhooks are retried", importance=7)
+
+
+def test_causes_are_followed_back(notes: Notes) -> None:
+    first = notes.remember("the certificate expired").id
+    second = notes.remember("webhooks failed", caused_by=[first]).id
+    third = notes.remember("orders were lost").id
+    assert notes.link(third, second, LinkType.CAUSED_BY)
+    assert not notes.link(third, "note_none")
+    assert [note.id for note in notes.causes(third)] == [second, first]
+
+
+def test_recalls_are_counted_with_the_next_note(notes: Notes) -> None:
+    known = notes.remember("the database is PostgreSQL").id
+    for _ in range(2):
+        notes.recall("database")
+    notes.remember("lunch is at noon")
+    (note,) = (one for one in notes.of() if one.id == known)
+    assert (note.recalls, note.recalled_at is not None) == (2, True)
+    assert note.recall_score > 0
+
+
+def test_archived_notes_can_be_restored(notes: Notes) -> None:
+    known = notes.remember("the database is PostgreSQL").id
+    assert (notes.archive([known]), contents(notes, "database")) == (1, [])
+    assert (notes.restore([known]), len(contents(notes, "database"))) == (1, 1)
+
+
+def test_pruning_needs_a_condition_and_spares_pinned_notes(notes: Notes) -> None:
+    notes.remember("small commits", tags=["style"], pinned=True)
+    notes.remember("short lines", tags=["style"])
+    notes.remember("the database is PostgreSQL")
+    with pytest.raises(InvalidNoteError, match="needs a condition"):
+        notes.prune()
+    assert notes.prune(before=NOW) == 0
+    assert notes.prune(tags=["Style"], max_recalls=0) == 1
+    assert {note.content for note in notes.of()} == {"small commits", "the database is PostgreSQL"}
+    assert notes.reset(source="user") == 3
+
+
+def test_a_snapshot_has_pinned_related_and_recent_notes(notes: Notes) -> None:
+    notes.remember("small commits", repo=SHOP, pinned=True)
+    notes.remember("checkout needs redis", repo=SHOP)
+    notes.remember("lunch is at noon", repo=SHOP)
+    notes._now.now -= timedelta(days=1)  # type: ignore[attr-defined]
+    shown = notes.snapshot("test_checkout fails", repo=SHOP)
+    assert [note.content for note in shown.notes] == [
+        "small commits",
+        "checkout needs redis",
+        "lunch is at noon",
+    ]
+    assert "checkout needs redis" in shown.text
+    least = notes.snapshot(
+        "test_checkout fails", repo=SHOP, max_tokens=count_tokens(shown.text) - 5
+    )
+    assert [note.content for note in least.notes] == ["small commits", "checkout needs redis"]
+
+
+def maintained(memory: AgentMemory, **policy: object) -> MaintenanceReport:
+    return memory.maintain(MaintenancePolicy(**policy))  # type: ignore[arg-type]
+
+
+def test_weak_and_unused_notes_are_archived_but_not_pinned_or_linked_ones() -> None:
+    with AgentMemory.open(":memory:") as memory:
+        notes = memory.notes
+        for text in ("old and unused", "old and important", "old and referenced"):
+            notes.remember(text, importance=1.0 if "important" in text else 0.2)
+        ids = {note.content: note.id for note in notes.of()}
+        notes.link(notes.remember("newest", pinned=True).id, ids["old and referenced"])
+        notes.pin([ids["old and important"]])
+        memory._now = lambda: datetime.now(UTC) + timedelta(days=400)
+        report = memory.maintain()
+        assert report.archived == 1
+        assert {note.id for note in notes.of(archived=True)} == {ids["old and unused"]}
+
+
+def test_beyond_the_limit_those_that_say_least_are_archived() -> None:
+    with AgentMemory.open(":memory:") as memory:
+        memory.notes.remember("tests of the shop need redis, a queue and a fake payment server")
+        memory.notes.remember("lunch is late")
+        assert maintained(memory, max_notes=1).evicted == 1
+        assert [note.content for note in memory.notes.of(archived=True)] == ["lunch is late"]
+
+
+def test_a_note_that_says_more_takes_the_place_of_one_that_says_less() -> None:
+    with AgentMemory.open(":memory:") as memory:
+        notes = memory.notes
+        less = notes.remember("deploys go through the release train on Friday", tags=["ci"]).id
+        more = notes.remember("deploys go through the release train on Friday at noon").id
+        notes.remember("backups go through the release train on Friday unless it rains")
+        assert memory.maintain().merged == 1
+        kept = {note.id: note for note in notes.of()}
+        assert less not in kept
+        assert (kept[more].tags, kept[more].targets(LinkType.SUPERSEDES)) == (("ci",), (less,))
+        assert memory.maintain() == MaintenanceReport(conflicts_open=0)
+
+
+def test_a_conflict_is_decided_once_one_side_is_confirmed() -> None:
+    with AgentMemory.open(":memory:") as memory:
+        notes = memory.notes
+        notes.remember("retries are handled by the client", source="agent:a")
+        notes.remember("retries are not handled by the client", source="agent:b")
+        assert memory.maintain().conflicts_open == 1
+        for name in "cdef":
+            notes.remember("retries are handled by the client", source=f"agent:{name}")
+        assert memory.maintain() == MaintenanceReport(conflicts_resolved=1)
+        assert [note.content for note in notes.of()] == ["retries are handled by the client"]

@@ -1,0 +1,225 @@
+"""Maintenance of notes: layers, archiving, merging, and conflicts that can be decided by now."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import combinations
+
+from contextgraph.governance import (
+    ConflictPolicy,
+    Evictable,
+    ForgettingPolicy,
+    Layer,
+    RecallStats,
+    RecallValue,
+)
+from contextgraph.knowledge.recall import credibility_of, searched_text, stem_counts
+from contextgraph.model import Link, LinkType, MaintenanceReport, Note, NoteKind
+from contextgraph.ports import NoteStore, every_note
+from contextgraph.ranking import dice
+
+_TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+")
+# With one of these a longer statement may say something else.
+_LIMITS = frozenset("not no never cannot t without unless except only but if 不 没 除 非".split())
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenancePolicy:
+    """What `maintain` archives and merges.
+
+    A note is archived when it is weak, was not recalled for *retention*, and fewer than
+    *min_recalls* times in all; beyond *max_notes* those worth least. A note is merged into one of
+    its repository that says all that it says, where their words agree by *likeness* and they are
+    *merged_within* of each other; of a large repository the newest *compared* are looked at.
+    """
+
+    forgetting: ForgettingPolicy = field(default_factory=ForgettingPolicy)
+    decay_rate: float = 0.1
+    retention: timedelta = timedelta(days=365)
+    min_recalls: int = 3
+    max_notes: int = 10_000
+    likeness: float = 0.75
+    merged_within: timedelta = timedelta(days=45)
+    compared: int = 400
+
+
+def maintain_notes(
+    store: NoteStore,
+    now: datetime,
+    policy: MaintenancePolicy,
+    check: Callable[[], None] = lambda: None,
+) -> MaintenanceReport:
+    """Maintain the notes of *store*; *check*, called before each write, may end it by raising.
+
+    Pinned notes, and notes that others link to, are not archived. A second call at the same time
+    changes nothing.
+    """
+    everything = [note for note in every_note(store) if note.is_live]
+    notes = [note for note in everything if note.kind is NoteKind.NOTE]
+    layers = {note.id: _is_long_term(note, now, policy) for note in notes}
+    promoted = [note.id for note in notes if layers[note.id] and not note.is_long_term]
+    demoted = [note.id for note in notes if note.is_long_term and not layers[note.id]]
+    check()
+    store.change([*promoted, *demoted], lambda note: replace(note, is_long_term=layers[note.id]))
+    resolved = _resolved(notes, now)
+    check()
+    store.change([*resolved], partial(_superseded, by=resolved))
+    rest = [note for note in notes if note.id not in resolved]
+    merged = _merged(store, rest, policy, check)
+    rest = [note for note in rest if note.id not in merged]
+    free = [note for note in rest if not note.pinned and note.id not in _referenced(everything)]
+    faded = [note.id for note in free if _is_faded(note, now, policy)]
+    evicted = _evicted(rest, {note.id for note in free} - {*faded}, len(faded), now, policy)
+    check()
+    store.change([*faded, *evicted], lambda note: replace(note, archived_at=now))
+    gone = {*resolved, *merged, *faded, *evicted}
+    return MaintenanceReport(
+        promoted=len(promoted),
+        demoted=len(demoted),
+        archived=len(faded),
+        evicted=len(evicted),
+        merged=len(merged),
+        conflicts_resolved=len(resolved),
+        conflicts_open=len(_conflicts([note for note in notes if note.id not in gone])),
+    )
+
+
+def _is_long_term(note: Note, now: datetime, policy: MaintenancePolicy) -> bool:
+    layer = Layer.LONG_TERM if note.is_long_term else Layer.SHORT_TERM
+    strength = _strength(note, now, policy)
+    return policy.forgetting.next_layer(strength, layer) is Layer.LONG_TERM
+
+
+def _strength(note: Note, now: datetime, policy: MaintenancePolicy) -> float:
+    return policy.forgetting.strength(
+        importance=note.importance,
+        credibility=note.credibility,
+        recalls=note.recalls,
+        decay_rate=policy.decay_rate,
+        age_days=_idle(note, now) / timedelta(days=1),
+        layer=Layer.LONG_TERM if note.is_long_term else Layer.SHORT_TERM,
+    )
+
+
+def _idle(note: Note, now: datetime) -> timedelta:
+    return now - (note.recalled_at or note.created_at)
+
+
+def _is_faded(note: Note, now: datetime, policy: MaintenancePolicy) -> bool:
+    idle = _idle(note, now)
+    is_expired = note.valid_until is not None and note.valid_until + policy.retention < now
+    is_weak = policy.forgetting.is_forgotten(_strength(note, now, policy), idle)
+    unused = idle > policy.retention and note.recalls < policy.min_recalls
+    return is_expired or (is_weak and unused)
+
+
+def _evicted(
+    notes: Sequence[Note], free: set[str], archived: int, now: datetime, policy: MaintenancePolicy
+) -> list[str]:
+    """The ids of those of *free* that are too many."""
+    items = [_evictable(note) for note in notes if note.id in free]
+    excess = max(0, len(notes) - archived - policy.max_notes)
+    return RecallValue(max(0, len(items) - excess)).chosen(items, now) if excess else []
+
+
+def _evictable(note: Note) -> Evictable:
+    stats = RecallStats(note.recalls, note.recall_score, note.recalled_at)
+    return Evictable(note.id, note.created_at, len(stem_counts(searched_text(note))), stats)
+
+
+def _referenced(notes: Iterable[Note]) -> set[str]:
+    """The ids to which *notes* link by more than their order."""
+    return {link.target for note in notes for link in note.links if link.type != LinkType.FOLLOWS}
+
+
+def _conflicts(notes: Sequence[Note]) -> list[tuple[Note, Note]]:
+    """Pairs of *notes* that contradict each other."""
+    known = {note.id: note for note in notes}
+    pairs = {
+        tuple(sorted((note.id, other)))
+        for note in notes
+        for other in note.contradicts
+        if other in known
+    }
+    return [(known[one], known[other]) for one, other in sorted(pairs)]
+
+
+def _resolved(notes: Sequence[Note], now: datetime) -> dict[str, str]:
+    """Id of a note -> that of a note which contradicts it and is clearly more credible by now."""
+    resolved: dict[str, str] = {}
+    for one, other in _conflicts(notes):
+        low, high = sorted((one, other), key=lambda note: credibility_of(note, now))
+        margin = credibility_of(high, now) - credibility_of(low, now)
+        if margin >= ConflictPolicy().credibility_margin and not low.pinned:
+            resolved[low.id] = high.id
+    return {low: high for low, high in resolved.items() if high not in resolved}
+
+
+def _superseded(note: Note, by: Mapping[str, str]) -> Note:
+    return replace(note, superseded_by=by[note.id])
+
+
+def _merged(
+    store: NoteStore,
+    notes: Sequence[Note],
+    policy: MaintenancePolicy,
+    check: Callable[[], None],
+) -> list[str]:
+    """Merge notes into those that say all that they say; the ids of those that went."""
+    of_repo: defaultdict[str, list[Note]] = defaultdict(list)
+    for note in sorted(notes, key=lambda note: (note.created_at, note.id), reverse=True):
+        of_repo[note.repo].append(note)
+    merged: list[str] = []
+    for some in of_repo.values():
+        for group in _groups(some[: policy.compared], policy):
+            check()
+            merged += _merge(store, group)
+    return merged
+
+
+def _groups(notes: Sequence[Note], policy: MaintenancePolicy) -> list[list[Note]]:
+    """Notes that are merged into the first of each list; each note is in one at most."""
+    tokens = {note.id: tuple(_TOKEN.findall(note.content.casefold())) for note in notes}
+    taken, groups = set[str](), defaultdict[str, list[Note]](list)
+    for longer, shorter in combinations(sorted(notes, key=lambda one: -len(tokens[one.id])), 2):
+        is_free = not ({longer.id, shorter.id} & taken or shorter.pinned or shorter.id in groups)
+        is_near = abs(longer.created_at - shorter.created_at) <= policy.merged_within
+        said = tokens[longer.id], tokens[shorter.id]
+        if is_free and is_near and _contains(*said, policy.likeness):
+            groups[longer.id] = [*(groups[longer.id] or [longer]), shorter]
+            taken.add(shorter.id)
+    return [*groups.values()]
+
+
+def _contains(longer: Sequence[str], shorter: Sequence[str], likeness: float) -> bool:
+    """Whether *longer* has all words of *shorter* in their order, few others, and no restriction.
+
+    So that nothing is lost but words that both have.
+    """
+    if dice({*longer}, {*shorter}) < likeness or {*longer} & _LIMITS != {*shorter} & _LIMITS:
+        return False
+    rest = iter(longer)
+    return all(word in rest for word in shorter)
+
+
+def _merge(store: NoteStore, group: Sequence[Note]) -> list[str]:
+    first, *others = group
+    gone = [note.id for note in others]
+
+    def changed(note: Note) -> Note:
+        if note.id != first.id:
+            return replace(note, superseded_by=first.id)
+        links = tuple(Link(LinkType.SUPERSEDES, id_) for id_ in gone)
+        return replace(
+            note,
+            tags=tuple(dict.fromkeys(tag for one in (note, *others) for tag in one.tags)),
+            credibility=max(one.credibility for one in group),
+            confirmed=note.confirmed + sum(one.confirmed + 1 for one in others),
+            links=(*note.links, *links),
+        )
+
+    store.change([first.id, *gone], changed)
+    return gone
