@@ -50,6 +50,14 @@ class InvalidNoteError(ContextGraphError):
     """A note that is empty or too long."""
 
 
+class NotFoundError(ContextGraphError):
+    """There is no page or entity of this name."""
+
+
+class AlreadyExistsError(ContextGraphError):
+    """There is a page or an entity of this name already."""
+
+
 class SettingsError(ContextGraphError):
     """A setting that cannot be used; the message names where it came from."""
 

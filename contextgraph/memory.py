@@ -63,7 +63,7 @@ from contextgraph.working_tree import WorkingTree
 if TYPE_CHECKING:
     from contextgraph.evaluation import Evaluation, Measures, Moment, Replay
     from contextgraph.keyed import KeyedMemory
-    from contextgraph.knowledge import Candidates, MaintenancePolicy, Notes
+    from contextgraph.knowledge import Candidates, Entities, MaintenancePolicy, Notes, Pages
     from contextgraph.live import LiveRun
     from contextgraph.ports import Graph
     from contextgraph.store.archive import Exported, Imported
@@ -195,6 +195,20 @@ class AgentMemory:
         from contextgraph.knowledge import Candidates
 
         return Candidates(self.notes, self.store.notes, self._now)
+
+    @cached_property
+    def pages(self) -> "Pages":
+        """Pages that refer to each other, with an index: see docs/pages.md."""
+        from contextgraph.knowledge import Pages
+
+        return Pages(self.store.notes, self._now)
+
+    @cached_property
+    def entities(self) -> "Entities":
+        """Named entities with tags and relations: see docs/pages.md."""
+        from contextgraph.knowledge import Entities
+
+        return Entities(self.store.notes, self._now)
 
     def snapshot(
         self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500

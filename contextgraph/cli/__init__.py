@@ -21,6 +21,7 @@ from contextgraph.cli import (
     maintenance,
     mcp,
     notes,
+    pages,
     playbook,
     query,
     replay,
@@ -86,6 +87,8 @@ app.add_typer(mcp.app, name="mcp")
 notes.app.command()(review.review)
 app.add_typer(notes.app, name="notes")
 app.add_typer(service.token, name="token")
+app.add_typer(pages.pages, name="pages")
+app.add_typer(pages.entities, name="entities")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

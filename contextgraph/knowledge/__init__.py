@@ -1,14 +1,22 @@
-"""What people and agents say, remembered and recalled: see docs/notes.md."""
+"""What people and agents say: notes, pages and entities. See docs/notes.md."""
 
 from contextgraph.knowledge.candidates import Candidates
+from contextgraph.knowledge.entities import Entities, Entity, RelatedEntity
 from contextgraph.knowledge.notes import NoteProperties, Notes, render_notes
+from contextgraph.knowledge.pages import Page, PageFound, Pages
 from contextgraph.knowledge.upkeep import MaintenancePolicy, maintain_notes
 
 __all__ = [
     "Candidates",
+    "Entities",
+    "Entity",
     "MaintenancePolicy",
     "NoteProperties",
     "Notes",
+    "Page",
+    "PageFound",
+    "Pages",
+    "RelatedEntity",
     "maintain_notes",
     "render_notes",
 ]

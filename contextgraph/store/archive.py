@@ -26,6 +26,7 @@ from contextgraph.model import (
     LearnStatus,
     Methodology,
     Note,
+    NoteKind,
     ResolvedBy,
     SimilarTo,
     Space,
@@ -113,11 +114,12 @@ _KINDS: dict[str, type[Line]] = {
     "similar": SimilarLine,
     "exposure": Exposure,
     "verdict": Verdict,
-    "note": Note,
+    # A note has its own kind, which is also that of its line.
+    **dict.fromkeys(NoteKind, Note),
     "consolidated": ConsolidatedLine,
     "end": EndLine,
 }
-_NAMES = {kind: name for name, kind in _KINDS.items()}
+_NAMES = {**{kind: name for name, kind in _KINDS.items()}, Note: NoteKind.NOTE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,7 +405,7 @@ def _read_lines(path: Path) -> Iterator[Line]:
         file.readline()
         for number, text in enumerate(file, start=2):
             record = _parsed(path, number, text)
-            kind = _KINDS.get(str(record.pop("kind", "")))
+            kind = _KINDS.get(str(record.get("kind", "")))
             if kind is None or ended:
                 raise ReadError(str(path), f"line {number}", "is of an unknown kind")
             if kind is ArchivedRun and has_sentences:

@@ -21,7 +21,7 @@ def sessions(document: str) -> list[tuple[str, str]]:
     return [pair for block in _BLOCK.findall(text) for pair in _COMMAND.findall(block)]
 
 
-@pytest.mark.parametrize("document", ["keyed.md", "notes.md", "sessions.md"])
+@pytest.mark.parametrize("document", ["keyed.md", "notes.md", "pages.md", "sessions.md"])
 def test_the_sessions_of_python_run_as_printed(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -30,7 +30,7 @@ def test_the_sessions_of_python_run_as_printed(
     assert (failed, tried > 3) == (0, True)
 
 
-@pytest.mark.parametrize("document", ["keyed.md", "notes.md"])
+@pytest.mark.parametrize("document", ["keyed.md", "notes.md", "pages.md"])
 def test_the_sessions_of_the_shell_run_as_printed(document: str, tmp_path: Path) -> None:
     program = tmp_path / "bin" / "contextgraph"
     program.parent.mkdir()

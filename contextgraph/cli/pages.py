@@ -1,0 +1,303 @@
+"""``contextgraph pages`` and ``entities``: what is known of things, and how they are related."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
+from contextgraph.cli.output import emit, print_table, warn
+from contextgraph.text import plain
+
+if TYPE_CHECKING:
+    from contextgraph.knowledge import Page
+    from contextgraph.model import Json
+
+pages = typer.Typer(no_args_is_help=True, help="Pages that refer to each other.")
+entities = typer.Typer(no_args_is_help=True, help="Named entities with tags and relations.")
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id of the page.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the entity.")]
+Repo = Annotated[str, option("--repo", "OWNER/REPO", "The repository it is about.")]
+OfRepo = Annotated[str | None, option("--repo", "OWNER/REPO", "Its pages.")]
+Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
+
+
+@pages.command()
+def put(  # noqa: PLR0913, PLR0917  (one parameter per option)
+    page_id: Id,
+    title: Annotated[str, option("--title", "TEXT", "Its title.")],
+    summary: Annotated[str, option("--summary", "TEXT", "What it says, in a line.")] = "",
+    repo: Repo = "",
+    tag: Tags = None,
+    reference: Annotated[
+        list[str] | None, option("--reference", "ID", "A page that it refers to (repeatable).")
+    ] = None,
+    mention: Annotated[
+        list[str] | None, option("--mention", "NAME", "An entity in it (repeatable).")
+    ] = None,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Store a page; its content is read from standard input.
+
+    One with this id is replaced. Secrets are masked.
+
+    \b
+    With --json one object: as `pages list`.
+
+    \b
+    Example:
+      contextgraph pages put payments --title Payments --reference ledger < payments.md
+    """
+    from contextgraph.errors import NotFoundError
+    from contextgraph.knowledge import Page
+
+    lists = tuple(tag or ()), tuple(reference or ()), tuple(mention or ())
+    page = Page(page_id, title, summary, sys.stdin.read(), *lists, repo=repo)
+    with open_memory(store, tenant) as memory:
+        try:
+            memory.pages.update_page(page)
+        except NotFoundError:
+            memory.pages.add_page(page)
+        stored = memory.pages.get_page(page_id)
+    if as_json:
+        emit(_record(stored))
+    else:
+        print(plain(f"{stored.id}: stored"))
+
+
+@pages.command()
+def get(page_id: Id, as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
+    """Print a page.
+
+    \b
+    With --json one object: as `pages list`, with "content".
+
+    \b
+    Example:
+      contextgraph pages get payments
+    """
+    with open_memory(store, tenant, read_only=True) as memory:
+        page = memory.pages.get_page(page_id)
+    if as_json:
+        emit(_record(page))
+    else:
+        print(plain(f"# {page.title}\n\n{page.content}".rstrip()))
+
+
+@pages.command("list")
+def list_(
+    repo: OfRepo = None, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
+) -> None:
+    """List pages by id, without their content.
+
+    \b
+    With --json one line per page: "id", "title", "summary", "tags",
+    "references", "mentions", "repo", "updated_at".
+
+    \b
+    Example:
+      contextgraph pages list --repo acme/shop
+    """
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = memory.pages.get_index(repo)
+    for page in found if as_json else ():
+        emit(_record(page))
+    if not as_json:
+        print_table("Pages", ("id", "title", "summary"), [_row(page) for page in found])
+
+
+@pages.command()
+def search(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
+    repo: OfRepo = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most N.")] = 5,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Show the pages that share most words with a question, those of --repo first.
+
+    \b
+    With --json one line per page: as `pages list`, and "content", "score" (0 to 1).
+
+    \b
+    Example:
+      contextgraph pages search "are webhooks idempotent" --repo acme/shop
+    """
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = memory.pages.search(question, repo=repo, limit=limit)
+    for one in found if as_json else ():
+        emit({**_record(one.page), "score": round(one.score, 4)})
+    if not as_json:
+        rows = [(f"{one.score:.2f}", *_row(one.page)) for one in found]
+        print_table("Pages", ("score", "id", "title", "summary"), rows, numeric=("score",))
+
+
+@pages.command()
+def remove(
+    page_id: Id, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
+) -> None:
+    """Delete a page.
+
+    \b
+    With --json one object: "removed" (whether there was one).
+
+    \b
+    Example:
+      contextgraph pages remove payments
+    """
+    with open_memory(store, tenant, create=False) as memory:
+        _say_removed(memory.pages.remove_page(page_id), f"page {page_id!r}", as_json=as_json)
+
+
+@entities.command()
+def add(
+    name: Name,
+    entity_type: Annotated[str, option("--type", "TYPE", "What it is, such as service.")] = "",
+    description: Annotated[str, option("--description", "TEXT", "What to know of it.")] = "",
+    tag: Tags = None,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Store an entity. Without tags it gets those of its name.
+
+    \b
+    With --json one object: "name", "entity_type", "description", "tags",
+    "updated_at".
+
+    \b
+    Example:
+      contextgraph entities add PriceRule --type class
+    """
+    from contextgraph.knowledge import Entity
+
+    with open_memory(store, tenant) as memory:
+        memory.entities.add_entity(Entity(name, entity_type, description, tuple(tag or ())))
+        entity = memory.entities.get_entity(name)
+    if as_json:
+        emit(_record(entity))
+    else:
+        print(plain(f"{entity.name}: tags {', '.join(entity.tags)}"))
+
+
+@entities.command()
+def link(
+    source: Name,
+    relation: Annotated[str, typer.Argument(metavar="TYPE", help="Such as depends_on.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The other entity.")],
+    weight: Annotated[float, typer.Option(metavar="W", min=0, max=1, help="0 to 1.")] = 1.0,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Relate two entities.
+
+    \b
+    With --json one object: "source", "type", "target", "weight".
+
+    \b
+    Example:
+      contextgraph entities link Cart depends_on PriceRule
+    """
+    with open_memory(store, tenant, create=False) as memory:
+        memory.entities.add_relation(source, target, relation, weight)
+    if as_json:
+        emit({"source": source, "type": relation, "target": target, "weight": weight})
+    else:
+        print(plain(f"{source} {relation} {target}"))
+
+
+@entities.command()
+def related(
+    name: Name,
+    depth: Annotated[int, typer.Option(metavar="N", min=1, help="At most N relations away.")] = 1,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """List the entities around one, in both directions, the nearest first.
+
+    \b
+    With --json one line per entity: as `entities add`, and "distance", "score".
+
+    \b
+    Example:
+      contextgraph entities related PriceRule --depth 2
+    """
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = memory.entities.get_related(name, depth)
+    for one in found if as_json else ():
+        emit({**_record(one.entity), "distance": one.distance, "score": round(one.score, 4)})
+    if not as_json:
+        rows = [(str(one.distance), one.entity.name, one.entity.entity_type) for one in found]
+        print_table("Entities", ("distance", "name", "type"), rows, numeric=("distance",))
+
+
+@entities.command()
+def tags(
+    prefix: Annotated[str, typer.Argument(metavar="[PREFIX]", help="Only those.")] = "",
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """List the tags of entities that begin with a prefix: look here before you make a new one.
+
+    \b
+    With --json one object: tag -> number of entities.
+
+    \b
+    Example:
+      contextgraph entities tags state
+    """
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = memory.entities.find_tags(prefix)
+    if as_json:
+        emit({**found})
+    else:
+        rows = [(tag, str(count)) for tag, count in found.items()]
+        print_table("Tags", ("tag", "entities"), rows, numeric=("entities",))
+
+
+@entities.command("remove")
+def remove_entity(
+    name: Name, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
+) -> None:
+    """Delete an entity with its relations.
+
+    \b
+    With --json one object: "removed" (whether there was one).
+
+    \b
+    Example:
+      contextgraph entities remove PriceRule
+    """
+    with open_memory(store, tenant, create=False) as memory:
+        _say_removed(memory.entities.remove_entity(name), f"entity {name!r}", as_json=as_json)
+
+
+def _record(value: object) -> "dict[str, Json]":
+    """The JSON object of a page or an entity."""
+    from contextgraph.codec import encoded
+
+    record = encoded(value, complete=True)
+    assert isinstance(record, dict)
+    return record
+
+
+def _row(page: "Page") -> tuple[str, ...]:
+    return page.id, page.title, page.summary
+
+
+def _say_removed(removed: bool, what: str, *, as_json: bool) -> None:
+    if as_json:
+        emit({"removed": removed})
+    elif removed:
+        print(plain(f"{what} removed"))
+    else:
+        warn(f"there is no {what}")
+    if not removed:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,175 @@
+"""Pages: what is known of one thing, under an id, with an index and references between them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
+from contextgraph.knowledge.links import entity_id, name_of_entity, walk
+from contextgraph.knowledge.notes import repo_name
+from contextgraph.knowledge.recall import stem_counts
+from contextgraph.knowledge.tags import normalized_tags
+from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope
+from contextgraph.ports import NoteStore
+from contextgraph.ranking import bm25
+from contextgraph.text import clean, mask_secrets, masked_name, stems
+
+MAX_PAGE = 100_000
+_PREFIX = "page:"
+_PROPOSED, _INDEXED = 200, 10_000
+# A title and a summary say what a page is about: their words count so often.
+_TITLE, _SUMMARY = 3, 2
+_MOST_WORDS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page with its *id*, unique in the memory; *repo* ``""`` is about anything.
+
+    *references* are ids of pages, *mentions* names of entities.
+    """
+
+    id: str
+    title: str
+    summary: str = ""
+    content: str = ""
+    tags: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
+    repo: str = ""
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageFound:
+    """A page with its *score*: its BM25 over that of the best page of its repository or of all."""
+
+    page: Page
+    score: float
+
+
+class Pages:
+    """The pages of a memory; *clock* gives the time."""
+
+    def __init__(self, store: NoteStore, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._now = clock
+
+    def add_page(self, page: Page) -> None:
+        """Store a new page; secrets are masked.
+
+        Raises `AlreadyExistsError` where there is one with its id, `InvalidNoteError` for a page
+        without id or title, or with more than 100,000 characters.
+        """
+        if self._find(page.id) is not None:
+            raise AlreadyExistsError(f"there is a page {page.id!r} already; update it")
+        self._store.put([_note_of(page, self._now())])
+
+    def update_page(self, page: Page) -> None:
+        """Replace the page with this id; raises `NotFoundError` where there is none."""
+        before = self._find(page.id)
+        if before is None:
+            raise NotFoundError(f"no page {page.id!r}")
+        now = self._now()
+        self._store.put([replace(_note_of(page, now), created_at=before.created_at)])
+
+    def get_page(self, page_id: str) -> Page:
+        """The page with this id; raises `NotFoundError`."""
+        found = self._find(page_id)
+        if found is None:
+            raise NotFoundError(f"no page {page_id!r}")
+        return _page_of(found)
+
+    def remove_page(self, page_id: str) -> bool:
+        """Delete a page; false where there is none. References to it stay and lead nowhere."""
+        return bool(self._store.delete([_id_of(page_id)]))
+
+    def get_index(self, repo: str | None = None) -> tuple[Page, ...]:
+        """All pages, of *repo* alone where given, by id and without their content."""
+        repos = None if repo is None else (repo_name(repo),)
+        found = self._store.newest(NoteScope(repos, (NoteKind.PAGE,)), _INDEXED)
+        pages = (replace(_page_of(note), content="") for note in found)
+        return tuple(sorted(pages, key=lambda page: page.id))
+
+    def references(self, page_id: str, depth: int = 1) -> dict[str, int]:
+        """The pages to which this one leads, with the number of steps, up to *depth*."""
+        found = walk(self._store, _id_of(page_id), depth, (LinkType.REFERENCES,))
+        return {id_.removeprefix(_PREFIX): distance for id_, distance in found.items()}
+
+    def search(
+        self, question: str, *, repo: str | None = None, limit: int = 5
+    ) -> tuple[PageFound, ...]:
+        """Pages that share most words with *question* (BM25; titles and summaries count more).
+
+        Those of *repo* first, then those of others.
+        """
+        asked = [*dict.fromkeys(stems(question))][:_MOST_WORDS]
+        found = self._ranked(asked, None if repo is None else (repo_name(repo),), limit)
+        if repo is not None and len(found) < limit:
+            known = {one.page.id for one in found}
+            others = self._ranked(asked, None, limit)
+            found += [one for one in others if one.page.id not in known]
+        return tuple(found[: max(0, limit)])
+
+    def _ranked(
+        self, asked: Sequence[str], repos: tuple[str, ...] | None, limit: int
+    ) -> list[PageFound]:
+        scope = NoteScope(repos, (NoteKind.PAGE,))
+        notes = self._store.for_text(asked, scope, max(_PROPOSED, limit))
+        scores = bm25(asked, [stem_counts(_weighted(note)) for note in notes])
+        ranked = sorted(zip(notes, scores, strict=True), key=lambda one: (-one[1], one[0].id))
+        most = ranked[0][1] if ranked else 0.0
+        return [PageFound(_page_of(note), score / most) for note, score in ranked if score > 0]
+
+    def _find(self, page_id: str) -> Note | None:
+        id_ = _id_of(page_id)
+        return self._store.get([id_]).get(id_)
+
+
+def _id_of(page_id: str) -> str:
+    return f"{_PREFIX}{masked_name(page_id)}"
+
+
+def _weighted(note: Note) -> str:
+    """The text of a page, with the words of its title and its summary as often as they count."""
+    fields = [note.title] * _TITLE + [note.summary] * _SUMMARY + [note.content, *note.tags]
+    return " ".join(fields)
+
+
+def _note_of(page: Page, now: datetime) -> Note:
+    title, content = mask_secrets(clean(page.title)).strip(), mask_secrets(clean(page.content))
+    if not page.id.strip() or not title:
+        raise InvalidNoteError("a page needs an id and a title")
+    if len(content) > MAX_PAGE:
+        raise InvalidNoteError(
+            f"a page has at most {MAX_PAGE:,} characters, not {len(content):,}; split it"
+        )
+    references = [Link(LinkType.REFERENCES, _id_of(id_)) for id_ in page.references]
+    mentions = [Link(LinkType.MENTIONS, entity_id(name)) for name in page.mentions]
+    return Note(
+        id=_id_of(page.id),
+        content=content,
+        repo=repo_name(page.repo),
+        source="user",
+        created_at=now,
+        tags=normalized_tags(page.tags),
+        kind=NoteKind.PAGE,
+        title=title,
+        summary=mask_secrets(clean(page.summary)).strip(),
+        links=(*references, *mentions),
+        updated_at=now,
+    )
+
+
+def _page_of(note: Note) -> Page:
+    return Page(
+        id=note.id.removeprefix(_PREFIX),
+        title=note.title,
+        summary=note.summary,
+        content=note.content,
+        tags=note.tags,
+        references=tuple(id_.removeprefix(_PREFIX) for id_ in note.targets(LinkType.REFERENCES)),
+        mentions=tuple(map(name_of_entity, note.targets(LinkType.MENTIONS))),
+        repo=note.repo,
+        updated_at=note.updated_at,
+    )
