@@ -135,8 +135,7 @@ def _print_gate(
     for moment in filter(None, moments):
         by = probabilities(moment)
         order = np.argsort(-by, kind="stable")
-        passes = CONSERVATIVE.admits(by[order].tolist())
-        shown = [moment[one] for one, is_shown in zip(order, passes, strict=True) if is_shown]
+        shown = [moment[one] for one in order if by[one] >= CONSERVATIVE.min_precision]
         answered += bool(shown)
         hits += any(one.is_right for one in shown[:SHOWN])
         squares += ((by - [one.is_right for one in moment]) ** 2).tolist()

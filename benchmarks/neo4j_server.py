@@ -22,7 +22,7 @@ from benchmarks.measure import Row, latencies, percentile
 from benchmarks.query import states_about, states_step_by_step
 from contextgraph import AgentMemory
 from contextgraph.config import load_settings
-from contextgraph.memory import RUNS_AT_ONCE
+from contextgraph.learning import RUNS_AT_ONCE
 from contextgraph.model import Bundle, RawTrajectory
 
 if TYPE_CHECKING:

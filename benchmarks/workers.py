@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from time import process_time
 
 from contextgraph import AgentMemory
-from contextgraph.memory import RUNS_AT_ONCE
+from contextgraph.learning import RUNS_AT_ONCE
 from contextgraph.readers import read
 
 

@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
+from contextgraph.advising import AdvisingMemory
 from contextgraph.errors import ContextGraphError, StoreError
-from contextgraph.loops import LoopDetector
 from contextgraph.model import (
     Action,
     ErrorSignature,
@@ -48,41 +49,9 @@ _SIGNS = {
 
 _log = logging.getLogger(__name__)
 
-
-class Memory(Protocol):
-    """The part of a memory that a live run needs; see `AgentMemory`."""
-
-    loop_detector: LoopDetector
-    stats: StatisticsEngine
-
-    def query(
-        self,
-        state: State,
-        limit: int = 5,
-        *,
-        exclude_instances: Iterable[str] = (),
-        workdir: Path | str | None = None,
-        degrade: bool = False,
-    ) -> MemoryContext:
-        """What is known for *state*."""
-
-    def render(self, context: MemoryContext, max_tokens: int = START_TOKENS) -> str:
-        """The prompt text of *context*, noted as shown."""
-
-    def before(
-        self,
-        state: State | str,
-        command: str,
-        *,
-        exclude_instances: Iterable[str] = (),
-        workdir: Path | str | None = None,
-    ) -> str | None:
-        """What to know before *command* is run."""
-
-    def learn(
-        self, raw: RawTrajectory, *, source: str = "", background: bool = False
-    ) -> LearnReceipt:
-        """Learn one finished run."""
+T_co = TypeVar("T_co", covariant=True)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class LiveRun:
@@ -98,7 +67,7 @@ class LiveRun:
 
     def __init__(
         self,
-        memory: Memory,
+        memory: AdvisingMemory,
         raw: RawTrajectory,
         exclude_instances: frozenset[str] = frozenset(),
         workdir: Path | str | None = None,
@@ -314,7 +283,7 @@ class LiveRun:
             similar_cases=tuple(
                 one for one in context.similar_cases if one.is_shown and is_new(one.trajectory_id)
             ),
-            warnings=tuple(one for one in context.warnings if is_new(one.error_id or one.text)),
+            warnings=tuple(one for one in context.warnings if is_new(one.text)),
             loop=loop,
             playbook=context.playbook if context.playbook and is_new("playbook") else None,
         )
@@ -342,59 +311,38 @@ def submission_warning(sign: SubmissionSign, rates: SolveRates) -> FailureWarnin
     return FailureWarning(text, rates.shown, Why((), ScopeLevel.GENERAL, rates.shown, ()))
 
 
-class AsyncLiveRun:
-    """A `LiveRun` for asyncio: each call is awaited, and runs in a thread.
+class InThreads(Generic[T_co]):
+    """A value whose methods are awaited: `in_thread` makes each of them."""
 
-    ``async with AsyncLiveRun(memory.live(…)) as run:``
-    """
-
-    def __init__(self, run: LiveRun) -> None:
-        self._run = run
-
-    async def start(self) -> str:
-        """As `LiveRun.start`."""
-        return await asyncio.to_thread(self._run.start)
-
-    async def observe(
-        self,
-        action: str | Action,
-        observation: str,
-        *,
-        exit_code: int | None = None,
-        thought: str = "",
-    ) -> str | None:
-        """As `LiveRun.observe`."""
-        return await asyncio.to_thread(
-            self._run.observe, action, observation, exit_code=exit_code, thought=thought
-        )
-
-    async def before(self, action: str | Action) -> str | None:
-        """As `LiveRun.before`."""
-        return await asyncio.to_thread(self._run.before, action)
-
-    async def check_submit(self) -> str | None:
-        """As `LiveRun.check_submit`."""
-        return await asyncio.to_thread(self._run.check_submit)
-
-    async def finish(
-        self,
-        outcome: Outcome = Outcome.UNKNOWN,
-        *,
-        exit_status: str | None = None,
-        patch: str | None = None,
-    ) -> LearnReceipt | None:
-        """As `LiveRun.finish`."""
-        return await asyncio.to_thread(
-            self._run.finish, outcome, exit_status=exit_status, patch=patch
-        )
+    def __init__(self, wrapped: T_co) -> None:
+        self.wrapped = wrapped
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await asyncio.to_thread(self._run.__exit__, kind, error, traceback)
+
+def in_thread(
+    method: Callable[Concatenate[T_co, P], R],
+) -> Callable[Concatenate[InThreads[T_co], P], Coroutine[Any, Any, R]]:
+    """*method* for asyncio, with the same parameters: it runs in a thread."""
+
+    @wraps(method)
+    async def call(self: InThreads[T_co], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await asyncio.to_thread(method, self.wrapped, *args, **kwargs)
+
+    return call
+
+
+class AsyncLiveRun(InThreads[LiveRun]):
+    """A `LiveRun` for asyncio: each call is awaited, and runs in a thread.
+
+    ``async with AsyncLiveRun(memory.live(…)) as run:`` has the methods `start`, `observe`,
+    `before`, `check_submit` and `finish`, with the same parameters.
+    """
+
+    start = in_thread(LiveRun.start)
+    observe = in_thread(LiveRun.observe)
+    before = in_thread(LiveRun.before)
+    check_submit = in_thread(LiveRun.check_submit)
+    finish = in_thread(LiveRun.finish)
+    __aexit__ = in_thread(LiveRun.__exit__)

@@ -1,67 +1,44 @@
 """The façade: what an agent loop, a batch job or an entrance calls."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
+from contextgraph.advising import MOST_SHOWN, AdvisingMemory
 from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
-from contextgraph.embedding import Reembedding, ReembeddingPlan, exclusive
-from contextgraph.errors import DamagedRunError, DegradedError, StoreError, StoreUnavailableError
-from contextgraph.governance import EvictionPolicy, is_withheld
-from contextgraph.learning import Inspection, error_id, inspect_run
+from contextgraph.embedding import Reembedding, exclusive
+from contextgraph.errors import DamagedRunError
+from contextgraph.governance import EvictionPolicy
+from contextgraph.learning import Inspection, inspect_run, unmasked_values
 from contextgraph.model import (
-    CommandHistory,
     ConsolidationReport,
     Explanation,
     Exposure,
     HealthCheck,
     LearnReceipt,
-    LoopInfo,
     MaintenanceReport,
-    MemoryContext,
-    Outcome,
     RawTrajectory,
-    RepositoryPlaybook,
     Snapshot,
-    State,
     Verdict,
-    WordingPlan,
 )
 from contextgraph.ports import Store
 from contextgraph.retrieval import (
-    MAX_TOKENS,
     evidence_of,
-    fresh_context,
-    fresh_history,
-    fresh_playbook,
-    render_warning,
-    rendered,
 )
-from contextgraph.sessions import Conversation, ItemFile, Items, WorkingMemory
-from contextgraph.sessions.conversation import (
-    CONTEXT_WINDOW,
-    KEEP_RECENT,
-    MAX_TURNS,
-    RESERVED_TOKENS,
-    Strategy,
-)
+from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
-from contextgraph.stats import MemoryStats
-from contextgraph.text import fence
+from contextgraph.telemetry import operation
 from contextgraph.trace import is_advice_id
 from contextgraph.wiring import Parts, build
 from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
-    from contextgraph.evaluation import Evaluation, Measures, Moment, Replay
     from contextgraph.keyed import KeyedMemory
     from contextgraph.knowledge import Candidates, Entities, MaintenancePolicy, Notes, Pages
     from contextgraph.live import LiveRun
@@ -69,14 +46,8 @@ if TYPE_CHECKING:
     from contextgraph.store.archive import Exported, Imported
     from contextgraph.store.graph import GraphFormat
 
-# A transaction costs as much as several runs; what is lost with it has to be learned again.
-RUNS_AT_ONCE = 16
 
-# Where nothing is ever written, so many contexts wait to be noted; the oldest are let go.
-MOST_SHOWN = 4096
-
-
-class AgentMemory:
+class AgentMemory(AdvisingMemory):
     """The long-term memory of coding agents.
 
     `open` takes any address; the constructor is the founding form, for a Neo4j server. Safe to
@@ -152,6 +123,7 @@ class AgentMemory:
 
     def _take(self, parts: Parts) -> None:
         self.store: Store = parts.store
+        self.store_id = parts.store.admin.tenant
         self.writer = parts.writer
         self.retriever = parts.retriever
         self.loop_detector = parts.loop_detector
@@ -170,11 +142,6 @@ class AgentMemory:
         self.withhold = 0.0 if parts.read_only else parts.withhold
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
-
-    @property
-    def is_service(self) -> bool:
-        """Whether it is reached over HTTP, by a `contextgraph.client.Client`."""
-        return False
 
     @cached_property
     def keyed(self) -> "KeyedMemory":
@@ -243,24 +210,11 @@ class AgentMemory:
         return WorkingMemory(max_tokens)
 
     def conversation(
-        self,
-        conversation_id: str,
-        *,
-        strategy: Strategy = "sliding_window",
-        max_turns: int = MAX_TURNS,
-        keep_recent: int = KEEP_RECENT,
-        context_window: int = CONTEXT_WINDOW,
-        reserved_tokens: int = RESERVED_TOKENS,
+        self, conversation_id: str, **window: Unpack[ConversationWindow]
     ) -> Conversation:
         """The messages of a conversation, kept on this machine: see docs/sessions.md."""
-        return Conversation(
-            Items(self._item_file, f"conversation {conversation_id}", clock=self._now),
-            strategy=strategy,
-            max_turns=max_turns,
-            keep_recent=keep_recent,
-            context_window=context_window,
-            reserved_tokens=reserved_tokens,
-        )
+        items = Items(self._item_file, f"conversation {conversation_id}", clock=self._now)
+        return Conversation(items, **window)
 
     def items(self, scope: str, eviction: EvictionPolicy | None = None) -> Items:
         """Key-value items on this machine, evicted by the policy: see docs/sessions.md."""
@@ -269,23 +223,6 @@ class AgentMemory:
     @cached_property
     def _item_file(self) -> ItemFile:
         return self._open_item_file()
-
-    def learn(
-        self, raw: RawTrajectory, *, source: str = "", background: bool = False
-    ) -> LearnReceipt:
-        """Learn one finished run; on return it is stored durably.
-
-        *source* names who supplies it (default: the setting `source`): see docs/security.md.
-        Learning the same run again changes nothing, but for an outcome that was unknown. After
-        every 16 runs the memory is consolidated before this returns, or else in the *background*:
-        then `close` waits for it. Raises `StoreUnavailableError` or `StoreError`; then nothing of
-        the run is stored.
-        """
-        self.note_exposures()
-        receipt = self.writer.write(raw, source)
-        self._add_candidates(raw, receipt)
-        self._trigger.after_learning(receipt.status, background=background)
-        return receipt
 
     def live(
         self,
@@ -312,64 +249,9 @@ class AgentMemory:
         root = WorkingTree.around(workdir).root if workdir else None
         return LiveRun(self, raw, frozenset(exclude_instances), root, source)
 
-    def learn_many(
-        self, raws: Iterable[RawTrajectory], *, source: str = ""
-    ) -> Generator[LearnReceipt]:
-        """Learn runs, sixteen to a transaction, yielding a receipt for each that is stored.
-
-        A `batch`. *source* is as of `learn`. Raises as `learn`, once all runs before the one that
-        cannot be stored are.
-        """
-        rest = iter(raws)
-        with self.batch():
-            while some := list(islice(rest, RUNS_AT_ONCE)):
-                yield from self._learned(some, source)
-
-    def _learned(self, raws: Sequence[RawTrajectory], source: str) -> Iterator[LearnReceipt]:
-        self.note_exposures()
-        try:
-            receipts = self.writer.write_all(raws, source)
-        except StoreUnavailableError:
-            raise
-        except StoreError:
-            # One of them cannot be stored: the others are not to go with it.
-            yield from (self.learn(raw, source=source) for raw in raws)
-            return
-        for raw, receipt in zip(raws, receipts, strict=True):
-            self._add_candidates(raw, receipt)
-            self._trigger.after_learning(receipt.status)
-            yield receipt
-
     def _add_candidates(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
         if any(step.user_message for step in raw.steps):
             self.candidates.add(raw, receipt.trajectory_id)
-
-    def set_outcome(
-        self, instance_id: str, solved: bool, *, agent: str = "", run: str = ""
-    ) -> Sequence[str]:
-        """Set by hand whether the runs of an instance solved it; returns their ids.
-
-        Only those of *agent*, or the run with the id *run*, where given; none may match. Learning
-        never changes what was set.
-        """
-        runs = self.store.runs
-        found = runs.trajectories([run] if run else runs.ids(instance=instance_id)).values()
-        chosen = [
-            one.id for one in found if one.instance_id == instance_id and agent in ("", one.agent)
-        ]
-        runs.set_outcome(chosen, Outcome.SOLVED if solved else Outcome.FAILED)
-        return chosen
-
-    def batch(
-        self,
-        progress: Callable[[int, int], None] | None = None,
-        on_report: Callable[[ConsolidationReport], None] | None = None,
-    ) -> AbstractContextManager[None]:
-        """Within it, consolidation and fitting the embedding space are put off to the end.
-
-        *progress* is as for `consolidate`; *on_report* is called with its report, if it was due.
-        """
-        return self._trigger.batch(progress, on_report)
 
     def consolidate(
         self, progress: Callable[[int, int], None] = lambda done, total: None
@@ -382,25 +264,17 @@ class AgentMemory:
         self.note_exposures()
         return self.consolidator.consolidate(progress)
 
-    def plan_wording(self) -> WordingPlan:
-        """What `consolidate` would ask a language model, and what it costs; nothing is sent."""
-        return self.consolidator.plan_wording()
-
     def rebuild(
         self, on_damaged: Callable[[str, DamagedRunError], None] | None = None
     ) -> Iterator[LearnReceipt]:
         """Read all stored runs again as this version reads logs, yielding a receipt for each.
 
-        Outcomes, learning times and credit stay. Each run is replaced in one transaction, so it
+        Outcomes, learning times and credit stay. Runs are replaced sixteen to a transaction, so it
         can be interrupted and begun again. At the end the memory is consolidated. *on_damaged* gets
         the id of each run that cannot be read and stays as it is; without it the first is raised.
         """
         yield from self.writer.rewrite_all(on_damaged)
         self._trigger.after_rebuilding()
-
-    def plan_reembedding(self, embedder: str = "") -> ReembeddingPlan:
-        """What `reembed` would take: runs, texts, tokens and cost at most; nothing is embedded."""
-        return self.spaces.plan(embedder)
 
     def reembed(
         self,
@@ -420,125 +294,9 @@ class AgentMemory:
     def forget(self, trajectory_ids: Iterable[str]) -> int:
         """Remove runs and what only they taught; returns how many of them were known."""
         known = self.store.runs.learned([*trajectory_ids])
-        return self.store.runs.forget(one.trajectory_id for one in known.values())
-
-    def query(
-        self,
-        state: State,
-        limit: int = 5,
-        *,
-        exclude_instances: Iterable[str] = (),
-        as_of: datetime | None = None,
-        workdir: Path | str | None = None,
-        degrade: bool = False,
-    ) -> MemoryContext:
-        """What the memory knows for *state*: at most *limit* items of each kind, best first.
-
-        Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
-        otherwise). Nothing is said of what the working tree around the folder *workdir* does not
-        have. Raises `ValueError` where there is no such folder, and `DegradedError` when nothing
-        was found because channels failed, unless *degrade* lets the agent go on with the empty
-        answer.
-        """
-        context = self.retriever.retrieve(
-            state, limit, exclude_instances=frozenset(exclude_instances), as_of=as_of
-        )
-        if context.degraded and not context and not degrade:
-            raise DegradedError("; ".join(context.degraded))
-        return fresh_context(context, WorkingTree.around(workdir)) if workdir else context
-
-    def playbook(
-        self,
-        repo: str,
-        task: str = "",
-        *,
-        exclude_instances: Iterable[str] = (),
-        as_of: datetime | None = None,
-        workdir: Path | str | None = None,
-    ) -> RepositoryPlaybook:
-        """What the runs of *repo* agree on, its files ranked for *task*; false where unknown.
-
-        At most 32 runs are looked at, solved ones first, then the newest. *exclude_instances*,
-        *as_of* and *workdir* are as for `query`. `contextgraph.retrieval.render_playbook` gives its
-        prompt text.
-        """
-        found = self.retriever.playbooks.of(repo, task, frozenset(exclude_instances), as_of)
-        return fresh_playbook(found, WorkingTree.around(workdir)) if workdir else found
-
-    def how(
-        self,
-        repo: str,
-        command: str,
-        *,
-        exclude_instances: Iterable[str] = (),
-        as_of: datetime | None = None,
-    ) -> CommandHistory:
-        """How *command* is really run in *repo*, with counts; false where no run did."""
-        return self.retriever.playbooks.history(repo, command, frozenset(exclude_instances), as_of)
-
-    def before(
-        self,
-        state: State | str,
-        command: str,
-        *,
-        exclude_instances: Iterable[str] = (),
-        as_of: datetime | None = None,
-        workdir: Path | str | None = None,
-    ) -> str | None:
-        """What to know before *command* is run; *state* is a state or the name of a repository.
-
-        None unless independent runs agree that it does not run there: see docs/retrieval.md.
-        *workdir* is as for `query`.
-        """
-        repo = state if isinstance(state, str) else state.repo
-        found = self.how(repo, command, exclude_instances=exclude_instances, as_of=as_of)
-        if workdir:
-            found = fresh_history(found, WorkingTree.around(workdir))
-        return render_warning(found) or None
-
-    def check_loop(self, states: Sequence[State]) -> LoopInfo | None:
-        """The loop that the last of *states* is in, with escape suggestions."""
-        return self.loop_detector.detect(states)
-
-    def render(self, context: MemoryContext, max_tokens: int = MAX_TOKENS) -> str:
-        """The prompt text of *context*, noted as shown so that its effect can be reported.
-
-        Of one that is withheld the empty fence: its id says in the log of the run what was not
-        shown.
-        """
-        text, items = rendered(context, max_tokens)
-        if not text:
-            return ""
-        error = error_id(context.error) if context.error else None
-        withheld = self.withholds(context) if self.withhold and error else None
-        self._shown.append(Exposure.of(context.id, items, self._now(), error, is_withheld=withheld))
-        return fence("" if withheld else text, context.id)
-
-    def withholds(self, context: MemoryContext) -> bool:
-        """Whether *context*, about an error, is withheld by chance: see the setting `withhold`."""
-        return context.error is not None and is_withheld(context.id, self.withhold)
-
-    def report_outcome(
-        self, context_id: str, helped: bool, item: int | None = None, *, source: str = ""
-    ) -> bool:
-        """Record whether the advice of a context helped; False if unknown or already recorded.
-
-        *item* is the number of the one item that it is about, from 1, in the order of the text;
-        without it the items share the credit. *source* is as of `learn`.
-        """
-        self.note_exposures()
-        return self.store.exposures.report(context_id, helped, item, source or self.source)
-
-    def note_exposures(self) -> None:
-        """Store what was shown, which is else put off until something is written.
-
-        Raises `StoreError`; then it is tried again when something is written.
-        """
-        for shown in self._shown.copy():
-            self.store.exposures.add([shown])
-            # Only now: what cannot be stored waits, and a thread that finds none can rely on it.
-            with suppress(ValueError):  # another thread stored it as well
-                self._shown.remove(shown)
+        ids = [one.trajectory_id for one in known.values()]
+        with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):
+            return self.store.runs.forget(ids)
 
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error or context comes from; None where unknown.
@@ -628,65 +386,10 @@ class AgentMemory:
 
         return import_memory(self.store, path, vectors=vectors, progress=progress)
 
-    def replay(self, runs: Iterable[RawTrajectory]) -> "Replay":
-        """*runs* as if live: what would be shown at each moment; each is learned after it."""
-        from contextgraph.evaluation import Replay
-
-        return Replay(self, self.loop_detector, runs)
-
-    def evaluate(
-        self,
-        learn: Iterable[RawTrajectory],
-        judge: Iterable[RawTrajectory],
-        *,
-        seed: int = 0,
-        advance: Callable[[], None] = lambda: None,
-    ) -> "Evaluation":
-        """How this memory, which should be empty, does on *judge* after it has learned *learn*.
-
-        *advance* is called after each run.
-        """
-        from contextgraph.evaluation import evaluate
-
-        return evaluate(self, learn, judge, seed=seed, advance=advance)
-
-    def evaluate_online(
-        self,
-        runs: Iterable[RawTrajectory],
-        *,
-        seed: int = 0,
-        advance: Callable[[], None] = lambda: None,
-    ) -> "Evaluation":
-        """How this memory, which should be empty, does on each of *runs*, then learned."""
-        from contextgraph.evaluation import evaluate_online
-
-        return evaluate_online(self, runs, seed=seed, advance=advance)
-
-    def evaluate_related(self, folder: Path, *, seed: int = 0) -> "tuple[Moment, ...]":
-        """How this memory, which should be empty, finds past tasks that people linked."""
-        from contextgraph.evaluation import judge_related
-
-        return judge_related(self, folder, seed)
-
-    def evaluate_judged(
-        self, runs: Iterable[RawTrajectory], path: Path, *, seed: int = 0
-    ) -> "Measures":
-        """What this memory shows at the errors of *runs* that the file *path* judges by hand.
-
-        Runs of the same instance are not seen. See docs/evaluation.md.
-        """
-        from contextgraph.evaluation import judge_by_hand, read_judged
-
-        return judge_by_hand(self, runs, read_judged(path), seed)
-
     @staticmethod
     def inspect(raw: RawTrajectory) -> Inspection:
         """How this version reads a run: steps, errors, phases, loops, fragments; learns nothing."""
         return inspect_run(raw)
-
-    def get_stats(self) -> MemoryStats:
-        """Counts, error frequency and transitions, common mistakes, failure patterns."""
-        return self.stats.get_stats()
 
     def health(self) -> Sequence[HealthCheck]:
         """Whether the store is well and models answer, with a remedy for what is not."""
@@ -702,6 +405,24 @@ class AgentMemory:
         memory whose schema is older raises `SchemaError`.
         """
         return self.store.admin.migrate(dry_run=dry_run)
+
+    def mask_stored(
+        self, on_damaged: Callable[[str, DamagedRunError], None] | None = None
+    ) -> tuple[int, int]:
+        """Mask what older versions stored in the clear: in how many runs, and how many values.
+
+        These runs are read again; otherwise as `rebuild`. A second call changes nothing.
+        """
+        values: list[int] = []
+
+        def is_unmasked(raw: RawTrajectory) -> bool:
+            values.append(unmasked_values(raw))
+            return values[-1] > 0
+
+        runs = sum(1 for _ in self.writer.rewrite_all(on_damaged, is_unmasked))
+        if runs:
+            self._trigger.after_rebuilding()
+        return runs, sum(values)
 
     def close(self) -> None:
         """Release files and connections, also where what was shown cannot be noted any more.

@@ -25,6 +25,7 @@ _PHASE_COLOURS = {
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem;
   color: #222; background: #fff }
+h2 { font-size: 1.15rem }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f5f5f5; padding: .6rem;
   font-size: 13px; margin: .3rem 0 }
 summary { cursor: pointer; overflow-wrap: anywhere }
@@ -162,7 +163,7 @@ def _timeline(inspection: "Inspection", number: int) -> str:
 def _fragment_heading(fragment: "Fragment") -> str:
     kind = fragment.fragment_type.replace("_", " ")
     title = f"{kind}, {fragment.outcome} ({fragment.start}-{fragment.end})"
-    return f"<h3>{shown(title)}</h3>\n<p>{shown(fragment.description)}</p>\n"
+    return f"<h2>{shown(title)}</h2>\n<p>{shown(fragment.description)}</p>\n"
 
 
 def _step(step: "StepTrace", inspection: "Inspection", number: int) -> str:

@@ -85,17 +85,13 @@ class RunStore(Protocol):
         and is now given: then outcome and exit status are taken over (updated).
         """
 
-    def replace(
-        self,
-        bundle: Bundle,
-        former_id: str | None = None,
-    ) -> None:
-        """Replace the run *former_id* (None: of the same id) by *bundle*, in one transaction.
+    def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
+        """Replace each run, by its id, by its bundle: one after the other, in one transaction.
 
-        The time of learning and a known outcome stay as they were; contexts that *bundle* was shown
-        are reported, as by `add`. `learned` knows the run by *former_id* as well; another run of
-        the id of *bundle* is replaced, too. Raises `StoreError` where *former_id* is unknown: a run
-        that was forgotten meanwhile does not come back.
+        The ids of those that were replaced: a run that was forgotten meanwhile does not come back.
+        The time of learning and a known outcome stay as they were; contexts that a bundle was shown
+        are reported, as by `add`. `learned` knows the run by its former id as well; another run of
+        the id of the bundle is replaced, too.
         """
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
@@ -113,8 +109,18 @@ class RunStore(Protocol):
     def trajectories(self, trajectory_ids: Iterable[str]) -> Mapping[str, Trajectory]:
         """Run id -> its trajectory, by id, without unknown ids."""
 
-    def ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
-        """The ids of all runs, or of those of *repo* (in any case) and of *instance*, ascending."""
+    def ids(
+        self,
+        repo: str | None = None,
+        instance: str | None = None,
+        *,
+        after: str = "",
+        limit: int | None = None,
+    ) -> Sequence[str]:
+        """The ids of all runs, or of those of *repo* (in any case) and of *instance*, ascending.
+
+        Only ids greater than *after*; at most *limit* (None: all).
+        """
 
     def raw(self, trajectory_id: str) -> RawTrajectory | None:
         """The masked run as it was learned, with the outcome known by now."""
@@ -167,13 +173,12 @@ class RecoveryStore(Protocol):
     """Proposes recoveries, and counts errors and what cleared them."""
 
     def for_error(
-        self, questions: Sequence[ErrorQuestion], limit: int, enough: int | None = None
+        self, questions: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
         """Recoveries from the errors of *questions* (at no level PLACE), at most *limit* of each.
 
-        Those of the first question come first; once *enough* are found, later questions add none.
-        For one question verified ones come first, then the newest run (`Trajectory.seen_at`), then
-        by fragment id, error id and error step.
+        Each once, those of the first question first. For one question verified ones come first,
+        then the newest run (`Trajectory.seen_at`), then by fragment id, error id and error step.
         """
 
     def for_text(
@@ -272,8 +277,13 @@ class MethodologyStore(Protocol):
     def get(self, ids: Sequence[str]) -> Sequence[Methodology]:
         """Those of these ids, by id."""
 
-    def ids(self) -> Sequence[str]:
-        """All ids, ascending, tombstones as well."""
+    def ids(
+        self, repo: str | None = None, *, after: str = "", limit: int | None = None
+    ) -> Sequence[str]:
+        """All ids, or those of *repo* (in any case), ascending, tombstones as well.
+
+        *after* and *limit* are as of `RunStore.ids`.
+        """
 
     def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
         """Those of these errors, by id, tombstones as well."""
@@ -292,6 +302,7 @@ class MethodologyStore(Protocol):
     ) -> Sequence[Methodology]:
         """Those that resolve the error of the first of these templates that has any.
 
+        Without their `sources`, which can be many.
         Of the repository of *scope* or general; those of a repository first, then by support,
         highest first. None that was derived from a run that *scope* hides.
         """

@@ -120,21 +120,41 @@ def history_record(found: "CommandHistory") -> "dict[str, Json]":
     """The JSON object of `contextgraph how`."""
     from contextgraph.retrieval import render_warning
 
-    return {
-        "repo": found.repo,
-        "command": found.command,
-        "runs": found.runs,
-        "form": command_record(found.form) if found.form else None,
-        "first": command_record(found.first) if found.first else None,
-        "exact": command_record(found.exact) if found.exact else None,
-        "ways": [command_record(one) for one in found.ways],
-        "others": [command_record(one) for one in found.others],
-        "warning": render_warning(found) or None,
-    }
+    single = {"form": found.form, "first": found.first, "exact": found.exact}
+    several = {"ways": found.ways, "others": found.others}
+    lists: dict[str, Json] = {name: [*map(command_record, of)] for name, of in several.items()}
+    return record_of(
+        found,
+        warning=render_warning(found) or None,
+        **{name: command_record(one) if one else None for name, one in single.items()},
+        **lists,
+    )
 
 
 def playbook_record(playbook: "RepositoryPlaybook") -> "dict[str, Json]":
     """What is known; "test_command" and the like are only what at least two tasks agree on."""
+    known, counts = _agreed(playbook)
+    commands = {"tests": playbook.tests, "scripts": playbook.scripts, "setup": playbook.setup}
+    return {
+        "repo": playbook.repo,
+        "files": [
+            {
+                "path": one.path,
+                "runs": one.changed,
+                "opened": one.opened,
+                "probability": round(one.probability, 4),
+                "symbols": list(one.symbols),
+            }
+            for one in playbook.files
+        ],
+        **known,
+        "commands": {name: [*map(command_record, all_)] for name, all_ in commands.items()},
+        "counts": counts,
+    }
+
+
+def _agreed(playbook: "RepositoryPlaybook") -> "tuple[dict[str, Json], dict[str, Json]]":
+    """What at least two tasks agree on, and how many runs and tasks stand behind it."""
     counts: dict[str, Json] = {"runs": playbook.runs, "tasks": playbook.tasks}
     known: dict[str, Json] = {}
     for name, records in (("test_command", playbook.tests), ("import_command", playbook.scripts)):
@@ -150,26 +170,7 @@ def playbook_record(playbook: "RepositoryPlaybook") -> "dict[str, Json]":
         known["failing_tests"] = [
             {"test": one.name, "tasks": one.tasks} for one in playbook.failing_tests
         ]
-    return {
-        "repo": playbook.repo,
-        "files": [
-            {
-                "path": one.path,
-                "runs": one.changed,
-                "opened": one.opened,
-                "probability": round(one.probability, 4),
-                "symbols": list(one.symbols),
-            }
-            for one in playbook.files
-        ],
-        **known,
-        "commands": {
-            "tests": [command_record(one) for one in playbook.tests],
-            "scripts": [command_record(one) for one in playbook.scripts],
-            "setup": [command_record(one) for one in playbook.setup],
-        },
-        "counts": counts,
-    }
+    return known, counts
 
 
 def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "dict[str, Json]":

@@ -167,7 +167,7 @@ def _gate(settings: Settings) -> Gate:
             raise SettingsError(
                 f"configuration {settings.configuration.name}: gate.{name} must be a number"
             )
-    return Gate(**given)  # type: ignore[arg-type]  # names and types are checked above
+    return Gate(**given)
 
 
 def _check(settings: Settings, what: str, given: Iterable[str], known: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ import contextgraph
 from contextgraph import readers
 
 WIDTH = 96
+PACKAGE = "contextgraph"
 HEADER = """\
 # API reference
 
@@ -29,7 +30,7 @@ def reference() -> Iterator[str]:
     yield "## `contextgraph`\n"
     names = [name for name in contextgraph.__all__ if name != "AgentMemory"]
     for name in ["AgentMemory", *names]:
-        yield from class_blocks(source_of(getattr(contextgraph, name)))
+        yield from class_blocks(getattr(contextgraph, name))
     yield "## `contextgraph.readers`\n"
     yield from function_blocks(source_of(readers.read), "###", "")
 
@@ -39,19 +40,22 @@ def source_of(value: object) -> Any:
     return ast.parse(dedent(inspect.getsource(value))).body[0]  # type: ignore[arg-type]  # a class or function
 
 
-def class_blocks(node: ast.ClassDef) -> Iterator[str]:
-    """Docstring, fields or values, and the documented public methods."""
+def class_blocks(value: type) -> Iterator[str]:
+    """Docstring, fields or values, and the documented public methods, then those of its bases."""
+    node, *bases = [source_of(one) for one in value.__mro__ if one.__module__.startswith(PACKAGE)]
     yield f"### `{node.name}`\n\n{ast.get_docstring(node)}\n"
     fields = [ast.unparse(entry) for entry in node.body if isinstance(entry, ast.AnnAssign)]
-    values = [ast.unparse(entry.value) for entry in node.body if isinstance(entry, ast.Assign)]
+    values = [entry.value for entry in node.body if isinstance(entry, ast.Assign)]
+    members = [f"`{ast.unparse(one)}`" for one in values if isinstance(one, ast.Constant)]
     if fields:
         yield code("\n".join(fields))
-    if values:
-        yield "Values: " + ", ".join(f"`{value}`" for value in values) + "\n"
+    if members:
+        yield "Values: " + ", ".join(members) + "\n"
     for entry in node.body:
         if isinstance(entry, ast.FunctionDef) and entry.name == "__init__":
             yield code(signature(entry).replace("__init__", node.name))
-        elif isinstance(entry, ast.FunctionDef) and is_documented(entry):
+    for entry in (entry for one in (node, *bases) for entry in one.body):
+        if isinstance(entry, ast.FunctionDef) and is_documented(entry):
             yield from function_blocks(entry, "####", f"{node.name}.")
 
 
@@ -88,6 +92,8 @@ def parameters_of(arguments: ast.arguments) -> Iterator[str]:
         yield "*"
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         yield parameter(argument, default)
+    if arguments.kwarg:
+        yield f"**{ast.unparse(arguments.kwarg)}"
 
 
 def parameter(argument: ast.arg, default: ast.expr | None) -> str:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.environments import agent_sdks, mini_swe_agent, ray_python, zensical
+from tests.environments import agent_sdks, axe, mini_swe_agent, ray_python, zensical
 from tests.postgres import postgres
 from tests.profiles import load_default_profile
 from tests.server import neo4j, neo4j_server
 
 __all__ = [
     "agent_sdks",
+    "axe",
     "mini_swe_agent",
     "neo4j",
     "neo4j_server",

@@ -2,16 +2,19 @@
 package index."""
 
 import fcntl
+import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from tests.server import ENVIRONMENT
 
 ROOT = Path(__file__).parents[1]
+AXE = "axe-core@4.14.1"
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +39,27 @@ def agent_sdks() -> Path:
 def zensical() -> Path:
     """The program that builds the documentation site."""
     return environment_with("zensical==0.0.73").with_name("zensical")
+
+
+@pytest.fixture(scope="session")
+def axe() -> Path:
+    """The script of axe-core, which npm installs once for the clone."""
+    folder = ROOT / ".venv-axe-core"
+    script = folder / AXE / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.exists():
+        if shutil.which("npm") is None:
+            unavailable("axe-core: npm is not installed")
+        options = ("--prefix", script.parents[2], "--ignore-scripts", "--no-audit", "--no-fund")
+        done = subprocess.run(
+            ["npm", "install", *options, AXE],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            unavailable(f"npm could not install {AXE}: {done.stderr.strip()[-300:]}")
+    return script
 
 
 def environment_with(*packages: str) -> Path:
@@ -67,10 +91,14 @@ def install(packages: tuple[str, ...], folder: Path, python: Path) -> None:
         check=False,
     )
     if done.returncode:
-        reason = f"{packages[0]} cannot be installed: {done.stderr.strip()[-300:]}"
-        if ENVIRONMENT.get("CI"):
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
+        unavailable(f"{packages[0]} cannot be installed: {done.stderr.strip()[-300:]}")
     (site_packages,) = folder.glob("lib/python*/site-packages")
     here = sysconfig.get_path("purelib")
     (site_packages / "this_environment.pth").write_text(f"import site; site.addsitedir({here!r})\n")
+
+
+def unavailable(reason: str) -> NoReturn:
+    """Skip the test for *reason*; in CI it fails."""
+    if ENVIRONMENT.get("CI"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)

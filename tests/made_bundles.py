@@ -12,6 +12,8 @@ from contextgraph.model import (
     Fragment,
     FragmentOutcome,
     FragmentType,
+    Methodology,
+    MethodologyStatus,
     Outcome,
     Phase,
     RawTrajectory,
@@ -83,6 +85,27 @@ def made_bundle(number: int, *, outcome: Outcome = Outcome.UNKNOWN, note: str = 
         caused=(CausedError(first.id, pattern.id, (1,), ("src/cache.py:3",)),),
         recovered=(recovered,),
         raw=_raw(trajectory),
+    )
+
+
+def made_methodology(number: int) -> Methodology:
+    """One that no fragment supports; number 0 is retired."""
+    return Methodology(
+        id=f"methodology{number}",
+        error_id=made_bundle(0).errors[0].id,
+        keyword="",
+        task_type=None,
+        repo=None,
+        situation="it fails",
+        strategy="call it",
+        made_by="a test",
+        status=MethodologyStatus.ACTIVE if number else MethodologyStatus.RETIRED,
+        confidence=0.5,
+        support=1,
+        repositories=1,
+        success_rate=0.5,
+        avg_steps=1.0,
+        frequency=2,
     )
 
 

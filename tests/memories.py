@@ -68,9 +68,12 @@ class Memories(RuleBasedStateMachine):
     def add(self, bundle: Bundle) -> None:
         self.twins.write("runs.add", [bundle])
 
-    @rule(bundle=bundles())
-    def replace(self, bundle: Bundle) -> None:
-        self.twins.write("runs.replace", bundle)
+    @rule(given=st.lists(bundles(), max_size=3), former=st.none() | st.sampled_from(TRAJECTORY_IDS))
+    def replace(self, given: list[Bundle], former: str | None) -> None:
+        by_id = {bundle.trajectory.id: bundle for bundle in given}
+        if former and given:
+            by_id[former] = given[0]
+        self.twins.write("runs.replace", by_id)
 
     @rule(ids=st.lists(st.sampled_from(TRAJECTORY_IDS), max_size=3))
     def forget(self, ids: list[str]) -> None:
@@ -154,8 +157,7 @@ class Memories(RuleBasedStateMachine):
         for signature in SIGNATURES:
             self.twins.ask("methodologies.for_error", signature.variants(), scope, limit)
             asked = [ErrorQuestion(signature, level, scope) for level in LEVELS]
-            for enough in (None, 1, 3):
-                self.twins.ask("recoveries.for_error", asked, limit, enough)
+            self.twins.ask("recoveries.for_error", asked, limit)
 
     @rule(words=word_lists, scope=scopes(), limit=limits)
     def ask_for_words(self, words: list[str], scope: Scope, limit: int) -> None:

@@ -66,19 +66,17 @@ class ReferenceMemory(ReferenceStore):
             self.changed[bundle.trajectory.id] = self.revision
         return status
 
-    def runs_replace(
-        self,
-        bundle: Bundle,
-        former_id: str | None = None,
-    ) -> None:
-        former, own = former_id or bundle.trajectory.id, bundle.trajectory.id
+    def _replace(self, former: str, bundle: Bundle) -> bool:
+        own = bundle.trajectory.id
         if former in self.bundles:
             self.revision += 1
             gone = {former, own} & self.bundles.keys()
             self._take_away(gone, {error.id for error in bundle.errors})
-        super().runs_replace(bundle, former_id)
+        if not super()._replace(former, bundle):
+            return False
         self.revision += 1
-        self.changed[bundle.trajectory.id] = self.revision
+        self.changed[own] = self.revision
+        return True
 
     def runs_forget(self, trajectory_ids: Iterable[str]) -> int:
         known = {*trajectory_ids} & self.bundles.keys()
@@ -153,8 +151,13 @@ class ReferenceMemory(ReferenceStore):
     def methodologies_get(self, ids: Sequence[str]) -> Sequence[Methodology]:
         return self._where(lambda one: one.id in ids)
 
-    def methodologies_ids(self) -> Sequence[str]:
-        return sorted(self.methodologies)
+    def methodologies_ids(
+        self, repo: str | None = None, *, after: str = "", limit: int | None = None
+    ) -> Sequence[str]:
+        found = self._where(
+            lambda one: one.id > after and (repo is None or one.repo == repo.lower())
+        )
+        return [one.id for one in found][:limit]
 
     def methodologies_resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
         edges = (edge for edge in self.resolved.values() if edge.methodology_id == methodology_id)
@@ -192,7 +195,8 @@ class ReferenceMemory(ReferenceStore):
         }
         resolving = {edge.methodology_id for edge in self.resolved.values()
                      if edge.error_id in asked}  # fmt: skip
-        return _ranked(one for one in self._seen(scope) if one.id in resolving)[:limit]
+        found = _ranked(one for one in self._seen(scope) if one.id in resolving)[:limit]
+        return [replace(one, sources=()) for one in found]
 
     def _seen(self, scope: Scope) -> list[Methodology]:
         """What may be found within *scope*."""

@@ -98,15 +98,13 @@ class ReferenceStore:
         self.bundles |= {one.trajectory.id: one for one in changed}
         return len(changed)
 
-    def runs_replace(
-        self,
-        bundle: Bundle,
-        former_id: str | None = None,
-    ) -> None:
+    def runs_replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
+        return [former for former, one in bundles.items() if self._replace(former, one)]
+
+    def _replace(self, former: str, bundle: Bundle) -> bool:
         own = bundle.trajectory.id
-        former = former_id or own
         if former not in self.bundles:
-            raise StoreError("no such run")
+            return False
         known = [self.bundles[one].trajectory for one in (former, own) if one in self.bundles]
         judged = next((one for one in known if one.outcome is not Outcome.UNKNOWN), None)
         trajectory = replace(bundle.trajectory, learned_at=min(one.learned_at for one in known))
@@ -124,6 +122,7 @@ class ReferenceStore:
         }
         self._put(replace(bundle, trajectory=trajectory))
         self._fold(bundle)
+        return True
 
     def runs_learned(self, trajectory_ids: Sequence[str]) -> Mapping[str, Learned]:
         runs = {one: self.former_ids.get(one, one) for one in sorted({*trajectory_ids})}
@@ -149,13 +148,21 @@ class ReferenceStore:
         known = sorted({*trajectory_ids} & self.bundles.keys())
         return {run: self.bundles[run].trajectory for run in known}
 
-    def runs_ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
-        return sorted(
+    def runs_ids(
+        self,
+        repo: str | None = None,
+        instance: str | None = None,
+        *,
+        after: str = "",
+        limit: int | None = None,
+    ) -> Sequence[str]:
+        found = sorted(
             run
             for run, bundle in self.bundles.items()
             if repo is None or bundle.trajectory.repo.casefold() == repo.casefold()
-            if instance in {None, bundle.trajectory.instance_id}
+            if instance in {None, bundle.trajectory.instance_id} and run > after
         )
+        return found[:limit]
 
     def runs_raw(self, trajectory_id: str) -> RawTrajectory | None:
         bundle = self.bundles.get(trajectory_id)
@@ -188,13 +195,10 @@ class ReferenceStore:
         return len(known)
 
     def recoveries_for_error(
-        self, asked: Sequence[ErrorQuestion], limit: int, enough: int | None = None
+        self, asked: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
-        found: list[RecoveryCandidate] = []
-        for one in asked:
-            if enough is None or len(found) < enough:
-                found += self._recoveries_for(one)[:limit]
-        return found
+        found = (candidate for one in asked for candidate in self._recoveries_for(one)[:limit])
+        return list({recovery_id(candidate): candidate for candidate in found}.values())
 
     def _recoveries_for(self, asked: ErrorQuestion) -> list[RecoveryCandidate]:
         found = [

@@ -53,6 +53,14 @@ def served(
         yield Served(app, tokens)
 
 
+def signed_in(service: Served, *scopes: Scope) -> TestClient:
+    """A browser in which a token with *scopes* was given."""
+    client = service.client(*scopes)
+    token = client.headers.pop("Authorization").removeprefix("Bearer ")
+    assert client.post("/pages/login", data={"token": token}).status_code == 200
+    return client
+
+
 def learn(client: TestClient, *runs: RawTrajectory) -> Any:
     """Learn *runs* and wait for it; the job."""
     lines = b"\n".join(orjson.dumps(to_record(raw)) for raw in runs)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from contextgraph.model import RawTrajectory, Step
-from contextgraph.readers import read_many
+from contextgraph.readers import read
 from contextgraph.trace import Trace, trace
 
 LABELS = Path(__file__).parent
@@ -21,6 +21,8 @@ SETS = {
     "agents-held": LABELS / "agents" / "held",
     "agents-fresh-dev": LABELS / "agents" / "fresh_dev",
     "agents-fresh-held": LABELS / "agents" / "fresh_held",
+    "agents-later-dev": LABELS / "agents" / "later_dev",
+    "agents-later-held": LABELS / "agents" / "later_held",
 }
 # Tools by which an agent thinks or ends its run; the labels of agents do not count them as steps.
 _NOT_STEPS = frozenset({"think", "finish"})
@@ -67,7 +69,7 @@ def load(name: str, paths: Iterable[Path], unread: list[str]) -> LabelSet:
     by_agent = name.startswith("agents-")
     wanted = {label["run"] for kind in labels.values() for label in kind}
     runs = {}
-    for raw in read_many(paths, on_error=lambda error: unread.append(str(error))):
+    for raw in read(*paths, on_error=lambda error: unread.append(str(error))):
         run = _run_name(raw) if by_agent else raw.instance_id
         if run in wanted:
             runs[run] = LabelledRun(raw, trace(raw))

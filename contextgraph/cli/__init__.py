@@ -13,16 +13,12 @@ from contextgraph.cli import (
     doctor,
     evaluate,
     experiment,
-    formats,
     inspect,
     integrations,
-    keyed,
     learn,
     maintenance,
-    mcp,
     notes,
     pages,
-    playbook,
     query,
     replay,
     review,
@@ -46,31 +42,31 @@ for command in (
     learn.learn,
     query.query,
     credit.report,
-    playbook.playbook,
-    playbook.how,
+    runs.playbook,
+    runs.how,
     inspect.inspect,
     inspect.loops,
     replay.replay,
     evaluate.evaluate,
     runs.runs,
-    runs.outcome,
+    credit.outcome,
     stats.stats,
     stats.friction,
     stats.explain,
     credit.quarantine,
     credit.release,
-    formats.formats,
+    doctor.formats,
     doctor.doctor,
     notes.remember,
     notes.recall,
     notes.snapshot,
     notes.maintain,
-    keyed.brief,
-    keyed.compact,
+    notes.brief,
+    notes.compact,
     consolidate.consolidate,
     consolidate.reembed,
-    maintenance.rebuild,
-    maintenance.migrate,
+    consolidate.rebuild,
+    consolidate.migrate,
     maintenance.forget,
     maintenance.export,
     maintenance.backup,
@@ -81,9 +77,9 @@ for command in (
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)
-app.command("set")(keyed.set_)
+app.command("set")(notes.set_)
 app.add_typer(experiment.experiment, name="experiment")
-app.add_typer(mcp.app, name="mcp")
+app.add_typer(service.mcp, name="mcp")
 notes.app.command()(review.review)
 app.add_typer(notes.app, name="notes")
 app.add_typer(service.token, name="token")

@@ -1,4 +1,4 @@
-"""Learning the runs of an intake: batches, what is reported of each run, and the summary."""
+"""Learning many runs: found histories, batches, what is reported of each run, and the summary."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
+import typer
+
 from contextgraph.cli.intake import Intake
+from contextgraph.cli.options import FAILED
 from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
 from contextgraph.errors import StoreUnavailableError
 from contextgraph.records import learned_record, not_learned_record, unread_record
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from contextgraph.spool import Spool
 
     Record: TypeAlias = RawTrajectory | ReadError
+    from contextgraph.readers import History
+
 
 # So many runs of files are spooled at most: the others can be read again.
 _MAX_SPOOLED = 256
@@ -99,7 +104,7 @@ def learn_all(
 
     With several *workers*, twice as many runs wait as they are given at once.
     """
-    from contextgraph.memory import RUNS_AT_ONCE
+    from contextgraph.learning import RUNS_AT_ONCE
 
     progress, most_waiting = results.progress, 2 * workers * RUNS_AT_ONCE if workers > 1 else 0
     with (
@@ -136,7 +141,7 @@ def _learn(
     memory: "AgentMemory", waiting: "list[Record]", results: Results, source: str = ""
 ) -> None:
     """Learn the first sixteen of *waiting* and remove them; report each in the order of reading."""
-    from contextgraph.memory import RUNS_AT_ONCE
+    from contextgraph.learning import RUNS_AT_ONCE
     from contextgraph.model import RawTrajectory
 
     some = waiting[:RUNS_AT_ONCE]
@@ -200,3 +205,54 @@ def summarize(results: Results, intake: Intake) -> None:
         print(f"Memory: {results.address}")
         title = f"{number_of(total, 'trajectory')} in {seconds:.1f} s, {rate}"
         print_table(title, columns, [[*row, f"{failed:,}", f"{skipped:,}"]], numeric=columns)
+
+
+_UNITS = ("B", "kB", "MB", "GB")
+
+
+def discovered_paths(exclude: Sequence[str], *, yes: bool, address: str) -> list[str]:
+    """The files of the histories on this machine, after the user agreed to learn them.
+
+    Exits where there are none, or the user declines. *yes* answers the question.
+    """
+    from contextgraph.readers import discover
+
+    histories = discover(exclude=exclude)
+    if not histories:
+        warn("no history of a coding agent found on this machine")
+        raise typer.Exit(FAILED)
+    rows = [_history_row(history) for history in histories]
+    columns = ("agent", "runs", "size", "folder")
+    print_table(
+        "Histories on this machine", columns, rows, numeric=("runs", "size"), on_stderr=True
+    )
+    if not yes:
+        _ask_to_learn(sum(history.runs for history in histories), address)
+    return [str(file) for history in histories for file in history.files]
+
+
+def _history_row(history: "History") -> tuple[str, ...]:
+    agent = f"{history.agent} (experimental)" if history.experimental else history.agent
+    return agent, f"{history.runs:,}", size_text(history.bytes), str(history.folder)
+
+
+def size_text(size: float) -> str:
+    """*size* in bytes as people write it, such as ``1.2 MB``."""
+    for unit in _UNITS[:-1]:
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == _UNITS[0] else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} {_UNITS[-1]}"
+
+
+def _ask_to_learn(runs: int, address: str) -> None:
+    remedy = ""
+    try:
+        question = f"Learn about {number_of(runs, 'run')} into {address}?"
+        confirmed = typer.confirm(question, err=True)
+    except typer.Abort:  # standard input has ended, or Ctrl-C
+        typer.echo(err=True)
+        confirmed, remedy = False, "; without a terminal, use --yes"
+    if not confirmed:
+        warn(f"nothing was learned{remedy}")
+        raise typer.Exit(FAILED)

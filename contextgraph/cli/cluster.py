@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
     from contextgraph.model import RawTrajectory, Space
     from contextgraph.readers import SkippedError
+    from contextgraph.readers.outcomes import OnConflict
     from contextgraph.readers.reading import OnError, OnSkip
-    from contextgraph.readers.reports import OnConflict
     from contextgraph.readers.sources import Source, StrPath
     from contextgraph.readers.streams import OnBytes
 
@@ -53,8 +53,7 @@ def read_on_cluster(  # noqa: PLR0913  (one parameter per flag)
     address: str,
     embedder: str,
     memory: "AgentMemory",
-    paths: "Iterable[StrPath]",
-    *,
+    *paths: "StrPath",
     on_error: "OnError",
     on_skip: "OnSkip",
     on_bytes: "OnBytes",
@@ -63,7 +62,7 @@ def read_on_cluster(  # noqa: PLR0913  (one parameter per flag)
     max_run_size: int,
     follow_links: bool,
 ) -> "Iterator[RawTrajectory]":
-    """The runs in *paths*, as of `readers.read_many`, read by the Ray cluster at *address*.
+    """The runs in *paths*, as of `readers.read`, read by the Ray cluster at *address*.
 
     What they teach is handed to the writer of *memory*, which uses it when they are written. Paths
     and URLs must lead to the same files on all machines. Raises `MissingExtraError` without ray.
@@ -159,12 +158,12 @@ def _prepared(job: _Job, batch: "dict[str, Any]") -> "Iterator[dict[str, Any]]":
 def _in_shard(
     job: _Job, shard: "Shard"
 ) -> "Iterator[tuple[str, Prepared | ReadError | SkippedError | str | int]]":
-    from contextgraph.readers import read_many
+    from contextgraph.readers import read
 
     memory, known = _scratch_memory(job), _get(job.known)
     aside: list[tuple[str, ReadError | SkippedError | str | int]] = []
-    runs = read_many(
-        shard,
+    runs = read(
+        *shard,
         on_error=lambda error: aside.append(("error", error)),
         on_skip=lambda error: aside.append(("skip", error)),
         on_bytes=lambda count: aside.append(("bytes", count)),

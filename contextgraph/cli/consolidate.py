@@ -1,4 +1,4 @@
-"""``contextgraph consolidate`` and ``reembed``: update methodologies and vectors."""
+"""``contextgraph consolidate``, ``reembed``, ``rebuild`` and ``migrate``: update a memory."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
@@ -13,18 +13,29 @@ from contextgraph.cli.options import (
     Embedder,
     MaxCost,
     Store,
+    Strict,
     Summarizer,
     Tenant,
     open_memory,
 )
-from contextgraph.cli.output import Progress, console, emit, print_table, styled, warn
-from contextgraph.records import consolidation_record, usage_record
+from contextgraph.cli.output import (
+    DamagedRuns,
+    Progress,
+    answer,
+    console,
+    emit,
+    print_table,
+    styled,
+    warn,
+)
+from contextgraph.records import consolidation_record, receipt_record, usage_record
 from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
     from contextgraph.embedding import Reembedding, ReembeddingPlan
     from contextgraph.memory import AgentMemory
     from contextgraph.model import ConsolidationReport, Json, WordingPlan
+
 
 _CHANGES = ("examined", "created", "updated", "removed")
 
@@ -71,7 +82,7 @@ def consolidate(
         max_cost=max_cost,
     ) as memory:
         if dry_run:
-            _show_wording_plan(memory.plan_wording(), as_json=as_json)
+            _show_wording_plan(memory.consolidator.plan_wording(), as_json=as_json)
             return
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
@@ -150,7 +161,7 @@ def reembed(
       contextgraph reembed --embedder tfidf
     """
     with open_memory(store, tenant, create=False, embedder=embedder, max_cost=max_cost) as memory:
-        plan = memory.plan_reembedding()
+        plan = memory.spaces.plan()
         if dry_run:
             _show_embedding_plan(plan, as_json=as_json)
             return
@@ -179,24 +190,94 @@ def _report_waiting(until: datetime) -> None:
 
 
 def _show_embedding_plan(plan: "ReembeddingPlan", *, as_json: bool) -> None:
-    if as_json:
-        emit(
-            {
-                "space": plan.space,
-                "runs": plan.runs,
-                "texts": plan.texts,
-                **usage_record(plan.usage),
-            }
-        )
-        return
-    runs, texts = number_of(plan.runs, "run"), number_of(plan.texts, "text")
-    print(f"{plan.space}: {runs} to embed, {texts}")
-    print(f"at most about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}")
+    text = (
+        f"{plan.space}: {number_of(plan.runs, 'run')} to embed, {number_of(plan.texts, 'text')}\n"
+        f"at most about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}"
+    )
+    record: dict[str, Json] = {"space": plan.space, "runs": plan.runs, "texts": plan.texts}
+    answer({**record, **usage_record(plan.usage)}, text, as_json=as_json)
 
 
 def _show_reembedding(done: "Reembedding", *, as_json: bool) -> None:
-    if as_json:
-        emit({"space": done.space.name, "runs": done.runs, **usage_record(done.usage)})
-        return
-    print(f"{done.space.name} is the active space; {number_of(done.runs, 'run')} embedded")
-    print(f"{number_of(done.usage.tokens, 'token')}, ${done.usage.cost:.4f}")
+    text = (
+        f"{done.space.name} is the active space; {number_of(done.runs, 'run')} embedded\n"
+        f"{number_of(done.usage.tokens, 'token')}, ${done.usage.cost:.4f}"
+    )
+    record: dict[str, Json] = {"space": done.space.name, "runs": done.runs}
+    answer({**record, **usage_record(done.usage)}, text, as_json=as_json)
+
+
+def rebuild(
+    strict: Strict = False, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
+) -> None:
+    """Read the stored runs again.
+
+    Everything is derived from them again, as this version reads logs: for use after an update.
+    Outcomes, learning times and credit stay. Runs are replaced sixteen to a transaction, so an
+    interrupted command can be repeated; at the end the memory is consolidated. A damaged run is
+    named and stays as it is.
+
+    \b
+    Example:
+      contextgraph rebuild --store team.db
+    """
+    with open_memory(store, tenant, create=False) as memory:
+        damaged = DamagedRuns(strict, as_json)
+        done = _rebuild_all(memory, damaged)
+        compile_for_hooks(memory, store, tenant, whole=True)
+    text = f"rebuilt {number_of(done, 'trajectory')}"
+    answer({"summary": {"updated": done, "failed": len(damaged.ids)}}, text, as_json=as_json)
+    damaged.exit(done)
+
+
+def _rebuild_all(memory: "AgentMemory", damaged: DamagedRuns) -> int:
+    done, total = 0, len(memory.store.runs.ids())
+    try:
+        with Progress(lambda: total) as progress:
+            for done, receipt in enumerate(memory.rebuild(damaged.handler), start=1):
+                if damaged.as_json:
+                    emit(receipt_record(receipt))
+                progress.runs(done, total)
+    except KeyboardInterrupt:
+        warn(f"interrupted; {done} of {number_of(total, 'trajectory')} rebuilt")
+        raise
+    return done
+
+
+def migrate(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the migrations, apply none.")
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Bring the schema up to date, and mask secrets.
+
+    For use after an update. A memory on a server is refused until this is done; a file is also
+    migrated when it is next written. Creates an empty memory where there is none. Then stored runs
+    are masked by the rules of this version, and those that this changes are read again, as by
+    `rebuild`; an interrupted command can be repeated.
+
+    \b
+    With --json one object: "migrations" [names, in order], "dry_run", and without
+    --dry-run "masked" {"runs", "values"}.
+
+    \b
+    Example:
+      contextgraph migrate --store neo4j://localhost:7687 --dry-run
+    """
+    damaged = DamagedRuns(False, as_json)
+    with open_memory(store, tenant) as memory:
+        steps = memory.migrate(dry_run=dry_run)
+        runs, values = (0, 0) if dry_run else memory.mask_stored(damaged.handler)
+        if runs:
+            compile_for_hooks(memory, store, tenant, whole=True)
+    done = "pending" if dry_run else "applied"
+    lines = [f"{done}: {step}" for step in steps] or ["the schema is up to date"]
+    if runs:
+        lines.append(f"masked {number_of(values, 'value')} in {number_of(runs, 'trajectory')}")
+    masked: dict[str, Json] = {} if dry_run else {"masked": {"runs": runs, "values": values}}
+    report: dict[str, Json] = {"migrations": list(steps), "dry_run": dry_run, **masked}
+    answer(report, "\n".join(lines), as_json=as_json)
+    damaged.exit(1)

@@ -1,16 +1,21 @@
-"""``contextgraph report``, ``quarantine`` and ``release``: what advice did, and what to show."""
+"""``contextgraph report``, ``outcome``, ``quarantine`` and ``release``: what people report."""
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Source, Store, Tenant, open_memory
-from contextgraph.cli.output import emit, warn
+from contextgraph.cli.options import FAILED, AsJson, Source, Store, Tenant, open_memory, option
+from contextgraph.cli.output import answer, warn
+from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from contextgraph.memory import AgentMemory
+    from contextgraph.model import Json
+    from contextgraph.ports import RunStore
+
 
 _Advice = Annotated[
     str,
@@ -32,9 +37,7 @@ def report(
     ] = None,
     item: Annotated[
         int | None,
-        typer.Option(
-            "--item", metavar="N", min=1, help="Only the item of this number.", show_default=False
-        ),
+        option("--item", "N", "Only the item of this number.", min=1),
     ] = None,
     source: Source = None,
     as_json: AsJson = False,
@@ -58,10 +61,8 @@ def report(
         raise typer.BadParameter("give --helped or --hurt")
     with open_memory(store, tenant, create=False, source=source) as memory:
         recorded = memory.report_outcome(context, helped, item)
-    if as_json:
-        emit({"context": context, "helped": helped, "item": item, "recorded": recorded})
-    elif recorded:
-        print("recorded")
+    record: dict[str, Json] = {"context": context, "helped": helped, "item": item}
+    answer({**record, "recorded": recorded}, "recorded" if recorded else "", as_json=as_json)
     if not recorded:
         of_it = f"{context} has no item {item}, it" if item else context
         warn(f"{of_it} is unknown, or its outcome was reported before")
@@ -115,7 +116,59 @@ def _decide(
     if not is_known:
         warn(f"no advice or methodology has the id {advice}; query --json shows them")
         raise typer.Exit(FAILED)
-    if as_json:
-        emit({"advice": advice, "status": status})
-    else:
-        print(f"{advice} is {status}")
+    answer({"advice": advice, "status": status}, f"{advice} is {status}", as_json=as_json)
+
+
+class GivenOutcome(StrEnum):
+    """An outcome that is set by hand."""
+
+    SOLVED = "solved"
+    FAILED = "failed"
+
+
+def outcome(
+    instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The instance.")],
+    result: Annotated[GivenOutcome, typer.Argument(metavar="solved|failed", help="Its outcome.")],
+    agent: Annotated[str, option("--agent", "NAME", "Only runs of this agent.")] = "",
+    run: Annotated[str, option("--run", "ID", "Only the run of this id.")] = "",
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Set by hand whether runs solved their task.
+
+    It precedes what logs and reports say, also those that are learned later. Where the instance has
+    several runs, name the agent or the run.
+
+    \b
+    With --json one object: "instance_id", "outcome", "trajectories" [ids of the
+    runs].
+
+    \b
+    Example:
+      contextgraph outcome owner__repo-12 solved
+      contextgraph outcome owner__repo-12 failed --agent claude-code
+    """
+    with open_memory(store, tenant, create=False) as memory:
+        if not (agent or run or memory.is_service):  # which refuses it itself
+            _refuse_several(memory.store.runs, instance)
+        solved = result is GivenOutcome.SOLVED
+        changed = list(memory.set_outcome(instance, solved, agent=agent, run=run))
+    if not changed:
+        named = " ".join(filter(None, (instance, agent and f"by {agent}", run)))
+        warn(f"no run of {named} in the memory; `contextgraph runs` lists those there are")
+        raise typer.Exit(FAILED)
+    answer(
+        {"instance_id": instance, "outcome": result.value, "trajectories": [*changed]},
+        f"{instance}: {number_of(len(changed), 'run')} {result.value}",
+        as_json=as_json,
+    )
+
+
+def _refuse_several(runs: "RunStore", instance: str) -> None:
+    found = runs.trajectories(runs.ids(instance=instance)).values()
+    if len(found) > 1:
+        for one in found:
+            typer.echo(f"  {one.id}  {plain(one.agent) or 'no agent'}, {one.outcome}", err=True)
+        warn(f"{instance} has {len(found)} runs; name one by --run ID, or those of an --agent NAME")
+        raise typer.Exit(FAILED)

@@ -1,4 +1,4 @@
-"""``contextgraph doctor``: check the memory and the installation."""
+"""``contextgraph doctor`` and ``formats``: check the memory and the installation."""
 
 import platform
 import sys
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory
+from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory, settings_of
 from contextgraph.cli.output import console, emit, print_table, styled
 from contextgraph.text import number_of, one_line
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.model import HealthCheck, Json
     from contextgraph.ports import RunStore
+    from contextgraph.readers import Format
     from contextgraph.retrieval import Stale
+
 
 DISTRIBUTION = "contextgraph-memory"
 LIBRARIES = "neo4j networkx numpy orjson rich scikit-learn typer zstandard".split()
@@ -58,7 +60,7 @@ def doctor(
     """Check the memory and this installation; name remedies. Changes nothing.
 
     With --secrets also whether runs that an older version stored hold secrets that this version
-    recognises: `rebuild` masks them. With --stale also which files, symbols, commands and tests of
+    recognises: `migrate` masks them. With --stale also which files, symbols, commands and tests of
     the playbook are gone; where the checkout is known, they are not shown to agents.
 
     \b
@@ -77,7 +79,7 @@ def doctor(
         listed: list[Json] = [{**one._asdict()} for one in gone]
         emit({**checkup_record(found), **({"stale": listed} if stale else {})})
     else:
-        _show(found)
+        _show_checkup(found)
         if stale:
             _show_stale(gone)
     raise typer.Exit(DONE if found.ok else FAILED)
@@ -107,9 +109,8 @@ def own_version() -> str:
 
 def check_up(store: str | None, tenant: str | None, *, secrets: bool = False) -> Checkup:
     """Check the installation and the memory that the options name; *secrets*: all runs, too."""
-    from contextgraph.config import load_settings
 
-    settings = load_settings(store=store or None, tenant=tenant)
+    settings = settings_of(store, tenant)
     return Checkup(
         store=settings.address,
         checks=(
@@ -191,14 +192,14 @@ def _hooks(settings: "Settings") -> "list[HealthCheck]":
 
 def _secrets(runs: "RunStore") -> "HealthCheck":
     """Whether stored runs hold secrets that this version recognises."""
-    from contextgraph.learning import holds_secrets
+    from contextgraph.learning import unmasked_values
     from contextgraph.model import HealthCheck
 
     known = runs.ids()
-    found = [one for one in known if (raw := runs.raw(one)) and holds_secrets(raw)]
+    found = [one for one in known if (raw := runs.raw(one)) and unmasked_values(raw)]
     named = f": {', '.join(found[:_NAMED])}" if found else ""
     detail = f"{len(found)} of {number_of(len(known), 'run')} hold secrets{named}"
-    return HealthCheck("secrets", not found, detail, "run: contextgraph rebuild")
+    return HealthCheck("secrets", not found, detail, "run: contextgraph migrate")
 
 
 def _stale(store: str | None, tenant: str | None, workdir: Path) -> "list[Stale]":
@@ -237,7 +238,7 @@ def _installed(name: str) -> bool:
         return False
 
 
-def _show(checkup: Checkup) -> None:
+def _show_checkup(checkup: Checkup) -> None:
     """Print every check, with the remedy where it failed."""
     rows = [
         ("ok" if one.ok else "FAILED", one.name, one.detail, "" if one.ok else one.remedy)
@@ -266,3 +267,44 @@ def checkup_record(checkup: Checkup) -> "dict[str, Json]":
         "versions": dict(checkup.versions),
         "extras": dict(checkup.extras),
     }
+
+
+def formats(as_json: AsJson = False) -> None:
+    """List the formats that are read.
+
+    Shows how each is recognised and what is read from it. A format is recognised by content, not
+    by file name. Experimental ones follow published descriptions and were not tested on logs of
+    real runs.
+
+    \b
+    With --json one line per format: "name", "recognised_by", "keeps",
+    "experimental".
+
+    \b
+    Example:
+      contextgraph formats
+    """
+    from contextgraph.readers import all_formats
+
+    for one in all_formats().values():
+        if as_json:
+            emit(
+                {
+                    "name": one.name,
+                    "recognised_by": one.description,
+                    "keeps": one.keeps,
+                    "experimental": one.experimental,
+                }
+            )
+        else:
+            _show_format(one)
+
+
+def _show_format(one: "Format") -> None:
+    from rich.padding import Padding
+
+    screen = console()
+    mark = (" (experimental)", "yellow") if one.experimental else ""
+    screen.print(styled((one.name, "bold"), mark))
+    for label, text in (("recognised by", one.description), ("keeps", one.keeps)):
+        screen.print(Padding(styled((f"{label}: ", "dim"), text), (0, 0, 0, 2)))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.doctor import own_version
-from contextgraph.cli.evaluate_tables import show_contrasts, show_report
 from contextgraph.cli.intake import Intake
 from contextgraph.cli.options import (
     FAILED,
@@ -25,6 +24,7 @@ from contextgraph.cli.options import (
 )
 from contextgraph.cli.output import Progress, emit, warn
 from contextgraph.cli.replay import IN_MEMORY, OwnStore
+from contextgraph.cli.reports import show_contrasts, show_evaluation, write_evaluation
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -147,11 +147,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         raise typer.BadParameter("--judged needs a split: leave out --online")
     trial = Trial(None if online else taught, judging, related, seed, judged)
     if compare:
-        if store or details or plot or html or configuration:
-            raise typer.BadParameter(
-                "--compare A B names the configurations; leave out --configuration, --store, "
-                "--details, --plot and --html"
-            )
+        _refuse_with_compare(store, details, plot, html, configuration)
         _compare_configurations(trial, *compare, as_json=as_json)
     else:
         report = trial.run(configuration, store or IN_MEMORY, tenant)
@@ -161,18 +157,26 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         raise typer.Exit(PARTLY_DONE)
 
 
+def _refuse_with_compare(*given: object) -> None:
+    if any(given):
+        raise typer.BadParameter(
+            "--compare A B names the configurations; leave out --configuration, --store, "
+            "--details, --plot and --html"
+        )
+
+
 def _show(report: "Report", *, as_json: bool) -> None:
     if as_json:
         from contextgraph.evaluation import report_record
 
         emit(report_record(report, with_moments=False))
     else:
-        show_report(report)
+        show_evaluation(report)
 
 
 def _write(report: "Report", details: Path | None, plot: Path | None, html: Path | None) -> None:
     from contextgraph.errors import SettingsError
-    from contextgraph.evaluation import draw, report_record
+    from contextgraph.evaluation import report_record
 
     if details:
         import orjson
@@ -184,12 +188,12 @@ def _write(report: "Report", details: Path | None, plot: Path | None, html: Path
             reason = error.strerror or error
             raise SettingsError(f"{details} cannot be written: {reason}") from error
     if plot:
-        for path in draw(report, plot):
+        from contextgraph.cli.plots import draw_evaluation
+
+        for path in draw_evaluation(report, plot):
             warn(f"wrote {path}")
     if html:
-        from contextgraph.cli.evaluate_page import write_report
-
-        write_report(html, report)
+        write_evaluation(html, report)
         warn(f"wrote {html}")
 
 
@@ -283,24 +287,28 @@ class Trial:
         self, configuration: str | None, store: str = IN_MEMORY, tenant: str | None = None
     ) -> "Report":
         """The report of an empty memory under *configuration*."""
-        from contextgraph.evaluation import report_of
+        from contextgraph.evaluation import judge_by_hand, read_judged, report_of
 
         linked = self._linked(configuration) if self.related else ()
         with open_memory(store, tenant, configuration=configuration) as memory:
             found = self._evaluated(memory) if self.judging else None
             by_hand = (
-                memory.evaluate_judged(self.judging, self.judged, seed=self.seed)
+                judge_by_hand(memory, self.judging, read_judged(self.judged), self.seed)
                 if self.judged
                 else None
             )
             return report_of(found, linked, _configuration_of(memory), self.seed, by_hand)
 
     def _linked(self, configuration: str | None) -> "tuple[Moment, ...]":
+        from contextgraph.evaluation import judge_related
+
         assert self.related is not None
         with open_memory(IN_MEMORY, None, configuration=configuration) as memory:
-            return memory.evaluate_related(self.related, seed=self.seed)
+            return judge_related(memory, self.related, self.seed)
 
     def _evaluated(self, memory: "AgentMemory") -> "Evaluation":
+        from contextgraph.evaluation import evaluate, evaluate_online
+
         known = memory.get_stats().counts.nodes.get("Trajectory", 0)
         if known:
             raise typer.BadParameter(
@@ -314,8 +322,8 @@ class Trial:
 
         with progress:
             if self.learning is None:
-                return memory.evaluate_online(self.judging, seed=self.seed, advance=advance)
-            return memory.evaluate(self.learning, self.judging, seed=self.seed, advance=advance)
+                return evaluate_online(memory, self.judging, seed=self.seed, advance=advance)
+            return evaluate(memory, self.learning, self.judging, seed=self.seed, advance=advance)
 
 
 def _configuration_of(memory: "AgentMemory") -> "dict[str, Json]":

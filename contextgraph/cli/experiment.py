@@ -8,27 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import PARTLY_DONE, AsJson, option
-from contextgraph.cli.output import console, emit, print_table, styled, warn
+from contextgraph.cli.output import emit, warn
+from contextgraph.cli.reports import show_experiment, write_experiment
+from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from contextgraph.evaluation import Difference, Estimate
-    from contextgraph.experiment import Attempt, Comparison, Experiment, Report, TaskChange
+    from contextgraph.experiment import Attempt, Experiment
 
 _ALL_ARMS = "none,placebo,grep,memory"
 _ERROR_WIDTH = 200
-_CHANGES_SHOWN = 5
-
-COMPARED = ("", "solved, points", "p", "better", "worse", "steps")
-# Amounts of an attempt, as they are shown.
-_MEANS = {
-    "steps": ("steps", 1),
-    "tokens": ("tokens, 1000", 0.001),
-    "cost": ("cost, cents", 100),
-    "advice tokens": ("advice tokens", 1),
-}
 
 experiment = typer.Typer(
     help="Run an agent with and without a memory on the same tasks.",
@@ -136,107 +125,16 @@ def report(
       contextgraph experiment report trial
       contextgraph experiment report trial --html trial.html
     """
-    from contextgraph.codec import encoded
     from contextgraph.experiment import Journal, report_on
 
     found = report_on(Journal(folder))
     if html:
-        from contextgraph.cli.experiment_page import write_report
-
-        write_report(html, found)
+        write_experiment(html, found)
         print(f"{html}: {found.verdict}")
     elif as_json:
-        record = encoded(found, complete=True)
-        assert isinstance(record, dict)
-        emit(record)
+        emit(record_of(found))
     else:
-        _show_report(found)
-
-
-def figure(value: "Estimate | Difference | None", scale: float = 1, *, signed: bool = False) -> str:
-    """*value* with its interval, in as few digits as matter; a dash where there is none."""
-    if value is None:
-        return "–"
-    numbers = [one * scale for one in (value.value, value.low, value.high)]
-    largest = max(map(abs, numbers))
-    digits = 0 if largest >= 10 or not largest else 1 if largest >= 1 else 2
-    middle, low, high = (f"{one:{'+' if signed else ''}.{digits}f}" for one in numbers)
-    return f"{middle} ({low} to {high})" if signed else f"{middle} ({low}–{high})"
-
-
-def arm_rows(report: "Report") -> list[list[str]]:
-    """The figures of all arms: a row for each measure, a column for each arm."""
-    arms = report.arms
-    most = max((k for one in arms for k in one.pass_at), default=1)
-    rows = [
-        ["tasks", *(str(one.tasks) for one in arms)],
-        ["attempts", *(str(one.attempts) for one in arms)],
-        ["broken", *(str(one.broken) for one in arms)],
-    ]
-    rows += [
-        [f"pass@{k}, %", *(figure(one.pass_at.get(k), 100) for one in arms)]
-        for k in sorted({1, most})
-    ]
-    rows += [
-        [title, *(figure(one.means.get(name), scale) for one in arms)]
-        for name, (title, scale) in _MEANS.items()
-    ]
-    return [*rows, ["cost of all, $", *(f"{one.spent:.2f}" for one in arms)]]
-
-
-def comparison_row(found: "Comparison") -> list[str]:
-    """What the columns `COMPARED` have for a comparison."""
-    return [
-        f"{found.arm} − {found.against}",
-        figure(found.solved, 100, signed=True),
-        f"{found.p:.3f}",
-        str(len(found.rescues)),
-        str(len(found.regressions)),
-        figure(found.means.get("steps"), signed=True),
-    ]
-
-
-def change_line(change: "TaskChange") -> str:
-    """A task, and in which share of attempts it was solved before and after."""
-    return f"{change.instance_id}: solved in {change.before:.0%}, then in {change.after:.0%}"
-
-
-def _show_report(report: "Report") -> None:
-    screen = console()
-    screen.print(styled((report.verdict, "bold")))
-    screen.print()
-    names = [one.arm for one in report.arms]
-    print_table("Mean of an attempt (95 % interval)", ["", *names], arm_rows(report), names)
-    rows = [comparison_row(one) for one in report.comparisons]
-    print_table("Differences on the same tasks (95 % interval)", COMPARED, rows, COMPARED[1:])
-    for title, changes in changes_of(report):
-        _show_changes(title, changes)
-
-
-def changes_of(report: "Report") -> "Iterator[tuple[str, Sequence[TaskChange]]]":
-    """The tasks that each arm rescued and regressed against none, with a title."""
-    for found in report.comparisons:
-        if found.against == report.comparisons[0].against:
-            yield f"Rescued by {found.arm}", found.rescues
-            yield f"Regressed by {found.arm}", found.regressions
-
-
-def _show_changes(title: str, changes: "Sequence[TaskChange]") -> None:
-    """Print the first *changes*, and all that was shown in the first."""
-    if not changes:
-        return
-    from rich.padding import Padding
-
-    screen = console()
-    screen.print(styled((f"{title}: {number_of(len(changes), 'task')}", "bold")))
-    for number, change in enumerate(changes[:_CHANGES_SHOWN]):
-        screen.print(styled(f"  {change_line(change)}"))
-        for text in () if number else change.shown:
-            screen.print(Padding(styled((text, "dim")), (0, 0, 0, 4)))
-    if len(changes) > _CHANGES_SHOWN:
-        more = len(changes) - _CHANGES_SHOWN
-        screen.print(styled(f"  … and {more} more (--html, --json)"))
-    screen.print()
+        show_experiment(found)
 
 
 def _made(work: "Experiment", *, retry_broken: bool, as_json: bool) -> int:
@@ -257,12 +155,8 @@ def _made(work: "Experiment", *, retry_broken: bool, as_json: bool) -> int:
 
 
 def _show_attempt(attempt: "Attempt", progress: str, *, as_json: bool) -> None:
-    from contextgraph.codec import encoded
-
     if as_json:
-        record = encoded(attempt, complete=True)
-        assert isinstance(record, dict)
-        emit(record)
+        emit(record_of(attempt))
         return
     result = "broken" if attempt.error else "solved" if attempt.solved else "failed"
     name = f"{attempt.part} {attempt.arm} {attempt.instance_id} #{attempt.number}"

@@ -15,6 +15,7 @@ from contextgraph.cli.options import (
     Paths,
     Tenant,
     open_memory,
+    option,
 )
 from contextgraph.cli.output import console, emit, print_box, styled, warn
 from contextgraph.page import error_line, loop_line, recovery_line
@@ -39,9 +40,7 @@ _REPEATED_WIDTH, _SUGGESTION_WIDTH, _SIGNATURES_SHOWN = 90, 500, 2
 
 Instances = Annotated[
     list[str] | None,
-    typer.Option(
-        "--instance", metavar="ID", help="Only runs of it (repeatable).", show_default=False
-    ),
+    option("--instance", "ID", "Only runs of it (repeatable)."),
 ]
 
 
@@ -50,16 +49,15 @@ def inspect(
     instance: Instances = None,
     step: Annotated[
         int | None,
-        typer.Option("--step", metavar="N", min=0, help="Show step N in full.", show_default=False),
+        option("--step", "N", "Show step N in full.", min=0),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--html",
-            metavar="FILE",
+            "FILE",
+            "Write one page with a timeline instead; it needs no network.",
             dir_okay=False,
-            help="Write one page with a timeline instead; it needs no network.",
-            show_default=False,
         ),
     ] = None,
     git: Git = False,
@@ -103,12 +101,7 @@ def loops(
     as_json: AsJson = False,
     store: Annotated[
         str | None,
-        typer.Option(
-            "--store",
-            metavar="ADDRESS",
-            help="A memory that suggests how to leave each loop.",
-            show_default=False,
-        ),
+        option("--store", "ADDRESS", "A memory that suggests how to leave each loop."),
     ] = None,
     tenant: Tenant = None,
 ) -> None:
@@ -214,8 +207,8 @@ def _show_title(inspection: "Inspection") -> None:
     facts = [raw.repo or "no repository", trace.task_type, f"outcome {raw.outcome}"]
     facts += [f"change {raw.change}"] if raw.change != "unknown" else []
     facts += [number_of(len(trace.steps), "step"), number_of(len(inspection.fragments), "fragment")]
-    facts += [number_of(errors, "error"), f"{len(trace.recoveries)} recoveries"]
-    facts += [f"{len(trace.loops)} loops"]
+    facts += [number_of(errors, "error"), number_of(len(trace.recoveries), "recovery")]
+    facts += [number_of(len(trace.loops), "loop")]
     body = styled(f"{one_line(task, 200)}\n{' · '.join(facts)}\n{raw.source}")
     print_box(raw.instance_id, body)
 

@@ -124,7 +124,7 @@ class Intake:
         follow_links: bool = False,
     ) -> None:
         from contextgraph.config import load_settings
-        from contextgraph.readers import ReadCounts, read_many
+        from contextgraph.readers import ReadCounts, read
 
         self._paths = paths
         self._outcomes = outcomes
@@ -136,7 +136,7 @@ class Intake:
         self._git = git
         self._max_run_size = load_settings(max_run_size=max_run_size).max_run_size
         self._follow_links = follow_links
-        self._read = read_many
+        self._read = read
         self._warnings = Warnings()
         self._started = time.monotonic()
         self._counts = ReadCounts()
@@ -144,7 +144,7 @@ class Intake:
         self.conflicts = 0
 
     def read_with(self, read: "Callable[..., Iterator[RawTrajectory]]") -> None:
-        """Have the runs read by *read*, which is like `readers.read_many`."""
+        """Have the runs read by *read*, which is like `readers.read`."""
         self._read = read
 
     @property
@@ -208,7 +208,7 @@ class Intake:
 
     def _all(self) -> "Iterator[RawTrajectory]":
         return self._read(
-            self._paths,
+            *self._paths,
             on_error=self._fail,
             on_skip=self._skip,
             on_bytes=self._on_bytes or _ignore,

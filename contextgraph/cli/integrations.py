@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from contextgraph.cli.options import AsJson, Store, Tenant, open_memory
+from contextgraph.cli.options import AsJson, Store, Tenant, open_memory, settings_of
 from contextgraph.cli.output import console, emit, styled, warn
 from contextgraph.text import number_of
 
@@ -83,12 +83,11 @@ def integrations(
       contextgraph integrations install --auto
       contextgraph integrations uninstall claude-code
     """
-    from contextgraph.config import load_settings
     from contextgraph.integrations.install import Installation, chosen_agents, hook_command
 
     if action is not Action.LIST and bool(agents) == auto:
         raise typer.BadParameter("name an agent, or give --auto")
-    settings = load_settings(store=store or None, tenant=tenant)
+    settings = settings_of(store, tenant)
     folder = Path.cwd() if project else None
     # Named for good: a file contextgraph.toml in a checkout must not choose another memory.
     address = None if project and not store else _absolute(settings)
@@ -128,10 +127,9 @@ def log(
     Example:
       contextgraph log --limit 10
     """
-    from contextgraph.config import load_settings
     from contextgraph.integrations.sessions import HookFiles
 
-    settings = load_settings(store=store or None, tenant=tenant)
+    settings = settings_of(store, tenant)
     records = list(HookFiles(settings).records())
     shown = [one for one in records if one.text][-limit:]
     cleared = _cleared(store, tenant) if shown else {}
@@ -152,11 +150,10 @@ def compile_for_hooks(
 
     With *whole*, also that on errors that were not met since it was compiled last.
     """
-    from contextgraph.config import load_settings
     from contextgraph.integrations.compile import compile_advice
     from contextgraph.integrations.sessions import HookFiles
 
-    files = HookFiles(load_settings(store=store or None, tenant=tenant))
+    files = HookFiles(settings_of(store, tenant))
     if files.are_used:
         compile_advice(memory, files.advice, whole=whole)
 

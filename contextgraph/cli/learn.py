@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from contextgraph.cli.batch import Results, learn_all, spool_rest, summarize, warn_about
+from contextgraph.cli.batch import (
+    Results,
+    discovered_paths,
+    learn_all,
+    spool_rest,
+    summarize,
+    warn_about,
+)
 from contextgraph.cli.cluster import read_on_cluster
-from contextgraph.cli.discovery import discovered_paths
 from contextgraph.cli.intake import Intake, Selection, numbers_of
 from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import (
@@ -27,7 +33,7 @@ from contextgraph.cli.options import (
     Tenant,
     open_memory,
     option,
-    store_address,
+    settings_of,
 )
 from contextgraph.cli.output import Progress, warn
 from contextgraph.errors import StoreUnavailableError
@@ -136,41 +142,47 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
       contextgraph learn nightly/ --source ci
       cat run.traj | contextgraph learn -
     """
-    from contextgraph.config import load_settings
     from contextgraph.integrations.sessions import HookFiles
+    from contextgraph.spool import Spool
 
     if sum((bool(paths), discover, queued)) != 1:
         raise typer.BadParameter("give PATH, --discover or --queued")
-    _check_usage(paths, discover=discover, of_discovery=bool(exclude or yes), watch=watch)
-    if ray:
-        _check_cluster(paths, alone=workers == 1 and not watch)
-    address = store_address(store, tenant)
-    hooks = HookFiles(load_settings(store=store or None, tenant=tenant))
+    if (exclude or yes) and not discover:
+        raise typer.BadParameter("--exclude and --yes belong to --discover")
+    if watch and (not paths or _has_stream(paths)):
+        raise typer.BadParameter("--watch takes files, folders or globs")
+    if ray and (workers > 1 or watch):
+        raise typer.BadParameter("--ray does not go with --workers or --watch")
+    if ray and _has_stream(paths or ()):
+        raise typer.BadParameter("--ray takes files, folders, globs or URLs")
+    settings = settings_of(store, tenant)
+    hooks = HookFiles(settings)
     found: Sequence[StrPath]
     queue: Sequence[Path] = ()
     if queued:
         found, queue = hooks.take_queue()
     else:
-        found = paths or discovered_paths(exclude or (), yes=yes, address=address)
+        found = paths or discovered_paths(exclude or (), yes=yes, address=settings.address)
+    selection = Selection(tuple(filters or ()), limit, _numbers(numbers))
     learning = _Learning(
         open_memory=partial(
             open_memory, store, tenant, embedder=embedder, max_cost=max_cost, source=source
         ),
-        spool=_spool(store, tenant),
+        spool=Spool(settings) if settings.is_remote else None,
         intake=partial(
             Intake,
-            selection=Selection(tuple(filters or ()), limit, _numbers(numbers)),
+            outcomes=outcomes,
+            selection=selection,
             discovered=discover,
             git=git,
             max_run_size=max_run_size,
             follow_links=follow_links,
         ),
-        outcomes=outcomes,
         follow_links=follow_links,
         workers=workers,
         cluster=partial(read_on_cluster, ray, embedder or "") if ray else None,
         as_json=as_json,
-        address=address,
+        address=settings.address,
         hooks=hooks,
         queue=queue,
         compile=partial(compile_for_hooks, store=store, tenant=tenant),
@@ -180,24 +192,10 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     raise typer.Exit(learning.learn(found))
 
 
-def _check_usage(
-    paths: list[str] | None, *, discover: bool, of_discovery: bool, watch: bool
-) -> None:
+def _has_stream(paths: Sequence[str]) -> bool:
     from contextgraph.readers import is_stream
 
-    if of_discovery and not discover:
-        raise typer.BadParameter("--exclude and --yes belong to --discover")
-    if watch and (not paths or any(map(is_stream, paths))):
-        raise typer.BadParameter("--watch takes files, folders or globs")
-
-
-def _check_cluster(paths: list[str] | None, *, alone: bool) -> None:
-    from contextgraph.readers import is_stream
-
-    if not alone:
-        raise typer.BadParameter("--ray does not go with --workers or --watch")
-    if any(map(is_stream, paths or ())):
-        raise typer.BadParameter("--ray takes files, folders, globs or URLs")
+    return any(map(is_stream, paths))
 
 
 def _numbers(text: str | None) -> range:
@@ -212,9 +210,8 @@ class _Learning:
     """What the options say about learning, whatever the paths."""
 
     open_memory: "Callable[[], AgentMemory]"
-    spool: "Spool | None"
+    spool: "Spool | None"  # of a server: where a file cannot be written, nothing can
     intake: Callable[..., Intake]
-    outcomes: Path | None
     follow_links: bool
     workers: int
     cluster: "Callable[..., Iterator[RawTrajectory]] | None"
@@ -241,7 +238,12 @@ class _Learning:
 
         unread: list[ReadError] = []
         progress = Progress(lambda: size_of(paths, follow_links=self.follow_links))
-        intake = self.intake(paths, self.outcomes, unread.append, unread.append, progress.advance)
+        intake = self.intake(
+            paths,
+            on_failure=unread.append,
+            on_skip=unread.append,
+            on_bytes=progress.advance,
+        )
         results = Results(progress, self.as_json, self.address, intake.report_conflict)
         records = _in_order(intake, unread)
         waiting: list[Record] = []
@@ -249,15 +251,7 @@ class _Learning:
             with self.open_memory() as memory:
                 if self.cluster is not None:
                     intake.read_with(partial(self.cluster, memory))
-                # A service has no hooks: each machine compiles advice of a memory of its own.
-                if not memory.is_service:
-                    self.hooks.note_shown(memory.store)
-                learn_all(memory, self.spool, records, waiting, results, self.workers)
-                for path in self.queue:
-                    path.unlink(missing_ok=True)
-                if not memory.is_service:
-                    warn_about(memory, results)
-                    self.compile(memory)
+                self._learn_into(memory, records, waiting, results)
         except StoreUnavailableError as error:
             if self.spool is not None:
                 spool_rest(self.spool, paths, chain(waiting, records), results, error)
@@ -270,6 +264,23 @@ class _Learning:
             summarize(results, intake)
         return intake.exit_code
 
+    def _learn_into(
+        self,
+        memory: "AgentMemory",
+        records: "Iterator[Record]",
+        waiting: "list[Record]",
+        results: Results,
+    ) -> None:
+        # A service has no hooks: each machine compiles advice of a memory of its own.
+        if not memory.is_service:
+            self.hooks.note_shown(memory.store)
+        learn_all(memory, self.spool, records, waiting, results, self.workers)
+        for path in self.queue:
+            path.unlink(missing_ok=True)
+        if not memory.is_service:
+            warn_about(memory, results)
+            self.compile(memory)
+
 
 def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
     """The runs of *intake*, and what it put into *unread* before each of them and at the end."""
@@ -278,12 +289,3 @@ def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
         unread.clear()
         yield raw
     yield from unread
-
-
-def _spool(store: str | None, tenant: str | None) -> "Spool | None":
-    """Where runs wait for a server; None for a file: where it cannot be written, nothing can."""
-    from contextgraph.config import load_settings
-    from contextgraph.spool import Spool
-
-    settings = load_settings(store=store or None, tenant=tenant)
-    return Spool(settings) if settings.is_remote else None

@@ -1,29 +1,41 @@
-"""``contextgraph rebuild``, ``migrate``, ``forget``, ``backup``, ``export`` and ``import``."""
+"""``contextgraph forget``, ``export``, ``backup`` and ``import``: remove and copy."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.keyed import forget_key
-from contextgraph.cli.options import FAILED, PARTLY_DONE, AsJson, Store, Tenant, open_memory, option
-from contextgraph.cli.output import Progress, emit, interrupted_by_termination, warn
-from contextgraph.records import receipt_record
+from contextgraph.cli.notes import forget_key
+from contextgraph.cli.options import (
+    FAILED,
+    AsJson,
+    Store,
+    Strict,
+    Tenant,
+    open_memory,
+    option,
+)
+from contextgraph.cli.output import (
+    DamagedRuns,
+    Progress,
+    answer,
+    interrupted_by_termination,
+    warn,
+)
+from contextgraph.records import record_of
 from contextgraph.text import masked_name, number_of, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from contextgraph.errors import DamagedRunError
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json, Trajectory
     from contextgraph.ports import RunStore
-    from contextgraph.store.graph import GraphFormat
 
 
 class ExportFormat(StrEnum):
@@ -50,116 +62,12 @@ Ids = Annotated[
 ]
 Instances = Annotated[
     list[str] | None,
-    typer.Option(
-        "--instance", metavar="ID", help="All runs of it (repeatable).", show_default=False
-    ),
+    option("--instance", "ID", "All runs of it (repeatable)."),
 ]
 Repos = Annotated[
     list[str] | None,
-    typer.Option(
-        "--repo", metavar="OWNER/REPO", help="All runs in it (repeatable).", show_default=False
-    ),
+    option("--repo", "OWNER/REPO", "All runs in it (repeatable)."),
 ]
-
-
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Stop at a run that is damaged, instead of going on.")
-]
-
-
-@dataclass(slots=True)
-class _Damaged:
-    """Reports the runs that cannot be read; *handler* is None where *strict*."""
-
-    strict: bool
-    as_json: bool
-    ids: list[str] = field(default_factory=list)
-
-    @property
-    def handler(self) -> "Callable[[str, DamagedRunError], None] | None":
-        return None if self.strict else self._add
-
-    def _add(self, identity: str, error: "DamagedRunError") -> None:
-        self.ids.append(identity)
-        warn(str(error))
-        if self.as_json:
-            emit({"trajectory_id": identity, "status": "failed", "error": str(error)})
-
-    def exit(self, done: int) -> None:
-        """Raise `typer.Exit` where any run was damaged; *done* were not."""
-        if self.ids:
-            raise typer.Exit(PARTLY_DONE if done else FAILED)
-
-
-def rebuild(
-    strict: Strict = False, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
-) -> None:
-    """Read the stored runs again.
-
-    Everything is derived from them again, as this version reads logs: for use after an update.
-    Outcomes, learning times and credit stay. Each run is replaced in one transaction, so an
-    interrupted command can be repeated; at the end the memory is consolidated. A damaged run is
-    named and stays as it is.
-
-    \b
-    Example:
-      contextgraph rebuild --store team.db
-    """
-    with open_memory(store, tenant, create=False) as memory:
-        damaged = _Damaged(strict, as_json)
-        done = _rebuild_all(memory, damaged)
-        compile_for_hooks(memory, store, tenant, whole=True)
-    if as_json:
-        emit({"summary": {"updated": done, "failed": len(damaged.ids)}})
-    else:
-        print(f"rebuilt {number_of(done, 'trajectory')}")
-    damaged.exit(done)
-
-
-def _rebuild_all(memory: "AgentMemory", damaged: _Damaged) -> int:
-    done, total = 0, len(memory.store.runs.ids())
-    try:
-        with Progress(lambda: total) as progress:
-            for done, receipt in enumerate(memory.rebuild(damaged.handler), start=1):
-                if damaged.as_json:
-                    emit(receipt_record(receipt))
-                progress.advance(1)
-                progress.count(done)
-    except KeyboardInterrupt:
-        warn(f"interrupted; {done} of {number_of(total, 'trajectory')} rebuilt")
-        raise
-    return done
-
-
-def migrate(
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the migrations, apply none.")
-    ] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
-) -> None:
-    """Bring the schema of a memory up to date.
-
-    For use after an update. A memory on a server is refused until this is done; a file is also
-    migrated when it is next written. Creates an empty memory where there is none.
-
-    \b
-    With --json one object: "migrations" [names, in order], "dry_run".
-
-    \b
-    Example:
-      contextgraph migrate --store neo4j://localhost:7687 --dry-run
-    """
-    with open_memory(store, tenant) as memory:
-        steps = memory.migrate(dry_run=dry_run)
-    if as_json:
-        emit({"migrations": list(steps), "dry_run": dry_run})
-        return
-    for step in steps:
-        print(f"{'pending' if dry_run else 'applied'}: {step}")
-    if not steps:
-        print("the schema is up to date")
 
 
 def forget(  # noqa: PLR0913  (one parameter per flag)
@@ -170,12 +78,8 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
     everything: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
     older_than: Annotated[
         int | None,
-        typer.Option(
-            "--older-than",
-            metavar="DAYS",
-            min=1,
-            help="Of these, or else of all: runs that ended so long ago.",
-            show_default=False,
+        option(
+            "--older-than", "DAYS", "Of these, or else of all: runs that ended so long ago.", min=1
         ),
     ] = None,
     key: Annotated[str | None, option("--key", "KEY", "A keyed entry, and its history.")] = None,
@@ -209,38 +113,30 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         )
     with open_memory(store, tenant, create=False) as memory:
         known = memory.store.runs
-        some = named and not everything
-        chosen = _selected(known, ids, instance, repo) if some else known.ids()
+        chosen = known.ids()
+        if named and not everything:
+            chosen = _named(known, ids or (), instance or (), repo or ())
         found = list(known.trajectories(chosen).values())
-        if not found and not older_than:
-            warn(
-                f"no trajectory of {', '.join(named)} in the memory"
-                if some
-                else "the memory is empty"
-            )
-            raise typer.Exit(FAILED)
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
             found = [one for one in found if one.seen_at < oldest]
+        elif not found:
+            of_them = "" if everything else f"of {', '.join(named)} "
+            warn(f"no trajectory {of_them}in the memory")
+            raise typer.Exit(FAILED)
         if found and not yes:
             _confirm(found)
         removed = memory.forget(one.id for one in found)
     _show_forgotten(found, removed, as_json=as_json)
 
 
-def _selected(
-    runs: "RunStore",
-    ids: "Sequence[str] | None",
-    instances: "Sequence[str] | None",
-    repos: "Sequence[str] | None",
+def _named(
+    runs: "RunStore", ids: "Sequence[str]", instances: "Sequence[str]", repos: "Sequence[str]"
 ) -> list[str]:
     """The ids of the runs that are named in any way."""
-    chosen = [*(ids or ())]
-    for instance in instances or ():
-        chosen += runs.ids(instance=masked_name(instance))
-    for repo in repos or ():
-        chosen += runs.ids(repo=masked_name(repo))
-    return list(dict.fromkeys(chosen))
+    of_instances = (runs.ids(instance=masked_name(one)) for one in instances)
+    of_repos = (runs.ids(repo=masked_name(one)) for one in repos)
+    return list(dict.fromkeys(chain(ids, *of_instances, *of_repos)))
 
 
 def _confirm(found: "Sequence[Trajectory]") -> None:
@@ -260,19 +156,17 @@ def _confirm(found: "Sequence[Trajectory]") -> None:
 
 
 def _show_forgotten(found: "Sequence[Trajectory]", removed: int, *, as_json: bool) -> None:
-    if as_json:
-        runs: list[Json] = [
-            {
-                "trajectory_id": run.id,
-                "instance_id": run.instance_id,
-                "repo": run.repo,
-                "outcome": str(run.outcome),
-            }
-            for run in found
-        ]
-        emit({"forgotten": removed, "trajectories": runs})
-    else:
-        print(f"removed {number_of(removed, 'trajectory')} and everything that only they support")
+    runs: list[Json] = [
+        {
+            "trajectory_id": run.id,
+            "instance_id": run.instance_id,
+            "repo": run.repo,
+            "outcome": str(run.outcome),
+        }
+        for run in found
+    ]
+    text = f"removed {number_of(removed, 'trajectory')} and everything that only they support"
+    answer({"forgotten": removed, "trajectories": runs}, text, as_json=as_json)
 
 
 def export(
@@ -316,7 +210,7 @@ def export(
       contextgraph export AGENTS.md --agents-md owner/repo
     """
     started = time.monotonic()
-    damaged = _Damaged(strict, as_json)
+    damaged = DamagedRuns(strict, as_json)
     with (
         interrupted_by_termination(),
         open_memory(store, tenant, read_only=True) as memory,
@@ -324,53 +218,42 @@ def export(
         if agents_md:
             counts = _export_agents_md(memory, path, agents_md)
         else:
-            counts = _EXPORTS[file_format](memory, path, vectors, damaged)
+            counts = _export(memory, path, file_format, vectors, damaged)
     seconds = round(time.monotonic() - started, 3)
-    if as_json:
-        emit({**counts, "seconds": seconds})
-    else:
-        listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-        print(f"wrote {listed} to {path} in {seconds:.1f} s")
+    listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    text = f"wrote {listed} to {path} in {seconds:.1f} s"
+    answer({**counts, "seconds": seconds}, text, as_json=as_json)
     damaged.exit(counts.get("runs", 0))
 
 
+def _export(
+    memory: "AgentMemory",
+    path: Path,
+    file_format: ExportFormat,
+    vectors: bool,
+    damaged: DamagedRuns,
+) -> dict[str, int]:
+    if file_format is ExportFormat.ARCHIVE:
+        return _export_archive(memory, path, vectors, damaged)
+    if file_format is ExportFormat.ATIF:
+        return _export_atif(memory, path, damaged)
+    memory.export_graph(path, "graphml" if file_format is ExportFormat.GRAPHML else "json")
+    graph = memory.graph()
+    return {"nodes": graph.number_of_nodes(), "relations": graph.number_of_edges()}
+
+
 def _export_archive(
-    memory: "AgentMemory", path: Path, vectors: bool, damaged: _Damaged
+    memory: "AgentMemory", path: Path, vectors: bool, damaged: DamagedRuns
 ) -> dict[str, int]:
     total = len(memory.store.runs.ids())
     with Progress(lambda: total) as progress:
         done = memory.export(
             path, vectors=vectors, progress=progress.runs, on_damaged=damaged.handler
         )
-    return {
-        "runs": done.runs,
-        "methodologies": done.methodologies,
-        "exposures": done.exposures,
-        "notes": done.notes,
-    }
+    return asdict(done)
 
 
-def _export_graphml(
-    memory: "AgentMemory", path: Path, _vectors: bool, _damaged: _Damaged
-) -> dict[str, int]:
-    return _graph_counts(memory, path, "graphml")
-
-
-def _export_node_link(
-    memory: "AgentMemory", path: Path, _vectors: bool, _damaged: _Damaged
-) -> dict[str, int]:
-    return _graph_counts(memory, path, "json")
-
-
-def _graph_counts(memory: "AgentMemory", path: Path, graph_format: "GraphFormat") -> dict[str, int]:
-    memory.export_graph(path, graph_format)
-    graph = memory.graph()
-    return {"nodes": graph.number_of_nodes(), "relations": graph.number_of_edges()}
-
-
-def _export_atif(
-    memory: "AgentMemory", path: Path, _vectors: bool, damaged: _Damaged
-) -> dict[str, int]:
+def _export_atif(memory: "AgentMemory", path: Path, damaged: DamagedRuns) -> dict[str, int]:
     import orjson
 
     from contextgraph.errors import DamagedRunError, StoreError
@@ -407,14 +290,6 @@ def _export_agents_md(memory: "AgentMemory", path: Path, repo: str) -> dict[str,
     return {"entries": len(entries), "tasks": tasks}
 
 
-_EXPORTS = {
-    ExportFormat.ARCHIVE: _export_archive,
-    ExportFormat.GRAPHML: _export_graphml,
-    ExportFormat.JSON: _export_node_link,
-    ExportFormat.ATIF: _export_atif,
-}
-
-
 def backup(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="The new file to write.")],
     as_json: AsJson = False,
@@ -442,10 +317,8 @@ def backup(
     ):
         memory.back_up(path)
     size, seconds = path.stat().st_size, round(time.monotonic() - started, 3)
-    if as_json:
-        emit({"bytes": size, "seconds": seconds})
-    else:
-        print(f"copied {size / 1e6:.1f} MB to {path} in {seconds:.1f} s")
+    text = f"copied {size / 1e6:.1f} MB to {path} in {seconds:.1f} s"
+    answer({"bytes": size, "seconds": seconds}, text, as_json=as_json)
 
 
 def import_(
@@ -480,23 +353,10 @@ def import_(
             f"vectors of {done.vectors_of} are left out: the memory has another space; "
             "run: contextgraph reembed"
         )
-    if as_json:
-        emit(
-            {
-                "created": done.created,
-                "updated": done.updated,
-                "unchanged": done.unchanged,
-                "methodologies": done.methodologies,
-                "exposures": done.exposures,
-                "notes": done.notes,
-                "seconds": seconds,
-            }
-        )
-    else:
-        runs = number_of(done.created + done.updated + done.unchanged, "trajectory")
-        print(
-            f"{runs}: {done.created} created, {done.updated} updated, "
-            f"{done.unchanged} unchanged; {number_of(done.methodologies, 'methodology')}, "
-            f"{number_of(done.exposures, 'exposure')}, {number_of(done.notes, 'note')}; "
-            f"{seconds:.1f} s"
-        )
+    runs = number_of(done.created + done.updated + done.unchanged, "trajectory")
+    text = (
+        f"{runs}: {done.created} created, {done.updated} updated, "
+        f"{done.unchanged} unchanged; {number_of(done.methodologies, 'methodology')}, "
+        f"{number_of(done.exposures, 'exposure')}, {number_of(done.notes, 'note')}; {seconds:.1f} s"
+    )
+    answer(record_of(done, "vectors_of", seconds=seconds), text, as_json=as_json)

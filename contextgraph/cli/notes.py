@@ -1,4 +1,4 @@
-"""``contextgraph remember``, ``recall`` and ``notes``: what people and agents say."""
+"""``contextgraph remember``, ``recall`` and ``notes``; ``set``, ``brief`` and ``compact``."""
 
 import sys
 from datetime import UTC, datetime
@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
-from contextgraph.cli.output import emit, print_table, warn
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, settings_of
+from contextgraph.cli.output import answer, emit, print_table, warn
+from contextgraph.records import record_of
 from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
+    from contextgraph.keyed import KeyedMemory
     from contextgraph.model import Json, Note
+
 
 Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "The repository it is about.")]
 Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
@@ -67,18 +70,10 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
             security=security,
             valid_until=until and until.replace(tzinfo=UTC),
         )
-    if as_json:
-        emit(
-            {
-                "id": receipt.id,
-                "status": receipt.status.value,
-                "others": [*receipt.others],
-                "confidence": round(receipt.confidence, 4),
-            }
-        )
-    else:
-        others = [one for one in receipt.others if one != receipt.id]
-        print(" ".join((f"{receipt.id}: {receipt.status}", *others)))
+    others = [one for one in receipt.others if one != receipt.id]
+    text = " ".join((f"{receipt.id}: {receipt.status}", *others))
+    record = record_of(receipt, confidence=round(receipt.confidence, 4))
+    answer(record, text, as_json=as_json)
 
 
 def recall(
@@ -112,19 +107,22 @@ def recall(
         found = memory.notes.recall(
             question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
         )
-    for one in found if as_json else ():
-        why: dict[str, Json] = {name: round(value, 4) for name, value in one.why.items()}
-        scores: dict[str, Json] = {
-            "score": round(one.score, 4),
-            "probability": round(one.probability, 4),
-            "why": why,
-        }
-        emit({**note_record(one.note), **scores})
-    if not as_json:
-        rows = [(f"{one.score:.2f}", *_row(one.note)) for one in found]
-        print_table("Notes", ("score", *_COLUMNS), rows, numeric=("score",))
-        if not found:
-            print("no such note")
+    if as_json:
+        for one in found:
+            why: dict[str, Json] = {name: round(value, 4) for name, value in one.why.items()}
+            emit(
+                record_of(
+                    one.note,
+                    score=round(one.score, 4),
+                    probability=round(one.probability, 4),
+                    why=why,
+                )
+            )
+        return
+    rows = [(f"{one.score:.2f}", *_row(one.note)) for one in found]
+    print_table("Notes", ("score", *_COLUMNS), rows, numeric=("score",))
+    if not found:
+        print("no such note")
 
 
 @app.callback()
@@ -180,12 +178,13 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         return
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.notes.of(repo, archived=archived)
-    for note in found if as_json else ():
-        emit(note_record(note))
-    if not as_json:
-        print_table(number_of(len(found), "note"), _COLUMNS, map(_row, found))
-        if not found:
-            print("no notes")
+    if as_json:
+        for note in found:
+            emit(record_of(note))
+        return
+    print_table(number_of(len(found), "note"), _COLUMNS, map(_row, found))
+    if not found:
+        print("no notes")
 
 
 _COLUMNS = ("when", "note", "source", "id")
@@ -194,15 +193,6 @@ _COLUMNS = ("when", "note", "source", "id")
 def _row(note: "Note") -> tuple[str, ...]:
     mark = " (contradicted)" if note.contradicts else ""
     return f"{note.created_at:%Y-%m-%d}", note.content + mark, note.source, note.id
-
-
-def note_record(note: "Note") -> "dict[str, Json]":
-    """The JSON object of a note."""
-    from contextgraph.codec import encoded
-
-    record = encoded(note, complete=True)
-    assert isinstance(record, dict)
-    return record
 
 
 def _change(
@@ -214,11 +204,8 @@ def _change(
         done = {name: verb(ids) for (name, ids), verb in zip(changes.items(), verbs, strict=True)}
     if any(done[name] < len({*ids}) for name, ids in changes.items()):
         warn("some of these notes are not in the memory, or were changed so before")
-    if as_json:
-        emit({**done})
-    else:
-        said = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)
-        print(plain(", ".join(said)))
+    said = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)
+    answer({**done}, ", ".join(said), as_json=as_json)
     if not any(done.values()):
         raise typer.Exit(FAILED)
 
@@ -250,10 +237,8 @@ def snapshot(
     """
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
-    if as_json:
-        emit({"notes": [note_record(note) for note in found.notes], "text": found.text})
-    else:
-        print(plain(found.text) or "no such note")
+    record: dict[str, Json] = {"notes": [record_of(note) for note in found.notes]}
+    answer({**record, "text": found.text}, found.text or "no such note", as_json=as_json)
 
 
 def maintain(
@@ -275,16 +260,152 @@ def maintain(
     Example:
       contextgraph maintain --store team.db
     """
-    from contextgraph.codec import encoded
-
     with open_memory(store, tenant, create=False) as memory:
         report = memory.maintain(
             waiting=lambda until: warn(f"another process holds the lease until {until:%H:%M:%S}")
         )
-    record = encoded(report, complete=True)
-    assert isinstance(record, dict)
-    if as_json:
-        emit(record)
-    else:
-        said = (f"{count} {name.replace('_', ' ')}" for name, count in record.items() if count)
-        print(", ".join(said) or "nothing changed")
+    record = record_of(report)
+    said = (f"{count} {name.replace('_', ' ')}" for name, count in record.items() if count)
+    answer(record, ", ".join(said) or "nothing changed", as_json=as_json)
+
+
+Key = Annotated[str, typer.Argument(metavar="KEY", help="A path such as /user/preference/style.")]
+Content = Annotated[
+    str,
+    typer.Argument(
+        metavar="JSON", help="What to store; null removes the key; - for standard input."
+    ),
+]
+
+
+def set_(
+    key: Key,
+    content: Content,
+    source: Annotated[
+        str, option("--source", "NAME|JSON", "Who says so, a name or kind, name, … as JSON (user).")
+    ] = "user",
+    isolate: Annotated[
+        bool,
+        typer.Option("--isolate", help="Store below /untrusted what lacks its provenance."),
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Store JSON under a key, on plain files.
+
+    Agents read them with ls, grep and jq. What was there is replaced; the log keeps it. What comes
+    from the web, a tool or a file, or goes below /kb/, needs a source with kind, name, retrieved_at
+    and locator. Secrets are masked.
+
+    \b
+    With --json one object: "key", "seq", "status" (set, removed or isolated),
+    "path" (null where removed).
+
+    \b
+    Example:
+      contextgraph set /user/review '{"summary": "be brief", "importance": 8}'
+      contextgraph set /user/todo/flag null --source agent
+    """
+    text = sys.stdin.read() if content == "-" else content
+    receipt = _keyed(store, tenant).set_memory(
+        key,
+        _json(text, "JSON"),
+        _json(source, "--source") if source.lstrip().startswith("{") else source,
+        untrusted="isolate" if isolate else "refuse",
+    )
+    path = str(receipt.path) if receipt.path else None
+    answer(
+        {"key": receipt.key, "seq": receipt.seq, "status": receipt.status, "path": path},
+        f"{receipt.key}: {receipt.status}" + (f", {path}" if path else ""),
+        as_json=as_json,
+    )
+
+
+def brief(
+    tokens: Annotated[
+        int, typer.Option(metavar="N", min=1, help="The most tokens of the text.")
+    ] = 800,
+    tag: Annotated[
+        list[str] | None, option("--tag", "TAG", "Prefer entries with it (repeatable).")
+    ] = None,
+    newest_first: Annotated[
+        bool, typer.Option("--newest-first", help="Order by time, then importance, then tags.")
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Print the entries to start a prompt with, best first.
+
+    Recency, importance (0 to 10, else 5) and matching tags count equally. Expired entries and those
+    below /untrusted are left out; nothing is printed where none is left.
+
+    \b
+    With --json one object: "text", "keys", "omitted" (current entries that did
+    not fit).
+
+    \b
+    Example:
+      contextgraph brief --tokens 600 --tag python
+    """
+    from contextgraph.keyed import BriefingPolicy
+
+    policy = BriefingPolicy(newest_first=newest_first)
+    found = _keyed(store, tenant).brief(tokens, tag or (), policy=policy)
+    record: dict[str, Json] = {"keys": [*found.keys], "omitted": found.omitted}
+    answer({"text": found.text, **record}, found.text, as_json=as_json)
+
+
+def compact(as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
+    """Shorten the log of keyed entries.
+
+    The log then holds the live entries; the calls before are in archive/. Expired entries are
+    removed, and what other programs changed is repaired.
+
+    \b
+    With --json one object: "lines_before", "lines_after", "keys", "expired".
+
+    \b
+    Example:
+      contextgraph compact
+    """
+    report = _keyed(store, tenant).compact()
+    text = (
+        f"log: {report.lines_before:,} -> {number_of(report.lines_after, 'line')}, "
+        f"{number_of(report.keys, 'key')}, {report.expired:,} expired"
+    )
+    answer(record_of(report), text, as_json=as_json)
+
+
+def forget_key(
+    key: str, store: str | None, tenant: str | None, *, yes: bool, as_json: bool
+) -> None:
+    """Erase all traces of *key*; exits with 1 where there are none."""
+    memory = _keyed(store, tenant)
+    if not (yes or typer.confirm(f"Forget {plain(key)} and its history?", err=True)):
+        warn("nothing was forgotten; answer y, or use --yes")
+        raise typer.Exit(FAILED)
+    removed = memory.forget(key)
+    if not removed:
+        warn(f"no entry of {key} in {memory.root}")
+        raise typer.Exit(FAILED)
+    text = f"forgot {key}: {number_of(removed, 'call')}"
+    answer({"forgotten": removed, "key": key}, text, as_json=as_json)
+
+
+def _keyed(store: str | None, tenant: str | None) -> "KeyedMemory":
+    from contextgraph.wiring import keyed_memory
+
+    return keyed_memory(settings_of(store, tenant))
+
+
+def _json(text: str, what: str) -> object:
+    import orjson
+
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise typer.BadParameter(
+            f"{what} is not JSON: {error}; a text needs quotes, as in '\"text\"'"
+        ) from error

@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from contextgraph.config import Settings
     from contextgraph.memory import AgentMemory
 
 DONE, FAILED, PARTLY_DONE, STORE_UNAVAILABLE, LEASE_HELD = 0, 1, 3, 4, 5
+
+
+def option(flag: str, metavar: str, help_text: str, **details: Any) -> Any:
+    """A flag whose default is not shown; Any, because typer types its own options so."""
+    return typer.Option(flag, metavar=metavar, help=help_text, show_default=False, **details)
+
 
 Store = Annotated[
     str | None,
@@ -58,12 +65,8 @@ Configuration = Annotated[
 ]
 MaxCost = Annotated[
     float | None,
-    typer.Option(
-        "--max-cost",
-        metavar="DOLLARS",
-        min=0,
-        help="The most to spend on models (or CONTEXTGRAPH_MAX_COST).",
-        show_default=False,
+    option(
+        "--max-cost", "DOLLARS", "The most to spend on models (or CONTEXTGRAPH_MAX_COST).", min=0
     ),
 ]
 MaxRunSize = Annotated[
@@ -82,22 +85,16 @@ FollowLinks = Annotated[
 ]
 Source = Annotated[
     str | None,
-    typer.Option(
-        "--source",
-        metavar="NAME",
-        help="Who supplies this (or CONTEXTGRAPH_SOURCE).",
-        show_default=False,
-    ),
+    option("--source", "NAME", "Who supplies this (or CONTEXTGRAPH_SOURCE)."),
 ]
 Workdir = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--workdir",
-        metavar="FOLDER",
+        "FOLDER",
+        "The checkout: nothing is said of files and symbols that it does not have.",
         exists=True,
         file_okay=False,
-        help="The checkout: nothing is said of files and symbols that it does not have.",
-        show_default=False,
     ),
 ]
 Git = Annotated[
@@ -107,6 +104,9 @@ Git = Annotated[
         help="Ask the git repositories of runs, where they are on this machine, whether later"
         " commits hold or reverted their changes.",
     ),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Stop at a run that is damaged, instead of going on.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Paths = Annotated[
@@ -119,43 +119,25 @@ Paths = Annotated[
 ]
 
 
-def open_memory(  # noqa: PLR0913  (one parameter per flag)
+def settings_of(
+    store: str | None, tenant: str | None = None, **flags: str | float | None
+) -> "Settings":
+    """The settings in force with these options; *flags* that are None are as they are set."""
+    from contextgraph.config import load_settings
+
+    return load_settings(None, None, store=store or None, tenant=tenant, **flags)
+
+
+def open_memory(
     store: str | None,
     tenant: str | None,
     *,
     read_only: bool = False,
     create: bool = True,
-    embedder: str | None = None,
-    summarizer: str | None = None,
-    configuration: str | None = None,
-    max_cost: float | None = None,
-    source: str | None = None,
-    withhold: float | None = None,
+    **flags: str | float | None,
 ) -> "AgentMemory":
     """The memory that the options name; with *read_only*, or without *create*, it must exist."""
-    from contextgraph.config import load_settings
     from contextgraph.memory import AgentMemory
 
-    settings = load_settings(
-        store=store or None,
-        tenant=tenant,
-        embedder=embedder,
-        summarizer=summarizer,
-        configuration=configuration,
-        max_cost=max_cost,
-        source=source,
-        withhold=withhold,
-    )
+    settings = settings_of(store, tenant, **flags)
     return AgentMemory.of_settings(settings, read_only=read_only, create=create)
-
-
-def store_address(store: str | None, tenant: str | None) -> str:
-    """Where the memory is that the options name, as messages name it."""
-    from contextgraph.config import load_settings
-
-    return load_settings(store=store or None, tenant=tenant).address
-
-
-def option(flag: str, metavar: str, help_text: str) -> Any:
-    """A flag whose default is not shown; Any, because typer types its own options so."""
-    return typer.Option(flag, metavar=metavar, help=help_text, show_default=False)

@@ -10,9 +10,13 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, Self, TextIO, cast
+from typing import TYPE_CHECKING, Any, Self, TextIO, cast
 
+import typer
+
+from contextgraph.cli.options import FAILED, PARTLY_DONE
 from contextgraph.text import mask_secrets, number_of, one_line, plain
 
 if TYPE_CHECKING:
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar, TaskID
     from rich.text import Text
 
+    from contextgraph.errors import DamagedRunError
     from contextgraph.model import Json
 
 PIPED_WIDTH = 80
@@ -40,6 +45,14 @@ def emit(record: "Mapping[str, Json]") -> None:
         line = json.dumps(record).encode("ascii")
     sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
+
+
+def answer(record: "Mapping[str, Json]", text: str, *, as_json: bool) -> None:
+    """Print the answer of a command: *record* for programs, or else *text* for people."""
+    if as_json:
+        emit(record)
+    elif text:
+        print(plain(text))
 
 
 def warn(message: str) -> None:
@@ -171,57 +184,49 @@ class Progress:
 
     def advance(self, amount: int) -> None:
         """Add *amount* to what is done of the total."""
-        if self._bar and self._task is not None:
-            self._bar.update(self._task, advance=amount)
+        self._update(advance=amount)
 
     def count(self, done: int) -> None:
         """Show that *done* trajectories are done."""
-        if self._bar and self._task is not None:
-            self._bar.update(self._task, done=done)
+        self._update(done=done)
 
     def runs(self, done: int, total: int) -> None:
         """Show that *done* of *total* runs are done, where the unit is runs."""
-        if self._bar and self._task is not None:
-            self._bar.update(self._task, completed=done, done=done)
+        self._update(completed=done, done=done)
 
     def embedding(self) -> None:
         """Show that all is stored, and that an embedding space is fitted where that is due."""
-        if self._bar and self._task is not None:
-            self._bar.update(self._task, step="embedding")
+        self._update(step="embedding")
 
     def consolidating(self, done: int, total: int) -> None:
         """Show the progress of consolidation: *done* of *total* kinds of error."""
+        self._update(completed=done, total=total, step="consolidating")
+
+    def _update(self, **fields: Any) -> None:
         if self._bar and self._task is not None:
-            self._bar.update(self._task, completed=done, total=total, step="consolidating")
+            self._bar.update(self._task, **fields)
 
 
 def _bar() -> "Bar":
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress as Bar,
-        ProgressColumn,
-        Task,
-        TaskProgressColumn,
-        TimeRemainingColumn,
-    )
     from rich.text import Text
 
-    class Rate(ProgressColumn):
+    class Rate(progress.ProgressColumn):
         """Trajectories so far, and how many a second."""
 
-        def render(self, task: Task) -> Text:
+        def render(self, task: progress.Task) -> Text:
             if step := task.fields["step"]:
                 return Text(step)
             done, elapsed = task.fields["done"], task.elapsed
             rate = f", {done / elapsed:.0f}/s" if elapsed else ""
             return Text(f"{number_of(done, 'trajectory')}{rate}")
 
-    return Bar(
-        BarColumn(),
-        TaskProgressColumn(),
+    return progress.Progress(
+        progress.BarColumn(),
+        progress.TaskProgressColumn(),
         Rate(),
-        TimeRemainingColumn(),
+        progress.TimeRemainingColumn(),
         console=Console(stderr=True, markup=False, highlight=False, emoji=False),
         transient=True,
     )
@@ -258,3 +263,27 @@ def interrupted_by_termination() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@dataclass(slots=True)
+class DamagedRuns:
+    """Reports the runs that cannot be read; *handler* is None where *is_strict*."""
+
+    is_strict: bool
+    as_json: bool
+    ids: list[str] = field(default_factory=list)
+
+    @property
+    def handler(self) -> "Callable[[str, DamagedRunError], None] | None":
+        return None if self.is_strict else self._add
+
+    def _add(self, identity: str, error: "DamagedRunError") -> None:
+        self.ids.append(identity)
+        warn(str(error))
+        if self.as_json:
+            emit({"trajectory_id": identity, "status": "failed", "error": str(error)})
+
+    def exit(self, done: int) -> None:
+        """Raise `typer.Exit` where any run was damaged; *done* were not."""
+        if self.ids:
+            raise typer.Exit(PARTLY_DONE if done else FAILED)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
-from contextgraph.cli.output import emit, print_table, warn
-from contextgraph.text import plain
+from contextgraph.cli.output import answer, emit, print_table, warn
+from contextgraph.records import record_of
 
 if TYPE_CHECKING:
     from contextgraph.knowledge import Page
@@ -49,7 +49,7 @@ def put(  # noqa: PLR0913, PLR0917  (one parameter per option)
 
     \b
     Example:
-      contextgraph pages put payments --title Payments --reference ledger < payments.md
+      contextgraph pages put payments --title Payments < payments.md
     """
     from contextgraph.errors import NotFoundError
     from contextgraph.knowledge import Page
@@ -62,10 +62,7 @@ def put(  # noqa: PLR0913, PLR0917  (one parameter per option)
         except NotFoundError:
             memory.pages.add_page(page)
         stored = memory.pages.get_page(page_id)
-    if as_json:
-        emit(_record(stored))
-    else:
-        print(plain(f"{stored.id}: stored"))
+    answer(record_of(stored), f"{stored.id}: stored", as_json=as_json)
 
 
 @pages.command()
@@ -81,10 +78,8 @@ def get(page_id: Id, as_json: AsJson = False, store: Store = None, tenant: Tenan
     """
     with open_memory(store, tenant, read_only=True) as memory:
         page = memory.pages.get_page(page_id)
-    if as_json:
-        emit(_record(page))
-    else:
-        print(plain(f"# {page.title}\n\n{page.content}".rstrip()))
+    text = f"# {page.title}\n\n{page.content}".rstrip()
+    answer(record_of(page), text, as_json=as_json)
 
 
 @pages.command("list")
@@ -104,7 +99,7 @@ def list_(
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.pages.get_index(repo)
     for page in found if as_json else ():
-        emit(_record(page))
+        emit(record_of(page))
     if not as_json:
         print_table("Pages", ("id", "title", "summary"), [_row(page) for page in found])
 
@@ -121,7 +116,8 @@ def search(
     """Show the pages that share most words with a question, those of --repo first.
 
     \b
-    With --json one line per page: as `pages list`, and "content", "score" (0 to 1).
+    With --json one line per page: as `pages list`, and "content", "score"
+    (0 to 1).
 
     \b
     Example:
@@ -130,7 +126,7 @@ def search(
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.pages.search(question, repo=repo, limit=limit)
     for one in found if as_json else ():
-        emit({**_record(one.page), "score": round(one.score, 4)})
+        emit(record_of(one.page, score=round(one.score, 4)))
     if not as_json:
         rows = [(f"{one.score:.2f}", *_row(one.page)) for one in found]
         print_table("Pages", ("score", "id", "title", "summary"), rows, numeric=("score",))
@@ -178,10 +174,7 @@ def add(
     with open_memory(store, tenant) as memory:
         memory.entities.add_entity(Entity(name, entity_type, description, tuple(tag or ())))
         entity = memory.entities.get_entity(name)
-    if as_json:
-        emit(_record(entity))
-    else:
-        print(plain(f"{entity.name}: tags {', '.join(entity.tags)}"))
+    answer(record_of(entity), f"{entity.name}: tags {', '.join(entity.tags)}", as_json=as_json)
 
 
 @entities.command()
@@ -205,10 +198,9 @@ def link(
     """
     with open_memory(store, tenant, create=False) as memory:
         memory.entities.add_relation(source, target, relation, weight)
-    if as_json:
-        emit({"source": source, "type": relation, "target": target, "weight": weight})
-    else:
-        print(plain(f"{source} {relation} {target}"))
+    record: dict[str, Json] = {"source": source, "type": relation, "target": target}
+    text = f"{source} {relation} {target}"
+    answer({**record, "weight": weight}, text, as_json=as_json)
 
 
 @entities.command()
@@ -231,7 +223,7 @@ def related(
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.entities.get_related(name, depth)
     for one in found if as_json else ():
-        emit({**_record(one.entity), "distance": one.distance, "score": round(one.score, 4)})
+        emit(record_of(one.entity, distance=one.distance, score=round(one.score, 4)))
     if not as_json:
         rows = [(str(one.distance), one.entity.name, one.entity.entity_type) for one in found]
         print_table("Entities", ("distance", "name", "type"), rows, numeric=("distance",))
@@ -279,25 +271,13 @@ def remove_entity(
         _say_removed(memory.entities.remove_entity(name), f"entity {name!r}", as_json=as_json)
 
 
-def _record(value: object) -> "dict[str, Json]":
-    """The JSON object of a page or an entity."""
-    from contextgraph.codec import encoded
-
-    record = encoded(value, complete=True)
-    assert isinstance(record, dict)
-    return record
-
-
 def _row(page: "Page") -> tuple[str, ...]:
     return page.id, page.title, page.summary
 
 
 def _say_removed(removed: bool, what: str, *, as_json: bool) -> None:
-    if as_json:
-        emit({"removed": removed})
-    elif removed:
-        print(plain(f"{what} removed"))
-    else:
+    if not removed:
         warn(f"there is no {what}")
+    answer({"removed": removed}, f"{what} removed" if removed else "", as_json=as_json)
     if not removed:
         raise typer.Exit(FAILED)

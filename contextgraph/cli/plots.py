@@ -1,6 +1,7 @@
-"""Statistics as pictures."""
+"""Statistics and evaluations as pictures."""
 
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from contextgraph.evaluation import Curve, Measures, ReliabilityPoint, Report
     from contextgraph.stats import OutcomePeriod, StatisticsEngine
 
 TOP = 15
@@ -16,25 +18,68 @@ TOP_TRANSITIONS = 12
 LABEL_WIDTH = 34
 LEAST_SHOWN = 0.01
 DOTS_PER_INCH = 120
+_BARS = ("clearance", "localisation", "related")
 COLOURS = {"solved": "#2a9d4a", "failed": "#c8553d", "unknown": "#b8b8b8"}
 
 
-def draw(statistics: "StatisticsEngine", folder: Path) -> list[Path]:
+def draw_statistics(statistics: "StatisticsEngine", folder: Path) -> list[Path]:
     """Draw errors, transitions and outcomes over time into *folder*, which is made where absent.
 
     Returns the files. Raises `MissingExtraError` without matplotlib.
     """
     frequency = statistics.get_error_frequency()
-    pictures = {
+    figures = {
         "error_frequency": _frequency(frequency),
         "error_transitions": _transitions(list(frequency), statistics.get_error_transitions()),
         "outcomes": _outcomes(statistics.get_outcomes_over_time()),
     }
+    return _saved(figures, folder)
+
+
+def draw_evaluation(report: "Report", folder: Path) -> list[Path]:
+    """Draw *report* into *folder*, as `draw_statistics` does."""
+    return _saved(_of_evaluation(report), folder)
+
+
+def svg_figures(report: "Report") -> dict[str, str]:
+    """The figures of *report* by name, as SVG for a page. Raises as `draw_statistics`."""
+    figures = _of_evaluation(report)
+    from matplotlib import rc_context
+
+    found = {}
+    # The same report gives the same text.
+    with rc_context({"svg.hashsalt": "contextgraph"}):
+        for name, figure in figures.items():
+            text = StringIO()
+            figure.savefig(text, format="svg", metadata={"Date": None})
+            found[name] = text.getvalue()[text.getvalue().index("<svg") :]
+    return found
+
+
+def _saved(figures: "Mapping[str, Figure]", folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{name}.png" for name in pictures]
-    for file, figure in zip(files, pictures.values(), strict=True):
+    files = [folder / f"{name}.png" for name in figures]
+    for file, figure in zip(files, figures.values(), strict=True):
         figure.savefig(file, dpi=DOTS_PER_INCH)
     return files
+
+
+def _of_evaluation(report: "Report") -> "dict[str, Figure]":
+    from contextgraph.evaluation import reliability
+
+    found = {}
+    for name in _BARS:
+        drawn = {of: by for of, by in report.measures.items() if of.startswith(f"{name}@")}
+        if drawn:
+            found[name], axes = _figure(9, 4.5)
+            _draw_bars(axes, drawn)
+    if report.curves:
+        found["coverage_precision"], axes = _figure(6, 4.5)
+        _draw_curves(axes, report.curves)
+    if points := reliability(report.moments):
+        found["reliability"], axes = _figure(5, 4.5)
+        _draw_reliability(axes, points)
+    return found
 
 
 def _frequency(frequency: Mapping[str, int]) -> "Figure":
@@ -128,5 +173,42 @@ def _label(name: str) -> str:
     return name if len(name) <= LABEL_WIDTH else f"{name[: LABEL_WIDTH - 1]}…"
 
 
-def _moment(period: "OutcomePeriod") -> str:
-    return f"{period.start:%Y-%m-%d}\n{period.start:%H:%M}"
+def _draw_bars(axes: "Axes", measures: "Measures") -> None:
+    """A group of bars for each measure, a bar for each method, its interval on it."""
+    methods = list(dict.fromkeys(method for by in measures.values() for method in by))
+    width = 0.8 / len(methods)
+    for place, method in enumerate(methods):
+        figures = [(at, by[method]) for at, by in enumerate(measures.values()) if method in by]
+        below = [max(0.0, figure.value - figure.low) for _, figure in figures]
+        above = [max(0.0, figure.high - figure.value) for _, figure in figures]
+        axes.bar(
+            [at + place * width for at, _ in figures],
+            [figure.value for _, figure in figures],
+            width,
+            yerr=(below, above),
+            label=method,
+            capsize=2,
+        )
+    axes.set_xticks([at + 0.4 - width / 2 for at in range(len(measures))], list(measures))
+    axes.tick_params(axis="x", labelsize=8, labelrotation=15)
+    axes.legend(fontsize=8)
+
+
+def _draw_reliability(axes: "Axes", points: "Sequence[ReliabilityPoint]") -> None:
+    axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
+    axes.plot([one.stated for one in points], [one.right for one in points], marker="o")
+    axes.set_xlabel("probability of the first item shown")
+    axes.set_ylabel("share in which it was the remedy")
+
+
+def _draw_curves(axes: "Axes", curves: "Sequence[Curve]") -> None:
+    from contextgraph.evaluation import CURVE_AT
+
+    for one in curves:
+        coverage = [point.coverage for point in one.points]
+        precision = [point.precision for point in one.points]
+        axes.plot(coverage, precision, marker=".", label=one.method)
+    axes.set_xlabel("share of cleared errors answered")
+    axes.set_ylabel(f"of those, the remedy among the first {CURVE_AT}")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
     from contextgraph.model import (
         ErrorSolution,
-        FailureWarning,
         MemoryContext,
         SimilarCase,
         State,
@@ -87,12 +86,11 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     ] = None,
     as_of: Annotated[
         datetime | None,
-        typer.Option(
+        option(
             "--as-of",
-            metavar="TIME",
+            "TIME",
+            "Ignore newer runs, such as 2026-01-31 or 2026-01-31T12:00:00 (UTC).",
             formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"],
-            help="Ignore newer runs, such as 2026-01-31 or 2026-01-31T12:00:00 (UTC).",
-            show_default=False,
         ),
     ] = None,
     limit: Annotated[
@@ -105,13 +103,12 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     ] = False,
     withhold: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--withhold",
-            metavar="SHARE",
+            "SHARE",
+            "Withhold this share of answers at errors, to compare (or CONTEXTGRAPH_WITHHOLD).",
             min=0,
             max=1,
-            help="Withhold this share of answers at errors, to compare (or CONTEXTGRAPH_WITHHOLD).",
-            show_default=False,
         ),
     ] = None,
     configuration: Configuration = None,
@@ -223,7 +220,6 @@ def _show(context: "MemoryContext") -> None:
         print_panel(f"Playbook, from {tasks}", lines)
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))
-    print_panel("Common failures", map(_warning, context.warnings))
     console().print(styled((f"context {context.id}", "dim")))
 
 
@@ -277,10 +273,6 @@ def _case(item: "SimilarCase") -> "list[Text]":
         styled((f"probability {item.probability:.2f}{shown}", "dim")),
         _why(item.why, item.score),
     ]
-
-
-def _warning(item: "FailureWarning") -> "list[Text]":
-    return [styled((one_line(item.text, _TEXT_WIDTH), "yellow")), _why(item.why)]
 
 
 def _run(repo: str, instance_id: str) -> str:

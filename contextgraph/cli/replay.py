@@ -72,12 +72,13 @@ def replay(
       contextgraph replay runs/ --store team.db --json
     """
     from contextgraph.cli.intake import Intake
+    from contextgraph.evaluation import Replay
 
     intake = Intake(paths, max_run_size=max_run_size, follow_links=follow_links)
     runs = list(intake)
     progress = Progress(lambda: len(runs))
     with open_memory(store or IN_MEMORY, tenant, configuration=configuration) as memory, progress:
-        replayed = memory.replay(runs)
+        replayed = Replay(memory, runs)
         try:
             _show_all(replayed, progress, as_json=as_json)
         except KeyboardInterrupt:
@@ -124,8 +125,7 @@ def _advice_lines(moment: "ReplayMoment") -> list[str]:
     context = moment.context
     lines = [suggestion.strategy for suggestion in context.suggestions]
     lines += [solution.description for solution in context.error_solutions]
-    lines += [f"{case.instance_id}: {case.summary}" for case in context.similar_cases]
-    return lines + [warning.text for warning in context.warnings]
+    return lines + [f"{case.instance_id}: {case.summary}" for case in context.similar_cases]
 
 
 def _show_counts(counts: "ReplayCounts") -> None:

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.notes import note_record
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
-from contextgraph.cli.output import emit, print_table, warn
-from contextgraph.text import number_of, plain
+from contextgraph.cli.output import answer, emit, print_table, warn
+from contextgraph.records import record_of
+from contextgraph.text import number_of
 
 if TYPE_CHECKING:
     from contextgraph.model import Note
@@ -51,7 +51,7 @@ def review(
         repeated = memory.candidates.repeated(repo)
     if as_json:
         for note, sessions in (*waiting, *repeated):
-            emit({**note_record(note), "sessions": sessions})
+            emit(record_of(note, sessions=sessions))
         return
     print_table(number_of(len(waiting), "candidate"), _COLUMNS, [_row(one) for one, _ in waiting])
     print_table(
@@ -71,10 +71,8 @@ def _decide(
         accepted, rejected = memory.candidates.accept(accept), memory.candidates.reject(reject)
     if accepted + rejected < len({*accept}) + len({*reject}):
         warn("some of these candidates are not in the memory, or were reviewed before")
-    if as_json:
-        emit({"accepted": accepted, "rejected": rejected})
-    else:
-        print(plain(f"{number_of(accepted, 'candidate')} accepted, {rejected} rejected"))
+    text = f"{number_of(accepted, 'candidate')} accepted, {rejected} rejected"
+    answer({"accepted": accepted, "rejected": rejected}, text, as_json=as_json)
     if not accepted + rejected:
         raise typer.Exit(FAILED)
 

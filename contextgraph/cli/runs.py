@@ -1,6 +1,6 @@
-"""``contextgraph runs`` and ``outcome``: the runs in the memory, and what became of them."""
+"""``contextgraph runs``, ``playbook`` and ``how``: the runs, and what they agree on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, Workdir, open_memory, option
 from contextgraph.cli.output import emit, print_table, warn
-from contextgraph.records import run_record
-from contextgraph.text import number_of, plain
+from contextgraph.records import history_record, playbook_record, run_record
+from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
-    from contextgraph.model import Trajectory
+    from contextgraph.memory import AgentMemory
+    from contextgraph.model import CommandHistory, CommandRecord, RepositoryPlaybook, Trajectory
     from contextgraph.ports import RunStore
+
 
 _RUNS_AT_ONCE = 500
 
@@ -27,13 +29,6 @@ class OutcomeName(StrEnum):
     SOLVED = "solved"
     FAILED = "failed"
     UNKNOWN = "unknown"
-
-
-class GivenOutcome(StrEnum):
-    """An outcome that is set by hand."""
-
-    SOLVED = "solved"
-    FAILED = "failed"
 
 
 def runs(  # noqa: PLR0913  (one parameter per flag)
@@ -85,7 +80,7 @@ def runs(  # noqa: PLR0913  (one parameter per flag)
     change = ("change",) if has_changes else ()
     columns = ("when", "outcome", *change, "steps", "agent", "instance")
     title = number_of(len(shown), "run") + (f" of {len(found)}" if len(shown) < len(found) else "")
-    rows = (_row(run, has_changes=has_changes) for run in shown)
+    rows = (_run_row(run, has_changes=has_changes) for run in shown)
     print_table(title, columns, rows, numeric=("steps",))
     if not shown:
         print("no such run")
@@ -120,53 +115,137 @@ def _stored(runs: "RunStore", repo: str | None) -> "Iterator[Trajectory]":
         yield from runs.trajectories(some).values()
 
 
-def _row(run: "Trajectory", *, has_changes: bool) -> tuple[str, ...]:
+def _run_row(run: "Trajectory", *, has_changes: bool) -> tuple[str, ...]:
     judged = (str(run.outcome), str(run.change)) if has_changes else (str(run.outcome),)
     return f"{run.seen_at:%Y-%m-%d}", *judged, f"{run.total_steps}", run.agent, run.instance_id
 
 
-def outcome(
-    instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The instance.")],
-    result: Annotated[GivenOutcome, typer.Argument(metavar="solved|failed", help="Its outcome.")],
-    agent: Annotated[str, option("--agent", "NAME", "Only runs of this agent.")] = "",
-    run: Annotated[str, option("--run", "ID", "Only the run of this id.")] = "",
+_ROWS, _PATH_WIDTH, _COMMAND_WIDTH, _REASON_WIDTH = 10, 38, 46, 18
+
+Repository = Annotated[str, option("--repo", "OWNER/REPO", "The repository.")]
+
+
+def playbook(
+    *,
+    repo: Repository,
+    task: Annotated[
+        str, option("--task", "TEXT", "Rank the files for this task, such as an issue.")
+    ] = "",
+    workdir: Workdir = None,
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Set by hand whether runs solved their task.
+    """Show what the runs of a repository agree on.
 
-    It precedes what logs and reports say, also those that are learned later. Where the instance has
-    several runs, name the agent or the run.
+    Which files a task is likely to change, how tests are run, what does not run, which tests fail
+    anyway, what is installed first. Counts are of tasks; several runs of one task count once. What
+    an agent would be shown ("text") is only what at least two tasks agree on.
 
     \b
-    With --json one object: "instance_id", "outcome", "trajectories" [ids of the
-    runs].
+    With --json one object: "repo", "files" [{"path", "runs", "opened",
+    "probability", "symbols"}], "test_command", "import_command", "package_dir",
+    "setup" [], "failing_tests" [] where known, "commands" {"tests", "scripts",
+    "setup"}, "counts", "text".
 
     \b
     Example:
-      contextgraph outcome owner__repo-12 solved
-      contextgraph outcome owner__repo-12 failed --agent claude-code
+      contextgraph playbook --repo owner/repo
+      contextgraph playbook --repo owner/repo --task "Totals are wrong" --json
     """
-    with open_memory(store, tenant, create=False) as memory:
-        if not (agent or run or memory.is_service):  # which refuses it itself
-            _refuse_several(memory.store.runs, instance)
-        solved = result is GivenOutcome.SOLVED
-        changed = list(memory.set_outcome(instance, solved, agent=agent, run=run))
-    if not changed:
-        named = " ".join(filter(None, (instance, agent and f"by {agent}", run)))
-        warn(f"no run of {named} in the memory; `contextgraph runs` lists those there are")
-        raise typer.Exit(FAILED)
+    from contextgraph.retrieval import render_playbook
+
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = memory.playbook(repo, task, workdir=workdir)
+        if not found:
+            _unknown(memory, repo)
     if as_json:
-        emit({"instance_id": instance, "outcome": result.value, "trajectories": [*changed]})
+        emit({**playbook_record(found), "text": render_playbook(found)})
     else:
-        print(f"{plain(instance)}: {number_of(len(changed), 'run')} {result.value}")
+        _show_playbook(found)
 
 
-def _refuse_several(runs: "RunStore", instance: str) -> None:
-    found = runs.trajectories(runs.ids(instance=instance)).values()
-    if len(found) > 1:
-        for one in found:
-            typer.echo(f"  {one.id}  {plain(one.agent) or 'no agent'}, {one.outcome}", err=True)
-        warn(f"{instance} has {len(found)} runs; name one by --run ID, or those of an --agent NAME")
-        raise typer.Exit(FAILED)
+def how(
+    command: Annotated[
+        str, typer.Argument(metavar="COMMAND", help="A shell line.", show_default=False)
+    ],
+    *,
+    repo: Repository,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Show how a command is really run in a repository.
+
+    How commands of this form went, as they were typed, and what worked instead. The choice of tests
+    and the names of scripts that runs made are left open. Counts are of tasks.
+
+    \b
+    With --json one object: "repo", "command", "runs", "form", "first" (of each
+    run), "exact", "ways" [], "others" [], "warning"; a form or way has "command",
+    "folder", "worked", "tried", "error_type".
+
+    \b
+    Example:
+      contextgraph how "pytest tests/" --repo owner/repo
+    """
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = memory.how(repo, command)
+        if not found.runs:
+            _unknown(memory, repo)
+    if as_json:
+        emit(history_record(found))
+    else:
+        _show_history(found)
+
+
+def _unknown(memory: "AgentMemory", repo: str) -> None:
+    known = sum(memory.get_stats().counts.outcomes.values())
+    warn(
+        f"no run of {repo} in this memory of {number_of(known, 'run')}; "
+        "`contextgraph runs` lists those there are"
+    )
+    raise typer.Exit(FAILED)
+
+
+def _show_playbook(found: "RepositoryPlaybook") -> None:
+    tasks = f"{number_of(found.tasks, 'task')}, {number_of(found.runs, 'run')}"
+    files = (
+        (
+            one_line(one.path, _PATH_WIDTH),
+            f"{one.changed}",
+            f"{one.opened}",
+            f"{one.probability:.2f}",
+            one_line(", ".join(one.symbols), _REASON_WIDTH - 6),
+        )
+        for one in found.files[:_ROWS]
+    )
+    columns = ("file", "changed", "opened", "probability", "functions")
+    print_table(f"Files ({tasks})", columns, files, columns[1:4])
+    _print_commands("Tests", found.tests)
+    _print_commands("Set-up", found.setup)
+    _print_commands("Scripts", found.scripts)
+    failing = (
+        (one_line(one.name, _PATH_WIDTH + 20), f"{one.tasks}") for one in found.failing_tests
+    )
+    print_table("Failed and not fixed", ("test", "tasks"), list(failing)[:_ROWS], ("tasks",))
+
+
+def _show_history(found: "CommandHistory") -> None:
+    if found.form is None:
+        print(f"no run of {found.repo} gave such a command ({number_of(found.runs, 'run')})")
+        return
+    _print_commands("This form", [found.form])
+    _print_commands("As typed", found.ways)
+    _print_commands("What ran instead", found.others)
+
+
+def _print_commands(title: str, records: "Iterable[CommandRecord]") -> None:
+    columns = ("command", "ran", "of", "otherwise")
+    print_table(title, columns, _command_rows(list(records)[:_ROWS]), columns[1:3])
+
+
+def _command_rows(records: "Iterable[CommandRecord]") -> Iterator[tuple[str, ...]]:
+    for one in records:
+        reason = one_line(one.error_type, _REASON_WIDTH)
+        yield one_line(one.line, _COMMAND_WIDTH), f"{one.worked}", f"{one.tried}", reason

@@ -1,5 +1,6 @@
-"""``contextgraph serve`` and ``token``: the memory over HTTP, and who may use it."""
+"""``contextgraph serve``, ``token`` and ``mcp``: the memory over HTTP and MCP."""
 
+import sys
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -7,8 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant
-from contextgraph.cli.output import emit, print_table, warn
+from contextgraph.cli.options import (
+    FAILED,
+    AsJson,
+    Store,
+    Tenant,
+    open_memory,
+    option,
+    settings_of,
+)
+from contextgraph.cli.output import answer, emit, print_table, warn
+from contextgraph.mcp_server.clients import CLIENTS
+from contextgraph.records import record_of
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
@@ -16,8 +27,10 @@ if TYPE_CHECKING:
     from contextgraph.server.tokens import Token, TokenFile
 
 _NEEDED = ("argon2", "fastapi", "prometheus_client", "structlog", "uvicorn")
-_INSTALL = 'pip install "contextgraph-memory[server]"'
+_SERVER_EXTRA = 'pip install "contextgraph-memory[server]"'
+_MCP_EXTRA = 'pip install "contextgraph-memory[mcp]"'
 
+mcp = typer.Typer(name="mcp", invoke_without_command=True)
 token = typer.Typer(name="token", no_args_is_help=True, help="Make, list and revoke tokens.")
 
 Tokens = Annotated[
@@ -91,11 +104,10 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
       contextgraph serve --store neo4j://localhost:7687 --host 0.0.0.0
       contextgraph serve --no-auth --port 8080
     """
-    from contextgraph.config import load_settings
 
     if no_auth and not _is_loopback(host):
         raise typer.BadParameter(f"--no-auth serves anyone: not on {host}, only on 127.0.0.1")
-    settings = load_settings(store=store or None, tenant=tenant)
+    settings = settings_of(store, tenant)
     if settings.is_service:
         raise typer.BadParameter(f"--store: {settings.address} is a service already")
     _need_extra()
@@ -147,18 +159,15 @@ def create(
     Example:
       contextgraph token create --source ci --scope write --store team.db
     """
-    from contextgraph.config import load_settings
 
-    settings = load_settings(store=store or None, tenant=tenant)
+    settings = settings_of(store, tenant)
     _need_extra()
     from contextgraph.server.tokens import Scope
 
     scopes = [Scope(one) for one in scope or (ScopeName.READ, ScopeName.WRITE)]
     made, text = _tokens(settings, tokens).create(scopes, settings.tenant, source)
-    if as_json:
-        emit({"token": text, **_record(made)})
-    else:
-        print(text)
+    answer({"token": text, **_token_record(made)}, text, as_json=as_json)
+    if not as_json:
         warn(f"token {made.id} of {source} for tenant {made.tenant}; it is not shown again")
 
 
@@ -174,14 +183,13 @@ def list_(tokens: Tokens = None, as_json: AsJson = False, store: Store = None) -
     Example:
       contextgraph token list --store team.db
     """
-    from contextgraph.config import load_settings
 
-    settings = load_settings(store=store or None)
+    settings = settings_of(store)
     _need_extra()
     found = _tokens(settings, tokens).all()
     if as_json:
         for one in found:
-            emit(_record(one))
+            emit(_token_record(one))
         return
     rows = [
         (one.id, " ".join(one.scopes), one.tenant, one.source, f"{one.created_at:%Y-%m-%d}")
@@ -210,15 +218,11 @@ def revoke(
     Example:
       contextgraph token revoke 5f0c2a4d9e1b --store team.db
     """
-    from contextgraph.config import load_settings
 
-    settings = load_settings(store=store or None)
+    settings = settings_of(store)
     _need_extra()
     revoked = _tokens(settings, tokens).revoke(identity)
-    if as_json:
-        emit({"id": identity, "revoked": revoked})
-    elif revoked:
-        print("revoked")
+    answer({"id": identity, "revoked": revoked}, "revoked" if revoked else "", as_json=as_json)
     if not revoked:
         warn(f"no token {identity}; `contextgraph token list` lists those there are")
         raise typer.Exit(FAILED)
@@ -230,9 +234,7 @@ def _tokens(settings: "Settings", path: Path | None) -> "TokenFile":
     return TokenFile(path) if path else TokenFile.of(replace(settings, tenant="default"))
 
 
-def _record(one: "Token") -> "dict[str, Json]":
-    from contextgraph.records import record_of
-
+def _token_record(one: "Token") -> "dict[str, Json]":
     return record_of(one, "hash")
 
 
@@ -242,7 +244,7 @@ def _need_extra() -> None:
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         from contextgraph.errors import MissingExtraError
 
-        raise MissingExtraError(f"the service needs {', '.join(missing)}: {_INSTALL}")
+        raise MissingExtraError(f"the service needs {', '.join(missing)}: {_SERVER_EXTRA}")
 
 
 def _is_loopback(host: str) -> bool:
@@ -252,3 +254,84 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+@mcp.callback()
+def _serve_tools(context: typer.Context, *, store: Store = None, tenant: Tenant = None) -> None:
+    """Serve the memory to agents over MCP.
+
+    It reads standard input and writes standard output, until its input ends. An MCP client starts
+    it, such as Claude Code, Codex CLI, Cursor or VS Code; `contextgraph mcp config` prints the
+    configuration of a client. Needs the extra "mcp".
+
+    \b
+    Example:
+      contextgraph mcp --store team.db
+      contextgraph mcp config --client codex
+    """
+    if context.invoked_subcommand:
+        if store or tenant:
+            raise typer.BadParameter(f"give options after {context.invoked_subcommand}")
+        return
+    try:
+        from contextgraph.mcp_server.server import serve
+    except ImportError as error:
+        from contextgraph.errors import MissingExtraError
+
+        raise MissingExtraError(f"the MCP SDK, mcp 2 or newer, is missing: {_MCP_EXTRA}") from error
+    with open_memory(store, tenant) as memory:
+        serve(memory)
+
+
+@mcp.command()
+def config(
+    client: Annotated[str, option("--client", "NAME", f"The client: {', '.join(CLIENTS)}.")],
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Print the configuration of an MCP client.
+
+    With it the client starts the server; nothing is written. The configuration goes to standard
+    output, where it belongs to standard error. User and password of a memory on a server are not
+    part of it: set CONTEXTGRAPH_NEO4J_USER and CONTEXTGRAPH_NEO4J_PASSWORD where the client passes
+    variables to servers.
+
+    \b
+    With --json one object: "client", "file" (where the configuration belongs),
+    "configuration" (its text), "add" (the command line that writes it, or null),
+    "command" [].
+
+    \b
+    Example:
+      contextgraph mcp config --client claude-code
+      contextgraph mcp config --client cursor --store team.db
+    """
+    if client not in CLIENTS:
+        raise typer.BadParameter(f"--client {client!r} is not one of {', '.join(CLIENTS)}")
+    chosen, command = CLIENTS[client], _server_command(store, tenant)
+    text, add = chosen.configuration(command), chosen.add_command(command)
+    if as_json:
+        emit(
+            {
+                "client": client,
+                "file": chosen.file,
+                "configuration": text,
+                "add": add or None,
+                "command": [*command],
+            }
+        )
+        return
+    print(text)
+    typer.echo(
+        f"\nThis belongs in {chosen.file}." + (f" Or run:\n  {add}" if add else ""), err=True
+    )
+
+
+def _server_command(store: str | None, tenant: str | None) -> list[str]:
+    """What starts the server, wherever the client runs: with absolute paths."""
+    address = settings_of(store, tenant).address
+    if "://" not in address and address != ":memory:":
+        address = str(Path(address).resolve())
+    named = ["--tenant", tenant] if tenant else []
+    return [sys.executable, "-m", "contextgraph", "mcp", "--store", address, *named]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, store_address
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, settings_of
 from contextgraph.cli.output import console, emit, print_table, styled, warn
+from contextgraph.cli.plots import draw_statistics
 from contextgraph.records import explanation_record, friction_record, stats_record
 from contextgraph.text import number_of, one_line
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
         MistakePattern,
         Relation,
     )
-    from contextgraph.stats import Friction, MemoryStats, StatisticsEngine
+    from contextgraph.stats import Friction, MemoryStats
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
@@ -34,17 +35,14 @@ def stats(
     top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Rows in each table.")] = 15,
     repo: Annotated[
         str,
-        typer.Option(
-            "--repo", metavar="OWNER/REPO", help="Failures in this repository.", show_default=False
-        ),
+        option("--repo", "OWNER/REPO", "Failures in this repository."),
     ] = "",
     situation: Annotated[
         str,
-        typer.Option(
+        option(
             "--situation",
-            metavar="WORDS",
-            help="Failures in a phase, in a type of task, at a file, or in tasks about some words.",
-            show_default=False,
+            "WORDS",
+            "Failures in a phase, in a type of task, at a file, or in tasks about some words.",
         ),
     ] = "",
     plot: Annotated[
@@ -79,12 +77,12 @@ def stats(
       contextgraph stats --repo owner/repo --situation testing
       contextgraph stats --plot pictures/
     """
-    address = store_address(store, tenant)
+    address = settings_of(store, tenant).address
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.get_stats()
         patterns = memory.stats.get_failure_patterns(repo) if repo else found.failure_patterns
         mistakes = memory.stats.get_common_mistakes(situation, repo)
-        drawn = _drawn(memory.stats, plot) if plot else []
+        drawn = draw_statistics(memory.stats, plot) if plot else []
     if as_json:
         record = stats_record(replace(found, failure_patterns=patterns), mistakes, drawn)
         emit({"store": address, **record})
@@ -97,12 +95,6 @@ def stats(
         _show_stats(found, top)
     for file in drawn:
         print(f"drawn: {file}")
-
-
-def _drawn(statistics: "StatisticsEngine", folder: Path) -> list[Path]:
-    from contextgraph.cli.plots import draw
-
-    return draw(statistics, folder)
 
 
 def _show_stats(stats: "MemoryStats", top: int) -> None:

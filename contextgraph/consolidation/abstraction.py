@@ -1,15 +1,16 @@
-"""What the history of an error teaches, compared with what is known already."""
+"""What the history of an error teaches, how well it does, and what changed of it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from operator import attrgetter
 
-from contextgraph.consolidation.changes import Changes, Counts, in_batches, resolved_by
+from contextgraph.consolidation.changes import Changes, Counts, Derived, in_batches, resolved_by
 from contextgraph.consolidation.grouping import groups_of
 from contextgraph.consolidation.merging import Similarity, similar_fragments
 from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.statistics import credit_of_methodologies, measured
 from contextgraph.consolidation.wording import with_words_of
+from contextgraph.governance import Credit, confidence
 from contextgraph.model import (
     Methodology,
     MethodologyGroup,
@@ -18,9 +19,57 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.ports import Store, Summarizer
+from contextgraph.retrieval import Credits, credits_for
 
-Derived = tuple[MethodologyGroup, Methodology]
-"""What runs have in common, and the methodology that is made of it."""
+_DIGITS = 4
+_ALL_HOPS = 1_000
+
+
+def credit_of_methodologies(store: Store, ids: Iterable[str]) -> Credits:
+    """The credit of the methodologies *ids*; the same whichever others are among them."""
+    return credits_for(store, ids, attrgetter("id"), hops=_ALL_HOPS)
+
+
+def measured(methodology: Methodology, group: MethodologyGroup, known: Credits) -> Methodology:
+    """*methodology* with its statistics from *group* and its credit."""
+    credit = known.of(methodology.id)
+    lift, rate, steps = _rates(group, methodology.support, credit)
+    instances = {one.instance_id for one in group.clearances}
+    sources = {one.contributor for one in group.clearances}
+    is_active = known.is_active(len(instances), len(sources))
+    return replace(
+        methodology,
+        status=_status_of(lift, credit, is_active=is_active),
+        confidence=round(lift, _DIGITS),
+        success_rate=round(rate, _DIGITS),
+        avg_steps=round(steps, _DIGITS),
+        success_count=credit.helped,
+        failure_count=credit.failed,
+    )
+
+
+def _rates(group: MethodologyGroup, support: int, credit: Credit) -> tuple[float, float, float]:
+    """Confidence, success rate and mean steps.
+
+    Runs that never cleared the error may have tried this remedy: they count against it and against
+    the base rate. Support and the times it was shown are both evidence for the confidence.
+    """
+    never = group.met - group.cleared
+    lift = confidence(
+        support + credit.helped,
+        support + credit.helped + never + credit.failed,
+        group.otherwise,
+        group.cleared - support + never,
+    )
+    steps = [clearance.steps for clearance in group.clearances]
+    return lift, support / (support + never), sum(steps) / len(steps)
+
+
+def _status_of(lift: float, credit: Credit, *, is_active: bool) -> MethodologyStatus:
+    if credit.is_quarantined:
+        return MethodologyStatus.QUARANTINED
+    return MethodologyStatus.ACTIVE if is_active and lift > 0 else MethodologyStatus.PROBATION
+
 
 _CONTENT = ("situation", "strategy", "made_by", "sources", "remedies")
 

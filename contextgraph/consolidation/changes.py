@@ -3,8 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from contextgraph.model import Methodology, ResolvedBy, SimilarTo, StepReport
+from contextgraph.model import Methodology, MethodologyGroup, ResolvedBy, SimilarTo, StepReport
 from contextgraph.ports import Store
+
+Derived = tuple[MethodologyGroup, Methodology]
+"""What runs have in common, and the methodology that is made of it."""
 
 # Read together and written in one transaction: other writers wait no longer than for these.
 BATCH = 32

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from contextgraph.consolidation.abstraction import Abstraction
+from contextgraph.consolidation.abstraction import Abstraction, credit_of_methodologies
 from contextgraph.consolidation.changes import Counts, StepCounts, in_batches
 from contextgraph.consolidation.merging import Similarity, merge
 from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.rewording import RewordingResult, Rewriter
-from contextgraph.consolidation.statistics import credit_of_methodologies
+from contextgraph.consolidation.wording import RewordingResult, Rewriter
 from contextgraph.embedding import (
     Lease,
     calibrate,
@@ -108,7 +107,7 @@ class MemoryConsolidator:
         """What `consolidate` would send to a language model; nothing is sent or written."""
         if self.model is None:
             return WordingPlan("", (), NO_USAGE)
-        return Rewriter(self._store, self._abstraction(), self.model).plan()
+        return Rewriter(self._store, self._abstraction().derive, self.model).plan()
 
     def _abstraction(self) -> Abstraction:
         similarity = Similarity(self._embedder)
@@ -173,7 +172,7 @@ class MemoryConsolidator:
     ) -> RewordingResult:
         if self.model is None:
             return RewordingResult()
-        rewriter = Rewriter(self._store, abstraction, self.model)
+        rewriter = Rewriter(self._store, abstraction.derive, self.model)
         within = self.policy.rewording_time if interactive else None
         result = rewriter.reword(lease, counts.word, changed, within)
         if result.waiting:

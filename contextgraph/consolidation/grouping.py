@@ -278,11 +278,10 @@ def _group(
         return task_type in (None, kind) and (not keyword or subject_of(message) == keyword)
 
     clearances = [
-        clearance
-        for clearance in history.clearances
-        if scope.repo in (None, clearance.repo)
-        and clearance.recovered.verified
-        and fits(clearance.recovered.message, clearance.task_type)
+        one
+        for one in history.clearances
+        if scope.repo in (None, one.repo) and one.recovered.verified
+        if fits(one.recovered.message, one.task_type)
     ]
     cleared = {clearance.trajectory_id for clearance in clearances}
     met = {one.trajectory_id for one in scope.occurrences if fits(one.message, one.task_type)}

@@ -16,10 +16,10 @@ class ConsolidationTrigger:
     """Consolidates after learning when it is due; logs errors and never raises them.
 
     In a batch it waits for the end: to consolidate a growing memory every 16 runs would take longer
-    than learning them.
+    than learning them. Without a *consolidator* it does nothing: a service consolidates by itself.
     """
 
-    def __init__(self, consolidator: MemoryConsolidator) -> None:
+    def __init__(self, consolidator: MemoryConsolidator | None) -> None:
         self._consolidator = consolidator
         self._batches = 0
         self._learned = 0
@@ -29,7 +29,7 @@ class ConsolidationTrigger:
     def after_learning(self, status: LearnStatus, *, background: bool = False) -> None:
         """Consolidate if it is due; in *background* a thread finds out, and does it."""
         self._learned += status is not LearnStatus.UNCHANGED
-        if self._batches:
+        if self._batches or self._consolidator is None:
             return
         if background:
             self._start()
@@ -53,11 +53,11 @@ class ConsolidationTrigger:
                 self._thread.start()
 
     def _run_if_due(self) -> None:
-        self._run(self._consolidator.is_due, interactive=True)
+        self._run(MemoryConsolidator.is_due, interactive=True)
 
     def after_rebuilding(self) -> ConsolidationReport | None:
         """Consolidate: what was abstracted from the previous reading of the runs is gone."""
-        return self._run(lambda: True)
+        return self._run(lambda _: True)
 
     @contextmanager
     def batch(
@@ -78,20 +78,19 @@ class ConsolidationTrigger:
         # Not after an error: a user who interrupts does not want to wait.
         learned = self._learned - before
         if learned and not self._batches:
-            many = learned >= self._consolidator.policy.interval
-            report = self._run(lambda: many or self._consolidator.is_due(), progress)
+            report = self._run(lambda one: learned >= one.policy.interval or one.is_due(), progress)
             if on_report is not None and report is not None:
                 on_report(report)
 
     def _run(
         self,
-        is_due: Callable[[], bool],
+        is_due: Callable[[MemoryConsolidator], bool],
         progress: Progress | None = None,
         *,
         interactive: bool = False,
     ) -> ConsolidationReport | None:
         try:
-            if is_due():
+            if self._consolidator is not None and is_due(self._consolidator):
                 return self._consolidator.consolidate(progress, interactive=interactive)
         except ContextGraphError as error:
             _log.warning("the runs are learned, but not consolidated: %s", error)

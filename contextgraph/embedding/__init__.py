@@ -1,16 +1,18 @@
 """Embedding: from texts to vectors, and the space in which a memory is searched."""
 
-from contextgraph.embedding.cache import VectorCache
 from contextgraph.embedding.fitting import (
+    TfidfModel,
     calibrate,
     calibration_due,
     embed_missing,
     embedded,
+    fit,
     fit_due,
+    is_fitted,
     refit,
 )
 from contextgraph.embedding.lease import Lease, exclusive, renewing
-from contextgraph.embedding.openai import EmbeddingCosts
+from contextgraph.embedding.openai import EmbeddingCosts, VectorCache
 from contextgraph.embedding.spaces import (
     ActiveEmbedder,
     EmbedderFactory,
@@ -18,7 +20,6 @@ from contextgraph.embedding.spaces import (
     Reembedding,
     ReembeddingPlan,
 )
-from contextgraph.embedding.tfidf import TfidfModel, fit, is_fitted
 
 __all__ = [
     "ActiveEmbedder",

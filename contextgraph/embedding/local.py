@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from contextgraph.embedding.cache import VectorCache
+from contextgraph.embedding.openai import VectorCache
 from contextgraph.errors import EmbeddingError, MissingExtraError, SettingsError
 from contextgraph.model import Embeddings, Usage
 from contextgraph.text import count_tokens

@@ -1,12 +1,16 @@
-"""Embeddings from a server with OpenAI's API."""
+"""Vectors by an API, and their cache on disk, by hash of the text."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from contextgraph.embedding.cache import VectorCache
 from contextgraph.errors import ContextGraphError, EmbeddingError, SettingsError
 from contextgraph.model import Embeddings, Usage
 from contextgraph.remote import Budget, Endpoint, RetryPolicy, UnusableAnswerError, UsageLog
@@ -15,6 +19,84 @@ from contextgraph.vectors import Vector, dimensions_of
 
 if TYPE_CHECKING:
     from openai import OpenAI
+
+
+# 100,000 vectors of 1,536 dimensions are 0.6 GB; beyond that the oldest tenth is deleted.
+MAX_VECTORS = 100_000
+_BATCH = 500
+_TABLE = """CREATE TABLE IF NOT EXISTS vector (
+    key INTEGER PRIMARY KEY, space TEXT NOT NULL, text BLOB NOT NULL, data BLOB NOT NULL,
+    UNIQUE (space, text))"""
+_SHRINK = "DELETE FROM vector WHERE key < (SELECT max(key) FROM vector) - ?"
+
+_log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+class VectorCache:
+    """The vectors of texts by space, in the SQLite file *path*; None: no cache.
+
+    Threads and processes may share the file. Failures are logged and count as cache misses.
+    """
+
+    def __init__(self, path: Path | None, max_vectors: int = MAX_VECTORS) -> None:
+        self._path = path
+        self._max = max_vectors
+
+    def get(self, space: str, texts: Sequence[str]) -> dict[str, Vector]:
+        """The cached vectors of *texts*, by text."""
+        texts_by_digest = {_digest(text): text for text in texts}
+
+        digests = [*texts_by_digest]
+
+        def read(connection: sqlite3.Connection) -> dict[str, Vector]:
+            found = {}
+            for start in range(0, len(digests), _BATCH):
+                some = digests[start : start + _BATCH]
+                marks = ", ".join("?" * len(some))
+                for digest, data in connection.execute(
+                    f"SELECT text, data FROM vector WHERE space = ? AND text IN ({marks})",
+                    (space, *some),
+                ):
+                    found[texts_by_digest[digest]] = Vector(space, data)
+            return found
+
+        return self._run(read, {})
+
+    def put(self, space: str, vectors: Mapping[str, Vector]) -> None:
+        """Store *vectors*, given by text."""
+        rows = [(space, _digest(text), vector.data) for text, vector in vectors.items()]
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "INSERT OR IGNORE INTO vector (space, text, data) VALUES (?, ?, ?)", rows
+            )
+            first, last = connection.execute("SELECT min(key), max(key) FROM vector").fetchone()
+            if last - first >= self._max:
+                connection.execute(_SHRINK, (self._max - self._max // 10,))
+
+        if rows:
+            self._run(write, None)
+
+    def _run(self, work: Callable[[sqlite3.Connection], Result], otherwise: Result) -> Result:
+        if self._path is None:
+            return otherwise
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path)) as connection, connection:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = NORMAL")
+                connection.execute(_TABLE)
+                return work(connection)
+        except (OSError, sqlite3.Error) as error:
+            _log.warning("the vector cache %s cannot be used: %s", self._path, error)
+            return otherwise
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
 
 MAKER = "openai"
 _TOKENS_PER_PRICE = 1_000_000
@@ -238,8 +320,11 @@ def answer_in(body: bytes, texts: Sequence[str], space: str) -> Answer:
         given = "/".join(map(str, sorted(sizes)))
         reason = f"it has {given} dimensions, not {dimensions_of(space)}; write MODEL@{given}"
         raise UnusableAnswerError(reason, retry=False)
+    return Answer(dict(zip(texts, _vectors(numbers, space), strict=True)), tokens)
+
+
+def _vectors(numbers: Sequence[Any], space: str) -> list[Vector]:
     try:
-        vectors = [Vector.of(space, one) for one in numbers]
+        return [Vector.of(space, one) for one in numbers]
     except (ValueError, TypeError) as error:
         raise UnusableAnswerError(f"an embedding is unusable: {error}", retry=True) from error
-    return Answer(dict(zip(texts, vectors, strict=True)), tokens)

@@ -4,8 +4,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from contextgraph.embedding import tfidf
-from contextgraph.embedding.fitting import activate, calibrate, embed_missing, fit_due, refit
+from contextgraph.embedding.fitting import (
+    MAKER as TFIDF,
+    TfidfModel,
+    activate,
+    calibrate,
+    embed_missing,
+    fit_due,
+    is_fitted,
+    refit,
+)
 from contextgraph.embedding.lease import exclusive
 from contextgraph.embedding.local import MAKER as LOCAL, LocalEmbedder, local_embedder
 from contextgraph.embedding.openai import (
@@ -14,7 +22,6 @@ from contextgraph.embedding.openai import (
     RemoteEmbedder,
     remote_model,
 )
-from contextgraph.embedding.tfidf import MAKER, TfidfModel, is_fitted
 from contextgraph.errors import EmbeddingError, SettingsError, StoreError
 from contextgraph.model import NO_USAGE, HealthCheck, Space, Usage
 from contextgraph.ports import Embedder, EmbedderSource, Store
@@ -41,7 +48,7 @@ class EmbedderFactory:
         Raises `SettingsError` for an unknown name. Nothing is opened yet.
         """
         maker, _, model = name.partition("/")
-        if maker == tfidf.MAKER and not model:
+        if maker == TFIDF and not model:
             return None
         if maker == LOCAL:
             return local_embedder(model, self.costs.cache)
@@ -195,7 +202,7 @@ class EmbeddingSpaceManager:
                 texts, after = texts + len(found), max(found)
                 usage += target.estimate([*found.values()]) if target else NO_USAGE
             counts.append(texts)
-        return ReembeddingPlan(space or MAKER, counts[0], sum(counts), usage)
+        return ReembeddingPlan(space or TFIDF, counts[0], sum(counts), usage)
 
     def reembed(
         self,
@@ -299,10 +306,10 @@ class EmbeddingSpaceManager:
     def _first_space(self) -> str:
         if self._configured:
             return f"no space yet; it will be {self._configured}"
-        return f"no space yet; consolidation fits {MAKER} from 16 runs on"
+        return f"no space yet; consolidation fits {TFIDF} from 16 runs on"
 
     def _target(self, name: str) -> NeuralEmbedder | None:
-        return self._embedders.create(name or self._configured or MAKER, BATCH)
+        return self._embedders.create(name or self._configured or TFIDF, BATCH)
 
     def _move_to(self, target: NeuralEmbedder, progress: Callable[[int], None]) -> Usage:
         active = self._store.vectors.active_space()

@@ -1,12 +1,5 @@
 """Evaluation: a memory judged by recorded runs, and such runs replayed as if live."""
 
-from contextgraph.evaluation.by_hand import (
-    HandVerdict,
-    JudgedItem,
-    JudgedMoment,
-    judge_by_hand,
-    read_judged,
-)
 from contextgraph.evaluation.evaluation import (
     Evaluation,
     Mode,
@@ -16,44 +9,52 @@ from contextgraph.evaluation.evaluation import (
     split,
 )
 from contextgraph.evaluation.judging import LoopWarnings
+from contextgraph.evaluation.labelled import (
+    HandVerdict,
+    JudgedItem,
+    JudgedMoment,
+    judge_by_hand,
+    judge_related,
+    read_judged,
+    read_related,
+)
 from contextgraph.evaluation.measures import (
     Contrast,
     CurvePoint,
     Difference,
     Estimate,
     Measures,
+    ReliabilityPoint,
     Share,
     compare,
     difference,
     estimate,
     mcnemar,
+    reliability,
 )
 from contextgraph.evaluation.moments import (
-    Memory,
     Moment,
     MomentKind,
     RunOrder,
     Verdict,
     in_order,
 )
-from contextgraph.evaluation.related import judge_related, read_related
-from contextgraph.evaluation.replay import EscapeSource, Replay, ReplayCounts, ReplayMoment
+from contextgraph.evaluation.replay import Replay, ReplayCounts, ReplayMoment
 from contextgraph.evaluation.reports import (
+    CURVE_AT,
     Curve,
     Report,
-    draw,
     moments_in,
     report_of,
     report_record,
-    svg_figures,
 )
 
 __all__ = [
+    "CURVE_AT",
     "Contrast",
     "Curve",
     "CurvePoint",
     "Difference",
-    "EscapeSource",
     "Estimate",
     "Evaluation",
     "HandVerdict",
@@ -61,10 +62,10 @@ __all__ = [
     "JudgedMoment",
     "LoopWarnings",
     "Measures",
-    "Memory",
     "Mode",
     "Moment",
     "MomentKind",
+    "ReliabilityPoint",
     "Replay",
     "ReplayCounts",
     "ReplayMoment",
@@ -74,7 +75,6 @@ __all__ = [
     "Verdict",
     "compare",
     "difference",
-    "draw",
     "estimate",
     "evaluate",
     "evaluate_online",
@@ -85,9 +85,9 @@ __all__ = [
     "moments_in",
     "read_judged",
     "read_related",
+    "reliability",
     "report_of",
     "report_record",
     "sampled",
     "split",
-    "svg_figures",
 ]

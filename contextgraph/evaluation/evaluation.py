@@ -9,8 +9,9 @@ from hashlib import blake2b
 
 from contextgraph.evaluation.baselines import RecoveryBaselines, TaskBaselines
 from contextgraph.evaluation.judging import Judge, JudgedRun, LoopWarnings
-from contextgraph.evaluation.moments import Memory, Moment, RunOrder, in_order, is_later
+from contextgraph.evaluation.moments import Moment, RunOrder, in_order, is_later
 from contextgraph.learning import masked
+from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
 from contextgraph.trace import trace
 
@@ -44,7 +45,7 @@ class Evaluation:
 
 
 def evaluate(
-    memory: Memory,
+    memory: AgentMemory,
     learn: Iterable[RawTrajectory],
     judge: Iterable[RawTrajectory],
     *,
@@ -67,7 +68,7 @@ def evaluate(
 
 
 def evaluate_online(
-    memory: Memory,
+    memory: AgentMemory,
     runs: Iterable[RawTrajectory],
     *,
     seed: int = 0,
@@ -104,7 +105,7 @@ def sampled(runs: Sequence[RawTrajectory], count: int, seed: int) -> list[RawTra
 class _Session:
     """A memory with its baselines, and what was judged so far."""
 
-    def __init__(self, memory: Memory, seed: int, advance: Callable[[], None]) -> None:
+    def __init__(self, memory: AgentMemory, seed: int, advance: Callable[[], None]) -> None:
         self._memory = memory
         self._seed = seed
         self._advance = advance

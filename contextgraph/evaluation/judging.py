@@ -15,8 +15,9 @@ from contextgraph.evaluation.baselines import (
     files_most_frequent,
 )
 from contextgraph.evaluation.matching import Remedy, first_match, remedy_of
-from contextgraph.evaluation.moments import OURS, Memory, Moment, MomentKind, Verdict
+from contextgraph.evaluation.moments import OURS, Moment, MomentKind, Verdict
 from contextgraph.learning import masked, trajectory_id
+from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     ErrorSolution,
     LoopInfo,
@@ -82,7 +83,7 @@ class Judge:
     """
 
     def __init__(
-        self, memory: Memory, recoveries: RecoveryBaselines, tasks: TaskBaselines, seed: int
+        self, memory: AgentMemory, recoveries: RecoveryBaselines, tasks: TaskBaselines, seed: int
     ) -> None:
         self._memory = memory
         self._recoveries = recoveries

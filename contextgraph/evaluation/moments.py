@@ -2,14 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
 
-from contextgraph.model import LearnReceipt, MemoryContext, RawTrajectory, State
-from contextgraph.retrieval import MemoryRetriever
+from contextgraph.model import RawTrajectory
 
 OURS = "contextgraph"
 BASELINES = ("nothing", "random in scope", "most frequent", "bm25 in scope", "bm25")
@@ -25,31 +22,6 @@ class MomentKind(StrEnum):
     ERROR = "error"
     LOOP = "loop"
     RELATED = "related"
-
-
-class Memory(Protocol):
-    """The part of a memory that is judged."""
-
-    @property
-    def retriever(self) -> MemoryRetriever:
-        """What finds advice."""
-
-    def learn(self, raw: RawTrajectory) -> LearnReceipt:
-        """Learn one finished run."""
-
-    def batch(self) -> AbstractContextManager[None]:
-        """Within it, what is due after learning may be put off to the end."""
-
-    def query(
-        self,
-        state: State,
-        limit: int = 5,
-        *,
-        exclude_instances: frozenset[str] = frozenset(),
-        as_of: datetime | None = None,
-        degrade: bool = False,
-    ) -> MemoryContext:
-        """What is known for *state*."""
 
 
 @dataclass(frozen=True, slots=True)

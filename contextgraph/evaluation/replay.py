@@ -4,10 +4,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from contextgraph.evaluation.moments import Memory, MomentKind, RunOrder, in_order
+from contextgraph.evaluation.moments import MomentKind, RunOrder, in_order
 from contextgraph.learning import masked
+from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     EscapeSuggestion,
     LearnReceipt,
@@ -15,18 +15,8 @@ from contextgraph.model import (
     LoopInfo,
     MemoryContext,
     RawTrajectory,
-    State,
 )
 from contextgraph.trace import LoopTracker, read_steps, states_of
-
-
-class EscapeSource(Protocol):
-    """Knows what led out of loops."""
-
-    def get_escape_suggestions(
-        self, state: State, /, *, exclude_instances: frozenset[str] = frozenset()
-    ) -> tuple[EscapeSuggestion, ...]:
-        """What led out of the predicament of *state* before, in other instances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +56,8 @@ class Replay:
     is not seen. *counts* covers what was done so far.
     """
 
-    def __init__(self, memory: Memory, loops: EscapeSource, runs: Iterable[RawTrajectory]) -> None:
+    def __init__(self, memory: AgentMemory, runs: Iterable[RawTrajectory]) -> None:
         self._memory = memory
-        self._loops = loops
         self._runs = runs
         self.counts = ReplayCounts()
 
@@ -103,7 +92,9 @@ class Replay:
             loop = tracker.push(state)
             if loop and _is_news(loop, warned):
                 warned = loop
-                escapes = self._loops.get_escape_suggestions(state, exclude_instances=hidden)
+                escapes = self._memory.loop_detector.get_escape_suggestions(
+                    state, exclude_instances=hidden
+                )
                 yield ReplayMoment(raw, count, MomentKind.LOOP, loop=loop, escapes=escapes)
 
 

@@ -1,38 +1,29 @@
-"""A report: a verdict in one sentence, configuration, figures, moments to compare it by, plots."""
+"""A report: a verdict in one sentence, configuration, figures, moments to compare it by."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 
 from contextgraph.codec import decoded, encoded
-from contextgraph.errors import MissingExtraError, ReadError
+from contextgraph.errors import ReadError
 from contextgraph.evaluation.evaluation import Evaluation
 from contextgraph.evaluation.measures import (
     Contrast,
     CurvePoint,
     Measures,
-    ReliabilityPoint,
     against,
     clearance_by_family,
     curve,
     measures_of,
-    reliability,
 )
 from contextgraph.evaluation.moments import BASELINES, OURS, Moment, MomentKind
 from contextgraph.model import Json
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 CURVE_AT = 3
 FAMILIES_AT = 3
 _CURVES = (OURS, "bm25")
-_BARS = {"clearance": "clearance@", "localisation": "localisation@", "related": "related@"}
 # The measure by which a verdict compares, and what it is about, most important first.
 _JUDGED_BY = {
     "clearance@3": "the remedy of an error among its first three items",
@@ -120,59 +111,6 @@ def moments_in(path: Path) -> tuple[Moment, ...]:
         raise ReadError(str(path), "", reason) from error
 
 
-def draw(report: Report, folder: Path) -> list[Path]:
-    """Draw *report* into *folder*, which is made; the files that were written.
-
-    Raises MissingExtraError without matplotlib.
-    """
-    figures = _figures(report)
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, figure in figures.items():
-        written.append(folder / f"{name}.png")
-        figure.savefig(written[-1])
-    return written
-
-
-def svg_figures(report: Report) -> dict[str, str]:
-    """The figures of *report* by name, as SVG for a page. Raises as `draw`."""
-    figures = _figures(report)
-    from matplotlib import rc_context
-
-    found = {}
-    # The same report gives the same text.
-    with rc_context({"svg.hashsalt": "contextgraph"}):
-        for name, figure in figures.items():
-            text = StringIO()
-            figure.savefig(text, format="svg", metadata={"Date": None})
-            found[name] = text.getvalue()[text.getvalue().index("<svg") :]
-    return found
-
-
-def _figures(report: Report) -> "dict[str, Figure]":
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            "plots need matplotlib: pip install 'contextgraph-memory[plot]'"
-        ) from error
-    found = {}
-    for name, start in _BARS.items():
-        drawn = {
-            measure: by for measure, by in report.measures.items() if measure.startswith(start)
-        }
-        if drawn:
-            found[name] = Figure(figsize=(9, 4.5), layout="constrained")
-            _draw_bars(found[name].subplots(), drawn)
-    if report.curves:
-        found["coverage_precision"] = Figure(figsize=(6, 4.5), layout="constrained")
-        _draw_curves(found["coverage_precision"].subplots(), report.curves)
-    if points := reliability(report.moments):
-        found["reliability"] = Figure(figsize=(5, 4.5), layout="constrained")
-        _draw_reliability(found["reliability"].subplots(), points)
-    return found
-
-
 def _verdict_of(measures: Measures, contrasts: Mapping[str, Sequence[Contrast]]) -> str:
     """How the memory does, and how much better than the best baseline, in one sentence."""
     measure = next((name for name in _JUDGED_BY if name in measures), None)
@@ -227,42 +165,3 @@ def _described(evaluation: Evaluation) -> dict[str, Json]:
             "judging": round(evaluation.judging_seconds, 1),
         },
     }
-
-
-def _draw_bars(axes: "Axes", measures: Measures) -> None:
-    """A group of bars for each measure, a bar for each method, its interval on it."""
-    methods = list(dict.fromkeys(method for by in measures.values() for method in by))
-    width = 0.8 / len(methods)
-    for place, method in enumerate(methods):
-        figures = [(at, by[method]) for at, by in enumerate(measures.values()) if method in by]
-        below = [max(0.0, figure.value - figure.low) for _, figure in figures]
-        above = [max(0.0, figure.high - figure.value) for _, figure in figures]
-        axes.bar(
-            [at + place * width for at, _ in figures],
-            [figure.value for _, figure in figures],
-            width,
-            yerr=(below, above),
-            label=method,
-            capsize=2,
-        )
-    axes.set_xticks([at + 0.4 - width / 2 for at in range(len(measures))], list(measures))
-    axes.tick_params(axis="x", labelsize=8, labelrotation=15)
-    axes.legend(fontsize=8)
-
-
-def _draw_reliability(axes: "Axes", points: Sequence[ReliabilityPoint]) -> None:
-    axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
-    axes.plot([one.stated for one in points], [one.right for one in points], marker="o")
-    axes.set_xlabel("probability of the first item shown")
-    axes.set_ylabel("share in which it was the remedy")
-
-
-def _draw_curves(axes: "Axes", curves: Sequence[Curve]) -> None:
-    for one in curves:
-        coverage = [point.coverage for point in one.points]
-        precision = [point.precision for point in one.points]
-        axes.plot(coverage, precision, marker=".", label=one.method)
-    axes.set_xlabel("share of cleared errors answered")
-    axes.set_ylabel(f"of those, the remedy among the first {CURVE_AT}")
-    axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8)

@@ -146,17 +146,20 @@ def compared(arm: str, after: ByTask, against: str, before: ByTask, seed: int) -
         tasks=len(both),
         solved=difference({task: (one[task], two[task]) for task in both}, seed),
         p=mcnemar([(old > new, new > old) for old, new in shares.values()]),
-        rescues=tuple(
-            _change(task, old, new, [a for a in after[task] if a.solved])
-            for task, (old, new) in shares.items()
-            if new > old
-        ),
-        regressions=tuple(
-            _change(task, old, new, [a for a in after[task] if not a.solved])
-            for task, (old, new) in shares.items()
-            if new < old
-        ),
+        rescues=_changes(shares, after, solved=True),
+        regressions=_changes(shares, after, solved=False),
         means=means,
+    )
+
+
+def _changes(
+    shares: Mapping[str, tuple[float, float]], after: ByTask, *, solved: bool
+) -> tuple[TaskChange, ...]:
+    """The tasks that are *solved* more often, or less often."""
+    return tuple(
+        _change(task, old, new, [one for one in after[task] if bool(one.solved) is solved])
+        for task, (old, new) in shares.items()
+        if old != new and (new > old) is solved
     )
 
 

@@ -264,11 +264,13 @@ def _advice(
     Empty as well where it is to install what the repository itself is.
     """
     from contextgraph.text import mask_secrets
-    from contextgraph.trace.remedies.placeholders import is_own_module
+    from contextgraph.trace.remedies.placeholders import is_never_installed, is_own_module
 
     for stand_in, name in zip(STAND_INS, names, strict=False):
         if stand_in in text:  # all else was masked when it was learned
             text = text.replace(stand_in, mask_secrets(name))
-    is_own = installs and any(is_own_module(name, repo) for name in names)
+    is_own = installs and any(
+        is_own_module(name, repo) or is_never_installed(name, "") for name in names
+    )
     is_incomplete = any(stand_in in text for stand_in in STAND_INS)
     return Advice("") if is_own or is_incomplete else Advice(text, items, installs)

@@ -80,7 +80,7 @@ class HookEvent:
     def step(self) -> "Step":
         """The step of a run that the event is about, with the output of the tool."""
         from contextgraph.model import Step
-        from contextgraph.readers.outputs import output_in
+        from contextgraph.readers.envelopes import output_in
 
         failed = self.name == "PostToolUseFailure"
         output = output_in(_text_in(self.fields.get("error") if failed else self._response()))

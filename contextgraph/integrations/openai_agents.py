@@ -23,7 +23,7 @@ from contextgraph.readers.conversation import (
     conversation_of,
 )
 from contextgraph.readers.fields import content_text
-from contextgraph.readers.place import EmptyRunError, Place
+from contextgraph.readers.format import EmptyRunError, Place
 from contextgraph.readers.tool_calls import json_arguments
 
 if TYPE_CHECKING:

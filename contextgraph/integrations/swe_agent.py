@@ -17,7 +17,7 @@ from contextgraph.live import LiveRun
 from contextgraph.memory import AgentMemory
 from contextgraph.model import repo_of
 from contextgraph.readers import read, repository_name
-from contextgraph.readers.sweagent_actions import action_of
+from contextgraph.readers.sweagent import action_of
 from contextgraph.readers.tool_calls import tool_call
 
 AGENT = "SWE-agent"

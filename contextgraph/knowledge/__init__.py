@@ -2,11 +2,18 @@
 
 from contextgraph.knowledge.candidates import Candidates
 from contextgraph.knowledge.entities import Entities, Entity, RelatedEntity
-from contextgraph.knowledge.notes import NoteProperties, Notes, render_notes
+from contextgraph.knowledge.notes import (
+    MAX_NOTE,
+    NoteProperties,
+    Notes,
+    render_notes,
+    without_secret,
+)
 from contextgraph.knowledge.pages import Page, PageFound, Pages
 from contextgraph.knowledge.upkeep import MaintenancePolicy, maintain_notes
 
 __all__ = [
+    "MAX_NOTE",
     "Candidates",
     "Entities",
     "Entity",
@@ -19,4 +26,5 @@ __all__ = [
     "RelatedEntity",
     "maintain_notes",
     "render_notes",
+    "without_secret",
 ]

@@ -413,6 +413,11 @@ def _with(note: Note, properties: NoteProperties) -> Note:
     return note
 
 
+def without_secret(note: Note) -> Note:
+    """*note* as others than the owner of the memory see it: a confidential text is left out."""
+    return replace(note, content=f"[{note.security.upper()}]") if note.security.is_secret else note
+
+
 def with_link(note: Note, link: Link) -> Note:
     """*note* with *link* in place of one of its type to the same target."""
     others = (one for one in note.links if (one.type, one.target) != (link.type, link.target))

@@ -3,10 +3,11 @@
 from contextgraph.learning.ahead import Prepared
 from contextgraph.learning.bundle import Inspection, bundle_of, fragments_of, inspect_run
 from contextgraph.learning.identity import error_id, fragment_id, trajectory_id
-from contextgraph.learning.masking import holds_secrets, masked
-from contextgraph.learning.writer import MemoryWriter
+from contextgraph.learning.masking import masked, unmasked_values
+from contextgraph.learning.writer import RUNS_AT_ONCE, MemoryWriter
 
 __all__ = [
+    "RUNS_AT_ONCE",
     "Inspection",
     "MemoryWriter",
     "Prepared",
@@ -14,8 +15,8 @@ __all__ = [
     "error_id",
     "fragment_id",
     "fragments_of",
-    "holds_secrets",
     "inspect_run",
     "masked",
     "trajectory_id",
+    "unmasked_values",
 ]

@@ -140,6 +140,8 @@ def _ran(step: StepTrace) -> str:
         return f"deleted {some(paths)}"
     if step.reading.kind is ActionKind.THINK:
         return ""
+    if not step.step.action.text.strip():  # a reply without a command
+        return outcome(step) if step.error else ""
     if step.reading.kind is ActionKind.VCS and step.succeeded:
         return f"used {_of(step)}"
     return f"{_of(step)} {outcome(step)}"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import is_
+from typing import Any
 
 from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.text import (
@@ -65,9 +65,14 @@ def masked_texts(texts: Sequence[str]) -> list[str]:
     return [mask.text(text) for text in texts]
 
 
-def holds_secrets(raw: RawTrajectory) -> bool:
-    """Whether *raw*, as it was stored by an older version, has something to be masked."""
-    return masked(raw)[0] != raw
+def unmasked_values(raw: RawTrajectory) -> int:
+    """How many values of *raw*, as an older version stored it, this version would mask."""
+    fit = masked(raw)[0]
+    if fit == raw:
+        return 0
+    before, after = ((*_texts(one), *_names(one)) for one in (raw, fit))
+    # Keys that are masked may become one.
+    return max(1, sum(one != other for one, other in zip(before, after, strict=False)))
 
 
 def _suspects(texts: Sequence[str]) -> frozenset[int]:
@@ -168,34 +173,17 @@ class _Mask:
     def step(self, step: Step) -> Step:
         """*step*, itself where nothing in it changes, as in most."""
         self._step = step.index
-        old = (
-            step.thought,
-            step.action,
-            step.observation,
-            step.user_message,
-            step.cwd,
-            step.open_file,
-        )
-        new = (
-            self.text(step.thought),
-            self._action(step.action),
-            self.maybe(step.observation),
-            self.maybe(step.user_message),
-            self.maybe_name(step.cwd),
-            self.maybe_name(step.open_file),
-        )
-        if all(map(is_, new, old)):
+        made: dict[str, Any] = {
+            "thought": self.text(step.thought),
+            "action": self._action(step.action),
+            "observation": self.maybe(step.observation),
+            "user_message": self.maybe(step.user_message),
+            "cwd": self.maybe_name(step.cwd),
+            "open_file": self.maybe_name(step.open_file),
+        }
+        if all(value is getattr(step, name) for name, value in made.items()):
             return step
-        thought, action, observation, message, cwd, open_file = new
-        return replace(
-            step,
-            thought=thought,
-            action=action,
-            observation=observation,
-            user_message=message,
-            cwd=cwd,
-            open_file=open_file,
-        )
+        return replace(step, **made)
 
     def _action(self, action: Action) -> Action:
         tool, text = self.name(action.tool), self.text(action.text)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 
 from contextgraph.errors import (
     DamagedRunError,
     SettingsError,
     StoreError,
-    StoreUnavailableError,
 )
 from contextgraph.learning.ahead import Begun, Prepared, worker_processes
 from contextgraph.learning.bundle import bundle_of, renewed
@@ -27,6 +27,9 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.text import is_id
+
+# A transaction costs as much as several runs; what is lost with it has to be learned again.
+RUNS_AT_ONCE = 16
 
 
 def _as_they_are(bundles: Sequence[Bundle], _remote: bool) -> list[EmbeddedBundle]:
@@ -133,6 +136,18 @@ class MemoryWriter:
             for raw, one, receipt in zip(raws, held, receipts, strict=True)
         ]
 
+    def set_outcome(
+        self, instance_id: str, solved: bool, *, agent: str = "", run: str = ""
+    ) -> Sequence[str]:
+        """Set by hand whether the runs of an instance solved it: see `AgentMemory.set_outcome`."""
+        runs = self._store.runs
+        found = runs.trajectories([run] if run else runs.ids(instance=instance_id)).values()
+        chosen = [
+            one.id for one in found if one.instance_id == instance_id and agent in ("", one.agent)
+        ]
+        runs.set_outcome(chosen, Outcome.SOLVED if solved else Outcome.FAILED)
+        return chosen
+
     def _held(self, raws: Sequence[RawTrajectory], source: str) -> list[_Held]:
         """What the memory holds of each run, under its id or a former one, or of its beginning."""
         runs = [self._ids(raw) for raw in raws]
@@ -194,14 +209,9 @@ class MemoryWriter:
         # Logs without an instance are named after their files, often by the same name.
         if before is None or _of_other_tasks(before, bundle.trajectory):
             return None
-        try:
-            return self._replaced(bundle, former)
-        except StoreUnavailableError:
-            raise
-        except StoreError:
-            if former in self._store.runs.trajectories([former]):
-                raise
-            return self.write(raw, held.source)  # another process has replaced it meanwhile
+        receipt = self._replaced({former: bundle}).get(former)
+        # None: another process has replaced it meanwhile.
+        return receipt or self.write(raw, held.source)
 
     def _joined(self, raw: RawTrajectory, held: _Held, receipt: LearnReceipt) -> LearnReceipt:
         """*receipt*, or that of the one run of which *raw* and a stored log are both a part.
@@ -215,7 +225,9 @@ class MemoryWriter:
         if beginning:
             return self._continued(raw, replace(held, run=None, beginning=beginning)) or receipt
         longer = self._longer(raw, receipt.trajectory_id)
-        return self._replaced(longer, receipt.trajectory_id) if longer else receipt
+        if longer is None:
+            return receipt
+        return self._replaced({receipt.trajectory_id: longer}).get(receipt.trajectory_id, receipt)
 
     def _longer(self, raw: RawTrajectory, identity: str) -> Bundle | None:
         """The bundle of a stored run that goes on with *raw*, which is stored as *identity*."""
@@ -230,12 +242,17 @@ class MemoryWriter:
                 return renewed(bundle_of(stored, self._now(), one.id), one)
         return None
 
-    def _replaced(self, bundle: Bundle, former_id: str) -> LearnReceipt:
-        """Put *bundle* in the place of *former_id*."""
-        (made,) = self._embedded([bundle], False)
-        self._store.runs.replace(made.bundle, former_id)
-        (made,) = self._embedded_by_server([made])
-        return _receipt(made, LearnStatus.UPDATED)
+    def _replaced(self, bundles: Mapping[str, Bundle]) -> dict[str, LearnReceipt]:
+        """Put *bundles* in the place of runs, by their ids; the receipts of those still known."""
+        if not bundles:
+            return {}
+        made = dict(zip(bundles, self._embedded([*bundles.values()], False), strict=True))
+        known = self._store.runs.replace({former: one.bundle for former, one in made.items()})
+        stored = self._embedded_by_server([made[former] for former in known])
+        return {
+            former: _receipt(one, LearnStatus.UPDATED)
+            for former, one in zip(known, stored, strict=True)
+        }
 
     def _embedded_by_server(self, stored: Sequence[EmbeddedBundle]) -> Sequence[EmbeddedBundle]:
         """*stored* bundles, with the vectors that a server gives them, which are stored, too."""
@@ -251,37 +268,39 @@ class MemoryWriter:
             return [replace(one, failure=str(error)) for one in stored]
         return made
 
-    def rewrite(self, identity: str) -> LearnReceipt | None:
-        """Read the stored run of this id again; None where there is none.
-
-        A run of version 0.1 gets the id that this version gives it.
-        """
-        before, raw = (
-            self._store.runs.trajectories([identity]).get(identity),
-            self._store.runs.raw(identity),
-        )
-        if before is None or raw is None:
-            return None
-        bundle = renewed(bundle_of(raw, self._now()), before)
-        return self._replaced(bundle, identity)
-
     def rewrite_all(
-        self, on_damaged: Callable[[str, DamagedRunError], None] | None = None
+        self,
+        on_damaged: Callable[[str, DamagedRunError], None] | None = None,
+        chosen: Callable[[RawTrajectory], bool] = lambda raw: True,
     ) -> Iterator[LearnReceipt]:
-        """Read all stored runs again, each in a transaction of its own.
+        """Read all stored runs that are *chosen* again, some to a transaction.
 
-        *on_damaged* gets the id of each run that cannot be read; without it the first is raised.
+        Those of version 0.1 get the ids that this version gives them. *on_damaged* gets the id of
+        each run that cannot be read; without it the first is raised.
         """
-        for identity in self._store.runs.ids():
+        ids = iter(self._store.runs.ids())
+        while some := list(islice(ids, RUNS_AT_ONCE)):
+            yield from self._replaced(self._read_again(some, on_damaged, chosen)).values()
+
+    def _read_again(
+        self,
+        ids: Sequence[str],
+        on_damaged: Callable[[str, DamagedRunError], None] | None,
+        chosen: Callable[[RawTrajectory], bool],
+    ) -> dict[str, Bundle]:
+        """Those runs of *ids* that are *chosen*, by their ids."""
+        bundles = {}
+        for identity, before in self._store.runs.trajectories(ids).items():
             try:
-                receipt = self.rewrite(identity)
+                raw = self._store.runs.raw(identity)
             except DamagedRunError as error:
                 if on_damaged is None:
                     raise
                 on_damaged(identity, error)
                 continue
-            if receipt:  # None: another process forgot it meanwhile
-                yield receipt
+            if raw and chosen(raw):
+                bundles[identity] = renewed(bundle_of(raw, self._now()), before)
+        return bundles
 
 
 def _checked(source: str) -> str:

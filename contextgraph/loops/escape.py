@@ -1,12 +1,12 @@
 """Escapes from a loop: what other runs did that cleared its error, or that ended such a loop."""
 
+import keyword
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from contextgraph.loops.relevance import can_escape, concerns, is_resent, names_of_loop
 from contextgraph.model import (
     ErrorQuestion,
     ErrorSignature,
@@ -19,10 +19,7 @@ from contextgraph.model import (
     FragmentOutcome,
     FragmentType,
     LoopEnding,
-    LoopInfo,
-    LoopKind,
     MemoryContext,
-    RecoveryCandidate,
     RemedyAction,
     RemedyKind,
     RemedyPattern,
@@ -30,11 +27,10 @@ from contextgraph.model import (
     ScopeLevel,
     SignatureLevel,
     State,
-    Suggestion,
     Why,
 )
 from contextgraph.ports import Store
-from contextgraph.text import clip
+from contextgraph.text import clip, words
 from contextgraph.trace import describe_remedy, is_hazardous, is_retry, names_in, signature_of
 
 MIN_REPOSITORIES = 2
@@ -54,6 +50,10 @@ _WORDING = {
     EscapeEvidence.LEFT_SUCH_LOOP: "left such a loop",
 }
 _STRENGTH = {evidence: rank for rank, evidence in enumerate(EscapeEvidence)}
+
+_AGAINST_TIMEOUTS = frozenset({RemedyKind.RUN, RemedyKind.SET_ENV, RemedyKind.CONFIGURE})
+_MIN_LETTERS = 3
+_COMMON_WORDS = frozenset(word.lower() for word in (*keyword.kwlist, "self", "print"))
 
 
 class Retriever(Protocol):
@@ -116,12 +116,6 @@ class EscapeFinder:
             found += self._after_command(_verb(state.last_action))
         return found
 
-    def for_loop(self, loop: LoopInfo) -> list[Escape]:
-        """Escapes from a loop of which neither repository nor message is known."""
-        if loop.kind is LoopKind.REPEAT_NO_ERROR:
-            return self._after_command(loop.command)
-        return self._past_types(loop.error_types)
-
     def _past_error(self, state: State) -> list[Escape]:
         """What cleared the error of *state*: this repository first, then what many runs did.
 
@@ -132,17 +126,20 @@ class EscapeFinder:
         if signature is None:
             return []
         # Solutions depend on the error only: the other fields would only cost time.
-        context = self._retrieve(
-            State(repo=state.repo, current_error=state.current_error), _MAX_SOLUTIONS
+        context = self.retriever.retrieve(
+            State(repo=state.repo, current_error=state.current_error),
+            _MAX_SOLUTIONS,
+            exclude_instances=self.exclude_instances,
         )
         solutions = [one for one in context.error_solutions if can_escape(one, signature)]
-        remedies = self._remedies(context.suggestions)
+        methodologies = self.store.methodologies.get([one.id for one in context.suggestions])
+        remedies = {one.id: one.remedies[:1] for one in methodologies}
         whys = [*(one.why for one in context.suggestions), *(one.why for one in solutions)]
         runs = self._past_runs(whys, signature, state.repo)
         escapes = [
-            runs.escape(one.id, remedies[one.id][:1], one.why)
+            runs.escape(one.id, remedies[one.id], one.why)
             for one in context.suggestions
-            if remedies.get(one.id) and not is_retry(remedies[one.id][:1])
+            if remedies.get(one.id) and not is_retry(remedies[one.id])
         ]
         escapes += _of_solutions(solutions, names_of_loop(state.last_action, signature), runs)
         quoted = names_in(signature.error_type, signature.message)
@@ -193,21 +190,6 @@ class EscapeFinder:
         shared = [one for one in _merged(found) if counts[one.text] >= least and _is_shared(one)]
         return sorted(shared, key=lambda one: (-counts[one.text], one.text))
 
-    def _past_types(self, error_types: Iterable[str]) -> list[Escape]:
-        """What cleared errors of these types in several repositories, most of them first."""
-        scope = Scope(None, self.exclude_instances)
-        found = [
-            _in_general(one)
-            for error_type in error_types
-            for one in self.store.recoveries.for_error(_of_type(error_type, scope), _CANDIDATES)
-            if one.recovered.verified
-            and not one.recovered.workaround
-            and not is_hazardous(one.recovered.actions)
-        ]
-        helpful = (one for one in found if one.text and not is_retry(one.actions))
-        shared = filter(_is_shared, _merged(helpful))
-        return sorted(shared, key=lambda one: (-one.repositories, one.text))
-
     def _continued(
         self, loops: Sequence[FragmentCandidate]
     ) -> Iterator[tuple[FragmentCandidate, Fragment]]:
@@ -224,29 +206,13 @@ class EscapeFinder:
             ):
                 yield loop, after
 
-    def _retrieve(self, state: State, limit: int) -> MemoryContext:
-        return self.retriever.retrieve(state, limit, exclude_instances=self.exclude_instances)
-
-    def _remedies(
-        self, suggestions: Sequence[Suggestion]
-    ) -> Mapping[str, tuple[RemedyAction, ...]]:
-        """Methodology id -> its remedies."""
-        found = self.store.methodologies.get([one.id for one in suggestions])
-        return {one.id: one.remedies for one in found}
-
-    def _past_runs(
-        self, whys: Sequence[Why], error: ErrorSignature | None = None, repo: str = ""
-    ) -> "_PastRuns":
+    def _past_runs(self, whys: Sequence[Why], error: ErrorSignature, repo: str) -> "_PastRuns":
         """The runs that *whys* name, and which of them left a loop before they cleared *error*."""
         ids = {run for why in whys for run in why.trajectories}
-        names = {
-            one.id: (one.instance_id, one.repo)
-            for one in self.store.runs.trajectories(ids).values()
-        }
+        kept = self.store.runs.trajectories(ids).values()
+        names = {one.id: (one.instance_id, one.repo) for one in kept}
         scopes = dict.fromkeys(Scope(one, self.exclude_instances) for one in (repo or None, None))
-        questions = [
-            ErrorQuestion(error, level, scope) for scope in scopes for level in _LEVELS if error
-        ]
+        questions = [ErrorQuestion(error, level, scope) for scope in scopes for level in _LEVELS]
         spans: dict[str, list[tuple[int, int]]] = {}
         for found in self.store.recoveries.for_error(questions, _CANDIDATES):
             span = (found.recovered.error_step, found.recovered.cleared_step)
@@ -259,7 +225,7 @@ class EscapeFinder:
 
 @dataclass(frozen=True, slots=True)
 class _PastRuns:
-    """Run id -> its instance and repository; *left* are those that left a loop."""
+    """Run id -> instance and repository; *left* are the runs that left a loop."""
 
     names: Mapping[str, tuple[str, str]]
     left: frozenset[str]
@@ -267,18 +233,15 @@ class _PastRuns:
     def escape(self, identity: str, actions: tuple[RemedyAction, ...], why: Why) -> Escape:
         """What *actions* come to, as the runs of *why* did."""
         leaving = [run for run in why.trajectories[:_MAX_RUNS_EACH] if run in self.left]
+        known = leaving or why.trajectories
         return Escape(
             id=identity,
             text=describe_remedy(actions),
             actions=actions,
             evidence=EscapeEvidence.LEFT_SAME_LOOP if leaving else EscapeEvidence.CLEARED_ERROR,
             is_near=why.scope is ScopeLevel.REPO,
-            runs=self.named(leaving or why.trajectories),
+            runs=tuple(self.names[run] for run in known if run in self.names),
         )
-
-    def named(self, runs: Iterable[str]) -> tuple[tuple[str, str], ...]:
-        """Instance and repository of each of *runs* that is still there."""
-        return tuple(self.names[run] for run in runs if run in self.names)
 
 
 def _of_solutions(
@@ -295,27 +258,6 @@ def _of_solutions(
         elif text:
             general.append(replace(escape, text=text, is_near=False))
     yield from filter(_is_shared, _merged(general))
-
-
-def _of_type(error_type: str, scope: Scope) -> list[ErrorQuestion]:
-    return [
-        ErrorQuestion(ErrorSignature(family, error_type, "", ""), SignatureLevel.TYPE, scope)
-        for family in Family
-    ]
-
-
-def _in_general(candidate: RecoveryCandidate) -> Escape:
-    """What *candidate* did, in general terms."""
-    run, recovered = candidate.trajectory, candidate.recovered
-    actions = tuple(action.general for action in recovered.actions)
-    return Escape(
-        id=recovered.fragment_id,
-        text=describe_remedy(actions),
-        actions=actions,
-        evidence=EscapeEvidence.CLEARED_ERROR,
-        is_near=False,
-        runs=((run.instance_id, run.repo),),
-    )
 
 
 def _has_loop_within(run: Sequence[Fragment], spans: Sequence[tuple[int, int]]) -> bool:
@@ -363,3 +305,47 @@ def _other_verb(fragment: Fragment, command: str) -> str:
     """The first command of *fragment* that is not *command*; empty where there is none."""
     verbs = map(_verb, fragment.action_sequence)
     return next((verb for verb in verbs if verb not in ("", command)), "")
+
+
+def names_of_loop(action: str, error: ErrorSignature) -> frozenset[str]:
+    """The names in a repeated *action* and in its *error*.
+
+    The command itself is one of them only where the error names it (`find.: command not found`):
+    else it is the same in every loop of its kind.
+    """
+    return _names((action,)) - _names(action.split()[:1]) | _names((error.message,))
+
+
+def concerns(actions: Iterable[RemedyAction], names: frozenset[str]) -> bool:
+    """True where *actions* share a name with *names*, or name nothing; an edit must share one."""
+    own = _names(
+        text
+        for action in actions
+        for text in (
+            action.target,
+            action.replaced,
+            *action.values_of("command"),
+            *action.values_of("with"),
+        )
+    )
+    return bool(own & names) or not (own or is_resent(actions))
+
+
+def can_escape(solution: ErrorSolution, error: ErrorSignature) -> bool:
+    """False for another try, and for what can have nothing to do with a time-out."""
+    kinds = {action.kind for action in solution.actions}
+    if error.family is Family.TIMEOUT:
+        return kinds <= _AGAINST_TIMEOUTS
+    return not is_retry(solution.actions)
+
+
+def is_resent(actions: Iterable[RemedyAction]) -> bool:
+    """True where an edit was sent again: its lines and its text belong to that edit only."""
+    return all(action.kind is RemedyKind.RESEND for action in actions)
+
+
+def _names(texts: Iterable[str]) -> frozenset[str]:
+    found = {word for text in texts for word in words(text)}
+    return frozenset(
+        word for word in found if len(word) >= _MIN_LETTERS and word not in _COMMON_WORDS
+    )

@@ -5,6 +5,7 @@ nothing is in it that the gate of the memory holds back.
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -117,6 +118,39 @@ class Report(Result):
 
     context_id: str
     helped: bool
+
+
+class Remembered(Result):
+    """A note is stored: its id, and the notes that it supersedes or contradicts."""
+
+    id: str
+    status: str
+    others: list[str]
+
+
+class Recalled(Result):
+    """A note, how probably it answers (0 to 1), and what says otherwise."""
+
+    id: str
+    content: str
+    source: str
+    created_at: datetime
+    contradicts: list[str]
+    probability: float
+
+
+class Recollections(BaseModel):
+    """Notes that answer a question, the best first, and their *text*, fenced as data."""
+
+    text: str
+    notes: list[Recalled]
+
+
+class KeptEntry(Result):
+    """An entry of the keyed files was set, removed or isolated."""
+
+    key: str
+    status: str
 
 
 class LearnedRun(Result):

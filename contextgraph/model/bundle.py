@@ -1,4 +1,4 @@
-"""What one run teaches, receipts, and what a memory reports about itself."""
+"""All that one run teaches, with its vector, and what is stored of it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,11 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Self
 
-from contextgraph.model.embedding import EmbeddedRun
-from contextgraph.model.error import ErrorPattern
+from contextgraph.model.error import ErrorPattern, RemedyPattern
 from contextgraph.model.fragment import CausedError, Fragment, Recovered
 from contextgraph.model.methodology import NO_USAGE, Usage
-from contextgraph.model.remedy import RemedyPattern
 from contextgraph.model.trajectory import (
     ChangeStatus,
     Outcome,
@@ -18,6 +16,53 @@ from contextgraph.model.trajectory import (
     RawTrajectory,
     Trajectory,
 )
+from contextgraph.vectors import Vector
+
+# The head of an issue says what it is about; logs and code follow.
+TASK_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """An embedding space of a memory, and how many of its *runs* it was fitted or calibrated on.
+
+    *runs* is 0 while it was not. *similarity_threshold* is the cosine from which the
+    tasks of two runs of one repository count as similar; None while that is not known.
+    """
+
+    name: str
+    runs: int
+    similarity_threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """A vector for each of some texts, None for a text without words, and what they cost."""
+
+    vectors: tuple[Vector | None, ...]
+    usage: Usage = NO_USAGE
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedRun:
+    """The *vector* of a run in *space*; None where its text has no word that the space knows."""
+
+    space: str
+    vector: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A run near the vector of a query, and its own vector."""
+
+    trajectory: Trajectory
+    vector: Vector
+
+
+def run_text(trajectory: Trajectory) -> str:
+    """The text by which a run is embedded."""
+    parts = (trajectory.task[:TASK_CHARS], trajectory.summary, *trajectory.files)
+    return "\n".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import uuid4
 
-from contextgraph.model.error import ErrorPattern, ErrorSignature, SignatureLevel
+from contextgraph.model.error import ErrorPattern, ErrorSignature, RemedyAction, SignatureLevel
 from contextgraph.model.fragment import Fragment, LoopInfo, Phase, Recovered
 from contextgraph.model.playbook import RepositoryPlaybook
-from contextgraph.model.remedy import RemedyAction
 from contextgraph.model.trajectory import Json, Outcome, Trajectory
 
 
@@ -227,15 +226,11 @@ class SimilarCase:
 
 @dataclass(frozen=True, slots=True)
 class FailureWarning:
-    """What usually goes wrong here; *count* is the number of runs in which it did.
-
-    *error_id* is the error that it is about, empty where it is not about one.
-    """
+    """What usually goes wrong; *count* is the number of runs in which it did."""
 
     text: str
     count: int
     why: Why
-    error_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +239,8 @@ class MemoryContext:
 
     *error* is the error of the query, as it was recognised. *degraded* says which parts did not
     answer and why. *loop* is the loop that the agent is stuck in, where the answer is about one.
-    *playbook* is that of the repository, where the run has only begun.
+    *playbook* is that of the repository, where the run has only begun. *warnings* are those of
+    `LiveRun.check_submit`: a query gives none.
     *id* identifies this answer when its effect is reported; equality ignores it.
     """
 

@@ -1,4 +1,4 @@
-"""Errors: what one observation shows, and the pattern that many share."""
+"""Errors as they are recognised, and the actions that cleared them."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -57,10 +57,13 @@ class ErrorSignature:
         same = (family for family in sorted(others) if _may_be_same(self.family, family))
         return (self, *(replace(self, family=family) for family in same))
 
-    def agreement(self, other: "ErrorSignature") -> SignatureLevel | None:
+    def agreement(
+        self, other: "ErrorSignature | ErrorPattern", location: str | None = None
+    ) -> SignatureLevel | None:
         """The most exact level at which both agree; None where even the families differ.
 
-        One exception, shown by itself and reported by a test runner, agrees all the same.
+        *other* was met at *location*. One exception, shown by itself and reported by a test runner,
+        agrees all the same.
         """
         if self.error_type != other.error_type:
             return SignatureLevel.FAMILY if self.family is other.family else None
@@ -68,7 +71,7 @@ class ErrorSignature:
             return None
         if self.template != other.template:
             return SignatureLevel.TYPE
-        same_place = self.location is not None and self.location == other.location
+        same_place = self.location is not None and self.location == location
         return SignatureLevel.PLACE if same_place else SignatureLevel.TEMPLATE
 
 
@@ -95,3 +98,78 @@ class ErrorPattern:
     def name(self) -> str:
         """The label of the node in a graph browser."""
         return f"{self.error_type}: {self.template}"[:120]
+
+
+class RemedyKind(StrEnum):
+    """What an action against an error does."""
+
+    RUN = "run"
+    USE = "use"
+    CWD = "cwd"
+    SET_ENV = "set_env"
+    INSTALL = "install"
+    CREATE = "create"
+    OPEN = "open"
+    SEARCH = "search"
+    EDIT = "edit"
+    RESEND = "resend"
+    CONFIGURE = "configure"
+    REVERT = "revert"
+    DELETE = "delete"
+    RETRY = "retry"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RemedyPattern:
+    """What independent runs can agree on: a *kind* of action, its *target*, what it *replaced*.
+
+    Names, paths and code of one project stand in it as placeholders in angle brackets, such as
+    ``<the missing module>`` or ``<parent folder>``; programs, flags and names of environment
+    variables as they are. *parameters* qualify the action.
+    """
+
+    kind: RemedyKind
+    target: str = ""
+    replaced: str = ""
+    parameters: tuple[str, ...] = ()
+
+    # Retrieval groups hundreds of them in a query, and enumerations are slow to hash.
+    def __hash__(self) -> int:
+        """Of its texts."""
+        return hash((self.target, self.replaced))
+
+
+@dataclass(frozen=True, slots=True)
+class RemedyAction:
+    """One action of a remedy as it was done, and its *pattern*.
+
+    *target* is what it was done to or with, in words of that project: a command, a path, a
+    package, added code; *replaced* is what stood in its place in the attempt that failed.
+    *parameters* are pairs of a name and a value; one name can occur several times.
+    """
+
+    kind: RemedyKind
+    target: str
+    pattern: RemedyPattern
+    replaced: str = ""
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    def __hash__(self) -> int:
+        """Of its texts, as of a pattern."""
+        return hash((self.target, self.replaced))
+
+    @property
+    def general(self) -> "RemedyAction":
+        """The action with nothing but its pattern: no name, path or code of its project."""
+        pattern = self.pattern
+        return RemedyAction(self.kind, pattern.target, pattern, pattern.replaced)
+
+    @property
+    def is_general(self) -> bool:
+        """True for what stands for all actions of its pattern, with placeholders for names."""
+        return self == self.general
+
+    def values_of(self, name: str) -> tuple[str, ...]:
+        """The values of the parameter *name*, in order."""
+        return tuple(value for key, value in self.parameters if key == name)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from contextgraph.model.remedy import RemedyAction
+from contextgraph.model.error import RemedyAction
 from contextgraph.model.trajectory import TaskType
 
 

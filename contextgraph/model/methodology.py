@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from contextgraph.model.error import ErrorPattern
+from contextgraph.model.error import ErrorPattern, RemedyAction
 from contextgraph.model.fragment import Recovered
-from contextgraph.model.remedy import RemedyAction
 from contextgraph.model.trajectory import Outcome, TaskType
 
 

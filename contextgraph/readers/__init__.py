@@ -6,45 +6,46 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contextgraph.readers.atif import to_atif as to_atif
     from contextgraph.readers.discovery import History as History, discover as discover
-    from contextgraph.readers.format import Format as Format
+    from contextgraph.readers.format import (
+        ForeignError as ForeignError,
+        Format as Format,
+        Place as Place,
+        SkippedError as SkippedError,
+    )
     from contextgraph.readers.formats import FORMATS as FORMATS, all_formats as all_formats
     from contextgraph.readers.own import (
         from_record as from_record,
         to_record as to_record,
         write_jsonl as write_jsonl,
     )
-    from contextgraph.readers.place import (
-        ForeignError as ForeignError,
-        Place as Place,
-        SkippedError as SkippedError,
-    )
     from contextgraph.readers.reading import (
         ReadCounts as ReadCounts,
         read as read,
         read_file as read_file,
-        read_many as read_many,
     )
     from contextgraph.readers.repository import repository_name as repository_name
-    from contextgraph.readers.sources import is_stream as is_stream, size_of as size_of
-    from contextgraph.readers.watch import Watch as Watch
+    from contextgraph.readers.sources import (
+        Watch as Watch,
+        is_stream as is_stream,
+        size_of as size_of,
+    )
 
 # Resolved at first use: a hook that only names a repository must not load all readers.
 _MODULES = {
     "FORMATS": "formats",
-    "ForeignError": "place",
+    "ForeignError": "format",
     "Format": "format",
     "History": "discovery",
-    "Place": "place",
+    "Place": "format",
     "ReadCounts": "reading",
-    "SkippedError": "place",
-    "Watch": "watch",
+    "SkippedError": "format",
+    "Watch": "sources",
     "all_formats": "formats",
     "discover": "discovery",
     "from_record": "own",
     "is_stream": "sources",
     "read": "reading",
     "read_file": "reading",
-    "read_many": "reading",
     "repository_name": "repository",
     "size_of": "sources",
     "to_atif": "atif",

@@ -18,10 +18,8 @@ from contextgraph.readers.conversation import (
     conversation_of,
     time_in,
 )
-from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
-from contextgraph.readers.format import Format
-from contextgraph.readers.json_text import loads
-from contextgraph.readers.place import Place
+from contextgraph.readers.fields import Row, as_row, content_text, loads, row_at, rows_at, text
+from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments
 
 NAME = "atif"
@@ -175,15 +173,7 @@ def to_atif(run: RawTrajectory) -> dict[str, Json]:
 
     A command that has no arguments in *run*, as those of SWE-agent, is a call of ``command``.
     """
-    steps: list[dict[str, Json]] = []
-    if run.system_prompt:
-        steps.append({"source": "system", "message": run.system_prompt})
-    steps.append({"source": "user", "message": run.task})
-    for step in run.steps:
-        steps.append(_atif_step(step))
-        if step.user_message is not None:
-            steps.append({"source": "user", "message": step.user_message})
-    numbered: list[Json] = [{"step_id": number, **one} for number, one in enumerate(steps, 1)]
+    steps = enumerate(_atif_steps(run), 1)
     resolved = None if run.outcome is Outcome.UNKNOWN else run.outcome is Outcome.SOLVED
     facts: dict[str, Json] = {
         "instance_id": run.instance_id,
@@ -197,9 +187,19 @@ def to_atif(run: RawTrajectory) -> dict[str, Json]:
         "schema_version": "ATIF-v1.8",
         "session_id": run.instance_id,
         "agent": agent | ({"model_name": run.model} if run.model else {}),
-        "steps": numbered,
+        "steps": [{"step_id": number, **step} for number, step in steps],
         "extra": {name: value for name, value in facts.items() if value not in (None, "")},
     }
+
+
+def _atif_steps(run: RawTrajectory) -> Iterator[dict[str, Json]]:
+    if run.system_prompt:
+        yield {"source": "system", "message": run.system_prompt}
+    yield {"source": "user", "message": run.task}
+    for step in run.steps:
+        yield _atif_step(step)
+        if step.user_message is not None:
+            yield {"source": "user", "message": step.user_message}
 
 
 def _atif_step(step: Step) -> dict[str, Json]:

@@ -11,7 +11,6 @@ from typing import Any
 
 from contextgraph.errors import ReadError
 from contextgraph.model import Outcome, RawTrajectory
-from contextgraph.readers.blocks import block_turns, has_blocks
 from contextgraph.readers.conversation import (
     Call,
     Conversation,
@@ -19,7 +18,9 @@ from contextgraph.readers.conversation import (
     Thought,
     Turn,
     UserMessage,
+    block_turns,
     conversation_of,
+    has_blocks,
     time_in,
 )
 from contextgraph.readers.fields import (
@@ -31,8 +32,7 @@ from contextgraph.readers.fields import (
     rows_at,
     text,
 )
-from contextgraph.readers.format import Format
-from contextgraph.readers.place import Place
+from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments, tool_call, xml_calls
 
 NAME = "chat"

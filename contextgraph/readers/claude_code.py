@@ -21,8 +21,7 @@ from contextgraph.readers.conversation import (
     time_in,
 )
 from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
-from contextgraph.readers.format import Format
-from contextgraph.readers.place import EmptyRunError, Place
+from contextgraph.readers.format import EmptyRunError, Format, Place
 from contextgraph.text import may_be_fenced
 
 NAME = "claude-code"

@@ -16,8 +16,7 @@ from contextgraph.readers.conversation import (
     time_in,
 )
 from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
-from contextgraph.readers.format import Format
-from contextgraph.readers.place import Place
+from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments
 
 NAME = "codex-cli"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from contextgraph.errors import ReadError
-from contextgraph.readers.json_text import loads
+from contextgraph.readers.fields import loads
 
 _MAGIC = b"SQLite format 3\0"
 

@@ -23,11 +23,9 @@ from contextgraph.readers import (
     pipelines,
     sweagent,
 )
-from contextgraph.readers.fields import Row, kind
-from contextgraph.readers.format import Format
-from contextgraph.readers.json_text import loads
+from contextgraph.readers.fields import Row, kind, loads
+from contextgraph.readers.format import EmptyRunError, ForeignError, Format, Place, repo_named
 from contextgraph.readers.outcomes import is_prediction, outcome_in, outcomes_in
-from contextgraph.readers.place import EmptyRunError, ForeignError, Place, repo_named
 from contextgraph.text import mask_secrets
 
 ENTRY_POINTS = "contextgraph.formats"

@@ -12,19 +12,19 @@ from typing import Any
 
 from contextgraph.errors import ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers.blocks import block_turns, shown
 from contextgraph.readers.conversation import (
     Call,
     Result,
     Thought,
     Turn,
     UserMessage,
+    block_turns,
     conversation_of,
+    shown,
     time_in,
 )
 from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
-from contextgraph.readers.format import Format
-from contextgraph.readers.place import Place
+from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments
 
 GEMINI = "gemini-cli"
@@ -351,58 +351,49 @@ def _list_of(is_part: Callable[[object], bool], value: object) -> bool:
     return isinstance(value, list) and any(map(is_part, value[:3]))
 
 
-def history(
-    name: str,
-    description: str,
-    recognises: Callable[[object], bool],
-    runs: Callable[[Any, Place], Iterator[RawTrajectory | ReadError]],
-    is_part: Callable[[object], bool] | None = None,
-) -> Format:
-    """An experimental format of a local history."""
-    keeps = "requests, thoughts, tool calls, results, errors, times, directory, model where logged"
-    return Format(name, description, keeps, recognises, runs, is_part, experimental=True)
-
+_KEEPS = "requests, thoughts, tool calls, results, errors, times, directory, model where logged"
+history = partial(Format, keeps=_KEEPS, experimental=True)
 
 FORMATS = (
     history(
         GEMINI,
         "object or first line with sessionId, startTime, lastUpdated",
-        is_gemini,
-        gemini_runs,
-        is_gemini_part,
+        recognises=is_gemini,
+        runs=gemini_runs,
+        is_part=is_gemini_part,
     ),
     history(
         QWEN,
         "lines with sessionId and message.parts",
-        partial(_list_of, is_qwen_line),
-        partial(lines_run, QWEN, _qwen_turns, _session_facts),
-        is_qwen_line,
+        recognises=partial(_list_of, is_qwen_line),
+        runs=partial(lines_run, QWEN, _qwen_turns, _session_facts),
+        is_part=is_qwen_line,
     ),
     history(
         COPILOT,
         "lines with data and type session.*, user.*, assistant.*, tool.*",
-        partial(_list_of, is_copilot_line),
-        partial(lines_run, COPILOT, _copilot_turns, _copilot_facts),
-        is_copilot_line,
+        recognises=partial(_list_of, is_copilot_line),
+        runs=partial(lines_run, COPILOT, _copilot_turns, _copilot_facts),
+        is_part=is_copilot_line,
     ),
     history(
         CURSOR,
         "lines with role and message.content, or the database state.vscdb",
-        is_cursor,
-        cursor_runs,
-        is_cursor_line,
+        recognises=is_cursor,
+        runs=cursor_runs,
+        is_part=is_cursor_line,
     ),
     history(
         GOOSE,
         "first line with working_dir and description, or the database sessions.db",
-        is_goose,
-        goose_runs,
-        is_goose_part,
+        recognises=is_goose,
+        runs=goose_runs,
+        is_part=is_goose_part,
     ),
     history(
         OPENCODE,
         "object with info and messages with parts (export), or the database opencode.db",
-        is_opencode,
-        opencode_runs,
+        recognises=is_opencode,
+        runs=opencode_runs,
     ),
 )

@@ -9,18 +9,18 @@ from typing import Any
 
 from contextgraph.errors import ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers.blocks import block_turns
 from contextgraph.readers.conversation import (
     Call,
     Result,
     Thought,
     Turn,
     UserMessage,
+    block_turns,
     time_in,
 )
 from contextgraph.readers.fields import Row, rows_at, text
+from contextgraph.readers.format import Place
 from contextgraph.readers.histories import finished_run, history, lines_run
-from contextgraph.readers.place import Place
 from contextgraph.readers.tool_calls import ToolCall
 
 CLINE = "cline"
@@ -190,13 +190,13 @@ FORMATS = (
     history(
         CLINE,
         "messages of which the first has <task> or <environment_details> (Cline, Roo Code)",
-        is_cline,
-        cline_runs,
+        recognises=is_cline,
+        runs=cline_runs,
     ),
     history(
         AIDER,
         "text that starts with '# aider chat started at'",
-        is_aider,
-        aider_runs,
+        recognises=is_aider,
+        runs=aider_runs,
     ),
 )

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph.readers.envelopes import task_in
 from contextgraph.readers.fields import (
     Row,
     content_text,
@@ -15,8 +16,7 @@ from contextgraph.readers.fields import (
     text,
     text_or_none,
 )
-from contextgraph.readers.place import EmptyRunError, Place, repo_named
-from contextgraph.readers.prompts import task_in
+from contextgraph.readers.format import EmptyRunError, Place, repo_named
 from contextgraph.readers.tool_calls import tool_call
 from contextgraph.text import clean
 

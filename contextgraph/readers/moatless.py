@@ -19,8 +19,7 @@ from contextgraph.readers.conversation import (
     conversation_of,
 )
 from contextgraph.readers.fields import Row, row_at, rows_at, text, text_or_none
-from contextgraph.readers.format import Format
-from contextgraph.readers.place import Place
+from contextgraph.readers.format import Format, Place
 
 NAME = "moatless"
 

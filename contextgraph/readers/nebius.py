@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from contextgraph.model import Action, Outcome, RawTrajectory, Step
-from contextgraph.readers.fields import Row, rows_at, text, text_or_none
-from contextgraph.readers.place import Place, repo_named
-from contextgraph.readers.prompts import (
+from contextgraph.readers.envelopes import (
     first_word,
     task_in,
     thought_and_command,
     without_prompt,
 )
+from contextgraph.readers.fields import Row, rows_at, text, text_or_none
+from contextgraph.readers.format import Place, repo_named
 from contextgraph.text import clean
 
 NAME = "nebius"

@@ -8,9 +8,8 @@ import orjson
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import ReadError
 from contextgraph.model import Json, RawTrajectory
-from contextgraph.readers.fields import Row
-from contextgraph.readers.json_text import without_surrogates
-from contextgraph.readers.place import Place
+from contextgraph.readers.fields import Row, without_surrogates
+from contextgraph.readers.format import Place
 
 NAME = "contextgraph"
 VERSION = 1

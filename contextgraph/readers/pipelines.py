@@ -14,8 +14,7 @@ from contextgraph.readers.conversation import (
     conversation_of,
 )
 from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
-from contextgraph.readers.format import Format
-from contextgraph.readers.place import Place
+from contextgraph.readers.format import Format, Place
 
 AGENTLESS = "agentless"
 AUTOCODEROVER = "autocoderover"

@@ -11,11 +11,16 @@ from typing import IO, TypeAlias
 from contextgraph.errors import ReadError
 from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
 from contextgraph.readers.chat import is_continued_by
+from contextgraph.readers.format import ForeignError, SkippedError, file_stem
 from contextgraph.readers.formats import runs_in
-from contextgraph.readers.outcomes import Outcomes, outcomes_by_folder
-from contextgraph.readers.place import ForeignError, SkippedError, file_stem
+from contextgraph.readers.outcomes import (
+    GivenOutcomes,
+    OnConflict,
+    Outcomes,
+    given_outcomes,
+    outcomes_by_folder,
+)
 from contextgraph.readers.records import Record, records, records_of_parts
-from contextgraph.readers.reports import GivenOutcomes, OnConflict, given_outcomes
 from contextgraph.readers.sources import (
     STANDARD_INPUT,
     Source,
@@ -60,8 +65,7 @@ class ReadCounts:
 
 
 def read(
-    path: StrPath,
-    *,
+    *paths: StrPath,
     on_error: OnError | None = None,
     on_skip: OnSkip | None = None,
     on_bytes: OnBytes | None = None,
@@ -70,7 +74,7 @@ def read(
     max_run_size: int = MAX_RUN_SIZE,
     follow_links: bool = False,
 ) -> Iterator[RawTrajectory]:
-    """The runs in *path*: a file, a folder, a glob, a URL, or "-" for standard input.
+    """The runs in *paths*: files, folders, globs, URLs, or "-" for standard input.
 
     The format is recognised by content: those of `FORMATS` and of installed packages that add
     some, as JSON or JSONL (plain, gzip or zstandard) or parquet, also in rows of data sets that
@@ -96,30 +100,6 @@ def read(
     Raises MissingExtraError for parquet without pyarrow and URLs without fsspec, and ReadError for
     *outcomes* that hold none.
     """
-    return read_many(
-        [path],
-        on_error=on_error,
-        on_skip=on_skip,
-        on_bytes=on_bytes,
-        outcomes=outcomes,
-        on_conflict=on_conflict,
-        max_run_size=max_run_size,
-        follow_links=follow_links,
-    )
-
-
-def read_many(
-    paths: Iterable[StrPath],
-    *,
-    on_error: OnError | None = None,
-    on_skip: OnSkip | None = None,
-    on_bytes: OnBytes | None = None,
-    outcomes: StrPath | None = None,
-    on_conflict: OnConflict | None = None,
-    max_run_size: int = MAX_RUN_SIZE,
-    follow_links: bool = False,
-) -> Iterator[RawTrajectory]:
-    """The runs in all *paths*, one after the other; as `read` of each."""
     given = None if outcomes is None else given_outcomes(outcomes)
     judge = _Judge(given, on_conflict or _ignore, follow_links=follow_links)
     read_source = partial(_in_source, on_bytes=on_bytes or _ignore, max_size=max_run_size)

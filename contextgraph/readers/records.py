@@ -8,20 +8,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import PurePath
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from contextgraph.errors import ReadError
+from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.readers.databases import is_database, sessions_in
-from contextgraph.readers.fields import is_conversation
+from contextgraph.readers.fields import is_conversation, loads
+from contextgraph.readers.format import ForeignError, Place
 from contextgraph.readers.formats import format_of, format_of_part
-from contextgraph.readers.json_text import loads
 from contextgraph.readers.marked_text import AIDER_START
-from contextgraph.readers.parquet import is_parquet, parquet_rows
-from contextgraph.readers.place import ForeignError, Place
-from contextgraph.readers.streams import OnBytes, pieces, too_large, whole
+from contextgraph.readers.streams import MAX_RATIO, OnBytes, pieces, too_large, whole
 from contextgraph.text import mask_secrets
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyarrow.parquet import ParquetFile
+
+_MAGIC = b"PAR1"
+_BATCH = 16
 
 _TAR_MARK_AT, _TAR_MARK = 257, b"ustar"
 _BOM = b"\xef\xbb\xbf"
@@ -29,6 +34,68 @@ _BOM = b"\xef\xbb\xbf"
 _MAX_LINES = 10_000_000
 _JSON_NAMES = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 _JSON_START = re.compile(rb'\s*(?:\[\s*(?:[\[{\]]|\Z)|\{\s*(?:["}]|\Z))')
+
+
+def is_parquet(head: bytes) -> bool:
+    """Whether a file that starts with *head* is in parquet format."""
+    return head.startswith(_MAGIC)
+
+
+def parquet_rows(
+    name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of *file*, which can seek, with their number from 1.
+
+    Raises ReadError after the rows that could be read, also where one has more than *max_size*
+    bytes or a column is packed to nearly nothing; MissingExtraError without pyarrow.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        install = 'pip install "contextgraph-memory[parquet]"'
+        raise MissingExtraError(f"{name}: parquet needs pyarrow: {install}") from error
+    number = 0
+    size = file.seek(0, 2)
+    file.seek(0)
+    try:
+        opened = ParquetFile(file)
+        for batch in _batches(name, opened, max_size, max(max_size, MAX_RATIO * size)):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
+            on_bytes(size * batch.num_rows // max(1, opened.metadata.num_rows))
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        position = f"record {number + 1}" if number else ""
+        reason = f"parquet data is corrupt: {str(error).partition(chr(10))[0]}"
+        raise ReadError(name, position, reason) from error
+
+
+def _batches(name: str, opened: "ParquetFile", max_size: int, most: int) -> Iterator["RecordBatch"]:
+    """Batches whose rows have at most *max_size* bytes, up to *most* bytes of all."""
+    number = total = 0
+    for group in range(opened.metadata.num_row_groups):
+        # Not the sizes of its columns: pyarrow ends the process where their metadata is damaged.
+        unpacked = opened.metadata.row_group(group).total_byte_size
+        if unpacked > most:
+            raise _packed(name, f"row group {group + 1}")
+        # A value that is stored once may stand in each row: as many as could be held.
+        size = max(1, min(_BATCH, max_size // max(1, unpacked)))
+        for batch in opened.iter_batches(batch_size=size, row_groups=[group]):
+            total += batch.nbytes
+            if total > most:
+                raise _packed(name, f"record {number + 1}")
+            if batch.nbytes > max_size:
+                for row in range(batch.num_rows):
+                    if batch.slice(row, 1).nbytes > max_size:
+                        raise too_large(name, f"record {number + row + 1}", max_size)
+            number += batch.num_rows
+            yield batch
+
+
+def _packed(name: str, position: str) -> ReadError:
+    reason = f"parquet data of more than {MAX_RATIO} times its size; not read further"
+    return ReadError(name, position, reason)
 
 
 class Record(NamedTuple):

@@ -1,35 +1,97 @@
 """SWE-agent ``.traj`` files, 0.x and 1.x."""
 
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from contextgraph.model import RawTrajectory, Step
-from contextgraph.readers.fields import (
-    Row,
-    as_row,
-    content_text,
-    row_at,
-    rows_at,
-    text,
-    text_or_none,
-)
-from contextgraph.readers.json_text import loads
-from contextgraph.readers.place import Place, repo_named
-from contextgraph.readers.prompts import (
+from contextgraph.model import Action, Json, RawTrajectory, Step
+from contextgraph.readers.envelopes import (
+    first_word,
     known,
     task_in,
     thought_and_command,
     without_prompt,
 )
-from contextgraph.readers.sweagent_actions import action_of, tool_call_in
-from contextgraph.readers.tool_calls import ToolCall
+from contextgraph.readers.fields import (
+    Row,
+    as_row,
+    content_text,
+    loads,
+    row_at,
+    rows_at,
+    text,
+    text_or_none,
+)
+from contextgraph.readers.format import Place, repo_named
+from contextgraph.readers.tool_calls import ToolCall, tool_call
 from contextgraph.text import clean
+
+_EDITOR = "str_replace_editor"
+_SHELL = "bash"
 
 NAME = "sweagent"
 
 # SWE-agent clones into a folder named after the repository: /owner__repo
 _CLONE = re.compile(r"/(?P<owner>[A-Za-z0-9-]+)__(?P<repo>[\w.-]+?)/?")
+
+
+def tool_call_in(entry: Row) -> ToolCall | None:
+    """The tool call of a history *entry*; None where the model wrote its command as text."""
+    calls = rows_at(entry, "tool_calls")
+    return tool_call(calls[0]) if calls else None
+
+
+def action_of(command: str, call: ToolCall | None) -> Action:
+    """The action of *command*, which SWE-agent typed for the agent's tool *call*.
+
+    Without a call the tool is the command's first word.
+    """
+    command = clean(command).strip()
+    if call is None and first_word(command) == _EDITOR:
+        call = _editor_call(command)
+    if call is None:
+        return Action(first_word(command), command)
+    if call.name == _EDITOR and call.arguments:
+        return Action(_EDITOR, clean(_editor_text(call.arguments)), call.arguments)
+    if call.name == _SHELL and isinstance(typed := call.arguments.get("command"), str):
+        command = clean(typed).strip()
+    return Action(call.name or first_word(command), command, call.arguments)
+
+
+def _editor_call(command: str) -> ToolCall | None:
+    """The arguments in ``str_replace_editor view FILE --view_range 1 9``; None if misquoted."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    arguments: dict[str, Json] = dict(zip(("command", "path"), words[1:3], strict=False))
+    flag, values = "", list[str]()
+    for word in [*words[3:], "--"]:
+        if not word.startswith("--"):
+            values.append(word)
+            continue
+        if flag:
+            arguments[flag] = list(values) if flag == "view_range" else " ".join(values)
+        flag, values = word[2:], []
+    return ToolCall(_EDITOR, arguments)
+
+
+def _editor_text(arguments: Mapping[str, Json]) -> str:
+    """One line with what fits there, then each text of several lines below its name."""
+    line, below = [_EDITOR], list[str]()
+    for name, value in arguments.items():
+        if name in ("command", "path"):
+            line.append(str(value))
+        elif isinstance(value, str):
+            below.append(f"--{name}\n{value}")
+        elif value is not None:
+            line.append(f"--{name} {_plain(value)}")
+    return "\n".join([" ".join(line), *below])
+
+
+def _plain(value: Json) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 class _State(NamedTuple):

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from contextgraph.model import Action, Json
-from contextgraph.readers.fields import Row, row_at, text
-from contextgraph.readers.json_text import loads
+from contextgraph.readers.fields import Row, loads, row_at, text
 from contextgraph.text import clean
 from contextgraph.trace.actions.kinds import SHELL_TOOLS
 

@@ -58,7 +58,7 @@ def by_error(query: Query, store: Store) -> Findings:
 
 def by_task(query: Query, store: Store) -> Findings:
     """Past runs of the same repository, those of the same type of task first."""
-    if query.signature or not query.state.repo or not query.task_words:
+    if query.is_at_error or not query.state.repo or not query.task_words:
         return Findings()
     found = store.runs.for_task(query.task_type, query.scope, OVERFETCH)
     if len(found) < ENOUGH:
@@ -69,7 +69,7 @@ def by_task(query: Query, store: Store) -> Findings:
 def by_state(query: Query, store: Store) -> Findings:
     """Past runs that had the same file open in the same phase, with what they did there."""
     state = query.state
-    if query.signature or not (state.repo and state.phase and state.open_file):
+    if query.is_at_error or not (state.repo and state.phase and state.open_file):
         return Findings()
     name = PurePosixPath(state.open_file).name
     found = store.runs.fragments_for_state(state.phase, name, query.scope, OVERFETCH)
@@ -78,7 +78,7 @@ def by_state(query: Query, store: Store) -> Findings:
 
 def by_lexical(query: Query, store: Store) -> Findings:
     """Recoveries whose error has the same rare words; without an error, runs whose task has."""
-    if query.signature:
+    if query.is_at_error:
         texts = store.recoveries.for_text
         found = (texts(query.error_words, one, RECOVERIES_BY_WORDS) for one in query.scopes)
         return Findings(recoveries=tuple(chain.from_iterable(found)) if query.error_words else ())
@@ -105,7 +105,7 @@ def _methodologies(
         one
         for one in found
         if one.repo in (None, query.state.repo)
-        and one.task_type in (None, query.task_type)
+        and (one.task_type is None or one.task_type is query.task_type)
         and one.keyword in ("", subject)
     ]
     return tuple(sorted(fitting, key=lambda one: (-_evidence(one), one.id)))

@@ -1,6 +1,5 @@
 """The gate: how probable it is that an item helps, and what is probable enough to be shown."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log1p
 from typing import NamedTuple
@@ -11,50 +10,49 @@ from contextgraph.trace import is_hazardous
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
 COEFFICIENTS = {
-    "template_here": 1.108,
-    "template_anywhere": 2.073,
-    "type_anywhere": 2.018,
-    "relevance": 0.678,
-    "instances": 0.217,
+    "same_template": 4.499,
+    "same_type": 2.397,
+    "relevance": 1.164,
+    "circumstances": 0.298,
 }
-INTERCEPT = -3.96
+INTERCEPT = -4.787
 # Probability before calibration, share that was right; between two of them it is interpolated.
 CALIBRATION = (
     (0.0, 0.0),
-    (0.02, 0.009),
-    (0.024, 0.023),
-    (0.032, 0.034),
-    (0.039, 0.039),
-    (0.04, 0.048),
-    (0.046, 0.051),
-    (0.058, 0.058),
-    (0.065, 0.097),
-    (0.09, 0.098),
-    (0.157, 0.191),
-    (0.249, 0.21),
-    (0.371, 0.222),
-    (0.724, 0.77),
+    (0.007, 0.003),
+    (0.009, 0.006),
+    (0.01, 0.007),
+    (0.012, 0.014),
+    (0.017, 0.015),
+    (0.024, 0.022),
+    (0.029, 0.029),
+    (0.032, 0.033),
+    (0.037, 0.033),
+    (0.053, 0.047),
+    (0.086, 0.062),
+    (0.112, 0.091),
+    (0.165, 0.148),
+    (0.296, 0.354),
+    (0.484, 0.56),
+    (0.846, 0.85),
+    (0.958, 1.0),
     (1.0, 1.0),
 )
-# What the probability of further remedies must be, as a share of that of the best.
-_FURTHER = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class RemedyFeatures:
     """What the probability of a remedy is computed from.
 
-    The first three are shares of independent instances that did so: among those that cleared an
-    error of the same template in the repository, of the same template or type anywhere, each over
-    their number + 1. *relevance* is BM25 over that of the most relevant remedy, *instances* is
-    ln(1 + number).
+    The first two are shares of independent instances that did so: among those that cleared an error
+    of the same template or type, each over their number + 2. *relevance* is BM25 over that of the
+    most relevant remedy, *circumstances* how far those of any such recovery agree, at most 1.
     """
 
-    template_here: float
-    template_anywhere: float
-    type_anywhere: float
+    same_template: float
+    same_type: float
     relevance: float
-    instances: float
+    circumstances: float
 
 
 def probability(features: RemedyFeatures) -> float:
@@ -108,28 +106,12 @@ def _calibrated(raw: float) -> float:
 class Gate:
     """What may be shown: bad advice costs more than none.
 
-    *min_precision* is the least probability of the best remedy of an error, *min_case_precision*
-    that of a past run (docs/retrieval.md).
+    *min_precision* is the least probability of a remedy, *min_case_precision* that of a past run
+    (docs/retrieval.md).
     """
 
-    min_precision: float = 0.18
+    min_precision: float = 0.3
     min_case_precision: float = 0.25
-    runs_for_warning: int = 3
-
-    def admits(self, probabilities: Sequence[float]) -> list[bool]:
-        """Which of the remedies of one error may be shown.
-
-        None where none is probable enough; else also those that are at least half as probable as
-        the best has to be: the causes of one error differ.
-        """
-        if max(probabilities, default=0.0) < self.min_precision:
-            return [False] * len(probabilities)
-        return [one >= self.floor for one in probabilities]
-
-    @property
-    def floor(self) -> float:
-        """What the probability of any remedy that is shown must be."""
-        return _FURTHER * self.min_precision
 
 
 def may_be_shown(methodology: Methodology) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from math import log
 
 from contextgraph.model import (
@@ -24,6 +25,7 @@ from contextgraph.trace import Names, names_in, signature_of, task_type_of
 
 TASK_WORDS = 160
 ERROR_WORDS = 40
+_REMEMBERED_TASKS = 64
 
 
 def no_embedder() -> None:
@@ -36,19 +38,29 @@ class Query:
 
     *scopes* are tried in order, the repository before all. *weights* says how much each of
     *task_words* counts: more for rare words, those said often, those of the title and identifiers.
+    Both are empty beside an error.
     *embedder* gives what turns texts into vectors.
     """
 
     state: State
     signature: ErrorSignature | None
     names: Names
-    task_type: TaskType | None
     task_words: tuple[str, ...]
     error_words: tuple[str, ...]
     weights: Mapping[str, float]
     scopes: tuple[Scope, ...]
     embedder: EmbedderSource
     _overlaps: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def task_type(self) -> TaskType | None:
+        """The type of the task; None where it has no words."""
+        return _task_type(self.state.task_description)
+
+    @property
+    def is_at_error(self) -> bool:
+        """True where an error is asked about, be it recognised or not."""
+        return self.signature is not None or bool(self.state.current_error.strip())
 
     @property
     def scope(self) -> Scope:
@@ -61,6 +73,11 @@ class Query:
         if known is None:
             known = self._overlaps[run.id] = overlap(self.weights, task_counts(run.task, run.files))
         return known
+
+
+@lru_cache(_REMEMBERED_TASKS)
+def _task_type(task: str) -> TaskType | None:
+    return task_type_of(task) if word_counts(task) else None
 
 
 def query_of(
@@ -76,7 +93,8 @@ def query_of(
     signature = error
     if signature is None and state.current_error.strip():
         signature = signature_of(state.current_error)
-    asked = word_counts(state.task_description)
+    # Beside an error tasks are not compared.
+    asked = word_counts("" if signature else state.task_description)
     task_words = tuple(asked)[:TASK_WORDS]
     error_words = tuple(dict.fromkeys(words(signature.message)))[:ERROR_WORDS] if signature else ()
     exclude_instances = frozenset(map(masked_name, exclude_instances))
@@ -85,7 +103,6 @@ def query_of(
         state=state,
         signature=signature,
         names=names_in(signature.error_type, signature.message) if signature else Names(),
-        task_type=task_type_of(state.task_description) if task_words else None,
         task_words=task_words,
         error_words=error_words,
         weights=emphasised(

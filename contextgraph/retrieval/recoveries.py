@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from contextgraph.model import (
+    EXCEPTIONS,
     ErrorSignature,
     RecoveryCandidate,
     RemedyAction,
@@ -17,6 +18,7 @@ from contextgraph.ranking import bm25, word_counts
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import about_another, signature_level
 from contextgraph.trace import (
+    MISSING_MODULE,
     AdviceKey,
     advice_key,
     circumstances_of,
@@ -25,6 +27,7 @@ from contextgraph.trace import (
     describe_remedy,
     is_general,
     is_hazardous,
+    is_never_installed,
     is_own_module,
     is_retry,
 )
@@ -33,6 +36,9 @@ _REMEMBERED = 4_096
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
 
+# Their command is of another task, and all that matters of it is what was put otherwise.
+_SAID_IN_GENERAL = (RemedyKind.USE, RemedyKind.SEARCH)
+
 Remedy: TypeAlias = tuple[RemedyAction, ...]
 
 
@@ -40,8 +46,8 @@ Remedy: TypeAlias = tuple[RemedyAction, ...]
 class Form:
     """A *remedy* as it may be shown, with its *description* and what makes it the same as others.
 
-    The *key* are its patterns, by which independent runs agree; where they say too little, its
-    actions without their numbers.
+    The *key* has the pattern of each action, by which independent runs agree; where that says too
+    little, the action without its numbers.
     """
 
     remedy: Remedy
@@ -55,7 +61,8 @@ class Found:
 
     *form* is in the words of the project where *is_near*: in the repository that asks, and not
     about other names; else in general terms. *weight*, at most 1, says how far the circumstances
-    of both errors agree.
+    of both errors agree. *is_withheld*: it is never advised, since it destroys work or avoids an
+    exception in place of solving it.
     """
 
     candidate: RecoveryCandidate
@@ -64,7 +71,7 @@ class Found:
     is_near: bool
     relevance: float
     weight: float
-    is_hazardous: bool
+    is_withheld: bool
 
     @property
     def instance(self) -> str:
@@ -104,7 +111,9 @@ def found_for(
         if form.description and not _contradicts(query, form.remedy):
             level = signature_level(signature, one)
             weight = _OTHERWISE ** _differing(asked, about.circumstances)
-            found.append(Found(one, form, level, is_near, score, weight, about.is_hazardous))
+            avoids = one.recovered.workaround and signature.family in EXCEPTIONS
+            is_withheld = about.is_hazardous or avoids
+            found.append(Found(one, form, level, is_near, score, weight, is_withheld))
     return found
 
 
@@ -133,11 +142,17 @@ def _form(remedy: Remedy) -> Form:
 
 
 def _of_same_repository(actions: Remedy) -> Remedy:
-    """*actions* as they were done, but an edit sent again in general terms, where there are any."""
-    if not any(one.kind is RemedyKind.RESEND for one in actions):
-        return actions
-    of_edits = (RemedyKind.RESEND, RemedyKind.OPEN)
-    return tuple(one for one in _general(actions) if one.kind in of_edits) or actions
+    """*actions* as they were done, but in general terms where these say all that there is.
+
+    Of an edit sent again only what is of edits is kept.
+    """
+    if any(one.kind is RemedyKind.RESEND for one in actions):
+        of_edits = (RemedyKind.RESEND, RemedyKind.OPEN)
+        return tuple(one for one in _general(actions) if one.kind in of_edits) or actions
+    return tuple(
+        one.general if one.kind in _SAID_IN_GENERAL and is_general(one.pattern) else one
+        for one in actions
+    )
 
 
 def _general(actions: Remedy) -> Remedy:
@@ -152,6 +167,10 @@ def _contradicts(query: Query, remedy: Remedy) -> bool:
     replaced.
     """
     state, names = query.state, query.names
+    if is_never_installed(names.fill(MISSING_MODULE), state.last_action) and any(
+        one.kind is RemedyKind.INSTALL for one in remedy
+    ):
+        return True
     return any(
         is_own_module(names.fill(one.pattern.target), state.repo, state.open_file)
         if one.kind is RemedyKind.INSTALL

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from math import fsum, log1p
+from math import fsum
 from typing import TypeAlias
 
 from contextgraph.model import (
@@ -35,6 +35,8 @@ from contextgraph.trace import AdviceKey, advice_id
 
 NAMED_RUNS = 10
 _SAME_TEMPLATE = (SignatureLevel.PLACE, SignatureLevel.TEMPLATE)
+# So many instances more, of which nothing is known, keep one or two from looking like agreement.
+_DOUBT = 2
 
 Shares: TypeAlias = dict[str, float]
 # Where instances are compared, the nearest first.
@@ -101,12 +103,22 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
     groups: dict[AdviceKey, list[Found]] = {}
     for one in found:
         # What is never advised is still one way in which the error was cleared.
-        if not one.is_hazardous:
+        if not one.is_withheld:
             groups.setdefault(one.form.key, []).append(one)
+    _simplify(groups)
     cleared = _shares(found)
     most = max((one.relevance for one in found), default=0.0) or 1.0
     entries = [_entry(key, same, cleared, most) for key, same in groups.items()]
     return tuple(sorted(entries, key=_order))
+
+
+def _simplify(groups: dict[AdviceKey, list[Found]]) -> None:
+    """Let remedies of several actions count for that one of them which most did alone."""
+    alone = {key: len({one.instance for one in found}) for key, found in groups.items()}
+    for key in [key for key in groups if len(key) > 1]:
+        parts = [(part,) for part in key if (part,) in alone]
+        if parts:
+            groups[max(parts, key=alone.__getitem__)] += groups.pop(key)
 
 
 def _order(entry: Entry) -> tuple[object, ...]:
@@ -128,7 +140,8 @@ def advice_of(
     entries: Sequence[Entry] = entries_of(query, unique.values())
     ids = {one.key: advice_id(query.signature, one.best.form.remedy) for one in entries}
     known = credits_for(store, [*ids.values()])
-    entries = _trusted(query, unique.values(), entries, known)
+    harmful = [one for one in entries if known.of(ids[one.key]).is_quarantined]
+    entries = _trusted(query, unique.values(), entries, harmful, known)
     ranks = _ranks(entries, found)
     advice = [
         Advice(
@@ -150,9 +163,10 @@ def _trusted(
     query: Query,
     candidates: Collection[RecoveryCandidate],
     entries: Sequence[Entry],
+    harmful: Sequence[Entry],
     known: Credits,
 ) -> Sequence[Entry]:
-    """*entries* without quarantined ones, which speak against no other any more.
+    """*entries* without the *harmful* ones, which speak against no other any more.
 
     Where runs have several sources, neither does what only one instance or source supports speak
     against the rest.
@@ -162,10 +176,6 @@ def _trusted(
         gone = {_identity(one.candidate) for entry in left_out for one in entry.found}
         return entries_of(query, [one for one in candidates if _identity(one) not in gone])
 
-    def is_harmful(entry: Entry) -> bool:
-        return known.of(advice_id(query.signature, entry.best.form.remedy)).is_quarantined
-
-    harmful = [one for one in entries if is_harmful(one)]
     kept = without(harmful) if harmful else entries
     if not known.several_sources:
         return kept
@@ -174,7 +184,7 @@ def _trusted(
 
 
 def _advice_order(one: Advice) -> tuple[bool, float, bool]:
-    is_first = one.is_active and one.entry.probability >= CONSERVATIVE.floor
+    is_first = one.is_active and one.entry.probability >= CONSERVATIVE.min_precision
     return not is_first, -one.score, one.entry.is_of_one_run
 
 
@@ -182,8 +192,7 @@ def shown_of(
     query: Query, advice: Sequence[Advice], gate: Gate, limit: int
 ) -> tuple[tuple[Suggestion, ...], tuple[ErrorSolution, ...]]:
     """The first *limit* of *advice* that *gate* admits, with their ranks in one order."""
-    passes = gate.admits([one.entry.probability for one in advice])
-    admitted = [one for one, is_shown in zip(advice, passes, strict=True) if is_shown]
+    admitted = [one for one in advice if one.entry.probability >= gate.min_precision]
     suggestions, solutions = [], []
     for rank, one in enumerate(admitted[:limit], start=1):
         if one.methodology is None:
@@ -216,16 +225,15 @@ def _count(shares: Shares, found: Found) -> None:
 
 def _entry(key: AdviceKey, found: Sequence[Found], cleared: Sequence[Shares], most: float) -> Entry:
     did = _shares(found)
-    here, anywhere, same_type = (
-        fsum(one.values()) / (fsum(every.values()) + 1)
+    _, same_template, same_type = (
+        fsum(one.values()) / (fsum(every.values()) + _DOUBT)
         for one, every in zip(did, cleared, strict=True)
     )
     features = RemedyFeatures(
-        template_here=here,
-        template_anywhere=anywhere,
-        type_anywhere=same_type,
+        same_template,
+        same_type,
         relevance=max(one.relevance for one in found) / most,
-        instances=log1p(len({one.instance for one in found})),
+        circumstances=max(one.weight for one in found),
     )
     nearest = next((at for at, one in enumerate(did) if one), None)
     agreement = (
@@ -233,7 +241,7 @@ def _entry(key: AdviceKey, found: Sequence[Found], cleared: Sequence[Shares], mo
         if nearest is not None
         else None
     )
-    ordered = tuple(sorted(found, key=_place))
+    ordered = tuple(sorted(found, key=lambda one: (len(one.form.key), *_place(one))))
     return Entry(key, ordered, features, agreement, probability(features))
 
 

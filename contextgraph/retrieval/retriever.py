@@ -23,7 +23,6 @@ from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import Channel, Findings, Query, no_embedder, query_of
 from contextgraph.retrieval.remedies import advice_of, shown_of
 from contextgraph.retrieval.render import playbook_lines
-from contextgraph.retrieval.warn import warnings_for
 
 _Answer: TypeAlias = Callable[[Gate, int], MemoryContext]
 """What is shown under a gate, at most so many items of a kind."""
@@ -86,23 +85,18 @@ class MemoryRetriever:
             query = query_of(
                 state, self._store, exclude_instances, as_of, self.embedder, error=error
             )
-            warnings = [
-                self._store.admin.prefetch(partial(warnings_for, query, self._store, gate, limit))
-                for gate in gates
-            ]
             found, degraded = self._ask(query)
-            prepare = self._at_error if query.signature else self._without_error
+            prepare = self._at_error if query.is_at_error else self._without_error
             answer = prepare(query, found)
             playbook = self._playbook(query)
             return tuple(
-                replace(answer(gate, limit), warnings=also(), degraded=degraded, playbook=playbook)
-                for gate, also in zip(gates, warnings, strict=True)
+                replace(answer(gate, limit), degraded=degraded, playbook=playbook) for gate in gates
             )
 
     def _playbook(self, query: Query) -> RepositoryPlaybook | None:
         """What runs of the repository agree on, where the run that asks has only begun."""
         state, scope = query.state, query.scope
-        if query.signature or state.last_action or not state.repo:
+        if query.is_at_error or state.last_action or not state.repo:
             return None
         found = self.playbooks.of(
             state.repo, state.task_description, scope.exclude_instances, scope.as_of

@@ -53,10 +53,11 @@ def emphasised(weights: Mapping[str, float], task: str) -> dict[str, float]:
 def about_another(asked: ErrorSignature, recovered: Recovered) -> bool:
     """True where code was at fault, and what was cleared names other things than the error *asked*.
 
-    What was done about one name is no help with another (docs/evaluation.md has the figures); that
-    one path or command is not found often has the same reason as that another one is not.
+    What was done about one name is no help with another (docs/evaluation.md has the figures), nor
+    is the package of another module; that one path or command is not found often has the same
+    reason as that another one is not.
     """
-    if asked.family not in _OF_CODE:
+    if asked.family not in _OF_CODE and not asked.error_type.endswith("No module named"):
         return False
     ours, theirs = set(quoted_names(asked.message)), set(quoted_names(recovered.message))
     return bool(ours and theirs and ours.isdisjoint(theirs))
@@ -70,16 +71,7 @@ def scope_level(repo: str, asked: str) -> ScopeLevel:
 
 def signature_level(asked: ErrorSignature, candidate: RecoveryCandidate) -> SignatureLevel:
     """How exactly the error *asked* about and that of *candidate* agree."""
-    level = asked.agreement(
-        ErrorSignature(
-            family=candidate.error.family,
-            error_type=candidate.error.error_type,
-            message=candidate.recovered.message,
-            template=candidate.error.template,
-            keywords=candidate.error.keywords,
-            location=candidate.recovered.location,
-        )
-    )
+    level = asked.agreement(candidate.error, candidate.recovered.location)
     if level in (SignatureLevel.PLACE, SignatureLevel.TEMPLATE) and not _says_something(asked):
         return SignatureLevel.TYPE
     return level or SignatureLevel.FAMILY

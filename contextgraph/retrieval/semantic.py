@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from contextgraph.errors import EmbeddingError, SpaceMismatchError
 from contextgraph.model import Near, Trajectory
-from contextgraph.model.embedding import TASK_CHARS
+from contextgraph.model.bundle import TASK_CHARS
 from contextgraph.ports import Store
 from contextgraph.ranking import word_counts
 from contextgraph.retrieval.query import (
@@ -76,7 +76,7 @@ def by_semantic(query: Query, store: Store) -> Findings:
     (docs/retrieval.md). Nothing while the memory has no space. Where the embedder fails, words are
     compared.
     """
-    if query.signature or not query.task_words:
+    if query.is_at_error or not query.task_words:
         return Findings()
     try:
         return _found_or_again(query, store)

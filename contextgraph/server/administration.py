@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from fastapi import APIRouter, HTTPException, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -23,6 +24,18 @@ async def consolidate(caller: Admin) -> Response:
     """
     report = await caller.service.maintain(caller.tenant.memory.consolidate)
     return json_response(consolidation_record(report), 200 if report.started else 409)
+
+
+@router.post("/v1/methodologies/{identity}/{decision}")
+async def decide(
+    caller: Admin, identity: str, decision: Literal["quarantine", "release"]
+) -> Response:
+    """Never show a methodology, or advice (`adv_…`), again; or show it whatever was reported."""
+    memory = caller.tenant.memory
+    decided = memory.quarantine if decision == "quarantine" else memory.release
+    if not await caller.service.answer(decided, identity):
+        raise HTTPException(404, f"no methodology or advice {identity}")
+    return json_response({"advice": identity, "quarantined": decision == "quarantine"})
 
 
 @router.delete("/v1/trajectories/{identity}")

@@ -1,6 +1,5 @@
 """Routes that only read: advice, playbooks, what the memory holds."""
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -219,18 +218,16 @@ async def trajectories(
 
     def answer() -> dict[str, Json]:
         runs = caller.tenant.memory.store.runs
-        ids, following = _page(runs.ids(repo or None, instance or None), after, limit)
-        found = runs.trajectories(ids)
-        return {"trajectories": [run_record(one) for one in found.values()], "next": following}
+        ids = runs.ids(repo or None, instance or None, after=after, limit=limit + 1)
+        found = runs.trajectories(ids[:limit])
+        return {"trajectories": [*map(run_record, found.values())], "next": _next(ids, limit)}
 
     return json_response(await caller.service.answer(answer))
 
 
-def _page(ids: Sequence[str], after: str, limit: int) -> tuple[Sequence[str], str | None]:
-    """The first ids above *after*, and what to give as *after* for those that follow."""
-    start = bisect_right(ids, after)
-    page = ids[start : start + limit]
-    return page, page[-1] if start + limit < len(ids) else None
+def _next(ids: Sequence[str], limit: int) -> str | None:
+    """What to give as *after* for the next page, where *ids* are one more than fit on this one."""
+    return ids[limit - 1] if len(ids) > limit else None
 
 
 @router.get("/v1/trajectories/{identity}")
@@ -265,11 +262,9 @@ async def methodologies(
 
     def answer() -> dict[str, Json]:
         store = caller.tenant.memory.store.methodologies
-        ids = store.ids()
-        if repo:
-            ids = [one.id for one in store.get(ids) if (one.repo or "").lower() == repo.lower()]
-        page, following = _page(ids, after, limit)
-        return {"methodologies": [*map(record_of, store.get(page))], "next": following}
+        ids = store.ids(repo or None, after=after, limit=limit + 1)
+        found = store.get(ids[:limit])
+        return {"methodologies": [*map(record_of, found)], "next": _next(ids, limit)}
 
     return json_response(await caller.service.answer(answer))
 

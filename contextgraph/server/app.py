@@ -20,6 +20,8 @@ from contextgraph.server.problems import PROBLEMS, add_handlers
 from contextgraph.server.service import Limits, Service
 from contextgraph.server.tokens import TokenFile
 
+_VERSION = version("contextgraph-memory")  # read from the files of the package: 0.2 ms
+
 # Of all requests but uploads: JSON is parsed before anything else is answered.
 _BODY_BYTES = 8 << 20
 
@@ -47,7 +49,7 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
     app = FastAPI(
         title="ContextGraph",
         summary="The long-term memory of coding agents.",
-        version=version("contextgraph-memory"),
+        version=_VERSION,
         lifespan=lifespan,
         docs_url=None,  # they load scripts from other hosts
         redoc_url=None,
@@ -69,7 +71,7 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
 
 async def healthz() -> Response:
     """The process answers."""
-    return json_response({"status": "ok", "version": version("contextgraph-memory")})
+    return json_response({"status": "ok", "version": _VERSION})
 
 
 async def readyz(request: Request) -> Response:

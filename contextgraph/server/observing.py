@@ -12,6 +12,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from contextgraph.telemetry import continued
+
 if TYPE_CHECKING:
     from contextgraph.server.service import Tenant
 
@@ -64,7 +66,8 @@ class Observer:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get(REQUEST_ID, "")
+        headers = Headers(scope=scope)
+        given = headers.get(REQUEST_ID, "")
         identity = given if _REQUEST_ID.fullmatch(given) else uuid4().hex
         status, started = HTTPStatus.INTERNAL_SERVER_ERROR.value, time.perf_counter()
 
@@ -75,7 +78,7 @@ class Observer:
                 MutableHeaders(scope=message)[REQUEST_ID] = identity
             await send(message)
 
-        with structlog.contextvars.bound_contextvars(request_id=identity):
+        with structlog.contextvars.bound_contextvars(request_id=identity), continued(headers):
             try:
                 await self._app(scope, receive, send_with_id)
             finally:

@@ -11,6 +11,7 @@ from contextgraph.server.app import create_app
 from contextgraph.server.observing import log_to_stderr
 from contextgraph.server.service import Limits
 from contextgraph.server.tokens import TokenFile
+from contextgraph.telemetry import exporting
 
 # Requests that are not answered so many seconds after a signal are cut off.
 _GRACE_SECONDS = 10
@@ -45,7 +46,8 @@ def serve(
     with _listening(*address) as listening:
         host, port = listening.getsockname()[:2]
         on_listening(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-        uvicorn.Server(config).run([listening])
+        with exporting("contextgraph"):
+            uvicorn.Server(config).run([listening])
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -10,7 +10,8 @@ from itertools import islice, takewhile
 
 from contextgraph.codec import encoded
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
-from contextgraph.memory import RUNS_AT_ONCE, AgentMemory
+from contextgraph.learning import RUNS_AT_ONCE
+from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, LearnReceipt, RawTrajectory
 from contextgraph.records import learned_record, not_learned_record
 from contextgraph.spool import Spool, WaitingRun

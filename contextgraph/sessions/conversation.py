@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypedDict
 from uuid import uuid4
 
 from contextgraph.model import Json
@@ -19,6 +19,16 @@ KEEP_RECENT = 3
 CONTEXT_WINDOW, RESERVED_TOKENS = 32_000, 4_000
 # What is left of a tool result that is shortened.
 _RESULT_TOKENS = 60
+
+
+class ConversationWindow(TypedDict, total=False):
+    """What a conversation keeps and shows; see `Conversation`."""
+
+    strategy: Strategy
+    max_turns: int
+    keep_recent: int
+    context_window: int
+    reserved_tokens: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from contextgraph.trace.errors.signature import recognise, signature_of
     from contextgraph.trace.files import added_lines, files_changed, files_created
     from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
-    from contextgraph.trace.phase import PhaseTracker
     from contextgraph.trace.predicament import is_same_predicament
     from contextgraph.trace.project import (
         TESTS,
@@ -30,7 +29,13 @@ if TYPE_CHECKING:
     from contextgraph.trace.remedies.command_lines import SCRIPT, folder_of
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
-    from contextgraph.trace.remedies.placeholders import Names, is_own_module, names_in
+    from contextgraph.trace.remedies.placeholders import (
+        MISSING_MODULE,
+        Names,
+        is_never_installed,
+        is_own_module,
+        names_in,
+    )
     from contextgraph.trace.remedies.recovery import Recovery, patterns_tried, recoveries_of
     from contextgraph.trace.remedies.wording import (
         command_lines,
@@ -39,15 +44,21 @@ if TYPE_CHECKING:
         describe_remedy,
         is_retry,
     )
-    from contextgraph.trace.run import Trace, trace
+    from contextgraph.trace.run import (
+        SubmissionSign,
+        SubmissionTracker,
+        Trace,
+        submission_signs,
+        trace,
+    )
     from contextgraph.trace.state import StateTracker, state_at, states_of
-    from contextgraph.trace.steps import StepReader, StepTrace, read_steps
-    from contextgraph.trace.submission import SubmissionSign, SubmissionTracker, submission_signs
+    from contextgraph.trace.steps import PhaseTracker, StepReader, StepTrace, read_steps
     from contextgraph.trace.task import task_type_of
 
 __all__ = [
     "ANOTHER_MODULE",
     "ANOTHER_NAME",
+    "MISSING_MODULE",
     "SCRIPT",
     "TESTS",
     "ActionKind",
@@ -86,6 +97,7 @@ __all__ = [
     "is_general",
     "is_hazardous",
     "is_hazardous_command",
+    "is_never_installed",
     "is_own_module",
     "is_retry",
     "is_same_predicament",
@@ -117,7 +129,6 @@ _MODULES = (
     "remedies.placeholders",
     "steps",
     "edits",
-    "phase",
     "loops",
     "predicament",
     "remedies.command_lines",
@@ -127,7 +138,6 @@ _MODULES = (
     "remedies.advice",
     "remedies.recovery",
     "state",
-    "submission",
     "run",
     "remedies.hazards",
     "remedies.circumstances",

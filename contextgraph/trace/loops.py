@@ -50,6 +50,7 @@ class LoopTracker:
         self._restored: dict[str, _Series] = {}
         self._written: deque[tuple[int, str]] = deque(maxlen=_MAX_GAP)
         self._undone = ""
+        self._is_original = False
         self._novelty = _Novelty()
         self._closed: list[LoopInfo] = []
         self._current: _Loop | None = None
@@ -78,9 +79,13 @@ class LoopTracker:
             return None
         index = self._steps
         self._steps += 1
+        undone = self._extend_undone(now, index)
+        if self._is_original and now.kind.runs and now.error is None:
+            # How it was before, to compare: not another attempt.
+            self._novelty.add(now, index)
+            return None
         key = self._key(now, index)
         series = self._extend_series(key, now, index)
-        undone = self._extend_undone(now, index)
         if undone is not None and undone.count >= self._min_repeat:
             return self._loop_with(f"undone {undone.start}", undone, index)
         if series.count < self._min_repeat:
@@ -93,6 +98,7 @@ class LoopTracker:
         It counts the attempts: the first change of a file after it was restored is a new one.
         """
         if file := now.restored:
+            self._is_original = True
             series = self._restored.pop(file, None)
             if series is None or index - series.last > _MAX_GAP_WITH_ERRORS:
                 changed = (at for at, text in reversed(self._written) if _names(text, file))
@@ -104,13 +110,14 @@ class LoopTracker:
             _add_to_cache(self._restored, file, series)
             return series
         if now.written:
+            self._is_original = False
             self._written.append((index, now.written))
         if self._undone and now.written and _names(now.written, self._undone):
             series, self._undone = self._restored[self._undone], ""
             series.count += 1
             return series
-        if now.kind.runs:  # to see what the file does as it was
-            self._undone = ""
+        if now.kind.runs and not now.is_typed:
+            self._undone = ""  # to see what the file does as it was
         return None
 
     def _key(self, now: Predicament, index: int) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from contextgraph.model import Action, ErrorSignature, Phase, State, Step
 from contextgraph.trace.actions.kinds import ActionKind
-from contextgraph.trace.actions.reading import canonical, read_action
+from contextgraph.trace.actions.reading import canonical, imported_names, read_action
 from contextgraph.trace.edits import edited_file, is_edit, new_lines
 from contextgraph.trace.errors.signature import recognise, signature_of
 from contextgraph.trace.steps import StepTrace
@@ -26,7 +26,7 @@ _RESTORED = re.compile(
 _JUST_FAILED = frozenset({"error", "failed", "failure", "fail", "exception"})
 # What a program prints when nothing is wrong.
 _SUCCESS = re.compile(
-    r"\b(?:passed|ok)\b|\bno (?:\w+ )?(?:issues|errors|problems)\b", re.IGNORECASE
+    r"\b(?:passed|ok)\b|[✓✅]|\bno (?:\w+ )?(?:issues|errors|problems)\b", re.IGNORECASE
 )
 # What SWE-agent answers instead of nothing.
 SILENCE = "Your command ran successfully and did not produce any output."
@@ -60,6 +60,11 @@ class Predicament:
         return self.error is not None and self.kind.writes
 
     @property
+    def is_typed(self) -> bool:
+        """True for a program that is typed on the line, mostly to look at something."""
+        return self.command.startswith("python -c ")
+
+    @property
     def restored(self) -> str:
         """The file that it puts back as it was; empty for anything else."""
         match = _RESTORED.match(self.command) if self.error is None else None
@@ -81,7 +86,7 @@ def predicament_of(step: StepTrace) -> Predicament:
     file = edited_file(step) if writes else ""
     attempt = canonical(step.step.action, file or None)
     is_run = reading.kind.runs or reading.kind is ActionKind.OTHER
-    goal = file if writes else reading.command if is_run else attempt
+    goal = file if writes else _program(step) if is_run else attempt
     return Predicament(
         kind=reading.kind,
         goal=reading.kind + ":" + goal,
@@ -95,6 +100,13 @@ def predicament_of(step: StepTrace) -> Predicament:
         command=reading.command,
         written=step.step.action.text if writes or reading.changed else "",
     )
+
+
+def _program(step: StepTrace) -> str:
+    """The command of a run; of a program typed on the line what it imports."""
+    command = step.reading.command
+    names = imported_names(command) if command.startswith("python -c ") else ()
+    return f"python -c import {', '.join(sorted(names))}" if names else command
 
 
 def predicament_in(state: State, *, has_outcomes: bool = True) -> Predicament | None:

@@ -18,8 +18,8 @@ from contextgraph.trace.remedies.command_lines import (
     commands_in,
     folder_of,
     is_path,
+    shell_line,
 )
-from contextgraph.trace.remedies.shell_lines import shell_line
 
 TESTS = "<tests>"
 
@@ -78,40 +78,50 @@ class ProjectFacts:
 
 def project_facts(raw: RawTrajectory) -> ProjectFacts:
     """What *raw* shows of its project."""
-    created: set[str] = set()
-    opened: set[str] = set()
-    edited: set[str] = set()
-    failing: dict[str, None] = {}
-    uses: list[CommandUse] = []
+    seen = _Seen()
     cwd: str | None = None
     open_file: str | None = None
     for step in raw.steps:
         before = cwd or step.cwd
-        reading = read_action(step.action, before, open_file)
-        if reading.changed:
-            made = set(_written(step.action.text, reading)).intersection(reading.changed)
-            created.update(made - opened - edited)
-            edited.update(set(reading.changed) - made)
-        if reading.kind is ActionKind.VIEW and _is_shown(step, reading):
-            opened.update(path for path in reading.targets if is_path(path))
-        elif reading.kind in _RUNNABLE and step.observation is not None:
-            for use in _uses(step, reading, before, created):
-                uses.append(use)
-                if use.kind is ActionKind.TEST and use.ran:
-                    again = failed_tests(step.observation)
-                    kept = [test for test in failing if not _covers(use, test)]
-                    failing = dict.fromkeys((*kept, *again))
+        seen.add(step, read_action(step.action, before, open_file), before)
         cwd, open_file = step.cwd or cwd, step.open_file
     patch = raw.patch or ""
     made_by_patch = files_created(patch)
-    created.difference_update(set(files_changed(patch)) - made_by_patch)
+    changed_by_patch = set(files_changed(patch)) - made_by_patch
     return ProjectFacts(
-        tuple(uses),
-        frozenset(created | made_by_patch),
-        frozenset(opened),
-        tuple(failing),
+        tuple(seen.uses),
+        frozenset((seen.created - changed_by_patch) | made_by_patch),
+        frozenset(seen.opened),
+        tuple(seen.failing),
         symbols_changed(patch),
     )
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the steps of a growing run show of its project; fields as of `ProjectFacts`."""
+
+    uses: list[CommandUse] = field(default_factory=list)
+    created: set[str] = field(default_factory=set)
+    edited: set[str] = field(default_factory=set)
+    opened: set[str] = field(default_factory=set)
+    failing: dict[str, None] = field(default_factory=dict)
+
+    def add(self, step: Step, reading: ActionReading, cwd: str | None) -> None:
+        """Add the next step, which began in the directory *cwd*."""
+        if reading.changed:
+            made = set(_written(step.action.text, reading)).intersection(reading.changed)
+            self.created.update(made - self.opened - self.edited)
+            self.edited.update(set(reading.changed) - made)
+        if reading.kind is ActionKind.VIEW and _is_shown(step, reading):
+            self.opened.update(path for path in reading.targets if is_path(path))
+        elif reading.kind in _RUNNABLE and step.observation is not None:
+            for use in _uses(step, reading, cwd, self.created):
+                self.uses.append(use)
+                if use.kind is ActionKind.TEST and use.ran:
+                    again = failed_tests(step.observation)
+                    kept = [test for test in self.failing if not _covers(use, test)]
+                    self.failing = dict.fromkeys((*kept, *again))
 
 
 def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:

@@ -1,12 +1,74 @@
-"""The trace of a whole run: its steps, loops, recoveries and task type."""
+"""A whole run: its trace, and the signs that it is about to be submitted too early."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
-from contextgraph.model import LoopInfo, RawTrajectory, TaskType
-from contextgraph.trace.loops import loops_of
+from contextgraph.model import LoopInfo, LoopSeverity, RawTrajectory, TaskType
+from contextgraph.trace.actions.kinds import ActionKind
+from contextgraph.trace.edits import is_edit
+from contextgraph.trace.loops import LoopTracker, loops_of
 from contextgraph.trace.remedies.recovery import Recovery, recoveries_of
 from contextgraph.trace.steps import StepTrace, read_steps
 from contextgraph.trace.task import task_type_of
+
+
+class SubmissionSign(StrEnum):
+    """What may be missing at the end of a run."""
+
+    NO_EDIT = "no_edit"
+    NOT_RUN = "not_run"
+    STUCK = "stuck"
+
+
+class SubmissionTracker:
+    """The signs that a growing run shows, at constant cost per step."""
+
+    def __init__(self) -> None:
+        self._created: set[str] = set()
+        self._has_edit = False
+        self._is_untested = False
+        self._is_stuck = False
+
+    def push(self, step: StepTrace, loop: LoopInfo | None) -> None:
+        """Add the next step, and the loop that it continues; a submission itself shows nothing."""
+        if step.reading.kind is ActionKind.SUBMIT:
+            return
+        self._is_stuck = loop is not None and loop.severity is LoopSeverity.STUCK
+        if step.reading.kind.runs:
+            self._is_untested = False
+        if is_edit(step) and step.succeeded:
+            self._add_edit(step)
+
+    def _add_edit(self, step: StepTrace) -> None:
+        files = step.reading.changed or step.reading.targets
+        self._is_untested = True
+        if step.reading.kind is ActionKind.CREATE:
+            self._created.update(files)
+        elif not files or not self._created.issuperset(files):
+            self._has_edit = True
+
+    @property
+    def signs(self) -> frozenset[SubmissionSign]:
+        """The signs after the steps pushed so far.
+
+        No edit: no file was changed that the run did not create itself. Not run: no program ran
+        since the last edit. Stuck: the last step continues a loop that rarely ends by itself.
+        """
+        shown = {
+            SubmissionSign.NO_EDIT: not self._has_edit,
+            SubmissionSign.NOT_RUN: self._is_untested,
+            SubmissionSign.STUCK: self._is_stuck,
+        }
+        return frozenset(sign for sign, is_shown in shown.items() if is_shown)
+
+
+def submission_signs(steps: Iterable[StepTrace]) -> frozenset[SubmissionSign]:
+    """The signs at the end of a run."""
+    tracker, loops = SubmissionTracker(), LoopTracker()
+    for step in steps:
+        tracker.push(step, loops.push(step))
+    return tracker.signs
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from itertools import islice
 
 from contextgraph.model import ErrorSignature, Family, Phase, RawTrajectory, State
 from contextgraph.trace.actions.kinds import ActionKind
-from contextgraph.trace.errors.output import plain, without_banners
+from contextgraph.trace.errors.finding import plain, without_banners
 from contextgraph.trace.errors.signature import signature_of
 from contextgraph.trace.remedies.open_errors import OpenErrors
 from contextgraph.trace.steps import StepTrace, read_steps

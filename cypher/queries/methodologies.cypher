@@ -1,7 +1,8 @@
 // Methodologies: found for an error, read, written, removed.
 
 // name: methodologies_for_error
-// Those of the first template that has any, those of the repository first, then by support.
+// Those of the first template that has any, those of the repository first, then by support. Without
+// their sources.
 UNWIND range(0, size($fingerprints) - 1) AS number
 MATCH (e:ErrorPattern {tenant: $tenant, fingerprint: $fingerprints[number]})
     -[:RESOLVED_BY]->(m:Methodology)
@@ -15,8 +16,7 @@ UNWIND found AS m
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .remedies} AS methodology,
-    COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
+    .failure_count, .last_used, .superseded_by, .remedies} AS methodology, [] AS sources
 ORDER BY m.repo IS NULL, m.support DESC, m.id
 
 // name: methodologies
@@ -52,10 +52,11 @@ RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .m
 ORDER BY m.id
 
 // name: methodology_ids
-MATCH (m:Methodology {tenant: $tenant})
-WHERE m.id IS NOT NULL
-WITH m.id AS id ORDER BY id
-RETURN collect(id) AS found
+// The ids of all methodologies after one, or of those of a repository.
+MATCH (m:Methodology)
+WHERE m.tenant = $tenant AND m.id > $after AND ($repo IS NULL OR m.repo = $repo)
+WITH m ORDER BY m.tenant, m.id LIMIT $limit
+RETURN collect(m.id) AS found
 
 // name: resolved_by
 // The errors that a methodology resolves.

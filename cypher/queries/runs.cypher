@@ -147,13 +147,14 @@ RETURN id, run, t.outcome AS outcome, coalesce(t.outcome_source, 'log') AS outco
     COUNT { (t)-[:HAS_FRAGMENT]->() } AS fragments, COUNT { (t)-[:MET]->() } AS errors, coalesce(s.property IN t.embedded, false) AS embedded
 ORDER BY id
 
-// name: note_former_id
-// A former id of a run, which also takes over the former ids of that one.
-MERGE (a:FormerId {tenant: $tenant, id: $former})
-SET a.name = $former, a.trajectory_id = $now
-WITH a
-MATCH (b:FormerId {tenant: $tenant, trajectory_id: $former})
-SET b.trajectory_id = $now
+// name: note_former_ids
+// Former ids of runs, which also take over the former ids of those.
+UNWIND $rows AS row
+MERGE (a:FormerId {tenant: $tenant, id: row.former})
+SET a.name = row.former, a.trajectory_id = row.now
+WITH row
+MATCH (b:FormerId {tenant: $tenant, trajectory_id: row.former})
+SET b.trajectory_id = row.now
 
 // name: remove_former_ids
 MATCH (a:FormerId)
@@ -169,10 +170,13 @@ RETURN t {.id, .instance_id, .repo, .task, .task_type, .outcome, .exit_status, .
 ORDER BY id
 
 // name: trajectory_ids
-// The ids of all runs, or of those of an instance, with their repositories.
-MATCH (t:Trajectory {tenant: $tenant})
-WHERE t.id IS NOT NULL AND ($instance IS NULL OR t.instance_id = $instance)
-RETURN t.id AS id, t.repo AS repo ORDER BY t.tenant, t.id
+// The ids of all runs after one, or of those of a repository or an instance.
+MATCH (t:Trajectory)
+WHERE t.tenant = $tenant AND t.id > $after
+    AND ($repo IS NULL OR t.repo = $repo) AND ($instance IS NULL OR t.instance_id = $instance)
+WITH t ORDER BY t.tenant, t.id LIMIT $limit
+// A run that is forgotten while this reads has lost its id, not yet its row: not collected.
+RETURN collect(t.id) AS found
 
 // name: raw_trajectory
 MATCH (t:Trajectory {tenant: $tenant, id: $id})-[:HAS_RAW_RUN]->(r:RawRun)

@@ -1,7 +1,5 @@
 """``contextgraph inspect`` and ``loops``."""
 
-import shutil
-import subprocess
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,6 +8,7 @@ import pytest
 
 from contextgraph.model import RawTrajectory
 from tests.acceptance.command_line import contextgraph, write_runs
+from tests.browser import in_a_browser
 from tests.builders import NO_MODULE, recovering_run, run
 
 KEYS = {
@@ -168,16 +167,6 @@ def test_a_page_shows_every_step_of_the_timeline(runs: Path, tmp_path: Path) -> 
     assert "script" not in page.names
     assert "✓ cleared ModuleNotFoundError of step 1" in text
     assert "↻ same command same error, steps 1-5" in text
-
-
-def in_a_browser(file: Path, target: str = "") -> str:
-    """The document that headless Chromium makes of the page *file*, at the link *target*."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
-    if browser is None:
-        pytest.skip("pages in a browser: needs Chromium (`apt-get install chromium`)")
-    options = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={file.parent}/user")
-    command = [browser, *options, "--dump-dom", f"{file.as_uri()}{target}"]
-    return subprocess.run(command, capture_output=True, check=True, timeout=120).stdout.decode()
 
 
 def test_a_browser_opens_the_step_that_is_clicked_in_the_timeline(

@@ -9,6 +9,7 @@ from tests.congruence.pairs import RUNS, congruent, memories
 from tests.strategies import (
     ERROR_IDS,
     METHODOLOGY_IDS,
+    REPOSITORIES,
     Abstracted,
     abstracted,
 )
@@ -57,6 +58,9 @@ def test_methodologies_ids(twins: Twins, memory: list[Bundle], given: Abstracted
     twins.learn(memory)
     put(twins, given)
     twins.ask("methodologies.ids")
+    twins.ask("methodologies.ids", after=METHODOLOGY_IDS[0], limit=1)
+    for repo in (*REPOSITORIES, REPOSITORIES[0].upper(), "nobody/nothing"):
+        twins.ask("methodologies.ids", repo, limit=2)
 
 
 @congruent(memory=memories, given=st.lists(given_ones, min_size=1, max_size=3))
@@ -95,7 +99,7 @@ def test_methodologies_put(twins: Twins, memory: list[Bundle], given: list[Abstr
     compare_all(twins)
     twins.write("runs.forget", [memory[0].trajectory.id])
     compare_all(twins)
-    twins.write("runs.replace", memory[-1])
+    twins.write("runs.replace", {memory[-1].trajectory.id: memory[-1]})
     compare_all(twins)
 
 

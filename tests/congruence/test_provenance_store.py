@@ -37,6 +37,6 @@ def test_admin_graph(twins: Twins, memory: list[Bundle], given: Abstracted, keep
     twins.ask("admin.graph")
     twins.write("recoveries.prune_failed", ERROR_IDS, keep)
     twins.ask("admin.graph")
-    twins.write("runs.replace", memory[-1])
+    twins.write("runs.replace", {memory[-1].trajectory.id: memory[-1]})
     twins.write("runs.forget", [memory[0].trajectory.id])
     twins.ask("admin.graph")

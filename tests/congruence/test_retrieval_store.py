@@ -45,19 +45,18 @@ questions = st.lists(
 )
 
 
-@congruent(memory=memories, scope=scopes(), asked=questions, limit=limits, enough=st.integers(0, 6))
+@congruent(memory=memories, scope=scopes(), asked=questions, limit=limits)
 def test_recoveries_for_error(
     twins: Twins,
     memory: list[Bundle],
     scope: Scope,
     asked: list[ErrorQuestion],
     limit: int,
-    enough: int,
 ) -> None:
     twins.learn(memory)
     for signature, level in product(SIGNATURES, LEVELS):
         twins.ask("recoveries.for_error", [ErrorQuestion(signature, level, scope)], limit)
-    twins.ask("recoveries.for_error", asked, limit, enough)
+    twins.ask("recoveries.for_error", asked, limit)
 
 
 @congruent(memory=memories, scope=scopes(), limit=limits)

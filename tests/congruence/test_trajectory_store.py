@@ -74,24 +74,16 @@ def test_runs_set_outcome(
     compare_all(twins)
 
 
-@congruent(memory=memories, bundle=bundles(RUNS))
-def test_runs_replace(twins: Twins, memory: list[Bundle], bundle: Bundle) -> None:
-    twins.learn(memory)
-    for run in (bundle, memory[0]):
-        twins.write("runs.replace", run)
-        compare_all(twins)
-
-
-@congruent(memory=memories, bundle=bundles(RUNS), former=st.sampled_from(RUNS))
-def test_runs_replace_of_a_former_id(
-    twins: Twins, memory: list[Bundle], bundle: Bundle, former: str
-) -> None:
+@congruent(memory=memories, given=st.dictionaries(st.sampled_from(RUNS), bundles(RUNS), max_size=5))
+def test_runs_replace(twins: Twins, memory: list[Bundle], given: dict[str, Bundle]) -> None:
+    """Of the same id or of a former one; several may also be of one id, or take that of another."""
     twins.learn(memory)
     shown = [one.id for run in memory for one in run.fragments][:2]
     twins.write("exposures.add", [Exposure.of("ctx_1", map(ShownItem, shown), NOON)])
     twins.write("exposures.report", "ctx_1", True)
-    twins.write("runs.replace", bundle, former)
-    compare_all(twins)
+    for bundles_by_id in ({memory[0].trajectory.id: memory[0]}, given):
+        twins.write("runs.replace", bundles_by_id)
+        compare_all(twins)
     twins.ask("exposures.record", shown)
     twins.ask("runs.learned", RUNS)
 
@@ -120,6 +112,8 @@ def test_runs_ids(twins: Twins, memory: list[Bundle]) -> None:
         twins.ask("runs.ids", repo=repo, instance=INSTANCES[0])
     for instance in (*INSTANCES, "absent"):
         twins.ask("runs.ids", instance=instance)
+    twins.ask("runs.ids", after=RUNS[0], limit=1)
+    twins.ask("runs.ids", repo=REPOSITORIES[0], after=RUNS[0], limit=2)
 
 
 @congruent(memory=memories)

@@ -80,9 +80,9 @@ def test_each_tool_says_what_it_does_and_none_destroys(store: Path) -> None:
 
     assert all(tool.description and tool.output_schema for tool in tools)
     notes = {tool.name: tool.annotations for tool in tools if tool.annotations}
-    assert len(notes) == len(tools) == 9
+    assert len(notes) == len(tools) == 12
     writing = {name for name, note in notes.items() if not note.read_only_hint}
-    assert writing == {"learn_trajectory", "report_outcome"}
+    assert writing == {"learn_trajectory", "report_outcome", "remember", "set_memory"}
     assert not any(notes[name].destructive_hint for name in writing)
     assert all(notes[name].idempotent_hint for name in writing)
 
@@ -98,6 +98,27 @@ def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:
     report = {"context_id": advice["context_id"], "helped": True}
     assert answer_of(call("report_outcome", **report)) == report
     assert "reported before" in text_of(call("report_outcome", **report))
+
+
+def test_what_an_agent_remembers_is_recalled_without_secret_notes(store: Path, call: Call) -> None:
+    told = answer_of(call("remember", text="CI of parcels uses Python 3.12", repo=REPO))
+    with AgentMemory.open(str(store)) as memory:
+        secret = {"security": "restricted", "repo": REPO}
+        memory.notes.remember("the parcels key is under the mat", **secret)  # type: ignore[arg-type]
+    found = answer_of(call("recall", question="parcels", repo=REPO))
+    contents = {note["id"]: note["content"] for note in found["notes"]}
+    assert contents.pop(told["id"]) == "CI of parcels uses Python 3.12"
+    assert [*contents.values()] == ["[RESTRICTED]"]
+    assert "CI of parcels" in found["text"]
+    assert "mat" not in found["text"]
+    refused = call("remember", text="parcels are late", source="web:parcels.com")
+    assert "needs its locator" in text_of(refused)
+
+
+def test_an_entry_is_kept_under_its_key(call: Call) -> None:
+    content = {"summary": "small commits"}
+    kept = answer_of(call("set_memory", key="/user/style", json_content=content, source="user"))
+    assert kept == {"key": "/user/style", "status": "set"}
 
 
 def test_where_nothing_is_known_nothing_is_said(call: Call) -> None:

@@ -1,18 +1,23 @@
 """Concurrent writers of one memory on a server: nothing lost, one consolidation at a time."""
 
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.model import ConsolidationReport, LearnStatus
+from contextgraph.model import ConsolidationReport, LearnStatus, Phase, Scope, Source
 from contextgraph.store.neo4j import Neo4jStore
+from contextgraph.store.neo4j.connection import Connection
+from contextgraph.store.neo4j.rows import Parameters, Row
 from tests.builders import recovering_run
-from tests.made_bundles import made_bundle
+from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer
 
 
@@ -80,3 +85,63 @@ def test_of_two_concurrent_consolidations_one_works(neo4j_server: Neo4jServer) -
     assert [report.started for report in reports] == [False]
     assert "another process holds the lease" in reports[0].reason
     assert again.changed == 0
+
+
+RUNS = [made_bundle(number) for number in range(6)]
+IDS = [bundle.trajectory.id for bundle in RUNS]
+ERRORS = [bundle.errors[0].id for bundle in RUNS]
+READINGS: dict[str, Callable[[Neo4jStore], object]] = {
+    "trajectories": lambda store: store.runs.trajectories(IDS),
+    "runs for a task": lambda store: store.runs.for_task(None, Scope(), 50),
+    "runs for a text": lambda store: store.runs.for_text(["cache"], Scope(), 50),
+    "fragments": lambda store: store.runs.fragments_for_state(None, None, Scope(), 50),
+    "recoveries": lambda store: store.recoveries.for_text(["boom"], Scope(), 50),
+    "errors": lambda store: store.recoveries.errors(Scope(), 50),
+    "errors in a phase": lambda store: store.recoveries.errors(Scope(), 50, phase=Phase.FIXING),
+    "texts": lambda store: store.vectors.texts_to_embed(50),
+    "methodologies": lambda store: store.methodologies.get(store.methodologies.ids()),
+    "methodologies of errors": lambda store: store.methodologies.find(ERRORS),
+    "methodologies of types": lambda store: store.methodologies.of_types(ERRORS),
+    "relations": lambda store: [*getattr(store.admin.explain(ERRORS[0]), "relations", ())],
+    "the graph": lambda store: sorted(store.admin.graph()),
+}
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_what_is_forgotten_while_it_is_read_is_read_again(
+    store: Neo4jStore, neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Values of nodes that a query has found are null once another process has deleted them."""
+    store.runs.add(RUNS)
+    store.methodologies.put(
+        [
+            replace(made_methodology(n), sources=(Source(IDS[n], RUNS[n].fragments[0].id),))
+            for n in range(3)
+        ]
+    )
+    rows_of: Counter[str] = Counter()
+    begun: list[str] = []
+
+    def read(connection: Connection, text: str, parameters: Parameters) -> list[Row]:
+        """Row by row; when the longest answer has begun, all runs are forgotten."""
+        found: list[Row] = []
+        with connection._open().session(database="neo4j", fetch_size=1) as session:
+            for row in session.run(text, parameters):
+                found.append(row)
+                if begun == [text]:
+                    begun.append("forgotten")
+                    assert store.runs.forget(IDS) == len(IDS)
+        rows_of[text] += len(found)
+        return found
+
+    def answer() -> object:
+        fresh = Neo4jStore(neo4j_server.uri, neo4j_server.auth, store.admin.tenant)
+        with closing(fresh.admin):
+            return READINGS[name](fresh)
+
+    monkeypatch.setattr(Connection, "_read", read)
+    before = answer()
+    begun.append(rows_of.most_common(1)[0][0])
+    found = answer()
+    assert begun[1:] == ["forgotten"]
+    assert found in (before, answer())

@@ -12,12 +12,12 @@ from uuid import uuid4
 
 import pytest
 
-from contextgraph.model import Bundle, FragmentType, Methodology, MethodologyStatus
+from contextgraph.model import Bundle, FragmentType
 from contextgraph.ports import Store
 from contextgraph.store import SqliteStore
 from contextgraph.store.neo4j import Neo4jStore, methodologies, recoveries
 from contextgraph.store.neo4j.runs import RUNS_AT_ONCE
-from tests.made_bundles import made_bundle
+from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer
 
 FORGET = """
@@ -87,26 +87,6 @@ def failed(number: int) -> Bundle:
     )
 
 
-def unsupported(number: int) -> Methodology:
-    return Methodology(
-        id=f"methodology{number}",
-        error_id=made_bundle(0).errors[0].id,
-        keyword="",
-        task_type=None,
-        repo=None,
-        situation="it fails",
-        strategy="call it",
-        made_by="a test",
-        status=MethodologyStatus.ACTIVE if number else MethodologyStatus.RETIRED,
-        confidence=0.5,
-        support=1,
-        repositories=1,
-        success_rate=0.5,
-        avg_steps=1.0,
-        frequency=2,
-    )
-
-
 @pytest.mark.parametrize("at_once", [2, 3, 200])
 def test_removing_in_batches_removes_the_same(
     store: Neo4jStore, monkeypatch: pytest.MonkeyPatch, at_once: int
@@ -118,7 +98,7 @@ def test_removing_in_batches_removes_the_same(
     error = some[0].errors[0].id
     for known in (store, reference):
         known.runs.add(some)
-        known.methodologies.put([unsupported(number) for number in range(7)])
+        known.methodologies.put([made_methodology(number) for number in range(7)])
         assert known.recoveries.prune_failed([error], 2) == 6
         assert known.methodologies.remove_orphans() == 6
         assert known.methodologies.ids() == ["methodology0"]

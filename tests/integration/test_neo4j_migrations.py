@@ -4,16 +4,22 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 
 import pytest
 from neo4j import Driver, GraphDatabase
 
+from contextgraph import AgentMemory
 from contextgraph.errors import MemoryNotFoundError, SchemaError, StoreError
+from contextgraph.learning import bundle_of
 from contextgraph.model import ErrorQuestion, Scope, SignatureLevel, Space
 from contextgraph.store.neo4j import Neo4jStore, migrations
 from contextgraph.store.neo4j.queries import cypher_folder
 from tests.made_bundles import SIGNATURE, made_bundle
+from tests.planted import planted
 from tests.server import Neo4jServer
 
 LATER = f"V{len(migrations.migrations()) + 1:04}__probe"
@@ -168,7 +174,7 @@ def test_data_of_version_0_1_is_converted(store: Neo4jStore, driver: Driver) -> 
     (edge,) = driver.execute_query("MATCH ()-[r:RECOVERED]->() RETURN r").records
     assert edge["r"]["description"] == "call it"
     assert store.runs.learned(["run0000"])["run0000"].trajectory_id == "run0000"
-    store.runs.replace(bundle)
+    store.runs.replace({"run0000": bundle})
     assert store.runs.forget(["run0000"]) == 1
 
 
@@ -237,3 +243,21 @@ def test_processes_may_make_one_memory_at_once(neo4j: Neo4jServer, driver: Drive
     assert outputs == [("0\n", "")] * 3
     found = driver.execute_query("MATCH (m:Migration) RETURN count(*) AS count").records
     assert found[0]["count"] == len(migrations.migrations())
+
+
+def test_what_an_older_version_stored_in_the_clear_is_masked(
+    neo4j: Neo4jServer, driver: Driver
+) -> None:
+    planted_runs = [planted(kind, "task", Random(1)) for kind in ("cookie", "netrc", "bearer")]
+    with AgentMemory.open(neo4j.uri, auth=neo4j.auth) as memory:
+        for number, (raw, _) in enumerate(planted_runs):
+            older = replace(raw, instance_id=f"acme__shop-{number}")
+            bundle = bundle_of(older, datetime(2026, 3, 1, tzinfo=UTC))
+            run = replace(bundle.trajectory, task=older.task)
+            memory.store.runs.add([replace(bundle, raw=older, trajectory=run)])
+        assert memory.mask_stored() == (3, 3)
+        assert memory.mask_stored() == (0, 0)
+        raws = [memory.store.runs.raw(one) for one in memory.store.runs.ids()]
+    nodes = driver.execute_query("MATCH (n) RETURN collect(properties(n)) AS found").records
+    assert len(raws) == 3
+    assert not any(secret in f"{raws}{nodes}" for _, secret in planted_runs)

@@ -86,7 +86,7 @@ def test_a_run_learned_again_is_compared_by_its_new_vector(
 ) -> None:
     other.runs.add([embedded(1), embedded(2)])
     assert first(store, vector(9), scope)
-    other.runs.replace(embedded(1, by=9))
+    other.runs.replace({"run0001": embedded(1, by=9)})
     near = store.vectors.nearest(vector(9), scope, 1)[0]
     assert (near.trajectory.id, near.vector) == ("run0001", vector(9))
 

@@ -41,10 +41,10 @@ def test_runs_are_replaced_and_forgotten_whole(store: Neo4jStore) -> None:
     for known in (store, reference):
         for number in range(5):
             known.runs.add([made_bundle(number)])
-        known.runs.replace(made_bundle(2, outcome=Outcome.SOLVED, note="better read"))
+        again = made_bundle(2, outcome=Outcome.SOLVED, note="better read")
+        known.runs.replace({"run0002": again})
         assert known.runs.forget(["run0000", "run0004", "absent"]) == 2
-        with pytest.raises(StoreError):
-            known.runs.replace(made_bundle(4))
+        assert known.runs.replace({"run0004": made_bundle(4)}) == []
     assert_equal_content(store, reference)
 
 

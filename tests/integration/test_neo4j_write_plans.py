@@ -54,7 +54,7 @@ ROW_BY_ROW = {
 EAGER = {
     "begin_change": "a memory is one node",
     "note_replanning": "a memory is one node",
-    "note_former_id": "a run has few former ids",
+    "note_former_ids": "runs have few former ids",
     "retire_spaces": "a memory has one or two spaces",
     "remove_changed_errors": "no batch: nodes without text, of errors whose runs were removed",
     "remove_changed_repos": "no batch: nodes without text, of repositories that lost runs",
@@ -93,8 +93,8 @@ def write_everything(memory: AgentMemory) -> None:
     store.runs.add(made)
     store.runs.add([made_bundle(number, outcome=Outcome.SOLVED) for number in range(8)])
     memory.consolidate()
-    store.runs.replace(made[0])
-    store.runs.replace(replace_id(made[1], "another"), made[1].trajectory.id)
+    renamed = replace_id(made[1], "another")
+    store.runs.replace({made[0].trajectory.id: made[0], made[1].trajectory.id: renamed})
     known = store.methodologies.get(store.methodologies.ids())
     first, second = known[:2]
     goes = replace(second, status=MethodologyStatus.RETIRED, superseded_by=first.id)

@@ -10,11 +10,11 @@ import pytest
 import zstandard
 from hypothesis import given, strategies as st
 
-from contextgraph.learning import bundle_of, holds_secrets, masked, trajectory_id
+from contextgraph.learning import bundle_of, masked, trajectory_id, unmasked_values
 from contextgraph.memory import AgentMemory
-from contextgraph.model import State
+from contextgraph.model import Outcome, State
 from tests.acceptance.command_line import contextgraph, write_runs
-from tests.builders import NOON
+from tests.builders import NOON, recovering_run
 from tests.planted import KINDS, PLACES, planted
 
 kinds, places = st.sampled_from(sorted(KINDS)), st.sampled_from(sorted(PLACES))
@@ -33,8 +33,8 @@ def test_a_masked_run_has_the_id_of_the_run_itself(kind, place, seed):
     raw, _ = planted(kind, place, Random(seed))
     clean, _ = masked(raw)
     assert trajectory_id(clean) == trajectory_id(raw)
-    assert holds_secrets(raw)
-    assert not holds_secrets(clean)
+    assert unmasked_values(raw)
+    assert not unmasked_values(clean)
 
 
 @pytest.fixture
@@ -100,21 +100,76 @@ def test_no_planted_secret_is_printed_or_in_any_file_that_a_command_writes(runs,
         assert not any(secret.encode() in content for content in contents)
 
 
-def test_what_an_older_version_stored_is_found_and_masked_by_a_rebuild(runs, tmp_path):
+@pytest.fixture
+def older(runs, tmp_path):
+    """A memory of a version that masked nothing, with one run that holds no secret."""
     path = tmp_path / "memory.db"
     with AgentMemory.open(str(path)) as memory:
         for number, (raw, secret) in enumerate(runs):
             agent = raw.agent if secret in raw.agent else f"agent {number}"
             one = replace(raw, agent=agent)
             memory.store.runs.add([replace(bundle_of(one, NOON), raw=one)])
-        older = [memory.store.runs.raw(one) for one in memory.store.runs.ids()]
-        assert len(older) > len(PLACES)
-        assert all(raw and holds_secrets(raw) for raw in older)
-        list(memory.rebuild())
-        rebuilt = [memory.store.runs.raw(one) for one in memory.store.runs.ids()]
-        assert len(rebuilt) == len(older)
-    stored = repr(rebuilt).encode() + path.read_bytes()
+        memory.learn(recovering_run(outcome=Outcome.SOLVED))
+        memory.consolidate()
+    return path
+
+
+@pytest.mark.parametrize("command", ["migrate", "rebuild"])
+def test_what_an_older_version_stored_is_masked(older, runs, command):
+    with AgentMemory.open(str(older)) as memory:
+        count = len(memory.store.runs.ids())
+    assert count > len(PLACES)
+    (found,) = contextgraph("doctor", "--secrets", "--store", older, "--json").records
+    assert f"{count - 1} of {count} runs hold secrets" in str(found)
+
+    done = contextgraph(command, "--store", older, "--json")
+    (checked,) = contextgraph("doctor", "--secrets", "--store", older, "--json").records
+
+    assert (done.code, checked["ok"]) == (0, True)
+    with AgentMemory.open(str(older)) as memory:
+        masked_runs = [memory.store.runs.raw(one) for one in memory.store.runs.ids()]
+    assert len(masked_runs) == count
+    stored = repr(masked_runs).encode() + b"".join(
+        path.read_bytes() for path in older.parent.glob("memory.db*")
+    )
     assert not any(secret.encode() in stored for _, secret in runs)
+
+
+def test_migrate_masks_once_and_counts_what_it_masked(older):
+    with AgentMemory.open(str(older)) as memory:
+        count = len(memory.store.runs.ids())
+        raws = {one: memory.store.runs.raw(one) for one in memory.store.runs.ids()}
+        kept = [one for one, raw in raws.items() if raw and not unmasked_values(raw)]
+
+    (first,) = contextgraph("migrate", "--store", older, "--json").records
+    again = contextgraph("migrate", "--store", older)
+
+    assert first["masked"]["runs"] == count - 1
+    assert first["masked"]["values"] >= count - 1
+    assert again.out == "the schema is up to date\n"
+    with AgentMemory.open(str(older)) as memory:
+        (solved,) = memory.store.runs.trajectories(kept).values()
+    assert solved.outcome is Outcome.SOLVED
+
+
+def test_masking_that_is_interrupted_goes_on(older, monkeypatch):
+    with AgentMemory.open(str(older)) as memory:
+        ids, replaced = memory.store.runs.ids(), memory.store.runs.replace
+        calls = iter(range(2))
+
+        def replace_once(bundles):
+            if next(calls):
+                raise KeyboardInterrupt
+            return replaced(bundles)
+
+        monkeypatch.setattr(memory.store.runs, "replace", replace_once)
+        with pytest.raises(KeyboardInterrupt):
+            memory.mask_stored()
+    with AgentMemory.open(str(older)) as memory:
+        left, _ = memory.mask_stored()
+        assert 0 < left < len(ids) - 1
+        assert len(memory.store.runs.ids()) == len(ids)
+        assert memory.mask_stored() == (0, 0)
 
 
 def test_runs_are_hidden_by_the_name_that_they_came_with(tmp_path):

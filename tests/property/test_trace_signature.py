@@ -7,7 +7,7 @@ from contextgraph.model import Action, Step
 from contextgraph.trace.actions.reading import canonical, read_action
 from contextgraph.trace.errors.signature import recognise, signature_of
 from contextgraph.trace.errors.template import keywords_of, template_of
-from contextgraph.trace.phase import PhaseTracker
+from contextgraph.trace.steps import PhaseTracker
 from contextgraph.trace.task import task_type_of
 from tests.deadline import deadline
 

@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import orjson
 import pytest
 
 from contextgraph import AgentMemory, State
+from contextgraph.config import Settings
 from contextgraph.errors import ReadError
 from contextgraph.evaluation import (
     Evaluation,
@@ -31,8 +31,9 @@ from contextgraph.evaluation import (
 )
 from contextgraph.evaluation.moments import METHODS, OURS
 from contextgraph.model import LearnReceipt, MemoryContext, Outcome, RawTrajectory
-from contextgraph.retrieval import Gate, MemoryRetriever
+from contextgraph.retrieval import Gate
 from contextgraph.trace import trace
+from contextgraph.wiring import build
 from tests.builders import NOON, recovering_run, run
 from tests.sessions import Session
 
@@ -51,42 +52,31 @@ new file mode 100644
 """
 
 
-class RecordingMemory:
-    """A memory, itself as its retriever, that records its queries."""
+class RecordingMemory(AgentMemory):
+    """A memory that records its queries."""
 
     def __init__(self) -> None:
-        self.memory = AgentMemory.open(":memory:")
-        self.retriever = cast(MemoryRetriever, self)
-        self.gate = self.memory.retriever.gate
+        self._take(build(Settings(store=":memory:")))
         self.questions: list[tuple[State, frozenset[str]]] = []
         self.events: list[tuple[str, str | None]] = []
         self.times: set[object] = set()
+        retrieve_under = self.retriever.retrieve_under
 
-    def learn(self, raw: RawTrajectory) -> LearnReceipt:
+        def recorded(
+            gates: Sequence[Gate], state: State, limit: int = 5, **bounds: Any
+        ) -> tuple[MemoryContext, ...]:
+            self.questions.append((state, bounds["exclude_instances"]))
+            self.events.append(("queried", state.instance_id))
+            self.times.add(bounds["as_of"])
+            return retrieve_under(gates, state, limit, **bounds)
+
+        self.retriever.retrieve_under = recorded  # type: ignore[method-assign]
+
+    def learn(
+        self, raw: RawTrajectory, *, source: str = "", background: bool = False
+    ) -> LearnReceipt:
         self.events.append(("learned", raw.instance_id))
-        return self.memory.learn(raw)
-
-    def batch(self) -> AbstractContextManager[None]:
-        return self.memory.batch()
-
-    def query(self, state: State, limit: int = 5, **guard: object) -> MemoryContext:
-        return self.memory.query(state, limit, **guard)  # type: ignore[arg-type]
-
-    def retrieve_under(
-        self,
-        gates: Sequence[Gate],
-        state: State,
-        limit: int = 5,
-        *,
-        exclude_instances: frozenset[str] = frozenset(),
-        as_of: datetime | None = None,
-    ) -> tuple[MemoryContext, ...]:
-        self.questions.append((state, exclude_instances))
-        self.events.append(("queried", state.instance_id))
-        self.times.add(as_of)
-        return self.memory.retriever.retrieve_under(
-            gates, state, limit, exclude_instances=exclude_instances, as_of=as_of
-        )
+        return super().learn(raw)
 
 
 def judged(*learned: RawTrajectory, by: RawTrajectory) -> Evaluation:

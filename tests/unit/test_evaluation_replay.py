@@ -1,13 +1,13 @@
 """Recorded runs replayed as if live."""
 
 from contextgraph import AgentMemory
-from contextgraph.evaluation import MomentKind, ReplayMoment, RunOrder
+from contextgraph.evaluation import MomentKind, Replay, ReplayMoment, RunOrder
 from contextgraph.model import LearnReceipt, LearnStatus, RawTrajectory
 from tests.builders import NO_MODULE, recovering_run, run
 
 
 def moments(*runs: RawTrajectory, memory: AgentMemory | None = None) -> list[ReplayMoment]:
-    replay = (memory or AgentMemory.open(":memory:")).replay(runs)
+    replay = Replay(memory or AgentMemory.open(":memory:"), runs)
     return [one for one in replay if isinstance(one, ReplayMoment)]
 
 
@@ -25,7 +25,7 @@ def test_the_memory_is_asked_at_the_start_and_at_each_error() -> None:
 
 
 def test_each_run_is_learned_after_it_and_helps_the_next() -> None:
-    replay = list(AgentMemory.open(":memory:").replay([recovering_run(2), recovering_run(1)]))
+    replay = list(Replay(AgentMemory.open(":memory:"), [recovering_run(2), recovering_run(1)]))
 
     order = [one.raw.instance_id if isinstance(one, ReplayMoment) else one.status for one in replay]
     assert order == ["acme__shop-1"] * 2 + ["created"] + ["acme__shop-2"] * 2 + ["created"]
@@ -35,9 +35,9 @@ def test_each_run_is_learned_after_it_and_helps_the_next() -> None:
 
 def test_a_known_run_is_replayed_without_what_was_learned_from_it() -> None:
     memory = AgentMemory.open(":memory:")
-    list(memory.replay([recovering_run(1)]))
+    list(Replay(memory, [recovering_run(1)]))
 
-    again = list(memory.replay([recovering_run(1)]))
+    again = list(Replay(memory, [recovering_run(1)]))
 
     assert not any(one.answered for one in again if isinstance(one, ReplayMoment))
     assert [one.status for one in again if isinstance(one, LearnReceipt)] == [LearnStatus.UNCHANGED]
@@ -57,8 +57,8 @@ def test_escape_suggestions_come_from_other_runs() -> None:
 
 
 def test_the_counts_cover_what_was_replayed() -> None:
-    replay = AgentMemory.open(":memory:").replay(
-        [recovering_run(1), recovering_run(2), stuck_run(3)]
+    replay = Replay(
+        AgentMemory.open(":memory:"), [recovering_run(1), recovering_run(2), stuck_run(3)]
     )
 
     list(replay)

@@ -146,10 +146,8 @@ def test_advice_is_credited_where_the_longer_log_clears_the_error(
     error = whole.recovered[0].error_id
     store.exposures.add([Exposure.of(context, [ShownItem("frg_shown")], NOON, error)])
     writer.write(replace(raw, steps=raw.steps[:1]))
-    store.runs.replace(
-        replace(whole, exposures=(SeenContext(context, 0),)),
-        trajectory_id(replace(raw, steps=raw.steps[:1])),
-    )
+    former = trajectory_id(replace(raw, steps=raw.steps[:1]))
+    store.runs.replace({former: replace(whole, exposures=(SeenContext(context, 0),))})
     assert [one.helped for one in store.exposures.contexts("", 1)] == [True]
 
 

@@ -5,14 +5,13 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.model import (
     EscapeEvidence,
-    LoopInfo,
     LoopKind,
     LoopSeverity,
     RawTrajectory,
     RemedyKind,
     State,
 )
-from contextgraph.trace import loops_of, read_steps, states_of
+from contextgraph.trace import states_of
 from tests.builders import NO_MODULE, run
 from tests.sessions import Session
 
@@ -39,9 +38,9 @@ def live(session: Session) -> list[State]:
 
 
 def suggested(
-    memory: AgentMemory, trouble: LoopInfo | State, exclude: frozenset[str] = frozenset()
+    memory: AgentMemory, state: State, exclude: frozenset[str] = frozenset()
 ) -> list[str]:
-    found = memory.loop_detector.get_escape_suggestions(trouble, exclude_instances=exclude)
+    found = memory.loop_detector.get_escape_suggestions(state, exclude_instances=exclude)
     return [one.text for one in found]
 
 
@@ -175,40 +174,6 @@ def test_what_several_repositories_continued_with_after_a_command_is_suggested(
         (text, *_) = suggested(memory, live(scrolling())[-1]) or [""]
         assert text.startswith("go on with `search_file`") is (number == 2)
     assert text.endswith("(left such a loop in core__kiln-2, core__kiln-1 and 1 more)")
-    loop = LoopInfo(
-        LoopKind.REPEAT_NO_ERROR,
-        0,
-        3,
-        4,
-        ("scroll_down",),
-        LoopSeverity.REPEATING,
-        command="scroll_down",
-    )
-    assert suggested(memory, loop) == [text]
-
-
-def test_for_a_loop_without_its_state_several_repositories_must_agree(
-    memory: AgentMemory,
-) -> None:
-    (loop,) = loops_of(read_steps(looping_edit().raw()))
-    learned(memory, looping_edit().edited(3, 8, "total = rate("), 7)
-    assert suggested(memory, loop) == []
-    learned(memory, looping_edit().edited(3, 8, "total = rate("), 1, "zoo/zebra")
-    (text,) = suggested(memory, loop)
-    assert text.startswith("send the same text for a range that ends later")
-
-
-def test_a_loop_without_an_error_in_its_names_has_no_suggestions(memory: AgentMemory) -> None:
-    loop = LoopInfo(
-        LoopKind.REPEAT_NO_ERROR,
-        0,
-        3,
-        4,
-        ("scroll_down",),
-        LoopSeverity.REPEATING,
-        command="scroll_down",
-    )
-    assert suggested(memory, loop) == []
 
 
 def test_a_state_without_anything_has_no_suggestions(memory: AgentMemory) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contextgraph.loops.relevance import concerns, names_of_loop
+from contextgraph.loops.escape import concerns, names_of_loop
 from contextgraph.model import ErrorSignature, Family, RemedyAction, RemedyKind, RemedyPattern
 
 MESSAGE = "name 'tariff' is not defined"

@@ -155,16 +155,6 @@ def test_the_limit_bounds_every_list(memory):
     assert len(memory.query(STATE, limit=1).ranked) == 1
 
 
-def test_runs_that_never_cleared_the_error_are_a_warning(memory):
-    for number in range(3):
-        memory.learn(
-            run([("python reproduce.py", NO_MODULE, 1)], instance_id=f"acme__shop-{number}")
-        )
-    (warning,) = memory.query(replace(START, phase=Phase.REPRODUCING)).warnings
-    assert warning.count == 3
-    assert "3 of them never cleared it" in warning.text
-
-
 def test_a_loop_comes_with_the_escape_of_another_run(memory):
     memory.learn(recovering_run())
     stuck = run([("python reproduce.py", NO_MODULE, 1)] * 4, instance_id="acme__shop-9")

@@ -63,8 +63,9 @@ def signature(**fields):
     ],
 )
 def test_errors_agree_up_to_the_level_at_which_they_differ(other, level):
-    assert signature().agreement(signature(**other)) is level
-    assert signature(**other).agreement(signature()) is level
+    one, another = signature(), signature(**other)
+    assert one.agreement(another, another.location) is level
+    assert another.agreement(one, one.location) is level
 
 
 def test_two_errors_without_a_place_do_not_share_one():

@@ -20,7 +20,6 @@ from contextgraph.readers import (
     all_formats,
     discover,
     read,
-    read_many,
     repository_name,
     to_atif,
 )
@@ -92,7 +91,7 @@ def test_records_are_runs_failures_or_skipped_and_all_are_counted(tmp_path):
     )
     (tmp_path / "README.md").write_text("Kettles")
     paths = [SAMPLES, tmp_path]
-    counts.runs = len(list(read_many(paths, on_error=counts.fail, on_skip=counts.skip)))
+    counts.runs = len(list(read(*paths, on_error=counts.fail, on_skip=counts.skip)))
     expected = sum(map(len, EXPECTED.values())) + 8  # of the formats with tests of their own
     assert counts == ReadCounts(runs=expected, failed=5, skipped=5)
     assert counts.records == expected + 10

@@ -17,7 +17,7 @@ import zstandard
 
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import json_text, read, read_many, size_of, write_jsonl
+from contextgraph.readers import fields, read, size_of, write_jsonl
 
 RUNS = [
     RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", f"Task {number}")
@@ -96,7 +96,7 @@ def test_parquet_that_would_fill_the_memory_is_refused(tmp_path, value, rows, di
     parquet.write_table(table, path, compression="zstd", use_dictionary=dictionary)
     failed: list[ReadError] = []
 
-    runs = list(read_many([path], on_error=failed.append, max_run_size=1 << 20))
+    runs = list(read(path, on_error=failed.append, max_run_size=1 << 20))
 
     assert runs == []
     assert re.search(reason, str(failed[-1]))
@@ -249,7 +249,7 @@ def test_many_paths_are_read_one_after_the_other(tmp_path):
     first, second = tmp_path / "1", tmp_path / "2"
     first.write_bytes(lines()[0])
     second.write_bytes(lines()[1])
-    assert list(read_many([second, first])) == [RUNS[1], RUNS[0]]
+    assert list(read(second, first)) == [RUNS[1], RUNS[0]]
 
 
 def test_the_bytes_reported_while_reading_add_up_to_the_size(tmp_path):
@@ -374,7 +374,7 @@ def test_a_socket_is_an_error(tmp_path, monkeypatch):
 
 
 def test_json_of_too_many_values_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_text, "_MAX_VALUES", 1000)
+    monkeypatch.setattr(fields, "_MAX_VALUES", 1000)
     path = tmp_path / "many.json"
     path.write_bytes(b"[" + b"[]," * 2000 + b"[]]")
     _, errors = read_all(path)

@@ -7,7 +7,7 @@ import pytest
 
 from contextgraph.errors import ReadError
 from contextgraph.readers import Watch
-from contextgraph.readers.watch import QUIET_SECONDS
+from contextgraph.readers.sources import QUIET_SECONDS
 
 NOON = 1_800_000_000.0
 LATER = NOON + QUIET_SECONDS

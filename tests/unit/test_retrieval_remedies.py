@@ -17,7 +17,7 @@ from contextgraph.model import (
 )
 from contextgraph.retrieval.gate import CONSERVATIVE, Gate, RemedyFeatures, probability
 from contextgraph.retrieval.query import query_of
-from contextgraph.retrieval.remedies import Entry, entries_of
+from contextgraph.retrieval.remedies import Entry, advice_of, entries_of, shown_of
 from contextgraph.store.sqlite import SqliteStore
 from tests.builders import NO_MODULE, SET_PATH, recovery, remedy, trajectory
 
@@ -136,11 +136,38 @@ def test_of_an_error_about_another_name_only_general_terms_are_shown(store):
     assert entry.best.form.remedy == (INSTALL.general,)
 
 
+def test_a_remedy_with_further_actions_counts_for_the_one_that_was_done_alone(store):
+    both = recovery(2, actions=(SET_PATH, INSTALL))
+    (entry,) = entries(store, recovery(1, actions=(INSTALL,)), both)
+    assert entry.best.form.remedy == (INSTALL,)
+    assert entry.instances == 2
+
+
+def test_to_avoid_an_exception_is_no_advice_and_counts_as_another_way(store):
+    avoided = recovery(1, actions=(INSTALL,))
+    avoided = replace(avoided, recovered=replace(avoided.recovered, workaround=True))
+    (entry,) = entries(store, avoided, recovery(2))
+    assert entry.best.form.remedy == (SET_PATH,)
+    assert entry.agreement == Agreement(1, 2, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
+
+
 def test_a_module_of_the_project_itself_is_not_to_be_installed(store):
     found = recovery(actions=(INSTALL,))
     tariffs = replace(found, trajectory=replace(found.trajectory, repo="acme/Tariffs"))
     assert entries(store, found)
     assert not entries(store, tariffs, repo="acme/Tariffs")
+
+
+@pytest.mark.parametrize(
+    ("error", "attempt"),
+    [
+        ("ModuleNotFoundError: No module named 'shop.rates'", "python cart.py"),
+        (NO_MODULE, "python -m django test --settings=tariffs"),
+    ],
+)
+def test_a_submodule_and_what_an_option_names_are_not_to_be_installed(store, error, attempt):
+    state = State(repo="acme/shop", current_error=error, last_action=attempt)
+    assert not entries_of(query_of(state, store), [recovery(actions=(INSTALL,))])
 
 
 def test_the_name_of_the_repository_counts_in_any_case(store):
@@ -153,22 +180,22 @@ def test_the_order_of_the_candidates_does_not_matter(store):
     assert entries(store, *found) == entries(store, *reversed(found))
 
 
-@pytest.mark.parametrize(
-    "name", ["template_here", "template_anywhere", "type_anywhere", "relevance", "instances"]
-)
+@pytest.mark.parametrize("name", ["same_template", "same_type", "relevance", "circumstances"])
 def test_each_piece_of_evidence_raises_the_probability(name):
-    nothing = RemedyFeatures(0, 0, 0, 0, 0)
+    nothing = RemedyFeatures(0, 0, 0, 0)
     some = replace(nothing, **{name: 1.0})
     assert 0 <= probability(nothing) < probability(some) <= 1
 
 
-def test_further_remedies_are_shown_only_beside_one_that_is_probable_enough():
-    gate = Gate(min_precision=0.5)
-    assert gate.admits([0.6, 0.4, 0.1]) == [True, True, False]
-    assert gate.admits([0.4, 0.4]) == [False, False]
-    assert gate.admits([]) == []
+def test_every_remedy_that_is_shown_is_probable_enough(store):
+    query = query_of(State(repo="acme/shop", current_error=NO_MODULE), store)
+    found = [recovery(number) for number in range(4)] + [recovery(5, actions=(INSTALL,))]
+    first, second = advice = advice_of(query, {"error": found}, (), store)
+    between = (first.entry.probability + second.entry.probability) / 2
+    assert len(shown_of(query, advice, Gate(min_precision=between), 5)[1]) == 1
+    assert len(shown_of(query, advice, Gate(min_precision=0.0), 5)[1]) == 2
 
 
 def test_a_shared_type_in_another_repository_is_too_little_to_be_shown():
-    features = RemedyFeatures(0, 0, type_anywhere=0.5, relevance=1, instances=0.7)
+    features = RemedyFeatures(0, same_type=0.3, relevance=1, circumstances=1)
     assert probability(features) < CONSERVATIVE.min_precision

@@ -7,7 +7,6 @@ from hypothesis import given, strategies as st
 from contextgraph.model import (
     Agreement,
     ErrorSolution,
-    FailureWarning,
     MemoryContext,
     Outcome,
     ScopeLevel,
@@ -85,12 +84,6 @@ def test_at_an_error_three_remedies_are_shown_and_nothing_else():
     assert "remedy 4" not in text
     assert "acme__shop-2" not in text
     assert [item.id for item in items] == ["frg_1", "frg_2", "frg_3"]
-
-
-def test_without_an_error_warnings_stand_before_past_runs():
-    warning = FailureWarning("4 runs met X", 4, WHY)
-    text = render(MemoryContext("ctx_1", (), (), (case(),), (warning,)))
-    assert text.index("4 runs met X") < text.index("acme__shop-2 (solved)")
 
 
 def test_files_of_a_similar_task_are_named_in_its_own_repository_only():

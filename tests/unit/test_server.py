@@ -1,6 +1,5 @@
 """The HTTP service: what each request answers, and who may send it."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -284,44 +283,3 @@ def test_without_tokens_other_hosts_are_refused(tmp_path: Path) -> None:
     with TestClient(app, base_url="http://127.0.0.1") as client:
         assert client.get("/v1/stats").status_code == 200
         assert client.get("/v1/stats", headers={"Host": "evil.example"}).status_code == 400
-
-
-@pytest.fixture
-def visitor(service: Served) -> TestClient:
-    """A browser that has signed in."""
-    client = service.client(Scope.READ, Scope.WRITE)
-    learn(client, *map(recovering_run, range(1, 4)))
-    learn(client, recovering_run(4, task="<script>alert(1)</script>", repo="evil/<b>x</b>"))
-    token = client.headers.pop("Authorization").removeprefix("Bearer ")
-    assert client.post("/pages/login", data={"token": token}).status_code == 200
-    return client
-
-
-def test_pages_show_the_memory_its_runs_and_repositories(visitor: TestClient) -> None:
-    overview = visitor.get("/pages").text
-    (link,) = set(re.findall(r'href="(/pages/runs/[^"]+)">acme__shop-1<', overview))
-    repository = visitor.get("/pages/repositories", params={"repo": "acme/shop"}).text
-
-    assert "ModuleNotFoundError" in overview
-    assert "PYTHONPATH=lib" in repository
-    assert 'class="timeline"' in visitor.get(link).text
-    assert "acme__shop-2" in visitor.get("/pages/runs", params={"text": "tariff totals"}).text
-    assert visitor.get("/pages/runs/trj_none").status_code == 404
-
-
-def test_pages_hold_no_markup_of_runs_and_load_nothing(visitor: TestClient) -> None:
-    (link,) = set(re.findall(r'(/pages/runs/[^"]+)">acme__shop-4<', visitor.get("/pages").text))
-    for path in ("/pages", link, "/pages/runs?text=alert", "/pages/repositories?repo=<b>"):
-        page = visitor.get(path).text
-        assert "default-src 'none'" in page
-        assert not re.search(r"<script|<b>x|<b></h1>|src=|https?://", page)
-
-
-def test_pages_need_a_token(service: Served) -> None:
-    client = service.client()
-    client.headers.pop("Authorization")
-    response = client.get("/pages")
-
-    assert response.url.path == "/pages/login"
-    assert "<form" in response.text
-    assert client.get("/v1/stats").status_code == 401

@@ -38,7 +38,7 @@ def prune(store: SqliteStore) -> int:
 def test_pruned_twice_it_is_taken_out_of_the_graph_twice(store: SqliteStore) -> None:
     prune(store)
     assert "run0000/0" not in store.admin.graph()
-    store.runs.replace(failed_then_recovered())
+    store.runs.replace({"run0000": failed_then_recovered()})
     assert "run0000/0" in store.admin.graph()
     prune(store)
     assert "run0000/0" not in store.admin.graph()

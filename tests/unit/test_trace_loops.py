@@ -273,3 +273,26 @@ def test_a_file_that_is_restored_for_a_comparison_was_not_tried_in_vain() -> Non
     compared = [(f"python check.py {number}", f"total: {number}", 0) for number in range(3)]
     steps = [step for one in compared for step in (change, undone, one)]
     assert trace(run(steps)).loops == ()
+
+
+def test_a_run_of_the_file_as_it_was_is_no_further_attempt() -> None:
+    check, change = ("python check.py", "total: 3", 0), ("sed -i '1d' core.py", "", 0)
+    undone = ("git checkout core.py", "Updated 1 path from the index", 0)
+    before = [check, change, check]
+    assert trace(run([*before, change, check, undone, check])).loops == ()
+    (found,) = trace(run([*before, change, check, change, check])).loops
+    assert found.kind is LoopKind.REPEAT_NO_ERROR
+
+
+def test_programs_typed_on_the_line_are_known_by_what_they_import() -> None:
+    error = traceback("TypeError: 'NoneType' object is not callable")
+    typed = [
+        (f'cd /repo && python -c "import sys; from shop import total; print({value})"', error, 1)
+        for value in ("total()", "total() + 1", "2 * total()")
+    ]
+    (found,) = trace(run(typed)).loops
+    assert (found.kind, found.start, found.end) == (LoopKind.SAME_COMMAND_SAME_ERROR, 0, 2)
+    others = [
+        (f'python -c "import {name}; {name}()"', error, 1) for name in ("shop", "oven", "till")
+    ]
+    assert trace(run(others)).loops == ()

@@ -6,7 +6,7 @@ import pytest
 
 from contextgraph.trace import Recovery, command_lines, describe_remedy, recoveries_of, trace
 from tests.builders import run
-from tests.sessions import Session, refusal, window
+from tests.sessions import Session, refusal, traceback, window
 
 NO_NAME = "F821 undefined name 'Decimal'"
 INDENT = "E999 IndentationError: unexpected indent"
@@ -119,6 +119,32 @@ def test_a_run_that_fails_further_on_has_cleared_the_first_error() -> None:
     assert (found.error_step, found.cleared_step, found.verified) == (1, 3, True)
 
 
+def test_a_script_that_fails_by_itself_has_been_found() -> None:
+    session = Session().do(
+        "cd shop && python check.py", "bash: cd: shop: No such file or directory"
+    )
+    session.failed("python /shop/check.py", "KeyError: 'rye'").worked("ls", "core.py")
+    assert ends(session) == [(0, 1)]
+
+
+def test_the_last_program_of_a_line_is_what_its_output_shows() -> None:
+    failed = Session().do("python fix.py; python check.py", traceback("KeyError: 'rye'"))
+    assert ends(failed.worked("python check.py")) == [(0, 1)]
+
+
+def test_a_syntax_error_far_from_the_first_is_another_one() -> None:
+    session = Session().failed("python check.py", "SyntaxError: invalid syntax", at=13)
+    session.failed("python check.py", "SyntaxError: invalid syntax", at=495)
+    assert ends(session.worked("python check.py")) == [(0, 2), (1, 2)]
+
+
+def test_a_program_that_imports_something_else_clears_nothing() -> None:
+    session = Session().failed(
+        "python -c 'from shop import Cart; c = Cart([]); print(c)'", "ValueError: empty"
+    )
+    assert ends(session.worked("python -c 'from shop import List; c = List([]); print(c)'")) == []
+
+
 def test_an_error_that_only_hides_the_first_has_not_cleared_it() -> None:
     session = Session("core.py").failed("python core.py", "TypeError: bad", at=9)
     session.edited(3, 3, "import nothing")
@@ -215,6 +241,16 @@ def test_something_else_that_works_clears_nothing(
     failing: str, answer: str, other: str, shown: str
 ) -> None:
     assert ends(Session().do(failing, answer).do(other, shown)) == []
+
+
+@pytest.mark.parametrize(("wanted", "ends"), [("Cart", [1]), ("Till", [])])
+def test_a_search_for_another_class_clears_nothing(wanted: str, ends: list[int]) -> None:
+    session = Session()
+    for name, is_error in (("Cart", True), (wanted, False)):
+        session.do(f"search_class --class_name {name}", f"class {name}")
+        action = replace(session.steps[-1].action, arguments={"class_name": name})
+        session.steps[-1] = replace(session.steps[-1], action=action, is_error=is_error)
+    assert [one.cleared_step for one in recoveries_of(session.read())] == ends
 
 
 def test_a_search_for_the_same_by_another_command_is_the_same_look() -> None:

@@ -111,7 +111,7 @@ def test_a_path_that_was_put_right_has_the_pattern_of_its_correction(
     [
         ("python run.py", "python3 run.py", "python3", "python"),
         ("pytest -q", "python -m pytest -q", "python -m pytest", "pytest"),
-        ("python -m pytest", "python3 -m pytest", "python3 -m pytest", "python -m pytest"),
+        ("python -m pytest", "python3 -m pytest", "python3", "python"),
     ],
 )
 def test_another_interpreter_is_used(

@@ -1,11 +1,10 @@
 """Writing and removing runs: each kind of node and relation in one batch, sorted by key."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 
-from contextgraph.errors import StoreError
 from contextgraph.model import Bundle, LearnStatus, Outcome, Trajectory
 from contextgraph.store import rules
 from contextgraph.store.neo4j import exposures, full_text, methodologies, rows, vectors
@@ -64,29 +63,59 @@ def set_outcome(transaction: Transaction, ids: Sequence[str], outcome: Outcome) 
     return len(changed)
 
 
-def replace_run(transaction: Transaction, given: Packed, former_id: str) -> None:
-    """Replace the run *former_id* by *given*; raises `StoreError` where it is unknown."""
+def replace_runs(transaction: Transaction, given: Mapping[str, Packed]) -> list[str]:
+    """Put *given* in the place of runs, by their ids; those of them that were known."""
+    return [
+        former for group in _independent(given) for former in _replace_group(transaction, group)
+    ]
+
+
+def _independent(given: Mapping[str, Packed]) -> Iterator[dict[str, Packed]]:
+    """*given* in their order, in groups in which no two name the same run."""
+    group: dict[str, Packed] = {}
+    named: set[str] = set()
+    for former, packed in given.items():
+        ids = {former, packed.bundle.trajectory.id}
+        if not named.isdisjoint(ids):
+            yield group
+            group, named = {}, set()
+        group[former] = packed
+        named |= ids
+    yield group
+
+
+def _replace_group(transaction: Transaction, given: Mapping[str, Packed]) -> list[str]:
     revision = transaction.begin_change() + 1
-    own = given.bundle.trajectory.id
-    found = transaction.rows("trajectories", ids=list(dict.fromkeys((former_id, own))))
-    known = [rows.trajectory_of(row["trajectory"]) for row in found]
     # The run itself first: its outcome counts.
-    known.sort(key=lambda run: run.id != former_id)
-    if not known or known[0].id != former_id:
-        raise StoreError(f"no run {former_id} to replace; learn it first")
-    bundle = rules.with_history(given.bundle, known)
-    if former_id != own:
-        transaction.rows("note_former_id", former=former_id, now=own)
-    removed = remove(transaction, [run.id for run in known], revision)
-    insert(transaction, [Packed(bundle, given.raw)], revision)
-    exposures.report_of_runs(transaction, [bundle])
+    ids = {former: (former, packed.bundle.trajectory.id) for former, packed in given.items()}
+    found = {
+        row["trajectory"]["id"]: rows.trajectory_of(row["trajectory"])
+        for row in transaction.rows("trajectories", ids=sorted({*chain(*ids.values())}))
+    }
+    known = {
+        former: [found[one] for one in dict.fromkeys(ids[former]) if one in found]
+        for former in given
+        if former in found
+    }
+    renamed = (ids[former] for former in known if ids[former] != (former, former))
+    transaction.write("note_former_ids", [{"former": one, "now": now} for one, now in renamed])
+    removed = remove(transaction, [run.id for runs in known.values() for run in runs], revision)
+    inserted = [
+        Packed(rules.with_history(given[former].bundle, runs), given[former].raw)
+        for former, runs in known.items()
+    ]
+    insert(transaction, inserted, revision)
+    bundles = [packed.bundle for packed in inserted]
+    exposures.report_of_runs(transaction, bundles)
     remove_unused(transaction, removed)
     transaction.note_change(
-        revisions=2,
+        revisions=1 + len(inserted),
         removals=1,
-        trajectories=1 - len(removed),
-        recoveries=len(bundle.recovered) - sum(part["recoveries"] for part in removed),
+        trajectories=len(inserted) - len(removed),
+        recoveries=sum(len(one.recovered) for one in bundles)
+        - sum(part["recoveries"] for part in removed),
     )
+    return list(known)
 
 
 def insert(transaction: Transaction, given: Sequence[Packed], revision: int) -> None:

@@ -14,7 +14,7 @@ from contextgraph.store.neo4j import schema
 from contextgraph.store.neo4j.failures import store_errors
 from contextgraph.store.neo4j.migrations import Migration, apply
 from contextgraph.store.neo4j.queries import query
-from contextgraph.store.neo4j.rows import Parameters, Row
+from contextgraph.store.neo4j.rows import Parameters, Row, is_torn
 
 if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Session
@@ -35,6 +35,7 @@ MAX_CONNECTIONS = 100
 # The questions of one query run side by side in these.
 MAX_THREADS = 8
 ACQUIRE_SECONDS = 30.0
+MAX_READINGS = 10
 
 
 class NamedQueries:
@@ -141,7 +142,20 @@ class Connection(NamedQueries):
         self._reset()
 
     def run(self, text: str, parameters: Parameters) -> list[Row]:
-        """The rows that the reading statement *text* returns."""
+        """The rows that the reading statement *text* returns.
+
+        It is read again where another process deleted a part of them meanwhile.
+        """
+        for _ in range(MAX_READINGS):
+            found = self._read(text, parameters)
+            if not any(map(is_torn, found)):
+                return found
+        raise StoreUnavailableError(
+            f"{self.address} is being changed: {MAX_READINGS} readings met what was just deleted; "
+            "try again"
+        )
+
+    def _read(self, text: str, parameters: Parameters) -> list[Row]:
         if self._snapshot.depth:
             try:
                 return self._run_in_session(text, parameters)

@@ -29,8 +29,12 @@ class Neo4jMethodologies:
     def get(self, ids: Sequence[str]) -> Sequence[Methodology]:
         return self._read("methodologies", ids=sorted(set(ids)))
 
-    def ids(self) -> Sequence[str]:
-        return self._connection.found("methodology_ids")
+    def ids(
+        self, repo: str | None = None, *, after: str = "", limit: int | None = None
+    ) -> Sequence[str]:
+        folded = repo and repo.casefold()
+        bound = rows.page_size(limit)
+        return self._connection.found("methodology_ids", repo=folded, after=after, limit=bound)
 
     def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
         found = self._read("find_methodologies", error_ids=sorted(set(error_ids)))

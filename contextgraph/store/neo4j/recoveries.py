@@ -39,7 +39,7 @@ class Neo4jRecoveries:
         self._words = WordCountCache(connection, "recovered")
 
     def for_error(
-        self, questions: Sequence[ErrorQuestion], limit: int, enough: int | None = None
+        self, questions: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
         if unknown := [one.level for one in questions if one.level not in _LEVELS]:
             raise ValueError(f"recoveries cannot be looked up by {unknown[0]}")
@@ -49,12 +49,9 @@ class Neo4jRecoveries:
         for number, one in enumerate(questions):
             by_kind[where(one.level, one.scope)].append({"number": number, **_question(one)})
         found = self._connection.rows("recoveries_for_error", limit=max(0, limit), **by_kind)
-        keys: list[RecoveryKey] = []
-        for row in sorted(found, key=itemgetter("number")):
-            if enough is None or len(keys) < enough:
-                keys += [RecoveryKey(*key) for key in row["found"]]
-        candidates = self._values.recoveries(keys)
-        return [candidates[key] for key in keys if key in candidates]
+        in_order = sorted(found, key=itemgetter("number"))
+        keys = dict.fromkeys(RecoveryKey(*key) for row in in_order for key in row["found"])
+        return list(self._values.recoveries(keys).values())
 
     def for_text(
         self, words: Sequence[str], scope: Scope, limit: int

@@ -1,6 +1,7 @@
 """Values as parameters, and rows that queries return as values; only this module names the keys."""
 
 import hashlib
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -25,6 +26,31 @@ from contextgraph.trace import describe_remedy
 # What the driver returns and takes has no narrower type.
 Row: TypeAlias = Mapping[str, Any]
 Parameters: TypeAlias = dict[str, object]
+# Columns and properties that every node or relation of their kind has. Ids alone do not suffice:
+# Neo4j returns those that it has read from an index after their node is gone.
+_NEVER_NULL = frozenset(
+    "id name label data facts properties key value trajectory methodology error fragment "
+    "representative task total_steps fragment_type family error_type template message strategy "
+    "shown_at".split()
+)
+
+
+def is_torn(row: Row) -> bool:
+    """Whether *row* has a part that was deleted while it was read: what is left of it is null."""
+    return _is_torn(dict(row.items()))
+
+
+def _is_torn(value: dict[str, object] | list[object]) -> bool:
+    if isinstance(value, list):
+        if value and isinstance(value[0], float):  # a vector: long, and whole or null
+            return False
+        parts, is_torn = value, None in value
+    else:
+        parts = [*value.values()]
+        is_torn = None in parts and any(
+            one is None and name in _NEVER_NULL for name, one in value.items()
+        )
+    return is_torn or any(_is_torn(one) for one in parts if isinstance(one, list | dict))
 
 
 def scope_parameters(scope: Scope) -> Parameters:
@@ -34,6 +60,11 @@ def scope_parameters(scope: Scope) -> Parameters:
         "excluded": sorted(scope.exclude_instances),
         "as_of": None if scope.as_of is None else moment(scope.as_of),
     }
+
+
+def page_size(limit: int | None) -> int:
+    """The number for a LIMIT that is for *limit* items (None: all)."""
+    return sys.maxsize if limit is None else limit
 
 
 def where(name: str, scope: Scope) -> str:

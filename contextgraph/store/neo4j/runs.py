@@ -48,13 +48,9 @@ class Neo4jRuns:
     def add(self, given: Sequence[Bundle]) -> Sequence[LearnStatus]:
         return self._connection.write(bundles.add, [_packed(bundle) for bundle in given])
 
-    def replace(
-        self,
-        bundle: Bundle,
-        former_id: str | None = None,
-    ) -> None:
-        former = former_id or bundle.trajectory.id
-        self._connection.write(bundles.replace_run, _packed(bundle), former)
+    def replace(self, given: Mapping[str, Bundle]) -> Sequence[str]:
+        packed_runs = {former: _packed(bundle) for former, bundle in given.items()}
+        return self._connection.write(bundles.replace_runs, packed_runs)
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
         return self._connection.write(bundles.set_outcome, sorted(set(trajectory_ids)), outcome)
@@ -68,12 +64,21 @@ class Neo4jRuns:
         runs = (rows.trajectory_of(row["trajectory"]) for row in found)
         return {run.id: run for run in runs}
 
-    def ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
-        folded = None if repo is None else repo.casefold()
-        found = self._connection.rows("trajectory_ids", instance=instance)
-        # A run that is forgotten while this reads has lost its properties, not yet its row.
-        whole = (row for row in found if None not in (row["id"], row["repo"]))
-        return [row["id"] for row in whole if folded in (None, row["repo"].casefold())]
+    def ids(
+        self,
+        repo: str | None = None,
+        instance: str | None = None,
+        *,
+        after: str = "",
+        limit: int | None = None,
+    ) -> Sequence[str]:
+        return self._connection.found(
+            "trajectory_ids",
+            repo=repo and repo.casefold(),
+            instance=instance,
+            after=after,
+            limit=rows.page_size(limit),
+        )
 
     def raw(self, trajectory_id: str) -> RawTrajectory | None:
         row = self._connection.row("raw_trajectory", id=trajectory_id)

@@ -41,7 +41,13 @@ class LatestValues:
                 )
                 runs = before.trajectories.without([row[0] for row in changed])
                 self._latest = Values(
-                    revision, runs, before.fragments, before.recoveries, ValueCache(), {}
+                    revision,
+                    runs,
+                    before.fragments,
+                    before.recoveries,
+                    ValueCache(),
+                    before.recovery_ids,
+                    {},
                 )
             return self._latest
 

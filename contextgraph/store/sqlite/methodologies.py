@@ -18,7 +18,7 @@ from contextgraph.store.sqlite.transaction import Parameters, SqlScope, Transact
 
 _READ = rows.columns_of(rows.METHODOLOGIES, "m")
 _FOR_ERROR = f"""
-SELECT m.key, {_READ} FROM error_pattern e
+SELECT {_READ} FROM error_pattern e
 CROSS JOIN resolved_by r ON r.tenant = e.tenant AND r.error_id = e.id
 CROSS JOIN methodology m ON m.tenant = r.tenant AND m.id = r.methodology_id
 WHERE e.tenant = :tenant AND e.family = :family AND e.error_type = :error_type
@@ -57,11 +57,12 @@ class SqliteMethodologies:
         with self._database.reading() as transaction:
             return with_ids(transaction, ids)
 
-    def ids(self) -> Sequence[str]:
+    def ids(
+        self, repo: str | None = None, *, after: str = "", limit: int | None = None
+    ) -> Sequence[str]:
         with self._database.reading() as transaction:
-            return transaction.column(
-                "SELECT id FROM methodology WHERE tenant = ? ORDER BY id", (transaction.tenant,)
-            )
+            values = {"repo": repo and repo.casefold()}
+            return transaction.ids("methodology", values, after, limit)
 
     def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
         with self._database.reading() as transaction:
@@ -101,8 +102,8 @@ class SqliteMethodologies:
                     "template": signature.template,
                     "limit": max(0, limit),
                 }
-                if found := _values(transaction, sql, parameters):
-                    return found
+                if found := transaction.rows(sql, parameters):
+                    return [rows.METHODOLOGIES.value(row, sources=()) for row in found]
             return ()
 
     def put(

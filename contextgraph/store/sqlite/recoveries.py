@@ -1,7 +1,8 @@
 """Recoveries, and errors with what cleared them: `RecoveryStore` in SQLite."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from heapq import nsmallest
+from itertools import groupby, islice, takewhile
 from operator import itemgetter
 
 import orjson
@@ -24,11 +25,11 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.store import rules
-from contextgraph.store.sqlite import rows, run_rows
+from contextgraph.store.sqlite import rows, run_rows, word_index
 from contextgraph.store.sqlite.database import Database
-from contextgraph.store.sqlite.runs import FOUND, RELEVANT, found_keys, relevant
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
 
+_INDEXED = word_index.Indexed("recovered", "trajectory")
 _ERROR_OF_TEMPLATE = """
 SELECT key FROM error_pattern WHERE tenant = :tenant AND family = :family
 AND error_type = :error_type AND template = :template"""
@@ -40,20 +41,10 @@ _LEVELS = {
     ),
     SignatureLevel.FAMILY: ("recovered_family", "r.family = :family"),
 }
-# The index gives the order up to the time; SQLite then sorts only runs of the same moment, and
-# stops at the limit.
+# The index gives the order up to the time, without reading a row.
 _FOR_ERROR = """
-SELECT r.key FROM recovered r INDEXED BY {index}
-CROSS JOIN fragment f ON f.key = r.fragment
-CROSS JOIN error_pattern e ON e.key = r.error
-WHERE {level} AND {scope}
-ORDER BY r.verified DESC, r.seen_at DESC, f.id, e.id, r.error_step LIMIT :limit"""
-_FOR_TEXT = f"""{FOUND}
-SELECT r.key FROM found CROSS JOIN recovered r ON r.key = found.key
-CROSS JOIN fragment f ON f.key = r.fragment
-CROSS JOIN error_pattern e ON e.key = r.error
-WHERE {RELEVANT} AND {{scope}}
-ORDER BY found.weight DESC, f.id, e.id, r.error_step LIMIT :limit"""
+SELECT r.key, r.verified, r.seen_at FROM recovered r INDEXED BY {index}
+WHERE {level} AND {scope} ORDER BY r.verified DESC, r.seen_at DESC"""
 # Fragments have no index by id: their run has one, and their keys are in its range.
 _MET = """
 SELECT m.error, count(*) AS runs, sum(m.steps), sum(m.cleared)
@@ -121,29 +112,28 @@ class SqliteRecoveries:
         self._database = database
 
     def for_error(
-        self, questions: Sequence[ErrorQuestion], limit: int, enough: int | None = None
+        self, questions: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
         if unknown := [one.level for one in questions if one.level not in _LEVELS]:
             raise ValueError(f"recoveries cannot be found by {unknown[0]}")
         with self._database.reading() as transaction:
-            keys: list[int] = []
-            for question in questions:
-                if enough is None or len(keys) < enough:
-                    keys += _keys_for_error(transaction, question, limit)
-            return transaction.recoveries(keys)
+            places: dict[int, rows.Row] = {}
+            for number, question in enumerate(questions):
+                for key, verified, seen_at in _newest(transaction, question, limit):
+                    places.setdefault(key, (number, -verified, -seen_at))
+            found = zip(places.values(), transaction.recoveries([*places]), strict=True)
+            return [one for _, one in sorted(found, key=_order)]
 
     def for_text(
         self, words: Sequence[str], scope: Scope, limit: int
     ) -> Sequence[RecoveryCandidate]:
         with self._database.reading() as transaction:
             weights = self._database.caches.recovery_words.weights(transaction, words)
-            if not weights:
-                return []
             within = transaction.scoped(scope)
-            sql, parameters = relevant(
-                _FOR_TEXT, transaction, within, weights, ("recovered", "r", "trajectory")
-            )
-            return transaction.recoveries(found_keys(transaction, sql, within, limit, parameters))
+            found = word_index.most_relevant(transaction, _INDEXED, within, weights, limit)
+            ids = transaction.recovery_ids(found)
+            best = nsmallest(limit, found, key=lambda key: (-found[key], ids[key]))
+            return transaction.recoveries(best)
 
     def histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
         with self._database.reading() as transaction:
@@ -194,11 +184,36 @@ class SqliteRecoveries:
             return sum(_prune(transaction, error_id, keep) for error_id in error_ids)
 
 
-def _keys_for_error(transaction: Transaction, question: ErrorQuestion, limit: int) -> list[int]:
+def _newest(
+    transaction: Transaction, question: ErrorQuestion, limit: int
+) -> list[tuple[int, int, int]]:
+    """Key, verified, time of the first *limit* recoveries of *question*, but those of one moment.
+
+    These are in no order.
+    """
     index, agrees = _LEVELS[question.level]
     scope = transaction.scoped(question.scope)
-    sql = _FOR_ERROR.format(index=scope.index(index), level=agrees, scope=scope.where("r"))
-    return found_keys(transaction, sql, scope, limit, _signature(question.signature))
+    # An error is of one tenant, which its index does not name.
+    where = scope.where("r", of_tenant=question.level is SignatureLevel.TEMPLATE)
+    sql = _FOR_ERROR.format(index=scope.index(index), level=agrees, scope=where)
+    parameters = {**scope.parameters, **_signature(question.signature)}
+    cursor = transaction.connection.execute(sql, parameters)
+    found = list(islice(cursor, max(0, limit)))
+    ties = list(takewhile(lambda row: row[1:] == found[-1][1:], cursor)) if found else []
+    if ties:
+        moment = ties[0][1:]
+        last = [row[0] for row in (*found, *ties) if row[1:] == moment]
+        found = [row for row in found if row[1:] != moment]
+        ids = transaction.recovery_ids(last)
+        first = nsmallest(limit - len(found), last, key=ids.__getitem__)
+        found += [(key, *moment) for key in first]
+    return found
+
+
+def _order(found: tuple[rows.Row, RecoveryCandidate]) -> rows.Row:
+    place, candidate = found
+    recovered = candidate.recovered
+    return *place, recovered.fragment_id, recovered.error_id, recovered.error_step
 
 
 def _signature(signature: ErrorSignature) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from contextgraph.errors import StoreError
 from contextgraph.model import Bundle, EmbeddedRun, Trajectory
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows, word_index
@@ -367,14 +366,6 @@ def remove_former_ids(transaction: Transaction, keys: Sequence[int]) -> None:
         "(SELECT t.id FROM json_each(?) AS named JOIN trajectory t ON t.key = named.value)",
         (transaction.tenant, str(list(keys))),
     )
-
-
-def known_run(transaction: Transaction, trajectory_id: str) -> Run:
-    """The run of this id; raises `StoreError` where there is none."""
-    run = run_of(transaction, trajectory_id)
-    if run is None:
-        raise StoreError(f"no run {trajectory_id} to replace; learn it first")
-    return run
 
 
 def _marks(count: int) -> str:

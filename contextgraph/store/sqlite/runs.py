@@ -29,6 +29,7 @@ from contextgraph.store.sqlite.run_rows import Run
 from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
 
+_INDEXED = word_index.Indexed("trajectory", "key")
 _OUTCOME = """
 SELECT outcome, outcome_source, exit_status, change FROM trajectory WHERE tenant = ? AND id = ?"""
 _LEARNED = f"""
@@ -45,6 +46,7 @@ ORDER BY named.value"""
 _KEYS = """
 SELECT DISTINCT t.key FROM json_each(?) AS named
 CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value ORDER BY t.id"""
+_BY_ID = "SELECT key FROM trajectory WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id"
 _FRAGMENT_KEYS = f"""
 SELECT f.key FROM json_each(?) AS named
 CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value
@@ -53,15 +55,6 @@ ORDER BY named.key, f.position, f.id"""
 _FOR_TASK = """
 SELECT t.key FROM trajectory t INDEXED BY {index}
 WHERE {scope} {task_type} ORDER BY t.solved DESC, t.seen_at DESC, t.id LIMIT :limit"""
-# Rows are read only for texts that are relevant enough to be among the first.
-FOUND = """
-WITH found AS MATERIALIZED (SELECT key, sum(weight) AS weight FROM ({match}) GROUP BY key)"""
-RELEVANT = """
-found.weight >= coalesce((SELECT found.weight FROM found {of_rows}
-    ORDER BY found.weight DESC LIMIT 1 OFFSET :limit - 1), 0)"""
-_FOR_TEXT = f"""{FOUND}
-SELECT t.key FROM found CROSS JOIN trajectory t ON t.key = found.key
-WHERE {RELEVANT} AND {{scope}} ORDER BY found.weight DESC, t.id LIMIT :limit"""
 _FRAGMENTS_FOR_FILE = """
 SELECT f.key FROM touched s INDEXED BY touched_newest CROSS JOIN fragment f ON f.key = s.fragment
 WHERE s.file_name = :file_name {phase} AND {scope}
@@ -102,25 +95,10 @@ class SqliteRuns:
                 _add(transaction, bundle, raw) for bundle, raw in zip(bundles, raws, strict=True)
             ]
 
-    def replace(
-        self,
-        bundle: Bundle,
-        former_id: str | None = None,
-    ) -> None:
-        raw, own = rules.packed(bundle.raw), bundle.trajectory.id
-        former = former_id or own
+    def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
+        given = [(former, one, rules.packed(one.raw)) for former, one in bundles.items()]
         with self._database.writing() as transaction:
-            first = run_rows.known_run(transaction, former)
-            other = run_rows.run_of(transaction, own) if own != former else None
-            keys = [run.key for run in (first, other) if run is not None]
-            known = transaction.trajectories(keys)
-            revision = transaction.new_revision(removing=True)
-            errors = run_rows.remove(transaction, revision, keys)
-            history = rules.with_history(bundle, [known[key] for key in keys])
-            run_rows.insert(transaction, history, raw)
-            run_rows.note_former_id(transaction, former, own)
-            exposures.report_shown(transaction, bundle)
-            run_rows.remove_unused(transaction, errors)
+            return [one[0] for one in given if _replace(transaction, *one)]
 
     def set_outcome(self, trajectory_ids: Iterable[str], outcome: Outcome) -> int:
         with self._database.writing() as transaction:
@@ -145,19 +123,18 @@ class SqliteRuns:
             found = transaction.trajectories(keys)
             return {found[key].id: found[key] for key in keys}
 
-    def ids(self, repo: str | None = None, instance: str | None = None) -> Sequence[str]:
+    def ids(
+        self,
+        repo: str | None = None,
+        instance: str | None = None,
+        *,
+        after: str = "",
+        limit: int | None = None,
+    ) -> Sequence[str]:
         with self._database.reading() as transaction:
-            where = "tenant = ?"
-            parameters: list[str | int] = [transaction.tenant]
-            if instance is not None:
-                where += " AND instance_id = ?"
-                parameters.append(instance)
-            if repo is not None:
-                where += " AND place IN (SELECT value FROM json_each(?))"
-                parameters.append(str(_places(transaction, repo)))
-            return transaction.column(
-                f"SELECT id FROM trajectory WHERE {where} ORDER BY id", parameters
-            )
+            place = None if repo is None else transaction.place(repo.casefold())
+            values = {"instance_id": instance, "place": place}
+            return transaction.ids("trajectory", values, after, limit)
 
     def raw(self, trajectory_id: str) -> RawTrajectory | None:
         with self._database.reading() as transaction:
@@ -198,15 +175,12 @@ class SqliteRuns:
     def for_text(self, words: Sequence[str], scope: Scope, limit: int) -> Sequence[Trajectory]:
         with self._database.reading() as transaction:
             weights = self._database.caches.run_words.weights(transaction, words)
-            if not weights:
-                return []
             within = transaction.scoped(scope)
-            sql, parameters = relevant(
-                _FOR_TEXT, transaction, within, weights, ("trajectory", "t", "key")
-            )
-            keys = found_keys(transaction, sql, within, limit, parameters)
-            found = transaction.trajectories(keys)
-            return [found[key] for key in keys]
+            found = word_index.most_relevant(transaction, _INDEXED, within, weights, limit)
+            by_id = transaction.column(_BY_ID, (str([*found]),))
+            keys = sorted(by_id, key=lambda key: -found[key])[:limit]
+            runs = transaction.trajectories(keys)
+            return [runs[key] for key in keys]
 
     def fragments_for_state(
         self, phase: Phase | None, file_name: str | None, scope: Scope, limit: int
@@ -253,29 +227,6 @@ def fragment_keys(transaction: Transaction, trajectory_ids: Sequence[str]) -> li
     return transaction.column(_FRAGMENT_KEYS, (json_text(trajectory_ids), transaction.tenant))
 
 
-def relevant(
-    template: str,
-    transaction: Transaction,
-    scope: SqlScope,
-    weights: Mapping[str, int],
-    of_rows: tuple[str, str, str],
-) -> tuple[str, dict[str, str]]:
-    """SQL for the rows with the words of *weights*, and its parameters.
-
-    *of_rows* are the table, its alias in *template*, and its column with the key of the run.
-    """
-    table, alias, run = of_rows
-    places = None if scope.repository is None else [scope.repository]
-    match, parameters = word_index.match(table, transaction.tenant, places, weights)
-    # The match has selected tenant and repository.
-    is_limited = scope.has_as_of or scope.has_excluded
-    join = f"CROSS JOIN {table} {alias} ON {alias}.key = found.key WHERE {scope.where(alias, run)}"
-    sql = template.format(
-        match=match, of_rows=join if is_limited else "", scope=scope.where(alias, run)
-    )
-    return sql, parameters
-
-
 def found_keys(
     transaction: Transaction, sql: str, scope: SqlScope, limit: int, parameters: Mapping[str, str]
 ) -> list[int]:
@@ -300,6 +251,24 @@ def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
         run_rows.insert(transaction, bundle, raw)
         exposures.report_shown(transaction, bundle)
     return status
+
+
+def _replace(transaction: Transaction, former: str, bundle: Bundle, raw: bytes) -> bool:
+    """Put *bundle* in the place of the run *former*; False where that is unknown."""
+    own = bundle.trajectory.id
+    runs = [run_rows.run_of(transaction, one) for one in dict.fromkeys((former, own))]
+    if runs[0] is None:
+        return False
+    keys = [run.key for run in runs if run]
+    known = transaction.trajectories(keys)
+    revision = transaction.new_revision(removing=True)
+    errors = run_rows.remove(transaction, revision, keys)
+    history = rules.with_history(bundle, [known[key] for key in keys])
+    run_rows.insert(transaction, history, raw)
+    run_rows.note_former_id(transaction, former, own)
+    exposures.report_shown(transaction, bundle)
+    run_rows.remove_unused(transaction, errors)
+    return True
 
 
 def _set_outcome(transaction: Transaction, value: Trajectory) -> None:
@@ -354,12 +323,6 @@ def _forget(transaction: Transaction, keys: Sequence[int]) -> None:
     run_rows.remove_unused(transaction, run_rows.remove(transaction, revision, keys))
     for table in ("trajectory", "recovered"):
         word_index.compact(transaction, table)
-
-
-def _places(transaction: Transaction, repo: str) -> list[int]:
-    """The keys of the repositories of this name, in any case."""
-    known = transaction.rows("SELECT key, repo FROM place WHERE tenant = ?", (transaction.tenant,))
-    return [key for key, name in known if name.casefold() == repo.casefold()]
 
 
 def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:

@@ -1,6 +1,6 @@
 """One transaction of one tenant: its SQL statements, scopes, and values by their keys."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 from typing import Any, TypeAlias
@@ -24,6 +24,8 @@ from contextgraph.store.sqlite.rows import Row
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 
 UNKNOWN_REPOSITORY = 0
+# 10 MB: a common word is in thousands of recoveries of equal relevance, of which the first count.
+RECOVERY_IDS = 65_536
 # Removed runs and fragments are listed for so many revisions, for processes whose graph still has
 # them; those that are further behind read everything again.
 REMOVALS_LISTED = 10_000
@@ -56,12 +58,21 @@ class Values:
     fragments: ValueCache[int, tuple[int, Fragment]]
     recoveries: ValueCache[int, CachedRecovery]
     errors: ValueCache[int, ErrorPattern]
+    recovery_ids: ValueCache[int, tuple[str, str, int]]
     repositories: dict[str, int]
 
 
 def no_values(revision: int) -> Values:
     """An empty cache for *revision*."""
-    return Values(revision, ValueCache(), ValueCache(), ValueCache(), ValueCache(), {})
+    return Values(
+        revision,
+        ValueCache(),
+        ValueCache(),
+        ValueCache(),
+        ValueCache(),
+        ValueCache(most=RECOVERY_IDS),
+        {},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +84,31 @@ class SqlScope:
     has_excluded: bool
     has_as_of: bool
 
-    def where(self, alias: str, key: str = "trajectory", *, by_place: bool = False) -> str:
+    def where(
+        self,
+        alias: str,
+        key: str = "trajectory",
+        *,
+        by_place: bool = False,
+        of_tenant: bool = False,
+    ) -> str:
         """The condition on the rows of *alias*, whose column *key* is the key of the run.
 
-        *by_place*: in a form that an index by place serves even for all repositories.
+        *by_place*: in a form that an index by place serves even for all repositories. *of_tenant*:
+        the other conditions admit only rows of the tenant.
         """
-        terms = [self._of_repository(alias, by_place)]
+        terms = []
+        if self.repository is not None:
+            terms.append(f"{alias}.place = :place")
+        elif by_place:
+            terms.append(f"{alias}.place IN (SELECT key FROM place WHERE tenant = :tenant)")
+        elif not of_tenant:
+            terms.append(f"{alias}.tenant = :tenant")
         if self.has_as_of:
             terms.append(f"{alias}.seen_at <= :as_of")
         if self.has_excluded:
             terms.append(f"{alias}.{key} NOT IN ({_EXCLUDED})")
-        return " AND ".join(terms)
-
-    def _of_repository(self, alias: str, by_place: bool) -> str:
-        if self.repository is not None:
-            return f"{alias}.place = :place"
-        if by_place:
-            return f"{alias}.place IN (SELECT key FROM place WHERE tenant = :tenant)"
-        return f"{alias}.tenant = :tenant"
+        return " AND ".join(terms or ["1"])
 
     def index(self, name: str) -> str:
         """The name of the index to use: there are two of each, one by repository."""
@@ -123,6 +141,20 @@ class Transaction:
         """The first column of all rows that *sql* finds."""
         return [row[0] for row in self.connection.execute(sql, parameters)]
 
+    def ids(
+        self, table: str, values: Mapping[str, str | int | None], after: str, limit: int | None
+    ) -> list[str]:
+        """Ids above *after* in *table*, ascending: of rows with these *values* (None: any)."""
+        known = {name: value for name, value in values.items() if value is not None}
+        conditions = "".join(f" AND {name} = ?" for name in known)
+        # Without the signs SQLite takes an index of all rows of the tenant: it has no statistics.
+        tenant, column = "+tenant" if "place" in known else "tenant", "+id" if known else "id"
+        return self.column(
+            f"SELECT id FROM {table} WHERE {tenant} = ? AND {column} > ?{conditions} "
+            f"ORDER BY {column} LIMIT ?",
+            (self.tenant, after, *known.values(), -1 if limit is None else limit),
+        )
+
     def write(self, sql: str, parameters: Parameters = ()) -> int:
         """Execute *sql*; how many rows it changed."""
         return self.connection.execute(sql, parameters).rowcount
@@ -152,7 +184,7 @@ class Transaction:
         parameters: dict[str, str | int] = {"tenant": self.tenant}
         repository = None
         if scope.repo is not None:
-            repository = parameters["place"] = self._repository(scope.repo)
+            repository = parameters["place"] = self.place(scope.repo)
         if scope.as_of is not None:
             parameters["as_of"] = rows.moment(scope.as_of)
         if scope.exclude_instances:
@@ -160,7 +192,8 @@ class Transaction:
         has_excluded, has_as_of = bool(scope.exclude_instances), scope.as_of is not None
         return SqlScope(repository, parameters, has_excluded, has_as_of)
 
-    def _repository(self, repo: str) -> int:
+    def place(self, repo: str) -> int:
+        """The key of a repository, 0 where it is unknown."""
         known = self.values.repositories
         if repo not in known:
             known[repo] = self.number(
@@ -192,6 +225,10 @@ class Transaction:
             RecoveryCandidate(one.recovered, errors[one.error], runs[one.run])
             for one in map(found.__getitem__, keys)
         ]
+
+    def recovery_ids(self, keys: Iterable[int]) -> dict[int, tuple[str, str, int]]:
+        """Fragment id, error id and error step of the recoveries with these keys: their order."""
+        return self.values.recovery_ids.get_or_read(keys, self._read_recovery_ids)
 
     def errors(self, keys: Sequence[int]) -> dict[int, ErrorPattern]:
         """The error patterns with these keys, by key, in the words of the run of least id."""
@@ -231,6 +268,16 @@ class Transaction:
                 row[1],
                 rows.RECOVERIES.value(row[4:], fragment_id=row[2], error_id=row[3]),
             ),
+        )
+
+    def _read_recovery_ids(self, keys: Sequence[int]) -> dict[int, tuple[str, str, int]]:
+        return self._read(
+            keys,
+            "SELECT r.key, f.id, e.id, r.error_step FROM json_each(?) AS named "
+            "CROSS JOIN recovered r ON r.key = named.value "
+            "CROSS JOIN fragment f ON f.key = r.fragment "
+            "CROSS JOIN error_pattern e ON e.key = r.error",
+            tuple,
         )
 
     def _read_errors(self, keys: Sequence[int]) -> dict[int, ErrorPattern]:

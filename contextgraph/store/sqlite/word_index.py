@@ -3,10 +3,11 @@
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from contextgraph.model import WordCounts
 from contextgraph.store import rules
-from contextgraph.store.sqlite.transaction import Transaction
+from contextgraph.store.sqlite.transaction import SqlScope, Transaction
 from contextgraph.text import words as words_of
 
 # Counting one word takes 0.1 ms at 10,000 texts, counting all 0.5 s: worth it in a long life only.
@@ -58,6 +59,54 @@ def match(
         )
         parameters[f"word{number}"] = f'{scope}"{_token(tenant, word)}"'
     return " UNION ALL ".join(selects), parameters
+
+
+class Indexed(NamedTuple):
+    """A table with an index of words, and its column with the key of the run."""
+
+    table: str
+    run: str
+
+
+def most_relevant(
+    transaction: Transaction,
+    indexed: Indexed,
+    scope: SqlScope,
+    weights: Mapping[str, int],
+    limit: int,
+) -> dict[int, int]:
+    """The texts in *scope* with the most weight, and all that tie with the last: key -> weight."""
+    if not weights or limit < 1:
+        return {}
+    places = None if scope.repository is None else [scope.repository]
+    sql, parameters = match(indexed.table, transaction.tenant, places, weights)
+    texts = transaction.connection.execute(sql, parameters)
+    found = dict(texts) if len(weights) == 1 else _summed(texts)
+    # The match has selected tenant and repository.
+    if scope.has_as_of or scope.has_excluded:
+        found = {key: found[key] for key in _visible(transaction, indexed, scope, found)}
+    if len(found) <= limit:
+        return found
+    least = sorted(found.values())[-limit]
+    return {key: weight for key, weight in found.items() if weight >= least}
+
+
+def _summed(texts: Iterable[tuple[int, int]]) -> dict[int, int]:
+    weights: dict[int, int] = {}
+    for key, weight in texts:
+        weights[key] = weights.get(key, 0) + weight
+    return weights
+
+
+def _visible(
+    transaction: Transaction, indexed: Indexed, scope: SqlScope, keys: Iterable[int]
+) -> list[int]:
+    """Those of *keys* that are in *scope*."""
+    sql = (
+        f"SELECT r.key FROM json_each(:keys) AS named CROSS JOIN {indexed.table} r "
+        f"ON r.key = named.value WHERE {scope.where('r', indexed.run)}"
+    )
+    return transaction.column(sql, {**scope.parameters, "keys": str([*keys])})
 
 
 class WordIndex:

@@ -24,6 +24,8 @@ _EDIT = re.compile(r"\s*edit[ \t]+(?:(?P<file>\S+)[ \t]+)?(\d{1,9}):(\d{1,9})[ \
 _EDITOR_TEXT = re.compile(r"(?:\w+ )?(view|create|str_replace|insert|undo_edit)[ \t]+(\S+)")
 
 NEW_TEXT = ("new_str", "new_string", "file_text", "content", "new_text", "text")
+_IMPORT = re.compile(r"\b(?:from\s+([\w.]{1,100})\s+)?import\s+([\w.]{1,100}(?:[ ,\w.]{0,300}))")
+_COMMON_MODULES = frozenset({"os", "re", "sys", "traceback", "warnings"})
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w++)\1[^\n]*\n")
 # Directories that hold repositories rather than being one, and those whose children do.
 _SYSTEM = frozenset({"home", "Users", "tmp", "usr", "root", "opt", "var", "etc", "private", "mnt"})
@@ -89,6 +91,15 @@ def new_text(action: Action, reading: ActionReading) -> tuple[str, ...]:
         body = action.text[opening.end() :].split(f"\n{opening[2]}", 1)[0]
         return tuple(body.splitlines())
     return ()
+
+
+def imported_names(text: str) -> frozenset[str]:
+    """What the Python code in *text* imports, but for modules that any script needs."""
+    found: set[str] = set()
+    for module, names in _IMPORT.findall(text):
+        parts = [part.split(" as ")[0].strip(" ()") for part in names.split(",")]
+        found.update(f"{module}.{part}" if module else part for part in parts if part)
+    return frozenset(found - _COMMON_MODULES)
 
 
 def _is_typed(tool: str, text: str) -> bool:

@@ -4,8 +4,8 @@ import re
 from functools import partial
 
 from contextgraph.model import Family
+from contextgraph.trace.errors.crashes import last_traceback
 from contextgraph.trace.errors.finding import Finding, class_name, row
-from contextgraph.trace.errors.tracebacks import last_traceback
 
 _failed_test = partial(row, Family.TEST_FAILURE)
 

@@ -111,7 +111,8 @@ _CORE_TOOLS = (
     _shell(
         "{command}: error",
         ("sed: ", "find: ", "rg: ", "patch: ", "awk: "),
-        r"\n(?P<command>sed|find|rg|patch|awk): (?P<message>[^\n]*: [^\n]*)",
+        # `head` has seen enough: no failure.
+        r"\n(?P<command>sed|find|rg|patch|awk): (?![^\n]*: Broken pipe)(?P<message>[^\n]*: [^\n]*)",
     ),
 )
 _GIT = (

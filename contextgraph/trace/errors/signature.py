@@ -7,10 +7,16 @@ from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.actions.reading import ActionReading, read_action
 from contextgraph.trace.errors.agent_tools import refused_edit, timeout, tool_message
 from contextgraph.trace.errors.builds import build_failure
-from contextgraph.trace.errors.crashes import CRASHES, printed_error, usage_error
-from contextgraph.trace.errors.finding import Finding, Search, first_in, signature_for
+from contextgraph.trace.errors.crashes import CRASHES, last_traceback, printed_error, usage_error
+from contextgraph.trace.errors.finding import (
+    Finding,
+    Search,
+    first_in,
+    plain,
+    signature_for,
+    without_banners,
+)
 from contextgraph.trace.errors.foreign_tests import after_passed_tests, foreign_failure
-from contextgraph.trace.errors.output import plain, without_banners
 from contextgraph.trace.errors.python_tests import (
     DOCTEST,
     TOX,
@@ -28,7 +34,6 @@ from contextgraph.trace.errors.shell import (
     network_failure,
     shell_message,
 )
-from contextgraph.trace.errors.tracebacks import last_traceback
 
 _SHOWN_BY_GIT = re.compile(r"git (?:-\S+ )*(?:diff|show|log|blame|grep|status|ls-files|cat-file)\b")
 _EDGE = 1500

@@ -18,7 +18,7 @@ from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
 from contextgraph.trace.remedies.wording import describe_pattern
 
 Remedy: TypeAlias = tuple[RemedyAction, ...]
-AdviceKey: TypeAlias = Remedy | tuple[RemedyPattern, ...]
+AdviceKey: TypeAlias = tuple[RemedyAction | RemedyPattern, ...]
 
 _REMEMBERED = 8_192
 _FROM_ANOTHER_MODULE = " from another module"
@@ -45,10 +45,11 @@ def _leaves_out_what(pattern: RemedyPattern) -> bool:
 
 
 def advice_key(remedy: Remedy) -> AdviceKey:
-    """The patterns, by which independent runs agree; where they say too little, the actions."""
-    if all(is_general(one.pattern) for one in remedy):
-        return tuple(_without_placing(one.pattern) for one in remedy)
-    return _without_numbers(remedy)
+    """The patterns, by which independent runs agree; an action where its own says too little."""
+    return tuple(
+        _without_placing(one.pattern) if is_general(one.pattern) else _without_numbers(one)
+        for one in remedy
+    )
 
 
 def advice_id(error: ErrorSignature | ErrorPattern | None, remedy: Sequence[RemedyAction]) -> str:
@@ -69,14 +70,11 @@ def _without_placing(pattern: RemedyPattern) -> RemedyPattern:
 
 
 @lru_cache(_REMEMBERED)
-def _without_numbers(remedy: Remedy) -> Remedy:
-    """What makes two remedies the same, whatever line numbers and counts they name."""
-    return tuple(
-        replace(
-            one,
-            target=_NUMBER.sub("", one.target),
-            replaced=_NUMBER.sub("", one.replaced),
-            parameters=(),
-        )
-        for one in remedy
+def _without_numbers(action: RemedyAction) -> RemedyAction:
+    """What makes two actions the same, whatever line numbers and counts they name."""
+    return replace(
+        action,
+        target=_NUMBER.sub("", action.target),
+        replaced=_NUMBER.sub("", action.replaced),
+        parameters=(),
     )

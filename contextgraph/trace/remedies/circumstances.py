@@ -1,6 +1,7 @@
 """In which circumstances an attempt failed: where these differ, other remedies help."""
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -8,6 +9,8 @@ from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, RemedyKind, R
 from contextgraph.trace.actions.reading import ActionReading, new_text, read_action
 from contextgraph.trace.edits import Span
 from contextgraph.trace.remedies.placeholders import (
+    ANOTHER_PATH,
+    CURRENT_FOLDER,
     MISSING_MODULE,
     UNDEFINED_NAME,
     WITHOUT_DOUBLED,
@@ -42,11 +45,16 @@ def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[s
 
 
 def _use(name: str, text: Sequence[str]) -> str:
-    """How *text* uses the undefined *name*, which separates modules from variables."""
-    match = re.search(rf"\b{re.escape(name.partition('.')[0])}\b(.?)", "\n".join(text))
+    """What *text* uses the undefined *name* as: modules and classes are imported, values set."""
+    name = name.partition(".")[0]
+    match = re.search(rf"\b{re.escape(name)}\b(.?)", "\n".join(text))
     if match is None:
         return "nothing in the edit"
-    return {".": "module or object", "(": "function"}.get(match[1], "value")
+    if name in sys.stdlib_module_names:
+        return "standard module"
+    if name[:1].isupper():
+        return "class"
+    return {".": "object", "(": "function"}.get(match[1], "value")
 
 
 def _of_range(reading: ActionReading, span: Span, text: Sequence[str], shown: str) -> Iterator[str]:
@@ -99,10 +107,18 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names) -> bool:
     """
     if pattern.target == WITHOUT_DOUBLED:
         return any(_has_doubled_folder(name) for name in names.names)
+    if pattern.target == ANOTHER_PATH and pattern.replaced:
+        return pattern.replaced in {name.strip("/") for name in names.names}
+    if pattern.target == CURRENT_FOLDER and pattern.parameters:
+        return any(_names_program(one, attempt) for one in pattern.parameters)
     if pattern.kind is RemedyKind.EDIT or not attempt:
         return True
     program = _PROGRAM.match(pattern.replaced)
-    return program is None or bool(re.search(rf"(?<![\w-]){re.escape(program[0])}\b", attempt))
+    return program is None or _names_program(program[0], attempt)
+
+
+def _names_program(program: str, attempt: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(program)}\b", attempt) is not None
 
 
 def _has_doubled_folder(path: str) -> bool:

@@ -13,6 +13,7 @@ from contextgraph.trace.remedies.command_lines import (
     folder_of,
     is_path,
     looks,
+    run_of,
 )
 from contextgraph.trace.remedies.edits import retry
 from contextgraph.trace.remedies.placeholders import (
@@ -25,7 +26,6 @@ from contextgraph.trace.remedies.placeholders import (
     folder_placeholder,
     path_placeholder,
 )
-from contextgraph.trace.remedies.shell_lines import run_of
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import command_text
 
@@ -163,7 +163,10 @@ def _other_program(old: Command, new: Command, was: str, now: str, repo_name: st
     if old.program != new.program and len(set(letters)) == 1:
         pattern = RemedyPattern(RemedyKind.USE, new.program, f"{new.program}<its argument>")
     elif old.program == new.program:
-        pattern = RemedyPattern(RemedyKind.USE, new.launcher, old.launcher)
+        launchers = (new.interpreter, old.interpreter)
+        if not all(launchers):
+            launchers = (new.launcher, old.launcher)
+        pattern = RemedyPattern(RemedyKind.USE, *launchers)
     elif looks(old.program) or looks(new.program):
         pattern = RemedyPattern(RemedyKind.USE, _shape(now), _shape(was))
     else:

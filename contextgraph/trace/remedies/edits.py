@@ -43,6 +43,8 @@ _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test\.\w+|tests?/.*)$")
 _LINE_READ = 500
 _IDENTIFIERS_KEPT = 24
 
+IMPORTING = frozenset({"ImportError", "ModuleNotFoundError"})
+
 Parameters = list[tuple[str, str]]
 
 
@@ -66,7 +68,7 @@ def code_change(change: Change, error: ErrorSignature, script: Sequence[str]) ->
     parameters += [("adds", name) for name in adds[:_IDENTIFIERS_KEPT]]
     parameters += [("drops", name) for name in drops[:_IDENTIFIERS_KEPT]]
     pattern = (
-        _configuring(change)
+        _configuring(change, error)
         or _named_change(change, names)
         or RemedyPattern(RemedyKind.EDIT, f"code in {_place(change.file, error, script)}")
     )
@@ -260,10 +262,13 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], lis
     return come, [line for line in old if line.strip() not in both]
 
 
-def _configuring(change: Change) -> RemedyPattern | None:
-    """The setting that *change* makes, None where it makes none."""
+def _configuring(change: Change, error: ErrorSignature) -> RemedyPattern | None:
+    """The setting that *change* makes, None where it makes none that bears on *error*."""
     for line in change.added:
         if match := _CONFIGURING.search(line[:_LINE_READ]):
+            # Scripts begin with it: it cures nothing but imports.
+            if match[1].startswith("sys.path") and error.error_type not in IMPORTING:
+                continue
             variable = _QUOTED.search(match[1]) if "environ" in match[1] else None
             what = f"environment variable {variable[1]}" if variable else match[1]
             return RemedyPattern(RemedyKind.CONFIGURE, what)
@@ -273,7 +278,9 @@ def _configuring(change: Change) -> RemedyPattern | None:
 def _named_change(change: Change, names: Names) -> RemedyPattern | None:
     """What *change* does with a name that the error quotes; None where it touches none."""
     added, removed = _words_in(change.added), _words_in(change.removed)
-    for quoted, role in zip(names.names, names.roles, strict=True):
+    # What a module or class lacks says more than its own name does.
+    pairs = zip(names.names, names.roles, strict=True)
+    for quoted, role in sorted(pairs, key=lambda pair: pair[1] != "<the attribute>"):
         last = quoted.rpartition("/")[2].rpartition(".")[2] or quoted
         name = quoted if role in GENERIC_ROLES else last
         if name not in added and name not in removed:

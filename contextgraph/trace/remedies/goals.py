@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 
 from contextgraph.model import Family
 from contextgraph.trace.actions.kinds import ActionKind
-from contextgraph.trace.actions.reading import ActionReading
+from contextgraph.trace.actions.reading import ActionReading, imported_names
 from contextgraph.trace.edits import Span, edited_file, is_edit, new_lines, similarity
 from contextgraph.trace.predicament import SILENCE
 from contextgraph.trace.steps import StepTrace
 
 _WORD = re.compile(r"[A-Za-z_][\w-]*|\d+")
 _NAME_WORD = re.compile(r"[a-z]+")
+_OPTION = re.compile(r"(?<=\s--)[A-Za-z][\w-]*")
 _STEM = re.compile(r"[A-Za-z_]\w*")
 _LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
 _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
@@ -25,6 +26,7 @@ _HELP = re.compile(r"\s(?:-h|--help)\b")
 # A corrected attempt follows soon after; the same command much later serves another end.
 _NEAR = 6
 _LINE_READ = 400
+_PROGRAM_READ = 4000
 _SHARED_WORDS = 0.4
 _SHARED_PROGRAM = 0.6
 _SHARED_NAME = 0.5
@@ -75,8 +77,15 @@ def _same_run(failed: StepTrace, later: StepTrace) -> bool:
     if later.index - failed.index <= _NEAR and is_version(failed.reading, later.reading):
         return True
     # A program typed on the line has no name by which to know it again.
-    nameless = not (failed.reading.targets or later.reading.targets)
-    return nameless and _share(failed, later) >= _SHARED_PROGRAM and _is_similar(failed, later)
+    if failed.reading.targets or later.reading.targets or _import_others(failed, later):
+        return False
+    return _share(failed, later) >= _SHARED_PROGRAM and _is_similar(failed, later)
+
+
+def _import_others(failed: StepTrace, later: StepTrace) -> bool:
+    """True where both programs import something, but nothing in common."""
+    one, other = (imported_names(step.step.action.text[:_PROGRAM_READ]) for step in (failed, later))
+    return bool(one and other) and one.isdisjoint(other)
 
 
 def _ran_no_test(failed: StepTrace) -> bool:
@@ -221,7 +230,8 @@ def _share_arguments(failed: StepTrace, later: StepTrace) -> bool:
     if _named_file(failed.reading):
         return False
     other = _arguments(later)
-    return not other or not _arguments(failed).isdisjoint(other)
+    options = set(_OPTION.findall(_line(later)))
+    return not other or not (_arguments(failed) - options).isdisjoint(other)
 
 
 def _arguments(step: StepTrace) -> set[str]:

@@ -11,42 +11,50 @@ _READ = 10_000
 _SHELL = r"(?:sudo\s+)?(?:/\S{1,40}/)?(?:ba|z|da|k|a)?sh\b"
 _LOADER = r"\b(?:curl|wget)\b[^\n|]{0,500}"
 _OPENING = r"[\"']?(?:<\(|\$\(|`)\s*(?:curl|wget)\b"
-_DESTROYING = (
-    r"(?<![-\w])rm\s+(?:-{1,2}[\w-]+\s+){0,5}(?:-[a-zA-Z]{0,8}[rR]|--recursive)",
-    r"\bgit\s(?:[^\n;&|]{0,60}\s)?reset\s[^\n;&|]{0,100}--hard",
-    r"\bgit\s(?:[^\n;&|]{0,60}\s)?clean\s[^\n;&|]{0,100}-[a-zA-Z]{0,8}f",
-    r"\bgit\s(?:[^\n;&|]{0,60}\s)?push\s[^\n;&|]{0,200}(?:-f\b|--force|--mirror|--delete|\s\+\w)",
-    r"\bchmod\s[^\n;&|]{0,100}(?:\b0?777\b|\b(?:a|ugo)\+rwx\b)",
-    r"\bmkfs\b",
-    r"\bdd\s[^\n;&|]{0,200}\bof=/dev/",
-    r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA)|TRUNCATE\s+TABLE)\b",
-)
-_DOWNLOADED = (
-    rf"{_LOADER}(?:&&|;)\s{{0,4}}{_SHELL}\s",
-    rf"{_LOADER}\|\s*(?:{_SHELL}|(?:sudo\s+)?(?:python|perl|ruby|node)[\d.]*\b)",
-    rf"(?:{_SHELL}\s+(?:-c\s+)?|\beval\s+|\bsource\s+){_OPENING}",
-)
-_UNCHECKED = (
-    r"--no-verify\b",
-    r"--no-check-certificate\b",
-    r"--trusted-host\b",
-    r"\bcurl\s(?:[^\n|;&]{0,200}\s)?(?:-[a-zA-Z]{0,6}k\b|--insecure\b)",
-    r"\b(?:http\.sslVerify|strict-ssl|ssl_verify)[\s=]+(?:false|0|no)\b",
-    r"\bGIT_SSL_NO_VERIFY\b",
-    r"\b(?:PYTHONHTTPSVERIFY|NODE_TLS_REJECT_UNAUTHORIZED)\s{0,4}=\s{0,4}[\"']?0",
-    r"\bverify(?:_ssl|_certs)?\s{0,4}=\s{0,4}False\b",
-    r"\b(?:check_hostname|ssl)\s{0,4}=\s{0,4}False\b",
-    r"_create_unverified_context\b|\bCERT_NONE\b",
-    r"\brejectUnauthorized\s{0,4}:\s{0,4}false\b|\bInsecureSkipVerify\s{0,4}:\s{0,4}true\b",
-)
-_UNTESTED = (
-    r"--deselect\b|--ignore(?:-glob)?[=\s]\S{0,200}test|\s-k\s{0,4}[\"']?not\s",
-    r"-DskipTests\b|-Dmaven\.test\.skip",
-    r"@(?:\w+\.){0,3}(?:skip|skipIf|skipUnless|xfail|expectedFailure|Disabled|Ignore)\b",
-    r"\bpytest\.(?:skip|xfail)\(|\bself\.skipTest\(|\bt\.Skip\(|#\[ignore\b",
-    r"\b(?:it|test|describe)\.skip\(|\bx(?:it|describe)\(",
-)
-_HAZARD = re.compile("|".join((*_DESTROYING, *_DOWNLOADED, *_UNCHECKED, *_UNTESTED)), re.IGNORECASE)
+# By words in lower case: each text that a pattern matches has one of them, and most texts none.
+_DESTROYING = {
+    "rm": r"(?<![-\w])rm\s+(?:-{1,2}[\w-]+\s+){0,5}(?:-[a-zA-Z]{0,8}[rR]|--recursive)",
+    "reset": r"\bgit\s(?:[^\n;&|]{0,60}\s)?reset\s[^\n;&|]{0,100}--hard",
+    "clean": r"\bgit\s(?:[^\n;&|]{0,60}\s)?clean\s[^\n;&|]{0,100}-[a-zA-Z]{0,8}f",
+    "push": r"\bgit\s(?:[^\n;&|]{0,60}\s)?push\s[^\n;&|]{0,200}"
+    r"(?:-f\b|--force|--mirror|--delete|\s\+\w)",
+    "chmod": r"\bchmod\s[^\n;&|]{0,100}(?:\b0?777\b|\b(?:a|ugo)\+rwx\b)",
+    "mkfs": r"\bmkfs\b",
+    "of=/dev/": r"\bdd\s[^\n;&|]{0,200}\bof=/dev/",
+    "table database schema": r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA)|TRUNCATE\s+TABLE)\b",
+}
+_DOWNLOADED = {
+    "curl wget": rf"{_LOADER}(?:&&|;)\s{{0,4}}{_SHELL}\s"
+    rf"|{_LOADER}\|\s*(?:{_SHELL}|(?:sudo\s+)?(?:python|perl|ruby|node)[\d.]*\b)"
+    rf"|(?:{_SHELL}\s+(?:-c\s+)?|\beval\s+|\bsource\s+){_OPENING}",
+}
+_UNCHECKED = {
+    "--no- --trusted-host": r"--no-verify\b|--no-check-certificate\b|--trusted-host\b",
+    "curl": r"\bcurl\s(?:[^\n|;&]{0,200}\s)?(?:-[a-zA-Z]{0,6}k\b|--insecure\b)",
+    "ssl": r"\b(?:http\.sslVerify|strict-ssl|ssl_verify)[\s=]+(?:false|0|no)\b"
+    r"|\bGIT_SSL_NO_VERIFY\b|\bssl\s{0,4}=\s{0,4}False\b",
+    "verify unauthorized": r"\b(?:PYTHONHTTPSVERIFY|NODE_TLS_REJECT_UNAUTHORIZED)"
+    r"\s{0,4}=\s{0,4}[\"']?0"
+    r"|\bverify(?:_ssl|_certs)?\s{0,4}=\s{0,4}False\b"
+    r"|\brejectUnauthorized\s{0,4}:\s{0,4}false\b|\bInsecureSkipVerify\s{0,4}:\s{0,4}true\b",
+    "check_hostname": r"\bcheck_hostname\s{0,4}=\s{0,4}False\b",
+    "unverified cert_none": r"_create_unverified_context\b|\bCERT_NONE\b",
+}
+_UNTESTED = {
+    "--deselect --ignore not": r"--deselect\b|--ignore(?:-glob)?[=\s]\S{0,200}test"
+    r"|\s-k\s{0,4}[\"']?not\s",
+    "skip": r"-DskipTests\b|-Dmaven\.test\.skip|\bpytest\.skip\(|\bself\.skipTest\("
+    r"|\bt\.Skip\(|\b(?:it|test|describe)\.skip\(",
+    "xfail": r"\bpytest\.xfail\(",
+    "@": r"@(?:\w+\.){0,3}(?:skip|skipIf|skipUnless|xfail|expectedFailure|Disabled|Ignore)\b",
+    "#[ignore": r"#\[ignore\b",
+    "xit( xdescribe(": r"\bx(?:it|describe)\(",
+}
+_HAZARDS = [
+    (words.split(), re.compile(pattern, re.IGNORECASE))
+    for table in (_DESTROYING, _DOWNLOADED, _UNCHECKED, _UNTESTED)
+    for words, pattern in table.items()
+]
 _TEST_FILE = re.compile(
     r"(?:^|[/\s])(?:tests?/|test_\w|conftest\.py)|_test\.\w|\.(?:test|spec)\.\w"
 )
@@ -64,7 +72,12 @@ def is_hazardous(actions: Sequence[RemedyAction]) -> bool:
 
 def is_hazardous_command(line: str) -> bool:
     """True where a command *line* is never advice, however often it worked."""
-    return _HAZARD.search(line) is not None
+    text = line.lower()
+    return any(
+        pattern.search(line) is not None
+        for words, pattern in _HAZARDS
+        if any(word in text for word in words)
+    )
 
 
 @lru_cache(8_192)

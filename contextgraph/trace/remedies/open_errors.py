@@ -34,6 +34,8 @@ _OF_PROJECT = re.compile(
 
 _ELSEWHERE = frozenset({Family.TIMEOUT, Family.ENVIRONMENT})
 
+_NEAR_LINES = 20
+
 _NOT_STARTED = -1
 _EARLY = {
     "SyntaxError": 0,
@@ -90,7 +92,7 @@ class OpenErrors:
             self._meet(step, step.error)
         elif step.reading.kind is ActionKind.INSTALL:
             for opened in self._open:
-                if _installs(step, opened.error):
+                if installs_missing(step.reading.command, opened.error):
                     opened.installed = step
         return cleared
 
@@ -131,6 +133,8 @@ class OpenErrors:
 def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
     if step.succeeded and same_goal(opened.last, step):
         return Cleared(opened, step)
+    if _has_started(opened, step):
+        return Cleared(opened, step, moved=True)
     if opened.installed is not None and _uses(opened, opened.installed, step):
         return Cleared(opened, step, moved=True)
     if opened.gone is not None and step.index - opened.gone.index > PATIENCE:
@@ -138,11 +142,19 @@ def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
     return None
 
 
-def _installs(step: StepTrace, error: ErrorSignature) -> bool:
-    """True where *step* installs what *error* misses, or the project with all that it needs."""
+def _has_started(opened: OpenError, step: StepTrace) -> bool:
+    """True where the program that could not be started fails in its own code."""
+    if step.error is None or step.error.family not in _RUNS or opened.error.family in _ELSEWHERE:
+        return False
+    if opened.error.family not in _SLIPS or step.error.error_type in _MISSING:
+        return False
+    return same_run(opened.last.reading, step.reading)
+
+
+def installs_missing(command: str, error: ErrorSignature) -> bool:
+    """True where *command* installs what *error* misses, or the project with all that it needs."""
     if error.error_type not in _MISSING:
         return False
-    command = step.reading.command
     return (
         any(word in command for word in error.keywords) or _OF_PROJECT.search(command) is not None
     )
@@ -166,9 +178,19 @@ def _is_stale(opened: OpenError, step: StepTrace) -> bool:
 def _same_error(one: ErrorSignature, other: ErrorSignature) -> bool:
     """True for one message; a template is shared by errors that are cleared one by one."""
     kinds = (one.family, one.error_type) == (other.family, other.error_type)
+    if kinds and one.family is Family.SYNTAX_ERROR and not _is_near(one, other):
+        return False
     if not kinds or one.message == other.message:
         return kinds
     return steady(one.message) == steady(other.message)
+
+
+def _is_near(one: ErrorSignature, other: ErrorSignature) -> bool:
+    """True for places within some lines, which an edit may move, or that are not known."""
+    place, again = _place(one), _place(other)
+    if place is None or again is None:
+        return True
+    return place[0] == again[0] and abs(place[1] - again[1]) <= _NEAR_LINES
 
 
 def _further(before: ErrorSignature, now: ErrorSignature) -> bool:

@@ -27,13 +27,13 @@ _ROLES = {
     "F822": (UNDEFINED_NAME,),
     "NameError": (UNDEFINED_NAME,),
     "UnboundLocalError": ("<the variable>",),
-    "ModuleNotFoundError": (MISSING_MODULE,),
     "ImportError": ("<the name>", "<the package>"),
     "AttributeError": ("<the class>", "<the attribute>"),
     "KeyError": ("<the key>",),
     "TypeError": ("<the argument>",),
     "FileNotFoundError": ("<the path>",),
 }
+_MISSING_MODULE = "No module named"
 _PATH_ERRORS = re.compile(r"not found$|No such file|can't open")
 GENERIC_ROLES = ("<the name>", "<the other name>", "<the third name>")
 
@@ -69,10 +69,15 @@ def names_in(error_type: str, message: str) -> Names:
     """The names in a *message* of an error of this type."""
     names = quoted_names(message)[: len(GENERIC_ROLES)]
     kind = error_type.split(maxsplit=1)[0] if error_type else ""
-    known = _ROLES.get(kind, ())
+    known = (MISSING_MODULE,) if message.startswith(_MISSING_MODULE) else _ROLES.get(kind, ())
     if not known and _PATH_ERRORS.search(error_type):
         known = ("<the path>",)
     return Names(names, (*known, *GENERIC_ROLES[len(known) :])[: len(names)])
+
+
+def is_never_installed(module: str, attempt: str) -> bool:
+    """True for a submodule, whose package was found, and for what an option of *attempt* names."""
+    return "." in module or bool(re.search(rf"\s--[\w-]+[= ]{re.escape(module)}\b", attempt))
 
 
 def is_own_module(module: str, repo: str, open_file: str = "") -> bool:
@@ -94,7 +99,8 @@ def path_placeholder(wrong: str, right: str, repo_name: str) -> str:
         return WITHOUT_DOUBLED
     if old == new and wrong.startswith("/"):
         return RELATIVE
-    if old == new or (right.startswith("/") and new.endswith(f"/{old}")):
+    # Of a name alone the folder was not known, which is more than a leading slash.
+    if old == new or (right.startswith("/") and "/" in old and new.endswith(f"/{old}")):
         return ABSOLUTE
     if new and old.endswith(f"/{new}"):
         head = old.removesuffix(new).strip("/")

@@ -1,5 +1,6 @@
-"""Errors of a run that were cleared later, and what was done about them."""
+"""Errors of a run that were cleared later, what was done about them, or how they were avoided."""
 
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,19 +17,41 @@ from contextgraph.trace.edits import (
     new_lines,
 )
 from contextgraph.trace.remedies.circumstances import circumstances_of
+from contextgraph.trace.remedies.command_lines import line_of, run_of, stateful_part
 from contextgraph.trace.remedies.commands import (
     looked_up,
     opened,
     other_command,
     shell_action,
 )
-from contextgraph.trace.remedies.edits import code_change, refused_edit
+from contextgraph.trace.remedies.edits import IMPORTING, code_change, refused_edit
 from contextgraph.trace.remedies.goals import is_version, same_goal
-from contextgraph.trace.remedies.open_errors import Cleared, OpenError, OpenErrors
+from contextgraph.trace.remedies.open_errors import (
+    Cleared,
+    OpenError,
+    OpenErrors,
+    installs_missing,
+)
 from contextgraph.trace.remedies.placeholders import Names, names_in
-from contextgraph.trace.remedies.shell_lines import line_of, run_of, stateful_part
-from contextgraph.trace.remedies.workarounds import is_workaround
 from contextgraph.trace.steps import StepTrace
+
+_NAME = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
+_SKIPPING = re.compile(r"\bskip\w*\b|\bxfail\b|\bsuppress\(|# *noqa|# *type: ignore")
+_CATCHING = re.compile(r"\bexcept\b")
+_DOING = re.compile(r"\w\(|^[ \t]*(?:assert|raise|import|from)\b", re.MULTILINE)
+# Empty values that replace what failed.
+_NOTHING = re.compile(
+    r"^(?!\s*(?:async +)?(?:def|class)\b).*(?:(?:=|\breturn|\belse)\s*"
+    r"(?:None|(?:np|math)\.nan|\"\"|'')|(?:\breturn|\belse)\s*"
+    r"(?:\[(?:\"\")?\]|\{\}|(?:set|dict|list|pd\.DataFrame)\(\)))"
+    r"(?![\w.,(=\[])",
+    re.MULTILINE,
+)
+_STAND_IN = re.compile(r"\b(?:Magic)?Mock\(|\bclass \w*(?:Mock|Dummy|Fake|Stub)|\bsys\.modules\[")
+_IMPORTS = re.compile(r"^[ \t]*((?:from\s+\S+\s+)?import\s.+)$", re.MULTILINE)
+_WORD = re.compile(r"\b(?!from\b|import\b|as\b)[A-Za-z_]\w+")
+_DEFINED = re.compile(r"\b(?:class|def) (\w+)")
+_ASSERTING = re.compile(r"\bassert")
 
 _CHANGES_KEPT = 3
 _TRIES = 40
@@ -39,6 +62,70 @@ _PREPARING = frozenset({"mkdir", "touch", "cp", "mv", "ln", "chmod", "export"})
 _UNDOING = re.compile(r"git\s+(?:checkout|restore|reset|stash)\b")
 _INSTALLS = re.compile(r"\b(?:install|develop|add|sync|upgrade|update)\b")
 _QUOTED = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
+
+
+def is_workaround(end: Cleared, changes: Sequence[Change], commands: Sequence[str]) -> bool:
+    """True where the failure was caught, skipped, cut out or replaced by a stand-in."""
+    everywhere = _Diff.of(changes)
+    skips = _SKIPPING.search("\n".join((everywhere.added, *commands)))
+    if skips and not _SKIPPING.search(everywhere.removed):
+        return True
+    error = end.opened.error
+    if error.error_type in IMPORTING:
+        return _is_import_given_up(error, everywhere)
+    # What a fix of the project may well do is a workaround in the script that shows the failure.
+    script = {posixpath.basename(target) for target in end.opened.last.reading.targets}
+    shown = _Diff.of([one for one in changes if posixpath.basename(one.file) in script])
+    if _is_commented_out(changes):
+        return True
+    if _NOTHING.search(everywhere.added) and not _NOTHING.search(everywhere.removed):
+        return True
+    if _CATCHING.search(shown.added) and not _CATCHING.search(shown.removed):
+        return True
+    if error.error_type == "AssertionError" and _ASSERTING.search(shown.removed):
+        return not _ASSERTING.search(shown.added)
+    return not shown.added and _DOING.search(shown.removed) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Diff:
+    """The code of several changes in one text each, comments left out."""
+
+    removed: str
+    added: str
+
+    @classmethod
+    def of(cls, changes: Sequence[Change]) -> "_Diff":
+        removed = (line for one in changes for line in one.removed if _is_code(line))
+        added = (line for one in changes for line in one.added if _is_code(line))
+        return cls("\n".join(removed), "\n".join(added))
+
+
+def _is_commented_out(changes: Sequence[Change]) -> bool:
+    """True where code that does something was turned into a comment."""
+    removed = {line.strip() for one in changes for line in one.removed if _DOING.search(line)}
+    comments = {line.strip().lstrip("# ") for one in changes for line in one.added if "#" in line}
+    return not removed.isdisjoint(comments)
+
+
+def _is_import_given_up(error: ErrorSignature, diff: _Diff) -> bool:
+    """True where what could not be imported is defined on the spot or not used any more."""
+    if _STAND_IN.search(diff.added):
+        return True
+    imports = "\n".join(_IMPORTS.findall(diff.added))
+    defined = set(_DEFINED.findall(diff.added))
+    for line in _IMPORTS.findall(diff.removed):
+        words = _WORD.findall(line)
+        if not defined.isdisjoint(words):
+            return True
+        is_wanted = any(name.partition(".")[0] in words for name in _NAME.findall(error.message))
+        if is_wanted and not any(word in imports for word in words):
+            return True
+    return False
+
+
+def _is_code(line: str) -> bool:
+    return not line.lstrip().startswith("#")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +285,7 @@ def _rerun(
     edits, parts = _bearing_edits(steps, between, end), _parts(between, failed, until)
     if is_other and error.family not in _OF_RUNS:
         # The command itself was wrong: what else was changed by the way did not clear the error.
-        edits, parts = [], {}
+        edits, parts = [], {part: None for part in parts if installs_missing(part, error)}
     if edits:
         parts = {part: change for part, change in parts.items() if not part.startswith("rm ")}
     actions = [*_shell_actions(parts, between, failed)]

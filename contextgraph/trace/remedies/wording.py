@@ -25,6 +25,7 @@ from contextgraph.trace.wording import ELLIPSIS, code, one_line, shortened
 ACTION_CHARS = 200
 _ACTIONS = 6
 _REPEAT = "repeat it once: it passed the next time"
+_INTERPRETER = re.compile(r"python[\d.]*")
 _EDIT_AGAIN = "another file was open: open {file}, then send the same edit again"
 
 
@@ -284,7 +285,11 @@ def _run_pattern(pattern: RemedyPattern) -> str:
 def _use_pattern(pattern: RemedyPattern) -> str:
     if pattern.replaced.endswith("<its argument>"):
         return f"write `{pattern.target}` and its argument apart: `{pattern.target} …`"
-    if "<script>" in pattern.target or "<script>" in pattern.replaced:
+    both = (pattern.target, pattern.replaced)
+    if any("<script>" in one for one in both):
+        return ""
+    # An interpreter alone, in the place of another program, leaves out what it runs.
+    if len({bool(_INTERPRETER.fullmatch(one)) for one in both}) > 1:
         return ""
     return f"use `{pattern.target}` instead of `{pattern.replaced}`"
 

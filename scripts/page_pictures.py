@@ -1,0 +1,75 @@
+"""Draw docs/pictures/pages_*.png: the pages of the service with the runs of examples/.
+
+Run it with the environment of the project, `.venv/bin/python scripts/page_pictures.py`; it needs
+Chromium.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fastapi.testclient import TestClient
+
+from contextgraph import AgentMemory
+from contextgraph.config import Settings
+from contextgraph.readers import read
+from contextgraph.server.app import create_app
+from contextgraph.server.observing import log_to_stderr
+from contextgraph.server.service import Limits
+
+ROOT = Path(__file__).parents[1]
+PICTURES = ROOT / "docs" / "pictures"
+
+
+def main() -> int:
+    """Draw the pictures; 1 without Chromium."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    if browser is None:
+        sys.stderr.write("page_pictures: Chromium is not installed\n")
+        return 1
+    log_to_stderr("warning")
+    with TemporaryDirectory(prefix="contextgraph-pictures-") as folder:
+        fill(f"{folder}/memory.db")
+        app = create_app(Settings(store=f"{folder}/memory.db"), None, Limits())
+        with TestClient(app, base_url="http://localhost") as client:
+            memory = client.get("/pages").text
+            listed = client.get("/pages/methodologies").text
+            (methodology, *_) = re.findall(r'href="(/pages/graph/[^"]+)"', listed)
+            graph = client.get(methodology).text
+        pages = {"memory": (memory, 1000), "graph": (graph, 760)}
+        for name, (page, height) in pages.items():
+            draw(browser, Path(folder), name, page, height)
+    return 0
+
+
+def fill(store: str) -> None:
+    """Replay the runs of examples/ as live ones, each with the advice of those before it."""
+    files = sorted((ROOT / "examples" / "trajectories").glob("*.traj.json"))
+    with AgentMemory.open(store) as memory:
+        for raw in (raw for file in files for raw in read(file)):
+            task = {"repo": raw.repo, "instance_id": raw.instance_id, "task": raw.task}
+            with memory.live(**task, agent=raw.agent) as live:
+                live.start()
+                for step in raw.steps:
+                    live.observe(step.action, step.observation or "", exit_code=step.exit_code)
+                live.finish(outcome=raw.outcome)
+        memory.notes.remember("Tests need no network", repo="quillworks/recipebox")
+        memory.consolidate()
+
+
+def draw(browser: str, folder: Path, name: str, page: str, height: int) -> None:
+    """The picture of a *page*."""
+    file = folder / f"{name}.html"
+    file.write_text(page, encoding="utf-8")
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
+    size = (f"--user-data-dir={folder}/user", f"--window-size=960,{height}")
+    picture = f"--screenshot={PICTURES / f'pages_{name}.png'}"
+    command = [browser, *options, *size, picture, file.as_uri()]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

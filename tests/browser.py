@@ -1,0 +1,61 @@
+"""Pages in headless Chromium, and what axe-core finds wrong with them."""
+
+import json
+import shutil
+import subprocess
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+# Each element that is used with the keyboard, with whether it takes the focus and shows it.
+_KEYS = """[...document.querySelectorAll("a[href], button, summary, input:not([type=hidden])")]
+    .filter(one => one.checkVisibility()).map(one => {
+        one.focus();
+        const shown = getComputedStyle(one).outlineStyle !== "none";
+        return [one.outerHTML, document.activeElement === one && shown];
+    })"""
+_AUDIT = """axe.run(document, {runOnly: RULES}).then(found => {
+    const wrong = found.violations.map(one => [one.id, one.nodes.map(node => node.html)]);
+    const result = document.createElement("pre");
+    result.id = "result";
+    result.textContent = JSON.stringify({wrong, rules: found.passes.length, keys: KEYS});
+    document.body.replaceChildren(result);
+})"""
+
+
+def in_a_browser(file: Path, target: str = "", *options: str) -> str:
+    """The document that headless Chromium makes of the page *file*, at the link *target*."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("pages in a browser: needs Chromium (`apt-get install chromium`)")
+    headless = (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={file.parent}/user",
+    )
+    command = [browser, *headless, *options, "--dump-dom", f"{file.as_uri()}{target}"]
+    return subprocess.run(command, capture_output=True, check=True, timeout=120).stdout.decode()
+
+
+def audit(page: str, axe: Path, folder: Path) -> dict[str, Any]:
+    """What *axe* finds: "wrong" elements by rule, how many "rules" passed, and the "keys".
+
+    The keys are the elements that are used with the keyboard, and whether each shows its focus.
+    """
+    source = axe.read_text(encoding="utf-8")
+    script = _AUDIT.replace("RULES", json.dumps(_RULES)).replace("KEYS", _KEYS)
+    tested = page.replace("default-src 'none'; ", "")  # the page itself allows no script
+    assert tested != page
+    file = folder / "audited.html"
+    file.write_text(
+        tested.replace("</body>", f"<script>{source}</script><script>{script}</script></body>"),
+        encoding="utf-8",
+    )
+    document = in_a_browser(file, "", "--virtual-time-budget=60000")
+    found = document.partition('<pre id="result">')[2].partition("</pre>")[0]
+    result: dict[str, Any] = json.loads(unescape(found))
+    return result
