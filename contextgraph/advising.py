@@ -10,7 +10,7 @@ from pathlib import Path
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.errors import DegradedError, StoreError, StoreUnavailableError
 from contextgraph.governance import is_withheld
-from contextgraph.learning import RUNS_AT_ONCE, MemoryWriter, error_id
+from contextgraph.learning import RUNS_AT_ONCE, MemoryWriter, checked_source, error_id
 from contextgraph.loops import LoopDetector
 from contextgraph.model import (
     CommandHistory,
@@ -169,7 +169,9 @@ class AdvisingMemory:
         without it the items share the credit. *source* is as of `learn`.
         """
         self.note_exposures()
-        return self.store.exposures.report(context_id, helped, item, source or self.source)
+        return self.store.exposures.report(
+            context_id, helped, item, checked_source(source) or self.source
+        )
 
     def note_exposures(self) -> None:
         """Store what was shown, which is else put off until something is written.

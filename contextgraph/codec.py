@@ -136,7 +136,16 @@ def _decoder(hint: Any, strict: bool) -> Decoder:
         return partial(_mapping, _decoder(arguments[1], strict))
     if hint in _SCALARS:
         return partial(_scalar, hint)
-    return partial(_from_text, _TEXT_FORMS.get(hint, hint))
+    parse = partial(_member, hint) if issubclass(hint, Enum) else _TEXT_FORMS.get(hint, hint)
+    return partial(_from_text, parse)
+
+
+def _member(kind: type[Enum], text: str) -> Enum:
+    try:
+        return kind(text)
+    except ValueError:
+        known = ", ".join(str(one.value) for one in kind)
+        raise ValueError(f"{text!r} is not one of {known}") from None
 
 
 def _as_it_is(record: Json, path: str) -> Json:

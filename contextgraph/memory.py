@@ -299,13 +299,17 @@ class AgentMemory(AdvisingMemory):
             return self.store.runs.forget(ids)
 
     def explain(self, node_id: str) -> Explanation | None:
-        """Where a methodology, run, fragment, error or context comes from; None where unknown.
+        """Where a methodology, run, fragment, error, context or note comes from; None if unknown.
 
         Of a methodology, and of advice (``adv_…``), with the evidence of its effect.
         """
+        from contextgraph.knowledge import explain_note
+
         self.note_exposures()
         run = self.store.runs.learned([node_id]).get(node_id)
         found = self.store.admin.explain(run.trajectory_id if run else node_id)
+        if found is None and (note := explain_note(self.store.notes, node_id)):
+            return note
         if found is not None and found.label != "Methodology":
             return found
         evidence = evidence_of(self.store, node_id)

@@ -226,6 +226,7 @@ def stats_record(
         "failure_patterns": [record_of(pattern) for pattern in stats.failure_patterns],
         "usage": {model: usage_record(used) for model, used in stats.usage.items()},
         "withholding": record_of(stats.withholding),
+        "notes": {kind.value: count for kind, count in stats.notes.items()},
         "plots": [str(file) for file in plots],
     }
 

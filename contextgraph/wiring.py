@@ -29,16 +29,9 @@ from contextgraph.llm import (
     model_in,
 )
 from contextgraph.loops import LoopDetector
+from contextgraph.model_api import Budget, Endpoint, UsageLog
 from contextgraph.ports import NoteStore, Store
-from contextgraph.remote import (
-    BACKGROUND,
-    INTERACTIVE,
-    SLOW_MODEL,
-    Budget,
-    Endpoint,
-    RetryPolicy,
-    UsageLog,
-)
+from contextgraph.remote import BACKGROUND, INTERACTIVE, SLOW_MODEL, RetryPolicy
 from contextgraph.retrieval import CHANNELS, WEIGHTS, Channel, Gate, MemoryRetriever
 from contextgraph.sessions import ItemFile
 from contextgraph.stats import StatisticsEngine
@@ -87,8 +80,6 @@ def build(
     store = _store(settings, read_only=read_only, create=create)
     now = clock or _now
     usage_log = UsageLog(usage_log_file(), settings.address)
-    channels, weights, gate = _channels(settings), _weights(settings), _gate(settings)
-    of_loops = {name: channel for name, channel in channels.items() if name in _OF_LOOPS}
     endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
     budget = Budget(settings.max_cost)
     costs = EmbeddingCosts(VectorCache(vector_cache_file()), usage_log, budget)
@@ -99,21 +90,10 @@ def build(
     return Parts(
         store=store,
         writer=MemoryWriter(store, now, partial(embedded, source=learning), settings.source),
-        retriever=MemoryRetriever(store, channels, gate, querying, weights),
-        loop_detector=LoopDetector(
-            store,
-            # In a loop anything new may help: what was uncertain is not held back.
-            MemoryRetriever(store, of_loops, replace(gate, min_precision=0.0), weights=weights),
-        ),
+        retriever=_retriever(store, settings, querying),
+        loop_detector=LoopDetector(store, _retriever_in_loops(store, settings)),
         stats=StatisticsEngine(store, usage_log.totals),
-        consolidator=MemoryConsolidator(
-            store,
-            TemplateSummarizer(),
-            now,
-            ConsolidationPolicy(),
-            learning,
-            RemoteSummarizer(chat) if chat else None,
-        ),
+        consolidator=_consolidator(store, now, learning, chat),
         chat=chat,
         spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, now),
         now=now,
@@ -124,6 +104,27 @@ def build(
         configuration=settings.configuration.name,
         source=settings.source,
         withhold=settings.withhold,
+    )
+
+
+def _retriever(store: Store, settings: Settings, embedder: ActiveEmbedder) -> MemoryRetriever:
+    weights = _weights(settings)
+    return MemoryRetriever(store, _channels(settings), _gate(settings), embedder, weights)
+
+
+def _retriever_in_loops(store: Store, settings: Settings) -> MemoryRetriever:
+    """In a loop anything new may help: what was uncertain is not held back."""
+    channels = {name: one for name, one in _channels(settings).items() if name in _OF_LOOPS}
+    gate = replace(_gate(settings), min_precision=0.0)
+    return MemoryRetriever(store, channels, gate, weights=_weights(settings))
+
+
+def _consolidator(
+    store: Store, now: Callable[[], datetime], embedder: ActiveEmbedder, chat: Chat | None
+) -> MemoryConsolidator:
+    model = RemoteSummarizer(chat) if chat else None
+    return MemoryConsolidator(
+        store, TemplateSummarizer(), now, ConsolidationPolicy(), embedder, model
     )
 
 
@@ -237,7 +238,7 @@ def _notes(settings: Settings) -> NoteStore:
 def _check_address(address: str) -> None:
     """Raise `SettingsError` where no server can be meant, before a driver makes guesses."""
     parts = urlsplit(address)
-    if "@" in parts.netloc:  # not repeated: it may end with a password
+    if "@" in address:  # not repeated: it may hold a password, which may hold a slash
         raise SettingsError(
             "the address of the store holds a user; set CONTEXTGRAPH_NEO4J_USER and "
             "CONTEXTGRAPH_NEO4J_PASSWORD instead"

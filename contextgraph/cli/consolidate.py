@@ -22,10 +22,9 @@ from contextgraph.cli.output import (
     DamagedRuns,
     Progress,
     answer,
-    console,
     emit,
     print_table,
-    styled,
+    say,
     warn,
 )
 from contextgraph.records import consolidation_record, receipt_record, usage_record
@@ -44,7 +43,7 @@ def consolidate(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Print what a model would be sent and what it costs; send nothing."
+            "--dry-run", help="Print what a model would be sent and its cost; send nothing."
         ),
     ] = False,
     summarizer: Summarizer = None,
@@ -55,10 +54,10 @@ def consolidate(
 ) -> None:
     """Derive methodologies from runs.
 
-    Then merges, measures, cleans up and words them. `learn` does this by itself; a second run right
-    after changes nothing. Does nothing while another process holds the lease (exit code
-    5). A configured language model rewords what the template worded; without its answer the words
-    of the template stay.
+    Groups what cleared the same error in several runs, merges duplicates, updates statistics and
+    removes what proved weak. `learn` does this automatically; repeating it changes nothing. Does
+    nothing while another process holds the lease (exit code 5). With a language model it also
+    rewords the text of the template, which stays where the model does not answer.
 
     \b
     With --json one object: "started", "reason", "trajectories", "changed",
@@ -84,9 +83,10 @@ def consolidate(
         if dry_run:
             _show_wording_plan(memory.consolidator.plan_wording(), as_json=as_json)
             return
+        errors = memory.store.admin.unconsolidated().error_ids
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
-        compile_for_hooks(memory, store, tenant, whole=True)
+        compile_for_hooks(memory, store, tenant, consolidated=errors)
     _show_report(report, as_json=as_json)
     if not report.started:
         raise typer.Exit(LEASE_HELD)
@@ -110,7 +110,7 @@ def _show_report(report: "ConsolidationReport", *, as_json: bool) -> None:
         requests, tokens = number_of(used.requests, "request"), number_of(used.tokens, "token")
         print(f"language model: {requests}, {tokens}, ${used.cost:.4f}")
     if not report.changed:
-        console().print(styled(("nothing changed", "dim")))
+        say(("nothing changed", "dim"))
     if report.waiting:
         count = number_of(report.waiting, "methodology")
         warn(f"{count} still to be worded: {report.not_worded}")
@@ -152,7 +152,7 @@ def reembed(
 
     \b
     With --json one object: "space", "runs", "tokens", "cost" (US dollars),
-    "requests"; with --dry-run also "texts", tokens and cost being at most.
+    "requests"; with --dry-run also "texts", and tokens and cost are upper limits.
 
     \b
     Example:
@@ -212,10 +212,10 @@ def rebuild(
 ) -> None:
     """Read the stored runs again.
 
-    Everything is derived from them again, as this version reads logs: for use after an update.
+    Derives everything from them again, as this version reads logs. Use it after an update.
     Outcomes, learning times and credit stay. Runs are replaced sixteen to a transaction, so an
     interrupted command can be repeated; at the end the memory is consolidated. A damaged run is
-    named and stays as it is.
+    reported and stays as it is.
 
     \b
     Example:
@@ -246,7 +246,7 @@ def _rebuild_all(memory: "AgentMemory", damaged: DamagedRuns) -> int:
 
 def migrate(
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the migrations, apply none.")
+        bool, typer.Option("--dry-run", help="Print the migrations without applying them.")
     ] = False,
     as_json: AsJson = False,
     store: Store = None,

@@ -21,7 +21,7 @@ _Advice = Annotated[
     str,
     typer.Argument(
         metavar="ID",
-        help="Of advice (adv_…) or a methodology (mth_…), as answers name them.",
+        help="Advice (adv_…) or a methodology (mth_…), as answers name them.",
         show_default=False,
     ),
 ]
@@ -46,7 +46,7 @@ def report(
 ) -> None:
     """Report whether the advice of an answer helped.
 
-    Advice that clears an error far less often than it is cleared anyway is not shown any more. An
+    Advice is no longer shown if it clears an error far less often than runs do without it. An
     outcome is counted once for each answer, or each item of it.
 
     \b
@@ -72,9 +72,9 @@ def report(
 def quarantine(
     advice: _Advice, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
 ) -> None:
-    """Never show an advice or methodology again.
+    """Never show an advice or a methodology again.
 
-    From whatever run it comes.
+    This applies to every run that it comes from.
 
     \b
     With --json one object: "advice", "status".
@@ -89,9 +89,9 @@ def quarantine(
 def release(
     advice: _Advice, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
 ) -> None:
-    """Show a quarantined advice or methodology again.
+    """Show quarantined advice or methodologies again.
 
-    What was reported of it so far does not count any more.
+    Earlier reports about it no longer count.
 
     \b
     With --json one object: "advice", "status".
@@ -137,8 +137,8 @@ def outcome(
 ) -> None:
     """Set by hand whether runs solved their task.
 
-    It precedes what logs and reports say, also those that are learned later. Where the instance has
-    several runs, name the agent or the run.
+    It takes precedence over logs and reports, also over later ones. Where the instance has several
+    runs, name the agent or the run.
 
     \b
     With --json one object: "instance_id", "outcome", "trajectories" [ids of the

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory, settings_of
-from contextgraph.cli.output import console, emit, print_table, styled
+from contextgraph.cli.output import emit, print_table, say
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ _NAMED, _NAME_WIDTH = 10, 46
 def doctor(
     secrets: Annotated[
         bool,
-        typer.Option("--secrets", help="Also look for secrets in all stored runs: slower."),
+        typer.Option("--secrets", help="Also look for secrets in all stored runs (slower)."),
     ] = False,
     stale: Annotated[
         bool,
-        typer.Option("--stale", help="Also list what the playbook names and the checkout lacks."),
+        typer.Option("--stale", help="Also list what the playbook has and the checkout does not."),
     ] = False,
     workdir: Annotated[
         Path,
@@ -57,11 +57,11 @@ def doctor(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Check the memory and this installation; name remedies. Changes nothing.
+    """Check the memory and the installation, and suggest fixes. Changes nothing.
 
-    With --secrets also whether runs that an older version stored hold secrets that this version
-    recognises: `migrate` masks them. With --stale also which files, symbols, commands and tests of
-    the playbook are gone; where the checkout is known, they are not shown to agents.
+    --secrets also checks whether runs stored by an older version hold secrets that this version
+    recognises; `migrate` masks them. --stale also lists files, symbols, commands and tests of the
+    playbook that the checkout does not have; agents in that checkout are not shown them.
 
     \b
     With --json one object: "ok", "store", "checks" [{"name", "ok", "detail",
@@ -250,10 +250,9 @@ def _show_checkup(checkup: Checkup) -> None:
         f"{name}: {'installed' if installed else 'not installed'}"
         for name, installed in checkup.extras.items()
     )
-    screen = console()
-    screen.print(styled((f"versions: {versions}\nextras: {extras}", "dim")))
+    say((f"versions: {versions}\nextras: {extras}", "dim"))
     if not checkup.ok:
-        screen.print(styled(("unhealthy: see the failed checks", "bold red")))
+        say(("unhealthy: see the failed checks", "bold red"))
 
 
 def checkup_record(checkup: Checkup) -> "dict[str, Json]":
@@ -270,7 +269,7 @@ def checkup_record(checkup: Checkup) -> "dict[str, Json]":
 
 
 def formats(as_json: AsJson = False) -> None:
-    """List the formats that are read.
+    """List the log formats that can be read.
 
     Shows how each is recognised and what is read from it. A format is recognised by content, not
     by file name. Experimental ones follow published descriptions and were not tested on logs of
@@ -301,10 +300,7 @@ def formats(as_json: AsJson = False) -> None:
 
 
 def _show_format(one: "Format") -> None:
-    from rich.padding import Padding
-
-    screen = console()
     mark = (" (experimental)", "yellow") if one.experimental else ""
-    screen.print(styled((one.name, "bold"), mark))
+    say((one.name, "bold"), mark)
     for label, text in (("recognised by", one.description), ("keeps", one.keeps)):
-        screen.print(Padding(styled((f"{label}: ", "dim"), text), (0, 0, 0, 2)))
+        say((f"{label}: ", "dim"), text, indent=2)

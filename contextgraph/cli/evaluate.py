@@ -69,7 +69,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     ] = None,
     judged: Annotated[
         Path | None,
-        option("--judged", "FILE", "Judgements of items that were made by hand."),
+        option("--judged", "FILE", "Items that people have judged."),
     ] = None,
     compare: Annotated[
         tuple[str, str] | None,
@@ -99,7 +99,8 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         Path | None, option("--plot", "FOLDER", "Draw the figures (needs the extra 'plot').")
     ] = None,
     html: Annotated[
-        Path | None, option("--html", "FILE", "Write one page of it (needs the extra 'plot').")
+        Path | None,
+        option("--html", "FILE", "Write the report as an HTML page (needs the extra 'plot')."),
     ] = None,
     max_run_size: MaxRunSize = None,
     follow_links: FollowLinks = False,
@@ -109,9 +110,9 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Measure the advice of a memory on recorded runs.
 
-    Beside baselines, with 95 % intervals. Learns one part of the runs and judges by the other
-    (--split, or --learn and --judge), or goes through them in order (--online). The judged run, its
-    instance and later runs are ignored. Fills a memory that is dropped at the end; one named by
+    Compares it with baselines, with 95 % intervals. Learns one part of the runs and judges by the
+    other (--split, or --learn and --judge), or judges by each run before it learns it (--online).
+    Ignores the judged run, its instance and later runs. Uses a temporary memory; one named by
     --store must be empty.
 
     \b

@@ -30,7 +30,7 @@ experiment = typer.Typer(
 def run(  # noqa: PLR0913  (one parameter per flag)
     *,
     tasks: Annotated[Path, option("--tasks", "FILE", "Tasks, as JSON lines.")],
-    out: Annotated[Path, option("--out", "FOLDER", "Where all of the experiment is kept.")],
+    out: Annotated[Path, option("--out", "FOLDER", "The folder of the experiment.")],
     agent: Annotated[
         str, typer.Option("--agent", metavar="NAME", help="The agent.")
     ] = "mini-swe-agent",
@@ -39,36 +39,39 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     ] = None,
     config: Annotated[
         list[str] | None,
-        option("--config", "SPEC", "As of mini: a file or key=value (default: mini.yaml)."),
+        option("--config", "SPEC", "As for mini: a file or key=value (default: mini.yaml)."),
     ] = None,
     arms: Annotated[
         str, typer.Option("--arms", metavar="LIST", help="What to compare.")
     ] = _ALL_ARMS,
     attempts: Annotated[
-        int, typer.Option("--attempts", metavar="N", min=1, help="Of each task under each arm.")
+        int,
+        typer.Option("--attempts", metavar="N", min=1, help="Attempts at each task in each arm."),
     ] = 3,
     share: Annotated[
         float,
-        typer.Option("--split", metavar="SHARE", min=0, max=1, help="Tasks to learn from."),
+        typer.Option(
+            "--split", metavar="SHARE", min=0, max=1, help="Share of the tasks to learn from."
+        ),
     ] = 0.5,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="The seed of all random draws.")
     ] = 42,
     workers: Annotated[
-        int, typer.Option("--workers", metavar="N", min=1, help="Attempts made at once.")
+        int, typer.Option("--workers", metavar="N", min=1, help="Attempts at the same time.")
     ] = 1,
     retry_broken: Annotated[
-        bool, typer.Option("--retry-broken", help="Make broken attempts again.")
+        bool, typer.Option("--retry-broken", help="Retry broken attempts.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment, or the rest of one that was interrupted.
 
     A share of the tasks is attempted once, and learned into a memory in FOLDER. The other tasks are
-    attempted under each arm: none (no advice), memory (advice), placebo (at the same moments
-    about as many tokens of advice for another repository), grep (the agent may search the learned
-    logs). Every finished attempt is stored at once; the same command does the rest. Commands of the
-    agent run on this machine, unless a task names an image. See docs/experiments.md.
+    attempted in each arm: none (no advice), memory (advice), placebo (at the same moments, about as
+    many tokens of advice for another repository), grep (the agent may search the learned logs). An
+    attempt is stored when it is finished; repeat the command to continue. Commands of the agent run
+    on this machine, unless a task names an image. See docs/experiments.md.
 
     \b
     With --json one line per attempt: "part", "arm", "instance_id", "number",
@@ -100,14 +103,17 @@ def run(  # noqa: PLR0913  (one parameter per flag)
 @experiment.command()
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="As --out of run.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="The folder that run has as --out.", show_default=False
+        ),
     ],
     html: Annotated[
-        Path | None, option("--html", "FILE", "Write one page instead; it needs no network.")
+        Path | None, option("--html", "FILE", "Write an HTML page instead; it works offline.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what an experiment has found, as far as it has come.
+    """Show the results of an experiment so far.
 
     pass@k, steps, tokens and cost of each arm; how arms differ on the same tasks, with 95 %
     intervals (bootstrap by task) and McNemar's exact test; which tasks were rescued and regressed,

@@ -17,7 +17,7 @@ from contextgraph.cli.options import (
     open_memory,
     option,
 )
-from contextgraph.cli.output import console, emit, print_box, styled, warn
+from contextgraph.cli.output import console, emit, print_box, say, styled, warn
 from contextgraph.page import error_line, loop_line, recovery_line
 from contextgraph.records import fragment_record, loop_records
 from contextgraph.text import number_of, one_line, plain
@@ -40,7 +40,7 @@ _REPEATED_WIDTH, _SUGGESTION_WIDTH, _SIGNATURES_SHOWN = 90, 500, 2
 
 Instances = Annotated[
     list[str] | None,
-    option("--instance", "ID", "Only runs of it (repeatable)."),
+    option("--instance", "ID", "Only runs of this instance (repeatable)."),
 ]
 
 
@@ -56,7 +56,7 @@ def inspect(
         option(
             "--html",
             "FILE",
-            "Write one page with a timeline instead; it needs no network.",
+            "Write an HTML page with a timeline instead; it works offline.",
             dir_okay=False,
         ),
     ] = None,
@@ -172,13 +172,13 @@ def _show_timeline(inspection: "Inspection") -> None:
         folded = _folded(fragment)
         for step in inspection.trace.steps[fragment.start : fragment.end + 1]:
             if step.index == folded.start and folded:
-                screen.print(styled((f"│       … {len(folded)} more steps of this loop", "dim")))
+                say((f"│       … {len(folded)} more steps of this loop", "dim"))
             if step.index not in folded:
                 for line in _lines(step, inspection, screen.width):
                     screen.print(line, no_wrap=True, overflow="ellipsis")
     if not inspection.fragments:
-        screen.print(styled(("no steps", "dim")))
-    screen.print()
+        say(("no steps", "dim"))
+    say()
 
 
 def _show_step(inspection: "Inspection", index: int) -> None:
@@ -193,11 +193,11 @@ def _show_step(inspection: "Inspection", index: int) -> None:
             ("observation", step.step.observation or ""),
             ("error", error_line(step)),
         ):
-            screen.print(styled((name, "bold")))
-            screen.print(styled(text.strip() or "none"))
+            say((name, "bold"))
+            say(text.strip() or "none")
     if not found:
         last = len(inspection.trace.steps) - 1
-        screen.print(styled(f"{instance}: no step {index}; the last is {last}"))
+        say(f"{instance}: no step {index}; the last is {last}")
 
 
 def _show_title(inspection: "Inspection") -> None:
@@ -250,20 +250,17 @@ def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator
 
 def _show_loops(instance: str, loops: "Sequence[LoopInfo]") -> None:
     """Print each loop: where it is, what was repeated, and the escape suggestions."""
-    from rich.padding import Padding
-
-    screen = console()
     if not loops:
-        screen.print(styled((f"{instance}: no loop", "dim")))
+        say((f"{instance}: no loop", "dim"))
         return
-    screen.print(styled((f"{instance}: {number_of(len(loops), 'loop')}", "bold")))
+    say((f"{instance}: {number_of(len(loops), 'loop')}", "bold"))
     for loop in loops:
-        screen.print(styled(f"  {loop_line(loop)}"))
+        say(f"  {loop_line(loop)}")
         for one in loop.signatures[:_SIGNATURES_SHOWN]:
-            screen.print(Padding(styled((one_line(one, _REPEATED_WIDTH), "dim")), (0, 0, 0, 4)))
+            say((one_line(one, _REPEATED_WIDTH), "dim"), indent=4)
         for escape in loop.escape_suggestions:
             text = f"suggestion: {one_line(escape.text, _SUGGESTION_WIDTH)}"
-            screen.print(Padding(styled((text, "green")), (0, 0, 0, 4)))
+            say((text, "green"), indent=4)
 
 
 def inspection_record(inspection: "Inspection") -> "dict[str, Json]":

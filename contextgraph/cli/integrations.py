@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from contextgraph.cli.options import AsJson, Store, Tenant, open_memory, settings_of
-from contextgraph.cli.output import console, emit, styled, warn
+from contextgraph.cli.output import emit, say, warn
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from contextgraph.config import Settings
     from contextgraph.integrations.install import Agent, Installation, SettingsFile
@@ -33,7 +33,7 @@ def hook(store: Store = None, tenant: Tenant = None) -> None:
     """Answer an agent's hook event.
 
     The event is one JSON object on standard input, as Claude Code, Codex CLI or OpenHands writes
-    it; the answer on standard output is what that agent expects, or nothing. Always exit code 0.
+    it; the answer on standard output is what that agent expects, or nothing. The exit code is 0.
     `contextgraph integrations install` makes an agent call this.
 
     \b
@@ -51,7 +51,7 @@ def integrations(
         list[str] | None,
         typer.Argument(
             metavar="[AGENT]...",
-            help="claude-code, codex-cli, openhands; without --auto, for install, at least one.",
+            help="claude-code, codex-cli or openhands; or --auto.",
             show_default=False,
         ),
     ] = None,
@@ -114,8 +114,8 @@ def log(
 ) -> None:
     """Show the advice that hooks gave agents.
 
-    When, in which session and at which event, and what happened next: whether the error was met
-    again in the session, and, once the session was learned, whether it was cleared.
+    Shows when, in which session and at which event it was given, and what happened next: whether
+    the error was met again in the session, and, once that is learned, whether it was cleared.
 
     \b
     With --json one line per answer, oldest first: "at", "event", "agent",
@@ -144,18 +144,23 @@ def log(
 
 
 def compile_for_hooks(
-    memory: "AgentMemory", store: str | None, tenant: str | None, *, whole: bool = False
+    memory: "AgentMemory",
+    store: str | None,
+    tenant: str | None,
+    *,
+    whole: bool = False,
+    consolidated: "Collection[str] | None" = None,
 ) -> None:
     """Bring compiled advice up to date, where hooks use the memory that the options name.
 
-    With *whole*, also that on errors that were not met since it was compiled last.
+    *whole* and *consolidated* are as of `compile_advice`.
     """
     from contextgraph.integrations.compile import compile_advice
     from contextgraph.integrations.sessions import HookFiles
 
     files = HookFiles(settings_of(store, tenant))
     if files.are_used:
-        compile_advice(memory, files.advice, whole=whole)
+        compile_advice(memory, files.advice, whole=whole, consolidated=consolidated)
 
 
 def _absolute(settings: "Settings") -> str:
@@ -233,8 +238,7 @@ def _show(shown: "HookRecord", line: "dict[str, Json]") -> None:
     ]
     again = f"met again: {line['met_again']}" if line["met_again"] else ""
     error = f"{shown.error_type}: {shown.template}" if shown.family else ""
-    screen = console()
-    screen.print(styled((" · ".join(filter(None, what)), "bold")))
+    say((" · ".join(filter(None, what)), "bold"))
     if noted := " · ".join(filter(None, (error, outcome, again))):
-        screen.print(styled((f"  {noted}", "dim")))
-    screen.print(styled("\n".join(f"  {row}" for row in shown.text.splitlines())))
+        say((f"  {noted}", "dim"))
+    say("\n".join(f"  {row}" for row in shown.text.splitlines()))

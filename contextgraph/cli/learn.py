@@ -70,10 +70,12 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     ] = False,
     queued: Annotated[
         bool,
-        typer.Option("--queued", help="Learn the sessions whose end the hook of an agent noted."),
+        typer.Option(
+            "--queued", help="Learn the sessions that the hook of an agent reported as ended."
+        ),
     ] = False,
     exclude: Annotated[
-        list[str] | None, option("--exclude", "PATTERN", "Not these files (repeatable).")
+        list[str] | None, option("--exclude", "PATTERN", "Skip these files (repeatable).")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     outcomes: Annotated[
@@ -112,7 +114,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     ] = "",
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="Go on with new and changed files, until interrupted."),
+        typer.Option("--watch", help="Keep learning new and changed files until interrupted."),
     ] = False,
     embedder: Embedder = None,
     max_cost: MaxCost = None,

@@ -58,15 +58,15 @@ _LISTED = 10
 
 Ids = Annotated[
     list[str] | None,
-    typer.Argument(metavar="TRAJECTORY_ID", help="Runs by their id.", show_default=False),
+    typer.Argument(metavar="TRAJECTORY_ID", help="Ids of runs.", show_default=False),
 ]
 Instances = Annotated[
     list[str] | None,
-    option("--instance", "ID", "All runs of it (repeatable)."),
+    option("--instance", "ID", "All runs of this instance (repeatable)."),
 ]
 Repos = Annotated[
     list[str] | None,
-    option("--repo", "OWNER/REPO", "All runs in it (repeatable)."),
+    option("--repo", "OWNER/REPO", "All runs in this repository (repeatable)."),
 ]
 
 
@@ -78,9 +78,7 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
     everything: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
     older_than: Annotated[
         int | None,
-        option(
-            "--older-than", "DAYS", "Of these, or else of all: runs that ended so long ago.", min=1
-        ),
+        option("--older-than", "DAYS", "Only runs that are older.", min=1),
     ] = None,
     key: Annotated[str | None, option("--key", "KEY", "A keyed entry, and its history.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
@@ -92,7 +90,7 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
 
     With --key a keyed entry is erased instead, also from its log and archive. Asks for
     confirmation, unless --yes is given. The age of a run counts from its time in the log, else from
-    when it was learned; that no run is older than --older-than is not an error.
+    when it was learned. It is not an error if no run is older than --older-than.
 
     \b
     Example:
@@ -172,7 +170,7 @@ def _show_forgotten(found: "Sequence[Trajectory]", removed: int, *, as_json: boo
 def export(
     path: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="The file to write; of ATIF, a folder of files."),
+        typer.Argument(metavar="FILE", help="The file to write; for ATIF, a folder."),
     ],
     file_format: Annotated[
         ExportFormat,
@@ -180,7 +178,7 @@ def export(
     ] = ExportFormat.ARCHIVE,
     agents_md: Annotated[
         str,
-        option("--agents-md", "OWNER/REPO", "A section on it in an AGENTS.md or SKILL.md instead."),
+        option("--agents-md", "OWNER/REPO", "Write a section of an AGENTS.md or SKILL.md instead."),
     ] = "",
     vectors: WithVectors = True,
     strict: Strict = False,
@@ -192,11 +190,12 @@ def export(
 
     An archive has runs with what was read from them, methodologies, credit and vectors, one JSON
     object a line; `import` reads it. GraphML and JSON (node-link) have nodes and relations without
-    texts. ATIF has the runs, one file each. A file is replaced at the end, or left as it was. It
-    holds masked runs: protect it like the memory. A damaged run is named and left out.
+    texts. ATIF has the runs, one file each. An existing file is replaced once all is
+    written. It holds masked runs: protect it like the memory. A damaged run is reported and left
+    out.
 
-    --agents-md writes what at least two tasks agree on as a section of FILE for review, in the
-    place of that of an earlier export; the rest of FILE stays.
+    --agents-md writes what at least two tasks agree on into a section of FILE, for review. It
+    replaces that section of an earlier export; the rest of FILE stays.
 
     \b
     With --json one object: "runs", "methodologies", "exposures", "notes",
@@ -330,8 +329,8 @@ def import_(
 ) -> None:
     """Add what `export` wrote to a memory.
 
-    The whole file is checked first: where a line is damaged nothing is imported. What is known
-    stays as it is, so an interrupted command continues when it is repeated.
+    Checks the whole file first: if a line is damaged, nothing is imported. What is known stays as
+    it is, so an interrupted command continues when it is repeated.
 
     \b
     Example:

@@ -45,9 +45,9 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
 ) -> None:
     """Store a note: what people or agents say.
 
-    The same statement is confirmed. One that says otherwise about the same subject is superseded if
-    it is older and of the same source, or clearly less credible; else both are marked. Nothing is
-    deleted. Secrets are masked.
+    A known note with the same statement is confirmed. One that contradicts it is superseded if it
+    is older and from the same source, or clearly less credible; otherwise both are marked. Nothing
+    is deleted. Secrets are masked.
 
     \b
     With --json one object: "id", "status" (created, same, supersedes,
@@ -79,10 +79,11 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
 def recall(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
     repo: Annotated[
-        str | None, option("--repo", "OWNER/REPO", "Only notes about it, or about anything.")
+        str | None,
+        option("--repo", "OWNER/REPO", "Only notes about this repository, or about none."),
     ] = None,
     tag: Annotated[
-        list[str] | None, option("--tag", "TAG", "Only notes with it (repeatable).")
+        list[str] | None, option("--tag", "TAG", "Only notes with this tag (repeatable).")
     ] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most N.")] = 5,
     min_probability: Annotated[
@@ -129,18 +130,23 @@ def recall(
 def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
     context: typer.Context,
     archive: Annotated[
-        list[str] | None, option("--archive", "ID", "Recall it no more (repeatable).")
+        list[str] | None,
+        option("--archive", "ID", "Archive this note; recall does not show it (repeatable)."),
     ] = None,
-    forget: Annotated[list[str] | None, option("--forget", "ID", "Delete it (repeatable).")] = None,
+    forget: Annotated[
+        list[str] | None, option("--forget", "ID", "Delete this note (repeatable).")
+    ] = None,
+    repo: Annotated[
+        str | None, option("--repo", "OWNER/REPO", "Only notes about this repository.")
+    ] = None,
     pin: Annotated[
         list[str] | None, option("--pin", "ID", "Keep it in every snapshot (repeatable).")
     ] = None,
     restore: Annotated[
         list[str] | None, option("--restore", "ID", "Recall it again (repeatable).")
     ] = None,
-    repo: Annotated[str | None, option("--repo", "OWNER/REPO", "Only notes about it.")] = None,
     archived: Annotated[
-        bool, typer.Option("--archived", help="Those that are archived or superseded.")
+        bool, typer.Option("--archived", help="Only archived or superseded notes.")
     ] = False,
     as_json: AsJson = False,
     store: Store = None,
@@ -282,11 +288,12 @@ def set_(
     key: Key,
     content: Content,
     source: Annotated[
-        str, option("--source", "NAME|JSON", "Who says so, a name or kind, name, … as JSON (user).")
+        str,
+        option("--source", "NAME|JSON", "Its source: a name, or JSON with kind, name, … (user)."),
     ] = "user",
     isolate: Annotated[
         bool,
-        typer.Option("--isolate", help="Store below /untrusted what lacks its provenance."),
+        typer.Option("--isolate", help="Without a complete source, store below /untrusted."),
     ] = False,
     as_json: AsJson = False,
     store: Store = None,
@@ -294,9 +301,9 @@ def set_(
 ) -> None:
     """Store JSON under a key, on plain files.
 
-    Agents read them with ls, grep and jq. What was there is replaced; the log keeps it. What comes
-    from the web, a tool or a file, or goes below /kb/, needs a source with kind, name, retrieved_at
-    and locator. Secrets are masked.
+    Agents read the files with ls, grep and jq. The former content is replaced, and stays in the
+    log. What comes from the web, a tool or a file, or goes below /kb/, needs a source with kind,
+    name, retrieved_at and locator. Secrets are masked.
 
     \b
     With --json one object: "key", "seq", "status" (set, removed or isolated),
@@ -327,7 +334,7 @@ def brief(
         int, typer.Option(metavar="N", min=1, help="The most tokens of the text.")
     ] = 800,
     tag: Annotated[
-        list[str] | None, option("--tag", "TAG", "Prefer entries with it (repeatable).")
+        list[str] | None, option("--tag", "TAG", "Prefer entries with this tag (repeatable).")
     ] = None,
     newest_first: Annotated[
         bool, typer.Option("--newest-first", help="Order by time, then importance, then tags.")
@@ -336,10 +343,10 @@ def brief(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Print the entries to start a prompt with, best first.
+    """Print the best keyed entries for the start of a prompt.
 
-    Recency, importance (0 to 10, else 5) and matching tags count equally. Expired entries and those
-    below /untrusted are left out; nothing is printed where none is left.
+    Recency, importance (0 to 10; 5 if it is not set) and matching tags count equally. Leaves out
+    expired entries and those below /untrusted; prints nothing if no entry is left.
 
     \b
     With --json one object: "text", "keys", "omitted" (current entries that did
@@ -360,8 +367,8 @@ def brief(
 def compact(as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
     """Shorten the log of keyed entries.
 
-    The log then holds the live entries; the calls before are in archive/. Expired entries are
-    removed, and what other programs changed is repaired.
+    Moves earlier calls to archive/, so that the log holds the current entries only. Removes expired
+    entries, and repairs files that other programs changed.
 
     \b
     With --json one object: "lines_before", "lines_after", "keys", "expired".

@@ -85,14 +85,14 @@ FollowLinks = Annotated[
 ]
 Source = Annotated[
     str | None,
-    option("--source", "NAME", "Who supplies this (or CONTEXTGRAPH_SOURCE)."),
+    option("--source", "NAME", "The source to record (or CONTEXTGRAPH_SOURCE)."),
 ]
 Workdir = Annotated[
     Path | None,
     option(
         "--workdir",
         "FOLDER",
-        "The checkout: nothing is said of files and symbols that it does not have.",
+        "The checkout; files and symbols that it does not have are left out.",
         exists=True,
         file_okay=False,
     ),
@@ -101,12 +101,12 @@ Git = Annotated[
     bool,
     typer.Option(
         "--git",
-        help="Ask the git repositories of runs, where they are on this machine, whether later"
-        " commits hold or reverted their changes.",
+        help="Check in git repositories on this machine whether later commits kept or reverted"
+        " the changes of runs.",
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Stop at a run that is damaged, instead of going on.")
+    bool, typer.Option("--strict", help="Stop at a damaged run, instead of skipping it.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Paths = Annotated[

@@ -109,6 +109,13 @@ def styled(*parts: "str | tuple[str, str] | Text") -> "Text":
     return made
 
 
+def say(*parts: "str | tuple[str, str] | Text", indent: int = 0) -> None:
+    """Print one text of *parts*, as of `styled`, with *indent* spaces before each line."""
+    from rich.padding import Padding
+
+    console().print(Padding(styled(*parts), (0, 0, 0, indent)) if indent else styled(*parts))
+
+
 def print_table(
     title: str,
     columns: Sequence[str],

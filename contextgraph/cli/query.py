@@ -17,7 +17,7 @@ from contextgraph.cli.options import (
     open_memory,
     option,
 )
-from contextgraph.cli.output import console, emit, print_panel, styled, warn
+from contextgraph.cli.output import emit, print_panel, say, styled, warn
 from contextgraph.errors import StoreError
 from contextgraph.records import context_record
 from contextgraph.text import number_of, one_line
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _ACTION_WIDTH, _TEXT_WIDTH, _NAMED_RUNS = 160, 600, 3
 SAME = "same"  # as an excluded instance: that of the state
-PHASES = "understanding|locating|reproducing|fixing|testing|submitting"
+PHASES = "understanding, locating, reproducing, fixing, testing or submitting"
 
 
 def query(  # noqa: PLR0913  (one parameter per flag)
@@ -220,7 +220,7 @@ def _show(context: "MemoryContext") -> None:
         print_panel(f"Playbook, from {tasks}", lines)
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))
-    console().print(styled((f"context {context.id}", "dim")))
+    say((f"context {context.id}", "dim"))
 
 
 def _remedy(item: "Suggestion | ErrorSolution") -> "list[Text]":

@@ -18,7 +18,7 @@ from contextgraph.cli.output import (
     console,
     emit,
     print_table,
-    styled,
+    say,
     warn,
 )
 from contextgraph.records import context_record, loop_records
@@ -110,9 +110,9 @@ def _show_moment(moment: "ReplayMoment") -> None:
     """Print the first lines of the advice at a moment."""
     head = f"{moment.raw.instance_id} after step {moment.step}, {moment.kind}"
     screen = console()
-    screen.print(styled((one_line(head, screen.width), "bold")))
+    say((one_line(head, screen.width), "bold"))
     for line in _advice_lines(moment)[:_LINES_SHOWN]:
-        screen.print(styled(f"  {one_line(line, screen.width - 2)}"))
+        say(f"  {one_line(line, screen.width - 2)}")
 
 
 def _advice_lines(moment: "ReplayMoment") -> list[str]:

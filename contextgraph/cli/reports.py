@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contextgraph.cli.output import console, print_table, styled
+from contextgraph.cli.output import print_table, say
 from contextgraph.page import TABLE_STYLE, html_table, shown, write_html
 from contextgraph.text import number_of, one_line
 
@@ -37,10 +37,9 @@ _MEANS = {
 
 def show_evaluation(report: "Report") -> None:
     """Print the verdict, the configuration and the figures with 95 % intervals."""
-    screen = console()
-    screen.print(styled((report.verdict, "bold")))
+    say((report.verdict, "bold"))
     for name, value in report.config.items():
-        screen.print(styled((one_line(f"{name}: {value}", _WIDTH), "dim")))
+        say((one_line(f"{name}: {value}", _WIDTH), "dim"))
     for title, measures in _measures(report):
         columns, rows = _figure_rows(measures)
         print_table(title, columns, rows, columns[1:])
@@ -121,9 +120,8 @@ def _contrast_row(one: "Contrast") -> Sequence[str]:
 
 def show_experiment(report: "Trial") -> None:
     """Print the verdict, the figures of each arm, how arms differ, and the first tasks changed."""
-    screen = console()
-    screen.print(styled((report.verdict, "bold")))
-    screen.print()
+    say((report.verdict, "bold"))
+    say()
     names = [one.arm for one in report.arms]
     print_table(_OF_ATTEMPTS, ["", *names], _arm_rows(report), names)
     print_table(_OF_TASKS, _COMPARED, map(_comparison_row, report.comparisons), _COMPARED[1:])
@@ -216,18 +214,15 @@ def _change_line(change: "TaskChange") -> str:
 
 def _show_changes(title: str, changes: "Sequence[TaskChange]") -> None:
     """Print the first *changes*, and all that was shown in the first."""
-    from rich.padding import Padding
-
-    screen = console()
-    screen.print(styled((f"{title}: {number_of(len(changes), 'task')}", "bold")))
+    say((f"{title}: {number_of(len(changes), 'task')}", "bold"))
     for number, change in enumerate(changes[:_CHANGES_SHOWN]):
-        screen.print(styled(f"  {_change_line(change)}"))
+        say(f"  {_change_line(change)}")
         for text in () if number else change.shown:
-            screen.print(Padding(styled((text, "dim")), (0, 0, 0, 4)))
+            say((text, "dim"), indent=4)
     if len(changes) > _CHANGES_SHOWN:
         more = len(changes) - _CHANGES_SHOWN
-        screen.print(styled(f"  … and {more} more (--html, --json)"))
-    screen.print()
+        say(f"  … and {more} more (--html, --json)")
+    say()
 
 
 def _verdict(title: str, verdict: str) -> str:

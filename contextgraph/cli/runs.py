@@ -33,8 +33,10 @@ class OutcomeName(StrEnum):
 
 def runs(  # noqa: PLR0913  (one parameter per flag)
     *,
-    repo: Annotated[str | None, option("--repo", "OWNER/REPO", "Only runs in it.")] = None,
-    agent: Annotated[str | None, option("--agent", "NAME", "Only runs of it.")] = None,
+    repo: Annotated[
+        str | None, option("--repo", "OWNER/REPO", "Only runs in this repository.")
+    ] = None,
+    agent: Annotated[str | None, option("--agent", "NAME", "Only runs of this agent.")] = None,
     outcome: Annotated[
         OutcomeName | None,
         typer.Option(metavar="OUTCOME", help="solved, failed or unknown.", show_default=False),
@@ -138,9 +140,9 @@ def playbook(
 ) -> None:
     """Show what the runs of a repository agree on.
 
-    Which files a task is likely to change, how tests are run, what does not run, which tests fail
-    anyway, what is installed first. Counts are of tasks; several runs of one task count once. What
-    an agent would be shown ("text") is only what at least two tasks agree on.
+    Shows which files a task is likely to change, how tests are run, what does not run, which tests
+    always fail, what is installed first. Counts are of tasks; several runs of one task count once.
+    What an agent would be shown ("text") is only what at least two tasks agree on.
 
     \b
     With --json one object: "repo", "files" [{"path", "runs", "opened",
@@ -167,7 +169,7 @@ def playbook(
 
 def how(
     command: Annotated[
-        str, typer.Argument(metavar="COMMAND", help="A shell line.", show_default=False)
+        str, typer.Argument(metavar="COMMAND", help="A shell command.", show_default=False)
     ],
     *,
     repo: Repository,
@@ -175,10 +177,10 @@ def how(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show how a command is really run in a repository.
+    """Show how a command is run in a repository.
 
-    How commands of this form went, as they were typed, and what worked instead. The choice of tests
-    and the names of scripts that runs made are left open. Counts are of tasks.
+    Shows how often commands of this form worked, how they were typed, and what worked instead. The
+    tests that they name, and scripts that a run wrote, may differ. Counts are of tasks.
 
     \b
     With --json one object: "repo", "command", "runs", "form", "first" (of each

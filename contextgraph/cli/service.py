@@ -292,10 +292,9 @@ def config(
 ) -> None:
     """Print the configuration of an MCP client.
 
-    With it the client starts the server; nothing is written. The configuration goes to standard
-    output, where it belongs to standard error. User and password of a memory on a server are not
-    part of it: set CONTEXTGRAPH_NEO4J_USER and CONTEXTGRAPH_NEO4J_PASSWORD where the client passes
-    variables to servers.
+    Nothing is written: the configuration goes to standard output, the name of its file to standard
+    error. User and password of a memory on a server are not part of it: set CONTEXTGRAPH_NEO4J_USER
+    and CONTEXTGRAPH_NEO4J_PASSWORD where the client passes variables to servers.
 
     \b
     With --json one object: "client", "file" (where the configuration belongs),

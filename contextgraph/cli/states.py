@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 import typer
 
-from contextgraph.errors import InvalidStateError
+from contextgraph.codec import decoded
+from contextgraph.errors import InvalidStateError, ReadError
 from contextgraph.model import Json, Phase, State
 
 STDIN = "-"
@@ -37,21 +38,21 @@ def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> I
     if batch:
         return _from_batch(batch)
     if source:
-        return iter([question_in(sys.stdin.buffer.read(), "standard input")])
+        return iter([_question(sys.stdin.buffer.read(), "standard input")])
     return iter([Question(_from_flags(flags))])
 
 
-def questions_in(lines: Iterable[bytes], source: str) -> Iterator[Question]:
+def _questions(lines: Iterable[bytes], source: str) -> Iterator[Question]:
     """The states in JSON *lines*, read lazily; blank lines are skipped.
 
     Raises `InvalidStateError` with source and line.
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield question_in(line, f"{source}: line {number}")
+            yield _question(line, f"{source}: line {number}")
 
 
-def question_in(text: bytes, place: str) -> Question:
+def _question(text: bytes, place: str) -> Question:
     """The state in one JSON object; raises `InvalidStateError` with *place*."""
     try:
         record = orjson.loads(text)
@@ -60,7 +61,7 @@ def question_in(text: bytes, place: str) -> Question:
     if not isinstance(record, dict):
         raise InvalidStateError(f"{place}: a state is a JSON object")
     key = record.pop("key", None)
-    return Question(state_from_record(record, place), key)
+    return Question(_state(record, place), key)
 
 
 def _from_flags(flags: dict[str, Any]) -> State:
@@ -68,12 +69,12 @@ def _from_flags(flags: dict[str, Any]) -> State:
         raise typer.BadParameter(f"--phase {flags['phase']!r} is not one of {', '.join(Phase)}")
     if flags.get("current_error") == STDIN:
         flags["current_error"] = sys.stdin.buffer.read().decode(errors="replace")
-    return state_from_record(flags, "options")
+    return _state(flags, "options")
 
 
 def _from_batch(name: str) -> Iterator[Question]:
     if name == STDIN:
-        return questions_in(sys.stdin.buffer, "standard input")
+        return _questions(sys.stdin.buffer, "standard input")
     if not Path(name).exists() or Path(name).is_dir():  # a named pipe is fine
         raise typer.BadParameter(f"--batch {name}: no such file")
     return _from_file(Path(name))
@@ -81,47 +82,22 @@ def _from_batch(name: str) -> Iterator[Question]:
 
 def _from_file(path: Path) -> Iterator[Question]:
     with path.open("rb") as lines:
-        yield from questions_in(lines, str(path))
+        yield from _questions(lines, str(path))
 
 
-KEYS = tuple(item.name for item in fields(State))
+_KEYS = tuple(item.name for item in fields(State))
 
 
-def state_from_record(record: Mapping[str, Json], place: str) -> State:
+def _state(record: Mapping[str, Json], place: str) -> State:
     """The state with the values of *record*; null counts as absent.
 
     Raises `InvalidStateError` with *place* for an unknown key or a value of the wrong type.
     """
-    for key in record:
-        if key not in KEYS:
-            known = ", ".join(KEYS)
-            raise InvalidStateError(f"{place}: unknown key {key!r}; a state has: {known}")
-    values: dict[str, Any] = {
-        key: _value(key, value, place) for key, value in record.items() if value is not None
-    }
-    return State(**values)
-
-
-def _value(key: str, value: Json, place: str) -> str | Phase | tuple[str, ...]:
-    if key == "tools":
-        return _tools(value, place)
-    if not isinstance(value, str):
-        raise InvalidStateError(f"{place}: {key} must be a string")
-    return _phase(value, place) if key == "phase" else value
-
-
-def _tools(value: Json, place: str) -> tuple[str, ...]:
-    names = value if isinstance(value, list) else [None]
-    tools = tuple(name for name in names if isinstance(name, str))
-    if len(tools) != len(names):
-        raise InvalidStateError(f"{place}: tools must be a list of strings")
-    return tools
-
-
-def _phase(value: str, place: str) -> Phase:
+    given: dict[str, Json] = {key: value for key, value in record.items() if value is not None}
+    if unknown := [key for key in given if key not in _KEYS]:
+        known = ", ".join(_KEYS)
+        raise InvalidStateError(f"{place}: unknown key {unknown[0]!r}; a state has: {known}")
     try:
-        return Phase(value)
-    except ValueError:
-        raise InvalidStateError(
-            f"{place}: phase {value!r} is not one of {', '.join(Phase)}"
-        ) from None
+        return decoded(State, given, strict=True)
+    except ReadError as error:
+        raise InvalidStateError(f"{place}: {error.reason}") from error

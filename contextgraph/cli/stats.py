@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, settings_of
-from contextgraph.cli.output import console, emit, print_table, styled, warn
+from contextgraph.cli.output import console, emit, print_table, say, styled, warn
 from contextgraph.cli.plots import draw_statistics
 from contextgraph.records import explanation_record, friction_record, stats_record
-from contextgraph.text import number_of, one_line
+from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         Evidence,
         Explanation,
         FailurePattern,
-        MemoryCounts,
         MistakePattern,
         Relation,
     )
@@ -69,7 +68,7 @@ def stats(
     repository, "usage" {model: {"requests", "tokens", "cost"}} of models behind
     an API, from this machine, "withholding" {"shown", "shown_cleared",
     "withheld", "withheld_cleared", "difference", "low", "high"} of answers at
-    errors (see query --withhold), "plots" [file].
+    errors (see query --withhold), "notes" {kind: live notes}, "plots" [file].
 
     \b
     Example:
@@ -78,6 +77,7 @@ def stats(
       contextgraph stats --plot pictures/
     """
     address = settings_of(store, tenant).address
+    repo, situation = masked_name(repo), mask_secrets(situation)
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.get_stats()
         patterns = memory.stats.get_failure_patterns(repo) if repo else found.failure_patterns
@@ -99,7 +99,7 @@ def stats(
 
 def _show_stats(stats: "MemoryStats", top: int) -> None:
     """Print counts, errors, transitions and failure patterns, *top* rows of each."""
-    print_table("In the memory", ("count", "what"), _count_rows(stats.counts))
+    print_table("In the memory", ("count", "what"), _count_rows(stats))
     frequent = list(stats.error_frequency.items())[:top]
     print_table(
         "Most frequent errors",
@@ -142,28 +142,27 @@ def _show_mistakes(
     print_table(f"Common mistakes {scope}", columns, rows, numeric=columns[:2])
     _show_patterns(f"Failures {scope}, and what prevented them", patterns[:top])
     if not rows and not patterns:
-        console().print(styled((f"nothing known {scope}", "dim")))
+        say((f"nothing known {scope}", "dim"))
 
 
 def _show_patterns(title: str, patterns: "Iterable[FailurePattern]") -> None:
-    from rich.padding import Padding
-
-    screen = console()
     for number, one in enumerate(patterns):
         if not number:
-            screen.print(styled((title, "bold")))
+            say((title, "bold"))
         head = f"{number_of(one.count, 'run')} {one.condition}: {one_line(one.what, _FACT_WIDTH)}"
-        screen.print(styled(head))
+        say(head)
         prevented = one_line(one.prevented, _FACT_WIDTH)
-        screen.print(Padding(styled((prevented, "green")), (0, 0, 0, 4)))
+        say((prevented, "green"), indent=4)
 
 
-def _count_rows(counts: "MemoryCounts") -> list[tuple[str, str]]:
+def _count_rows(stats: "MemoryStats") -> list[tuple[str, str]]:
+    counts = stats.counts
     rows = [("repositories", counts.repositories)]
     rows += [(label, counts.nodes[label]) for label in sorted(counts.nodes)]
     rows += [(f"runs {outcome}", counts.outcomes[outcome]) for outcome in sorted(counts.outcomes)]
     changed = {one: count for one, count in counts.changes.items() if one != "unknown" and count}
     rows += [(f"runs whose change is {one}", count) for one, count in sorted(changed.items())]
+    rows += [(f"notes of the kind {kind}", count) for kind, count in stats.notes.items()]
     statuses = sorted(counts.methodologies.items())
     rows += [(f"methodologies {status}", count) for status, count in statuses if count]
     rows += [(kind, counts.edges[kind]) for kind in sorted(counts.edges)]
@@ -180,7 +179,7 @@ def friction(
     repo: Annotated[
         str,
         typer.Option(
-            "--repo", metavar="OWNER/REPO", help="In this repository.", show_default="in all"
+            "--repo", metavar="OWNER/REPO", help="Only this repository.", show_default="all"
         ),
     ] = "",
     top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="At most N errors.")] = 10,
@@ -188,10 +187,10 @@ def friction(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show what keeps failing across tasks, and what cleared it.
+    """Show errors that recur across tasks, and their remedies.
 
-    Errors that at least two tasks met, those of most tasks first: in how many of them it was
-    cleared, after how many steps (the median), and how. Several runs of one task count once.
+    Lists errors of at least two tasks, most tasks first: how many tasks cleared it, after how many
+    steps (the median), and how. Several runs of one task count once.
 
     \b
     With --json one object: "repo", "friction" [{"error_id", "error", "tasks",
@@ -203,6 +202,7 @@ def friction(
       contextgraph friction --repo owner/repo --top 3
     """
     with open_memory(store, tenant, read_only=True) as memory:
+        repo = masked_name(repo)
         found = memory.stats.get_friction(repo, top)
     if as_json:
         emit(friction_record(repo, found))
@@ -213,16 +213,13 @@ def friction(
 
 
 def _show_friction(found: "Sequence[Friction]") -> None:
-    from rich.padding import Padding
-
-    screen = console()
     for one in found:
         steps = f", {one.steps_lost:g} steps lost" if one.steps_lost is not None else ""
         figures = f"{number_of(one.tasks, 'task')}, cleared in {one.cleared}{steps}: "
-        screen.print(styled(figures, (one_line(one.error, _FACT_WIDTH), "bold")))
+        say(figures, (one_line(one.error, _FACT_WIDTH), "bold"))
         for remedy in one.remedies:
             text = one_line(f"{remedy.text} ({number_of(remedy.tasks, 'task')})", _FACT_WIDTH)
-            screen.print(Padding(styled((text, "green")), (0, 0, 0, 4)))
+            say((text, "green"), indent=4)
 
 
 def explain(
@@ -230,8 +227,8 @@ def explain(
         str,
         typer.Argument(
             metavar="ID",
-            help="Of a methodology (mth_…), a trajectory (trj_…), a fragment (frg_…) or an error"
-            " pattern (err_…), or of advice (adv_…), as answers name them.",
+            help="A methodology (mth_…), trajectory (trj_…), fragment (frg_…), error pattern"
+            " (err_…), advice (adv_…) or note (note_…), as answers name them.",
             show_default=False,
         ),
     ],
@@ -268,7 +265,7 @@ def _show_explanation(found: "Explanation") -> None:
     from rich.table import Table
 
     screen = console()
-    screen.print(styled((f"{found.label} {found.id}", "bold")))
+    say((f"{found.label} {found.id}", "bold"))
     facts = Table.grid(padding=(0, 2, 0, 0))
     for name, value in found.facts.items():
         shown = f"{value:.2f}" if isinstance(value, float) else str(value)
@@ -277,7 +274,7 @@ def _show_explanation(found: "Explanation") -> None:
     screen.print(facts)
     if found.evidence:
         for line in _evidence_lines(found.evidence):
-            screen.print(styled(line))
+            say(line)
     for (kind, outgoing), edges in groupby(found.relations, key=lambda e: (e.type, e.outgoing)):
         _show_relations(f"{kind} →" if outgoing else f"← {kind}", [*edges])
 
@@ -297,13 +294,12 @@ def _evidence_lines(evidence: "Evidence") -> "Iterator[str]":
 
 
 def _show_relations(title: str, edges: "list[Relation]") -> None:
-    screen = console()
-    screen.print()
-    screen.print(styled((f"{title} ({len(edges)})", "bold")))
+    say()
+    say((f"{title} ({len(edges)})", "bold"))
     for edge in edges[:_RELATIONS_SHOWN]:
         properties = ", ".join(f"{key} {value}" for key, value in edge.properties.items())
         line = f"{edge.id}  {edge.label}: {one_line(edge.name, _NAME_WIDTH)}"
-        screen.print(styled(f"  {line}{f'  ({properties})' if properties else ''}"))
+        say(f"  {line}{f'  ({properties})' if properties else ''}")
     if len(edges) > _RELATIONS_SHOWN:
         more = len(edges) - _RELATIONS_SHOWN
-        screen.print(styled((f"  and {more} more (--json has all)", "dim")))
+        say((f"  and {more} more (--json has all)", "dim"))

@@ -47,7 +47,8 @@ class Service(Remote["Client"]):
 
     def __init__(self, url: str, key: str | None = None) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        # Also behind a slash, which ends the host: a password may have one.
+        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in url:
             raise SettingsError(
                 "the address of a service is http://HOST:PORT or https://HOST, without a user; "
                 "its token is CONTEXTGRAPH_TOKEN"

@@ -13,7 +13,8 @@ import orjson
 
 from contextgraph.errors import ContextGraphError, EmbeddingError, SettingsError
 from contextgraph.model import Embeddings, Usage
-from contextgraph.remote import Budget, Endpoint, RetryPolicy, UnusableAnswerError, UsageLog
+from contextgraph.model_api import Budget, Endpoint, UsageLog
+from contextgraph.remote import RetryPolicy, UnusableAnswerError
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets
 from contextgraph.vectors import Vector, dimensions_of
 

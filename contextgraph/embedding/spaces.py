@@ -24,8 +24,9 @@ from contextgraph.embedding.openai import (
 )
 from contextgraph.errors import EmbeddingError, SettingsError, StoreError
 from contextgraph.model import NO_USAGE, HealthCheck, Space, Usage
+from contextgraph.model_api import Endpoint
 from contextgraph.ports import Embedder, EmbedderSource, Store
-from contextgraph.remote import BACKGROUND, BATCH, Endpoint, RetryPolicy
+from contextgraph.remote import BACKGROUND, BATCH, RetryPolicy
 
 NeuralEmbedder = LocalEmbedder | RemoteEmbedder
 

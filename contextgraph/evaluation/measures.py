@@ -94,6 +94,16 @@ ShareOf = Callable[[Moment, Verdict], Share | None]
 
 def measures_of(moments: Sequence[Moment], warnings: Sequence[LoopWarnings], seed: int) -> Measures:
     """All measures that have something behind them."""
+    found = {name: _by_method(*one, seed) for name, one in _definitions(moments).items()}
+    found["wasted steps saved"] = _by_policy(warnings, _saved, seed)
+    found["false alarms per 100 runs"] = _by_policy(warnings, _false_alarms, seed)
+    return {name: estimates for name, estimates in found.items() if estimates}
+
+
+def _definitions(
+    moments: Sequence[Moment],
+) -> dict[str, tuple[Sequence[Moment], ShareOf, Sequence[str]]]:
+    """Measure -> the moments that count, the share that one adds, and the methods compared."""
     errors = [moment for moment in moments if moment.kind is MomentKind.ERROR]
     cleared = [moment for moment in errors if moment.has_answer]
     answered = [moment for moment in cleared if moment.verdicts[OURS].answered]
@@ -101,7 +111,7 @@ def measures_of(moments: Sequence[Moment], warnings: Sequence[LoopWarnings], see
     named = [moment for moment in starts if moment.has_answer]
     related = [moment for moment in moments if moment.kind is MomentKind.RELATED]
     ours = (OURS,)
-    definitions: dict[str, tuple[Sequence[Moment], ShareOf, Sequence[str]]] = {
+    return {
         **{f"clearance@{k}": (cleared, _ranked(k), METHODS) for k in (1, 3, 5)},
         "clearance reachable": (cleared, _reachable, ours),
         **{f"clearance@{k} shown": (cleared, _shown(k), METHODS) for k in (1, 3, 5)},
@@ -121,10 +131,6 @@ def measures_of(moments: Sequence[Moment], warnings: Sequence[LoopWarnings], see
         "related MRR": (related, _reciprocal, METHODS),
         "answered: related": (related, _answered, METHODS),
     }
-    found = {name: _by_method(*one, seed) for name, one in definitions.items()}
-    found["wasted steps saved"] = _by_policy(warnings, _saved, seed)
-    found["false alarms per 100 runs"] = _by_policy(warnings, _false_alarms, seed)
-    return {name: estimates for name, estimates in found.items() if estimates}
 
 
 def clearance_by_family(moments: Iterable[Moment], k: int, seed: int) -> Measures:

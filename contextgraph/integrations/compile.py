@@ -1,7 +1,7 @@
 """Compiling advice: what a memory answers, for hooks that have no time to ask it."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from contextgraph.model import (
     SignatureLevel,
     State,
 )
+from contextgraph.ports import Store, every_exposure
 from contextgraph.retrieval import (
     MemoryRetriever,
     Rendered,
@@ -61,21 +62,38 @@ class CompiledAdvice:
     repositories: int
 
 
-def compile_advice(memory: AgentMemory, path: Path, *, whole: bool = False) -> CompiledAdvice:
+def compile_advice(
+    memory: AgentMemory,
+    path: Path,
+    *,
+    whole: bool = False,
+    consolidated: Collection[str] | None = None,
+) -> CompiledAdvice:
     """Write what *memory* answers to the file *path*, in one step.
 
     Errors are asked about as `query` does, at each level of their signature, in each repository
     that met them and in general, but without vectors. Where *path* was compiled before, only
-    errors that were met since are asked about, unless the *whole* is wanted. Raises
-    `SettingsError` where the file cannot be written, and `StoreError`.
+    errors that were met since are asked about, after a consolidation also the *consolidated* ones
+    (by id) and those whose advice was shown or decided on by hand, unless the *whole* is wanted.
+    Raises `SettingsError` where the file cannot be written, and `StoreError`.
     """
+    # One state of the memory, and one transaction for thousands of questions.
+    with memory.store.admin.snapshot():
+        return _compiled(memory, path, whole, consolidated)
+
+
+def _compiled(
+    memory: AgentMemory, path: Path, whole: bool, consolidated: Collection[str] | None
+) -> CompiledAdvice:
     before = None if whole else compiled_revision(path)
     todo = memory.store.admin.unconsolidated(before or 0)
     if before is not None and before > todo.revision:
         before = None  # of another memory that was at this place
     tallies = memory.store.recoveries.errors(_EVERYWHERE, _MAX_ERRORS)
     if before is not None:
-        changed = set(todo.error_ids)
+        changed = {*todo.error_ids, *(consolidated or ())}
+        if consolidated is not None:
+            changed |= _judged(memory.store)
         tallies = [one for one in tallies if one.error.id in changed]
     compiler = _Compiler(memory)
     counts = write_advice(
@@ -87,6 +105,13 @@ def compile_advice(memory: AgentMemory, path: Path, *, whole: bool = False) -> C
         outdated=None if before is None else [one.error for one in tallies],
     )
     return CompiledAdvice(path, *counts)
+
+
+def _judged(store: Store) -> set[str]:
+    """The errors whose advice was shown, or decided on by hand: its credit may have changed."""
+    decided = [one.advice for one in store.exposures.record([]).verdicts]
+    errors = {one.error_id for one in store.methodologies.get(decided)}
+    return errors | {one.error_id for one in every_exposure(store) if one.error_id}
 
 
 def _submission_warnings(memory: AgentMemory) -> list[tuple[str, str]]:

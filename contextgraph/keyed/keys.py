@@ -26,7 +26,9 @@ def normalised_key(key: str) -> str:
         raise InvalidEntryError(f"key {key!r} must start with /, as in /user/preference/style")
     if _FORBIDDEN.search(key):
         raise InvalidEntryError(f"key {key!r} has control characters or a line end")
-    segments = [mask_secrets(one) for one in normalize("NFC", key).split("/") if one]
+    # First as a whole: some secrets have a slash.
+    whole = mask_secrets(normalize("NFC", key))
+    segments = [mask_secrets(one) for one in whole.split("/") if one]
     if not segments:
         raise InvalidEntryError(f"key {key!r} names nothing")
     if {".", ".."} & {*segments}:

@@ -2,6 +2,7 @@
 
 from contextgraph.knowledge.candidates import Candidates
 from contextgraph.knowledge.entities import Entities, Entity, RelatedEntity
+from contextgraph.knowledge.explaining import explain_note
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
     NoteProperties,
@@ -24,6 +25,7 @@ __all__ = [
     "PageFound",
     "Pages",
     "RelatedEntity",
+    "explain_note",
     "maintain_notes",
     "render_notes",
     "without_secret",

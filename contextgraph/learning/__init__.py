@@ -4,7 +4,7 @@ from contextgraph.learning.ahead import Prepared
 from contextgraph.learning.bundle import Inspection, bundle_of, fragments_of, inspect_run
 from contextgraph.learning.identity import error_id, fragment_id, trajectory_id
 from contextgraph.learning.masking import masked, unmasked_values
-from contextgraph.learning.writer import RUNS_AT_ONCE, MemoryWriter
+from contextgraph.learning.writer import RUNS_AT_ONCE, MemoryWriter, checked_source
 
 __all__ = [
     "RUNS_AT_ONCE",
@@ -12,6 +12,7 @@ __all__ = [
     "MemoryWriter",
     "Prepared",
     "bundle_of",
+    "checked_source",
     "error_id",
     "fragment_id",
     "fragments_of",

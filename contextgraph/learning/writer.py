@@ -26,7 +26,7 @@ from contextgraph.model import (
     adds_to,
 )
 from contextgraph.ports import Store
-from contextgraph.text import is_id
+from contextgraph.text import is_id, masked_name
 
 # A transaction costs as much as several runs; what is lost with it has to be learned again.
 RUNS_AT_ONCE = 16
@@ -60,7 +60,7 @@ class MemoryWriter:
         embedded: Callable[[Sequence[Bundle], bool], Sequence[EmbeddedBundle]] = _as_they_are,
         source: str = "",
     ) -> None:
-        self._source = _checked(source)
+        self._source = checked_source(source)
         self._store = store
         self._now = now
         self._embedded = embedded
@@ -117,7 +117,7 @@ class MemoryWriter:
         a name with other characters than letters, digits and ``_.:-``. Where one goes on with
         another, or with a stored run, each is a transaction of its own.
         """
-        held = self._held(raws, _checked(source) or self._source)
+        held = self._held(raws, checked_source(source) or self._source)
         if len(raws) > 1 and _go_on(held):
             return [self.write(raw, source) for raw in raws]
         found = [
@@ -303,10 +303,12 @@ class MemoryWriter:
         return bundles
 
 
-def _checked(source: str) -> str:
-    if source and not is_id(source):
+def checked_source(source: str) -> str:
+    """*source*; raises `SettingsError` where it is no name, or may be a secret."""
+    if source and (not is_id(source) or masked_name(source) != source):
         raise SettingsError(
-            f"source {source!r}: only letters, digits and _.:- are allowed, at most 128"
+            f"source {source!r}: only letters, digits and _.:- are allowed, at most 128, and no "
+            "secret"
         )
     return source
 

@@ -10,14 +10,8 @@ import orjson
 
 from contextgraph.errors import MissingExtraError, RemoteError, SettingsError
 from contextgraph.model import HealthCheck, Usage
-from contextgraph.remote import (
-    INTERACTIVE,
-    Budget,
-    Endpoint,
-    RetryPolicy,
-    UnusableAnswerError,
-    UsageLog,
-)
+from contextgraph.model_api import Budget, Endpoint, UsageLog
+from contextgraph.remote import INTERACTIVE, RetryPolicy, UnusableAnswerError
 from contextgraph.text import count_tokens
 
 if TYPE_CHECKING:

@@ -110,10 +110,13 @@ def serve(memory: AgentMemory) -> None:
     server_of(lambda: memory).run("stdio")
 
 
-def server_of(memory: Callable[[], AgentMemory], *, writes: bool = True) -> MCPServer:
+def server_of(
+    memory: Callable[[], AgentMemory], *, source: Callable[[], str] = str, writes: bool = True
+) -> MCPServer:
     """An MCP server that is not yet running; without *writes* its tools only read.
 
-    *memory* is called in the context of each call of a tool.
+    *memory* and *source*, who supplies runs and reports (as of `AgentMemory.learn`), are called in
+    the context of each call of a tool.
     """
     server = MCPServer(
         "contextgraph",
@@ -121,7 +124,7 @@ def server_of(memory: Callable[[], AgentMemory], *, writes: bool = True) -> MCPS
         version=version("contextgraph-memory"),
         log_level="WARNING",
     )
-    tools = _Tools(memory)
+    tools = _Tools(memory, source)
     reading: Sequence[Callable[..., BaseModel]] = (
         tools.query_memory,
         tools.check_loop,
@@ -147,7 +150,7 @@ def _guarded(tool: Callable[_P, _R]) -> Callable[_P, _R | CallToolResult]:
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R | CallToolResult:
         try:
             result = tool(*args, **kwargs)
-        except ContextGraphError as error:
+        except (ContextGraphError, ToolError) as error:
             raise ToolError(mask_secrets(str(error))) from error
         if not isinstance(result, Advice):
             return result
@@ -160,8 +163,9 @@ def _guarded(tool: Callable[_P, _R]) -> Callable[_P, _R | CallToolResult]:
 class _Tools:
     """The tools; names, docstrings and annotations are what a client sees."""
 
-    def __init__(self, memory: Callable[[], AgentMemory]) -> None:
+    def __init__(self, memory: Callable[[], AgentMemory], source: Callable[[], str]) -> None:
         self._of_call = memory
+        self._source = source
 
     @property
     def _memory(self) -> AgentMemory:
@@ -354,7 +358,7 @@ class _Tools:
         helped: bool,
     ) -> Report:
         """Report whether advice helped; advice that often hurts is not shown any more."""
-        if not self._memory.report_outcome(context_id, helped):
+        if not self._memory.report_outcome(context_id, helped, source=self._source()):
             raise ToolError(f"{context_id} is unknown, or its outcome was reported before")
         return Report(context_id=context_id, helped=helped)
 
@@ -383,7 +387,8 @@ class _Tools:
         failed = [mask_secrets(str(one)) for one in found if isinstance(one, ReadError)]
         if not raws:
             raise ToolError("; ".join(failed) or "there is no run in it")
-        receipts = (self._memory.learn(raw, background=True) for raw in raws)
+        source = self._source()
+        receipts = (self._memory.learn(raw, source=source, background=True) for raw in raws)
         return Learned(runs=LearnedRun.each(receipts), failed=failed)
 
     def _shown(self, context: MemoryContext) -> tuple[str, str | None]:

@@ -15,7 +15,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.retrieval.files import OUTSIDE, KnownRun, known_run, ranked_files
-from contextgraph.text import masked_name
+from contextgraph.text import mask_secrets, masked_name
 from contextgraph.trace import (
     SCRIPT,
     TESTS,
@@ -48,6 +48,7 @@ class Playbooks:
         as_of: datetime | None = None,
     ) -> RepositoryPlaybook:
         """The playbook of *repo*, its files ranked for *task*."""
+        repo = masked_name(repo)
         runs = self.runs(repo, exclude_instances, as_of)
         if not runs:
             return RepositoryPlaybook(repo)
@@ -73,6 +74,7 @@ class Playbooks:
         as_of: datetime | None = None,
     ) -> CommandHistory:
         """How *command*, a shell line, went in *repo*; of several commands the last counts."""
+        repo, command = masked_name(repo), mask_secrets(command)
         runs = self.runs(repo, exclude_instances, as_of)
         uses = [(run, use) for run in runs for use in run.facts.commands]
         made = {path for run in runs for path in run.facts.created}

@@ -1,9 +1,8 @@
 """What each recovery found says about the error at hand, in words that may be shown for it."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from contextgraph.model import (
@@ -79,15 +78,29 @@ class Found:
         return self.candidate.trajectory.instance_id
 
 
-@dataclass(frozen=True, slots=True)
 class _Known:
-    """What a recovery says whatever is asked: its forms, its words, what is known of its error."""
+    """What a recovery says whatever is asked: its words, and its forms where they are needed."""
 
-    near: Form
-    general: Form
-    words: Counter[str]
-    circumstances: frozenset[str]
-    is_hazardous: bool
+    def __init__(self, message: str, actions: Remedy, circumstances: tuple[str, ...]) -> None:
+        done = "\n".join((describe_remedy(actions), *command_lines(actions)))
+        self.words = word_counts(f"{message}\n{done}")
+        self.circumstances = frozenset(circumstances)
+        self._actions = actions
+
+    @cached_property
+    def near(self) -> Form:
+        """In the words of its project."""
+        return _form(_of_same_repository(self._actions))
+
+    @cached_property
+    def general(self) -> Form:
+        """In general terms."""
+        return _form(_general(self._actions))
+
+    @cached_property
+    def is_hazardous(self) -> bool:
+        """Whether it is never advice."""
+        return is_hazardous(self._actions)
 
 
 def found_for(
@@ -125,16 +138,7 @@ def _differing(one: frozenset[str], other: frozenset[str]) -> float:
 @lru_cache(_REMEMBERED)
 def _known(message: str, actions: Remedy, circumstances: tuple[str, ...]) -> _Known | None:
     """None where all that was done was to repeat what had failed."""
-    if is_retry(actions):
-        return None
-    done = "\n".join((describe_remedy(actions), *command_lines(actions)))
-    return _Known(
-        _form(_of_same_repository(actions)),
-        _form(_general(actions)),
-        word_counts(f"{message}\n{done}"),
-        frozenset(circumstances),
-        is_hazardous(actions),
-    )
+    return None if is_retry(actions) else _Known(message, actions, circumstances)
 
 
 def _form(remedy: Remedy) -> Form:

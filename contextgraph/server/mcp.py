@@ -9,11 +9,10 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contextgraph.mcp_server.server import server_of
-from contextgraph.memory import AgentMemory
-from contextgraph.server.access import caller_of
+from contextgraph.server.access import Caller, caller_of
 from contextgraph.server.tokens import Scope as TokenScope
 
-_memory: ContextVar[AgentMemory] = ContextVar("memory")
+_caller: ContextVar[Caller] = ContextVar("caller")
 
 
 class McpEndpoint:
@@ -23,7 +22,14 @@ class McpEndpoint:
     """
 
     def __init__(self) -> None:
-        self._servers = {writes: server_of(_memory.get, writes=writes) for writes in (False, True)}
+        self._servers = {
+            writes: server_of(
+                lambda: _caller.get().tenant.memory,
+                source=lambda: _caller.get().token.source,
+                writes=writes,
+            )
+            for writes in (False, True)
+        }
         self._apps: dict[bool, ASGIApp] = {
             writes: server.streamable_http_app(
                 json_response=True,
@@ -45,8 +51,8 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         caller = await caller_of(Request(scope), TokenScope.READ)
-        token = _memory.set(caller.tenant.memory)
+        token = _caller.set(caller)
         try:
             await self._apps[caller.token.allows(TokenScope.WRITE)](scope, receive, send)
         finally:
-            _memory.reset(token)
+            _caller.reset(token)

@@ -100,7 +100,8 @@ async def _refused(_request: Request, error: Exception) -> Response:
 async def _invalid(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors: list[Json] = [
-        {"at": ".".join(map(str, one["loc"])), "reason": one["msg"]} for one in error.errors()
+        {"at": mask_secrets(".".join(map(str, one["loc"]))), "reason": mask_secrets(one["msg"])}
+        for one in error.errors()
     ]
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "the request is not valid", errors=errors)
 

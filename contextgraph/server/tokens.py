@@ -18,6 +18,7 @@ import orjson
 from contextgraph.codec import decoded, encoded
 from contextgraph.config import Settings
 from contextgraph.errors import ReadError, SettingsError
+from contextgraph.learning import checked_source
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -74,7 +75,11 @@ class TokenFile:
         return cls(memory.with_name(f"{memory.name}.tokens.json"))
 
     def create(self, scopes: Sequence[Scope], tenant: str, source: str) -> tuple[Token, str]:
-        """A new token, and the text that its user sends, which is kept nowhere."""
+        """A new token, and the text that its user sends, which is kept nowhere.
+
+        Raises `SettingsError` for a *source* that cannot be one.
+        """
+        checked_source(source)
         secret = secrets.token_urlsafe(32)
         identity = secrets.token_hex(6)
         hashed = _hasher().hash(secret)

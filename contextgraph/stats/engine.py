@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 from math import comb
@@ -19,6 +19,7 @@ from contextgraph.model import (
     MemoryCounts,
     Methodology,
     MistakePattern,
+    NoteKind,
     Outcome,
     Phase,
     RecoveryCandidate,
@@ -242,7 +243,7 @@ class MemoryStats:
     *transitions* gives, after an error type, the probability of each next one in the same run.
     *common_mistakes* is a function of a situation, see `StatisticsEngine.get_common_mistakes`.
     *usage* is what models cost for this memory, by space. *withholding* compares answers at errors
-    that were shown with those that were withheld.
+    that were shown with those that were withheld. *notes* are live ones by kind.
     """
 
     counts: MemoryCounts
@@ -252,6 +253,7 @@ class MemoryStats:
     failure_patterns: tuple[FailurePattern, ...]
     usage: Mapping[str, Usage]
     withholding: Effect
+    notes: Mapping[NoteKind, int] = field(default_factory=dict)
 
 
 class StatisticsEngine:
@@ -276,6 +278,7 @@ class StatisticsEngine:
             failure_patterns=self.get_failure_patterns(),
             usage=self._usage(),
             withholding=effect_of(every_exposure(self._store)),
+            notes=self._store.notes.counts(),
         )
 
     def update_from_batch(self, trajectories: Iterable[Trajectory]) -> MemoryStats:

@@ -84,6 +84,7 @@ def predicament_of(step: StepTrace) -> Predicament:
     reading, error = step.reading, step.error
     writes = is_edit(step)
     file = edited_file(step) if writes else ""
+    changes = bool(writes or reading.changed or reading.scripted)
     attempt = canonical(step.step.action, file or None)
     is_run = reading.kind.runs or reading.kind is ActionKind.OTHER
     goal = file if writes else _program(step) if is_run else attempt
@@ -98,7 +99,7 @@ def predicament_of(step: StepTrace) -> Predicament:
         text=_digest("\n".join(filter(None, map(str.strip, new_lines(step))))) if writes else "",
         phase=step.phase,
         command=reading.command,
-        written=step.step.action.text if writes or reading.changed else "",
+        written=" ".join((step.step.action.text, *reading.scripted)) if changes else "",
     )
 
 

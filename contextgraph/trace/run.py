@@ -37,11 +37,11 @@ class SubmissionTracker:
         self._is_stuck = loop is not None and loop.severity is LoopSeverity.STUCK
         if step.reading.kind.runs:
             self._is_untested = False
-        if is_edit(step) and step.succeeded:
+        if step.succeeded and (is_edit(step) or step.reading.scripted):
             self._add_edit(step)
 
     def _add_edit(self, step: StepTrace) -> None:
-        files = step.reading.changed or step.reading.targets
+        files = step.reading.scripted or step.reading.changed or step.reading.targets
         self._is_untested = True
         if step.reading.kind is ActionKind.CREATE:
             self._created.update(files)

@@ -3,11 +3,17 @@
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contextgraph.model import ErrorSignature, Phase, RawTrajectory, Step
+from contextgraph.trace.actions.commands import files_written_by
 from contextgraph.trace.actions.kinds import ActionKind
-from contextgraph.trace.actions.reading import ActionReading, new_text, read_action
+from contextgraph.trace.actions.reading import (
+    ActionReading,
+    new_text,
+    read_action,
+    repository_path,
+)
 from contextgraph.trace.errors.signature import recognise
 
 _SCRIPT = re.compile(
@@ -27,6 +33,7 @@ _TRIES_OUT = re.compile(
     r"script|reproduc|replicat|simulat|\btest|verif|check|exampl|sample|snippet|mock|dummy|paste",
     re.IGNORECASE,
 )
+_SETS_UP = re.compile(r"\b(?:clone|checkout|fetch|switch|submodule)\b")
 _CLEANS_UP = re.compile(r"no longer|clean\w* up|submit", re.IGNORECASE)
 _SHORTEST_LINE = 8
 _QUIET = frozenset({"", "cd", "echo", "export", "pushd", "true", "sleep", "history", "type"})
@@ -59,6 +66,8 @@ class PhaseTracker:
             return Phase.SUBMITTING
         if kind is ActionKind.THINK or (kind is ActionKind.OTHER and reading.verb in _QUIET):
             return self._last
+        if reading.scripted:
+            return Phase.FIXING
         if kind.runs or kind is ActionKind.INSTALL or kind is ActionKind.OTHER:
             return Phase.UNDERSTANDING if _is_version_query(reading) else self._trying()
         if kind.writes:
@@ -72,6 +81,8 @@ class PhaseTracker:
 
     def _edits_source(self, step: Step, reading: ActionReading, lines: list[str]) -> bool:
         """Whether the step changes the project's own files rather than scripts of the agent."""
+        if reading.scripted:
+            return True
         if reading.kind is ActionKind.DELETE or not reading.changed:
             return False
         scripts = [path for path in reading.changed if self._is_script(path, step, reading)]
@@ -104,7 +115,9 @@ class PhaseTracker:
     def _cleaning_up(self, step: Step, reading: ActionReading) -> Phase:
         if self._source_edited or _CLEANS_UP.search(step.thought):
             return Phase.SUBMITTING
-        return Phase.UNDERSTANDING if reading.kind is ActionKind.VCS else Phase.REPRODUCING
+        if reading.kind is ActionKind.VCS and not _SETS_UP.search(reading.command[:300]):
+            return Phase.UNDERSTANDING
+        return Phase.REPRODUCING
 
     def _looking(self, reading: ActionReading) -> Phase:
         if reading.kind is ActionKind.LIST:
@@ -151,6 +164,7 @@ class StepReader:
 
     def __init__(self) -> None:
         self._phases = PhaseTracker()
+        self._scripts: dict[str, tuple[str, ...]] = {}
         self._cwd: str | None = None
         self._open_file: str | None = None
 
@@ -158,6 +172,7 @@ class StepReader:
         """What the next step shows."""
         # Logs give directory and open file as they are after the action, which saw those before.
         reading = read_action(step.action, self._cwd or step.cwd, self._open_file)
+        reading = self._with_scripts(step, reading)
         error = recognise(
             step.action,
             step.observation,
@@ -167,6 +182,24 @@ class StepReader:
         )
         self._cwd, self._open_file = step.cwd or self._cwd, step.open_file
         return StepTrace(step, reading, self._phases.push(step, reading, error), error)
+
+    def _with_scripts(self, step: Step, reading: ActionReading) -> ActionReading:
+        """*reading* with the files that scripts which the run wrote change when they are run."""
+        for script in reading.changed:
+            if script.endswith(".py"):
+                program = "\n".join(new_text(step.action, reading))
+                self._scripts[script] = tuple(self._edited_by(program, step.cwd))
+        if not reading.kind.runs:
+            return reading
+        scripted = (file for path in reading.targets for file in self._scripts.get(path, ()))
+        return replace(reading, scripted=tuple(dict.fromkeys(scripted)))
+
+    def _edited_by(self, program: str, cwd: str | None) -> Iterator[str]:
+        """The files of a repository that *program* reads and writes."""
+        for file in files_written_by(program) if ".read" in program else ():
+            path = repository_path(file, self._cwd or cwd)
+            if "/" in path and not path.startswith("/"):
+                yield path
 
 
 def read_steps(raw: RawTrajectory) -> Iterator[StepTrace]:

@@ -216,6 +216,22 @@ def test_what_is_learned_later_is_compiled_as_well(store: Path, project: Path) -
     assert REMEDY in shown(failure(project), store)
 
 
+def test_after_a_decision_by_hand_consolidating_compiles_its_error_again(
+    store: Path, project: Path
+) -> None:
+    contextgraph("consolidate", "--store", store)  # after which no error has changed
+    asked = ("query", "--repo", "acme/shop", "--error", NO_MODULE)
+    (answered,) = contextgraph(*asked, "--store", store, "--json").records
+    (advice,) = {one["advice"] for one in answered["suggestions"] or answered["error_solutions"]}
+
+    contextgraph("quarantine", advice, "--store", store)
+    before = shown(failure(project), store)
+    assert contextgraph("consolidate", "--store", store).code == 0
+
+    assert REMEDY in before
+    assert not shown(failure(project, session_id="2"), store)
+
+
 def test_a_session_begins_with_the_playbook_and_a_failure_names_the_command_that_runs(
     tmp_path: Path, project: Path
 ) -> None:

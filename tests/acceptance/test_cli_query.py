@@ -110,8 +110,8 @@ def test_a_batch_is_answered_in_order_with_its_keys(store: Path, tmp_path: Path)
     [
         (b'{"current_eror": "x"}', "unknown key 'current_eror'"),
         (b'{"phase": "dreaming"}', "phase 'dreaming' is not one of"),
-        (b'{"tools": "bash"}', "tools must be a list of strings"),
-        (b'{"repo": 7}', "repo must be a string"),
+        (b'{"tools": "bash"}', "tools is not a list"),
+        (b'{"repo": 7}', "repo is not of type str"),
         (b'["repo"]', "a state is a JSON object"),
         (b'{"repo": ', "not JSON"),
     ],

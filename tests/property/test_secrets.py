@@ -3,20 +3,29 @@
 import json
 import os
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from random import Random
+from urllib.parse import quote
 
 import pytest
 import zstandard
+from anyio.from_thread import start_blocking_portal
 from hypothesis import given, strategies as st
+from mcp.server.mcpserver.exceptions import ToolError
 
 from contextgraph.learning import bundle_of, masked, trajectory_id, unmasked_values
+from contextgraph.mcp_server.server import server_of
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Outcome, State
+from contextgraph.readers import to_record
+from contextgraph.server.tokens import Scope
 from tests.acceptance.command_line import contextgraph, write_runs
-from tests.builders import NOON, recovering_run
+from tests.builders import NO_MODULE, NOON, recovering_run, run
 from tests.planted import KINDS, PLACES, planted
+from tests.served import served
 
+TEXTS = [draw(Random(1000 + number)) for number, draw in enumerate(KINDS.values())]
 kinds, places = st.sampled_from(sorted(KINDS)), st.sampled_from(sorted(PLACES))
 
 
@@ -64,40 +73,188 @@ def test_no_planted_secret_is_in_files_exports_or_prompts(runs, tmp_path):
         assert not any(secret.encode() in content for content in (*found, exported))
 
 
-def test_no_planted_secret_is_printed_or_in_any_file_that_a_command_writes(runs, tmp_path):
-    store, made = tmp_path / "memory.db", tmp_path / "made"
-    made.mkdir()
+def leaked(content):
+    """The kinds of secrets that stand in *content*."""
+    return [kind for kind, (_, secret) in zip(KINDS, TEXTS, strict=True) if secret in content]
+
+
+def leaking_files(folder):
+    """The files in *folder*, but for the runs that were learned, with the kinds in each."""
+    files = [one for one in folder.rglob("*") if one.is_file() and one.name != "runs.jsonl"]
+    assert files
+    found = {one.name: leaked(one.read_bytes().decode("utf-8", "replace")) for one in files}
+    return {name: kinds for name, kinds in found.items() if kinds}
+
+
+@pytest.fixture
+def answering(tmp_path):
+    """A memory of three runs that cleared an error, with all kinds of secrets in each place."""
+    text = "\n".join(text for text, _ in TEXTS)
+    commands = [("python x.py", f"{NO_MODULE}\n{text}", 1), (text, text, 0), ("python x.py", "", 0)]
+    runs = [
+        run(commands, instance_id=f"acme__shop-{number}", task=text, patch=text)
+        for number in range(3)
+    ]
+    path = write_runs(tmp_path / "runs.jsonl", runs)
+    assert contextgraph("learn", path, "--store", tmp_path / "memory.db").code == 0
+    return tmp_path / "memory.db"
+
+
+def commands_about(text, secret):
+    """Commands with *text*, which holds *secret*, in each of their texts."""
+    tried = {"tool_name": "Bash", "tool_input": {"command": text}, "error": f"Exit code 1\n{text}"}
+    event = {"hook_event_name": "PostToolUseFailure", "session_id": "1", "cwd": "/x", **tried}
+    for command in ("how", "recall", "remember"):
+        yield command, text, "--repo", "acme/shop", "--json"
+    for command in ("playbook", "friction", "runs", "notes"):
+        yield command, "--repo", text, "--json"
+    for command in ("explain", "quarantine", "release"):
+        yield command, text
+    yield from (
+        ("query", "--repo", "acme/shop", "--error", f"{NO_MODULE}\n{text}", "--task", text),
+        ("query", "--repo", text, "--error", NO_MODULE, "--last-action", text, "--json"),
+        ("forget", text, "--yes"),
+        ("report", text, "--helped"),
+        ("outcome", text, "solved", "--json"),
+        ("stats", "--repo", text, "--situation", text),
+        ("set", "/user/login", json.dumps({"summary": text, "password": secret}), "--json"),
+        ("set", f"/user/{text}", "1"),
+        ("learn", "runs.jsonl", "--source", text),
+        ("export", "none.md", "--agents-md", text),
+        ("hook", json.dumps(event)),
+        ("hook", text),
+    )
+
+
+COMMANDS = """
+brief
+compact
+log --json
+notes --json
+loops runs.jsonl
+stats --json --plot plots
+friction --json
+runs --json
+playbook --repo acme/shop --json
+inspect runs.jsonl --json
+inspect runs.jsonl --html run.html
+evaluate runs.jsonl --online --min-runs 1 --details moments.json --html report.html
+consolidate --json
+rebuild --json
+integrations install claude-code
+export archive.jsonl
+export AGENTS.md --agents-md acme/shop
+export graph.graphml --format graphml
+export graph.json --format json
+export atif --format atif
+backup backup.db
+"""
+WITHOUT_STORE = {"inspect", "evaluate"}
+
+
+def test_no_planted_secret_is_printed_or_in_any_file_that_a_command_writes(
+    answering, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    about = chain.from_iterable(commands_about(*one) for one in TEXTS[2::8])
+    for name, *arguments in (*about, *map(str.split, COMMANDS.strip().splitlines())):
+        content = arguments.pop() if name == "hook" else ""
+        store = () if name in WITHOUT_STORE else ("--store", answering)
+        done = contextgraph(name, *arguments, *store, stdin=content.encode())
+        assert done.code in {0, 1}, done.err
+        assert not leaked(done.out + done.err), name
+    assert not leaking_files(tmp_path)
+
+
+def test_no_planted_secret_is_in_the_spool_or_in_what_is_said_of_files(runs, tmp_path):
+    store = tmp_path / "memory.db"
     path = write_runs(tmp_path / "runs.jsonl", [raw for raw, _ in runs])
     broken = []
-    for number, (draw, (_, secret)) in enumerate(zip(KINDS.values(), runs, strict=True)):
-        text, _ = draw(Random(number))
-        assert secret in text
+    for number, (text, _) in enumerate(TEXTS):
         for suffix, content in ((".txt", text), (".json", json.dumps({text: text}))):
             broken.append(tmp_path / f"{number}{suffix}")
             broken[-1].write_text(content)
     printed = [
-        contextgraph(*map(str, command))
+        contextgraph(*command)
         for command in (
-            ("learn", path, "--store", store, "--json"),
             ("learn", path, "--store", "bolt://127.0.0.1:1"),
             ("learn", *broken, "--store", store, "--json"),
-            ("inspect", path),
-            ("inspect", path, "--json"),
-            ("inspect", path, "--html", made / "page.html"),
-            ("runs", "--store", store, "--json"),
             ("replay", path, "--json"),
-            ("export", made / "atif", "--format", "atif", "--store", store),
-            ("export", made / "graph.graphml", "--format", "graphml", "--store", store),
-            ("backup", made / "backup.db", "--store", store),
         )
     ]
-    spool = Path(os.environ["XDG_DATA_HOME"])
-    files = [*made.rglob("*"), *spool.rglob("*"), *tmp_path.glob("memory.db*")]
-    contents = [one.read_bytes() for one in files if one.is_file()]
-    assert len(contents) > len(runs), "runs of the spool and of ATIF among them"
+    spool = [one for one in Path(os.environ["XDG_DATA_HOME"]).rglob("*") if one.is_file()]
+    assert len(spool) > len(runs) // 2
+    contents = [one.read_bytes() for one in spool]
     contents += [f"{one.out}{one.err}".encode() for one in printed]
-    for _, secret in runs:
+    for _, secret in (*runs, *TEXTS):
         assert not any(secret.encode() in content for content in contents)
+
+
+def test_no_planted_secret_is_in_answers_pages_logs_or_files_of_the_service(tmp_path, capfd):
+    with served(tmp_path) as service:
+        client = service.client(*Scope)
+        for text, _ in TEXTS[1::4]:
+            failed, place = f"{NO_MODULE}\n{text}", quote(text, safe="")
+            raw = run([("python x.py", failed, 1), (text, text, 0)], task=text)
+            opened = {"repo": "acme/shop", "instance_id": "acme__shop-1", "task": text}
+            begun = client.post("/v1/runs/live", json=opened)
+            live = f"/v1/runs/live/{begun.json()['id']}"
+            step = {"action": text, "observation": failed, "exit_code": 1}
+            state = {"repo": text, "task_description": text, "current_error": failed}
+            answers = (
+                client.post("/v1/learn?wait=30", content=json.dumps(to_record(raw))),
+                client.post("/v1/learn?wait=30", content=json.dumps({text: text})),
+                client.post("/v1/query", json={"state": state, "complete": True}),
+                client.post("/v1/query", json={"state": {text: text}}),
+                client.post(f"{live}/before", json={"action": text}),
+                client.post(f"{live}/observe", json=step),
+                client.post(f"{live}/finish", json={"patch": text}),
+                client.get("/v1/how", params={"repo": "acme/shop", "command": text}),
+                client.get("/v1/playbook", params={"repo": text}),
+                client.get("/v1/stats", params={"repo": text, "situation": text}),
+                *(client.get(f"/v1/{kind}/{place}") for kind in ("explain", "trajectories")),
+            )
+            for answer in answers:
+                assert not leaked(answer.text), answer.request.url.path
+        token = client.headers["Authorization"].removeprefix("Bearer ")
+        client.post("/pages/login", data={"token": token})
+        for page in ("", "/runs?text=totals", "/repositories?repo=acme/shop"):
+            assert not leaked(client.get(f"/pages{page}").text)
+        (run_id, *_) = (
+            one["trajectory_id"] for one in client.get("/v1/trajectories").json()["trajectories"]
+        )
+        assert "secret:" in client.get(f"/pages/runs/{run_id}").text
+    assert not leaked("".join(capfd.readouterr()))
+    assert not leaking_files(tmp_path)
+
+
+def test_no_planted_secret_is_in_answers_or_errors_of_the_mcp_server(answering):
+    with AgentMemory.open(str(answering)) as memory, start_blocking_portal() as portal:
+        server = server_of(lambda: memory)
+
+        def answer(tool, **arguments):
+            try:
+                return repr(portal.call(server.call_tool, tool, arguments))
+            except ToolError as error:
+                return str(error)
+
+        run_id = memory.store.runs.ids()[0]
+        for text, _ in TEXTS[1::4]:
+            step = {"action": text, "observation": f"{NO_MODULE}\n{text}", "exit_code": 1}
+            state = {"repo": "acme/shop", "current_error": step["observation"]}
+            answers = (
+                answer("query_memory", task_description=text, **state),
+                answer("check_loop", steps=[step] * 4, repo="acme/shop"),
+                answer("check_submit", steps=[step], repo="acme/shop"),
+                answer("playbook", repo=text),
+                answer("how", command=text, repo="acme/shop"),
+                answer("search_trajectories", text=text),
+                answer("get_trajectory", trajectory_id=run_id),
+                answer("get_trajectory", trajectory_id=text),
+                answer("report_outcome", context_id=text, helped=True),
+                answer("learn_trajectory", run={text: text}),
+            )
+            assert not leaked("".join(answers))
 
 
 @pytest.fixture

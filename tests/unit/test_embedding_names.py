@@ -6,7 +6,7 @@ import pytest
 
 from contextgraph.embedding.openai import RemoteEmbedder, remote_model
 from contextgraph.errors import SettingsError
-from contextgraph.remote import Budget
+from contextgraph.model_api import Budget
 from tests.embedders import embedders
 
 

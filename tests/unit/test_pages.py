@@ -119,3 +119,26 @@ def test_pages_and_entities_are_exported_and_imported(memory: AgentMemory, tmp_p
         other.import_archive(tmp_path / "memory.jsonl")
         assert other.pages.get_page("prices") == memory.pages.get_page("prices")
         assert other.entities.get_entity("PriceRule") == memory.entities.get_entity("PriceRule")
+
+
+def test_a_note_is_explained_with_its_relations(memory: AgentMemory) -> None:
+    first = memory.notes.remember("CI uses Python 3.11", repo=SHOP).id
+    second = memory.notes.remember("CI uses Python 3.12", repo=SHOP).id
+    memory.pages.add_page(Page("ci", "CI", references=("gone",), mentions=("Python",)))
+    found = memory.explain(second)
+    assert found is not None
+    assert (found.label, found.name) == ("Note", "CI uses Python 3.12")
+    assert [(one.type, one.outgoing, one.name) for one in found.relations] == [
+        ("follows", True, "CI uses Python 3.11")
+    ]
+    replaced = memory.explain(first)
+    assert replaced is not None
+    assert [(one.type, one.outgoing, one.id) for one in replaced.relations] == [
+        ("follows", False, second),
+        ("superseded_by", True, second),
+    ]
+    page = memory.explain("page:ci")
+    assert page is not None
+    assert {one.id for one in page.relations} == {"page:gone", "entity:python"}
+    assert memory.explain("note_unknown") is None
+    assert memory.get_stats().notes == {"note": 1, "page": 1}

@@ -9,7 +9,8 @@ import pytest
 from contextgraph.embedding import VectorCache
 from contextgraph.errors import RemoteError
 from contextgraph.model import Usage
-from contextgraph.remote import Budget, Endpoint, Pace, UsageLog
+from contextgraph.model_api import Budget, Endpoint, UsageLog
+from contextgraph.remote import Pace
 from contextgraph.vectors import Vector
 
 SPACE = "made/one@2"

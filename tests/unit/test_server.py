@@ -151,6 +151,15 @@ def test_a_token_that_only_reads_has_no_writing_mcp_tool(service: Served) -> Non
     assert "Unknown tool" in result["content"][0]["text"]
 
 
+def test_what_is_learned_over_mcp_names_the_source_of_its_token(service: Served) -> None:
+    client = service.client(source="ann")
+    result = call_tool(client, "learn_trajectory", run=to_record(recovering_run()))
+    (run,) = result["structuredContent"]["runs"]
+
+    found = client.get(f"/v1/trajectories/{run['trajectory_id']}").json()
+    assert found["contributor"] == "ann"
+
+
 def test_maintenance_by_an_administrator(service: Served) -> None:
     client = service.client(Scope.ADMIN)
     run = learn(client, *map(recovering_run, range(1, 4)))["runs"][0]
@@ -161,6 +170,12 @@ def test_maintenance_by_an_administrator(service: Served) -> None:
     assert page["next"] == first["id"]
     assert client.get(f"/v1/methodologies/{first['id']}").json() == first
     assert client.get(f"/v1/explain/{first['id']}").json()["label"] == "Methodology"
+    hidden, shown = (
+        client.post(f"/v1/methodologies/{first['id']}/{decision}").json()["quarantined"]
+        for decision in ("quarantine", "release")
+    )
+    assert (hidden, shown) == (True, False)
+    assert client.post("/v1/methodologies/met_none/quarantine").status_code == 404
     assert client.get("/v1/export").content.startswith(b"\x28\xb5\x2f\xfd")
     assert client.delete(f"/v1/trajectories/{run['trajectory_id']}").json() == {"forgotten": 1}
     assert client.get(f"/v1/trajectories/{run['trajectory_id']}").status_code == 404

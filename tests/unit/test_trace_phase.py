@@ -55,6 +55,18 @@ def test_a_new_file_at_the_top_is_what_the_agent_says_it_is() -> None:
     assert phases(tried) == (Phase.REPRODUCING,)
 
 
+def test_a_script_that_edits_the_project_fixes_it() -> None:
+    text = "text = open('oven/dough.py').read(); open('oven/dough.py', 'w').write(text)"
+    session = Session().worked("git clone https://github.com/acme/oven", "Cloning")
+    session.worked(f"cat > fix.py << 'EOF'\n{text}\nEOF").worked("python fix.py")
+    assert phases(session.worked("python check.py")) == (
+        Phase.REPRODUCING,
+        Phase.FIXING,
+        Phase.FIXING,
+        Phase.TESTING,
+    )
+
+
 def test_installs_before_the_first_fix_belong_to_reproducing() -> None:
     assert phases(Session().do("pip install flour")) == (Phase.REPRODUCING,)
 

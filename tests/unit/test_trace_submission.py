@@ -8,6 +8,11 @@ from tests.builders import NO_MODULE, run
 EDIT = ("sed -i 's/1/2/' shop/totals.py", "", 0)
 TEST = ("python -m pytest -q", "3 passed\n", 0)
 SCRIPT = ("cat > check.py <<'EOF'\nimport shop\nEOF", "", 0)
+FIX = (
+    "cat > fix.py <<'EOF'\ntext = open('shop/totals.py').read()\n"
+    "open('shop/totals.py', 'w').write(text)\nEOF"
+)
+RUN_FIX = ("python fix.py", "", 0)
 FAILING = ("python reproduce.py", NO_MODULE, 1)
 
 
@@ -22,6 +27,10 @@ FAILING = ("python reproduce.py", NO_MODULE, 1)
         ([SCRIPT, ("python check.py", "", 0)], {SubmissionSign.NO_EDIT}),
         ([("sed -i 's/1/2/' gone.py", "sed: can't read gone.py: No such file or directory", 2)],
          {SubmissionSign.NO_EDIT}),
+        ([(FIX, "", 0)], {SubmissionSign.NO_EDIT, SubmissionSign.NOT_RUN}),
+        ([(FIX, "", 0), RUN_FIX], {SubmissionSign.NOT_RUN}),
+        ([(f"{FIX}\npython fix.py", "", 0), TEST], set()),
+        ([(FIX, "", 0), ("python fix.py", NO_MODULE, 1), TEST], {SubmissionSign.NO_EDIT}),
         ([EDIT, *[FAILING] * 6], {SubmissionSign.STUCK}),
         ([EDIT, *[FAILING] * 6, TEST], set()),
     ],

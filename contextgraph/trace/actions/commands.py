@@ -211,10 +211,17 @@ def _read(command: SimpleCommand, directory: str | None) -> CommandReading:
     written = tuple(path for path in command.written if not path.startswith("/dev/"))
     paths = (*written, *_paths(verb, rest))
     if kind is ActionKind.EDIT and verb == "python":
-        paths = tuple(dict.fromkeys(_QUOTED_PATH.findall(_inline(command))))[:5]
+        paths = files_written_by(_inline(command))
     changed = paths if kind.changes_files else written
     text = " ".join((verb, *rest)).strip()
     return CommandReading(kind, verb, paths, text, directory, changed, verb in _WINDOW_VERBS)
+
+
+def files_written_by(program: str) -> tuple[str, ...]:
+    """The files that the Python code *program* names, at most five, where it writes any."""
+    if _WRITES.search(program) is None:
+        return ()
+    return tuple(dict.fromkeys(_QUOTED_PATH.findall(program)))[:5]
 
 
 def _paths(verb: str, rest: tuple[str, ...]) -> tuple[str, ...]:

@@ -40,7 +40,8 @@ class ActionReading:
     *verb* is the program or tool that decides (``pytest``, ``sed``, ``search_dir``), *command* its
     own call without what stands around it, *targets* the files, scripts or tests it touches,
     relative to the repository where that is known; *changed* are those of them that it creates,
-    edits or deletes. *span* are the lines an edit replaces.
+    edits or deletes. *span* are the lines an edit replaces. *scripted* are files that a script of
+    the run's own, which this runs, was written to change.
     """
 
     kind: ActionKind
@@ -49,6 +50,7 @@ class ActionReading:
     command: str
     changed: tuple[str, ...] = ()
     span: tuple[int, int] | None = None
+    scripted: tuple[str, ...] = ()
 
 
 def read_action(action: Action, cwd: str | None, open_file: str | None) -> ActionReading:
@@ -128,7 +130,7 @@ def _argv_line(argv: list[str]) -> str:
 
 def _window_edit(edit: re.Match[str], cwd: str | None, open_file: str | None) -> ActionReading:
     file = edit["file"] or open_file
-    targets = (_repository_path(file, cwd),) if file else ()
+    targets = (repository_path(file, cwd),) if file else ()
     command = f"edit {edit[2]}:{edit[3]}"
     span = (int(edit[2]), int(edit[3]))
     return ActionReading(ActionKind.EDIT, "edit", targets, command, targets, span)
@@ -139,7 +141,7 @@ def _editor(action: Action, cwd: str | None) -> ActionReading:
     if not verb and (match := _EDITOR_TEXT.match(action.text.strip())):
         verb, path = match[1], match[2].strip("'\"")
     kind = KIND_OF_EDITOR_COMMAND.get(verb, ActionKind.OTHER)
-    targets = (_repository_path(path, cwd),) if path else ()
+    targets = (repository_path(path, cwd),) if path else ()
     changed = targets if kind.changes_files else ()
     return ActionReading(kind, verb or action.tool, targets, f"{verb} {path}".strip(), changed)
 
@@ -147,7 +149,7 @@ def _editor(action: Action, cwd: str | None) -> ActionReading:
 def _structured(tool: str, action: Action, cwd: str | None) -> ActionReading:
     path = _path(action.arguments)
     pattern = _string(action.arguments, "pattern") or _string(action.arguments, "query")
-    targets = (_repository_path(path, cwd),) if path else ()
+    targets = (repository_path(path, cwd),) if path else ()
     command = " ".join(part for part in (tool, pattern, path) if part)
     kind = KIND_OF_TOOL[tool]
     return ActionReading(kind, tool, targets, command, targets if kind.changes_files else ())
@@ -158,7 +160,7 @@ def _relative(command: CommandReading, cwd: str | None, open_file: str | None) -
     if command.on_open_file and open_file:
         paths = (open_file, *paths)
     where = _directory(cwd, command.directory)
-    relative = {path: _repository_path(path, where) for path in (*paths, *command.changed)}
+    relative = {path: repository_path(path, where) for path in (*paths, *command.changed)}
     targets = tuple(dict.fromkeys(relative[path] for path in paths))
     changed = tuple(dict.fromkeys(relative[path] for path in command.changed))
     return ActionReading(command.kind, command.verb, targets, command.text, changed)
@@ -182,7 +184,7 @@ def _path(arguments: Mapping[str, Json]) -> str:
 
 # A run names the same few files many times.
 @lru_cache(maxsize=4096)
-def _repository_path(path: str, cwd: str | None) -> str:
+def repository_path(path: str, cwd: str | None) -> str:
     """*path* relative to the repository that *cwd* is in; unchanged where that is unknown."""
     full = path if path.startswith("/") or not cwd else posixpath.join(cwd, path)
     full = posixpath.normpath(full)
@@ -195,7 +197,7 @@ def _repository_path(path: str, cwd: str | None) -> str:
 def within_repository(folder: str, cwd: str | None) -> str:
     """The absolute *folder* relative to the repository that it is in; empty for its root."""
     full = posixpath.normpath(folder)
-    path = _repository_path(full, cwd)
+    path = repository_path(full, cwd)
     return "" if path == _repository_root(full, cwd) else path
 
 
