@@ -70,6 +70,7 @@ SELECT id, 1 - distance FROM (
 ) found"""
 # More vectors than these are searched by the index of their space, which is not exact.
 _MOST_COMPARED = 20_000
+_WIDEST = 1_000  # the most that pgvector looks at before it goes on from there
 _TO_EMBED = """
 SELECT data FROM contextgraph_note WHERE tenant = %s AND live AND id > %s
 AND (%s::text IS NULL OR space IS DISTINCT FROM %s) ORDER BY id LIMIT %s"""
@@ -233,6 +234,7 @@ class PostgresNotes:
             (given["places"], _MOST_COMPARED + 1),
         )
         cursor.execute("SET LOCAL hnsw.iterative_scan = strict_order")
+        cursor.execute(SQL("SET LOCAL hnsw.ef_search = {}").format(Literal(min(most, _WIDEST))))
         distance = SQL("{} <=> {}").format(_typed(vector.space), Literal(_literal(vector)))
         # An expression is not searched by an index.
         exact = SQL("({}) + 0").format(distance)
