@@ -3,9 +3,14 @@
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import process_time
+from unittest.mock import patch
 
 import orjson
 import zstandard
@@ -18,6 +23,7 @@ from contextgraph.model import RawTrajectory
 from contextgraph.readers import read, to_record, write_jsonl
 
 LEAST_RUNS, MOST_RUNS = 100, 300
+ROUNDS = 7
 
 
 def rows(found: Sequence[RawTrajectory], data: Path | None, folder: Path) -> Iterator[Row]:
@@ -26,6 +32,7 @@ def rows(found: Sequence[RawTrajectory], data: Path | None, folder: Path) -> Ite
     yield from _tracing(found)
     many = found if len(found) >= LEAST_RUNS else list(renamed(found, LEAST_RUNS))
     yield from _learning(many[:MOST_RUNS], folder)
+    yield from _safeguards(many[:MOST_RUNS], folder)
     yield from _command(many, folder)
 
 
@@ -70,6 +77,51 @@ def _learning(many: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
         "200 runs/s",
     )
     yield Row("learn again, unchanged", count / again, "runs/s", name, again / baseline)
+
+
+def _safeguards(many: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
+    """What masking, credit, checksums and the bounds of files take of reading and learning.
+
+    Each is left out in turn, right before a round with all of them.
+    """
+    path = folder / "safeguards.jsonl"
+    with path.open("wb") as file:
+        write_jsonl(many, file)
+
+    def learned() -> float:
+        with TemporaryDirectory(dir=folder) as own, AgentMemory.open(f"{own}/memory.db") as memory:
+            started = process_time()
+            for raw in read(path):
+                memory.writer.write(raw)
+            return process_time() - started
+
+    for name, left_out in _SAFEGUARDS.items():
+        shares = []
+        for _ in range(ROUNDS):
+            with left_out():
+                without = learned()
+            shares.append(1 - without / learned())
+        yield Row(f"{name}, processor time of learning", 100 * median(shares), "%")
+
+
+@contextmanager
+def _without(name: str, instead: Callable[..., object]) -> Iterator[None]:
+    with patch(name, instead):
+        yield
+
+
+_SAFEGUARDS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
+    "masking of secrets": partial(
+        _without, "contextgraph.learning.bundle.masked", lambda raw: (raw, {})
+    ),
+    "credit of what was shown": partial(
+        _without, "contextgraph.store.sqlite.exposures.report_shown", lambda *_: None
+    ),
+    "checksums of stored rows": partial(
+        _without, "contextgraph.store.sqlite.checksums.create_triggers", lambda _: None
+    ),
+    "bounds of JSON": partial(_without, "contextgraph.readers.fields._is_deeper", lambda *_: False),
+}
 
 
 def _command(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:

@@ -62,15 +62,10 @@ def _no_counts(self: WordCountCache, words: Sequence[str]) -> WordCounts:
     return _counts(self, words)
 
 
-def _no_prefetch(_: Connection, question: Callable[[], object]) -> Callable[[], object]:
-    return question
-
-
 # What takes the place of which method.
 VARIANTS: Mapping[str, Replaced | None] = {
     "all caches": None,
     "no values": (CandidateCache, "_current", _no_values),
     "no word counts": (WordCountCache, "counts", _no_counts),
     "no state": (Connection, "row_of_snapshot", Connection.row),
-    "no prefetching": (Connection, "prefetch", _no_prefetch),
 }

@@ -76,10 +76,9 @@ class AdvisingMemory:
         """What the memory knows for *state*: at most *limit* items of each kind, best first.
 
         Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
-        otherwise). Nothing is said of what the working tree around the folder *workdir* does not
-        have. Raises `ValueError` where there is no such folder, and `DegradedError` when nothing
-        was found because channels failed, unless *degrade* lets the agent go on with the empty
-        answer.
+        otherwise). What the working tree around the folder *workdir* does not have is left out.
+        Raises `ValueError` where there is no such folder, and `DegradedError` when nothing was
+        found because channels failed, unless *degrade* is set: then the answer is empty.
         """
         with operation("search_memory", self.store_id):
             context = self.retriever.retrieve(

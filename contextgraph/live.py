@@ -128,8 +128,8 @@ class LiveRun:
     def before(self, action: str | Action) -> str | None:
         """What to know before this *action* is taken; None for nothing, or nothing new.
 
-        That is: no run of the repository got this command to run. Not said of a command that has
-        run in this run, nor twice of the same.
+        That is: no run of the repository got this command to run. There is no such text for a
+        command that has run in this run, nor twice for the same command.
         """
         use = command_use(action if isinstance(action, str) else action.text)
         if use is None or use.form in self._commands:
@@ -303,7 +303,7 @@ def submission_context(
 
 
 def submission_warning(sign: SubmissionSign, rates: SolveRates) -> FailureWarning:
-    """What is said of *sign*, with how runs that ended so went."""
+    """The warning about *sign*, with how runs that ended so went."""
     text = (
         f"{_SIGNS[sign]}: {rates.solved_shown} of {rates.shown} earlier runs that ended so were "
         f"solved, and {rates.solved_others} of {rates.others} others"

@@ -3,7 +3,6 @@
 import logging
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -40,15 +39,8 @@ _log = logging.getLogger(__name__)
 class Endpoint(Remote["OpenAI"]):
     """The API of models at *url* ("": OpenAI's own)."""
 
-    def __init__(
-        self,
-        url: str = "",
-        key: str | None = None,
-        *,
-        now: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        super().__init__(url or DEFAULT_URL, key, now=now, sleep=sleep)
+    def __init__(self, url: str = "", key: str | None = None) -> None:
+        super().__init__(url or DEFAULT_URL, key)
 
     def _attempt(
         self, request: "Callable[[OpenAI], Answer]", client: "OpenAI", policy: RetryPolicy

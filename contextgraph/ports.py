@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from contextgraph.model import (
     AdviceRecord,
@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 
 _NOTES_AT_ONCE = 500
 _CONTEXTS_AT_ONCE = 256
-
-Answer = TypeVar("Answer")
 
 
 class RunStore(Protocol):
@@ -454,12 +452,6 @@ class AdminStore(Protocol):
         answers each question from its newest state.
         """
 
-    def prefetch(self, question: Callable[[], Answer]) -> Callable[[], Answer]:
-        """A function that returns the answer to *question*, which only reads in this snapshot.
-
-        A server is queried at once, in another thread, while the caller goes on.
-        """
-
     def counts(self) -> MemoryCounts:
         """Nodes, relations, outcomes and repositories."""
 
@@ -538,7 +530,7 @@ class Store(Protocol):
 
     @property
     def notes(self) -> NoteStore:
-        """What people and agents said."""
+        """Notes of people and agents."""
 
     @property
     def admin(self) -> AdminStore:

@@ -24,26 +24,26 @@ RRF_K = 60
 Key = TypeVar("Key", bound=Hashable)
 
 
-def overlap(asked: Mapping[str, float], counted: Counter[str]) -> float:
-    """How much of what is *asked* (word -> weight) is *counted*, 0 to 1: BM25 over its maximum."""
-    most = sum(asked.values()) * (_K1 + 1)
+def overlap(query: Mapping[str, float], counted: Counter[str]) -> float:
+    """How much of *query* (word -> weight) is *counted*, 0 to 1: BM25 over its maximum."""
+    most = sum(query.values()) * (_K1 + 1)
     if not most:
         return 0.0
     norm = _K1 * (1 - _B + _B * counted.total() / _REFERENCE_WORDS)
     # In a fixed order: floating-point sums depend on it.
-    shared = sorted(asked.keys() & counted.keys())
-    found = sum(asked[word] * counted[word] / (counted[word] + norm) for word in shared)
+    shared = sorted(query.keys() & counted.keys())
+    found = sum(query[word] * counted[word] / (counted[word] + norm) for word in shared)
     return found * (_K1 + 1) / most
 
 
-def bm25(asked: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
-    """The BM25 of each of *texts* for the words *asked*; they are the collection for their rarity.
+def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
+    """The BM25 of each of *texts* for the words *query*; they are the collection for their rarity.
 
     Stores that propose the same texts thereby lead to the same scores.
     """
     # In a fixed order: floating-point sums depend on it.
-    words_asked = sorted(set(asked))
-    shared = [[word for word in words_asked if word in text] for text in texts]
+    distinct = sorted(set(query))
+    shared = [[word for word in distinct if word in text] for text in texts]
     met = Counter(chain.from_iterable(shared))
     lengths = [text.total() for text in texts]
     mean = sum(lengths) / max(1, len(texts))
@@ -84,25 +84,25 @@ def ranks_in(
 
 
 def blend(
-    said: Mapping[Key, Mapping[str, float]], weights: Mapping[str, float]
+    scores: Mapping[Key, Mapping[str, float]], weights: Mapping[str, float]
 ) -> dict[Key, float]:
-    """Key -> the weighted mean, 0 to 1, of what is *said* of it by channel.
+    """Key -> the weighted mean, 0 to 1, of its *scores* by channel.
 
-    The channels are those of *weights*. What one says is taken over the most that it says of any
-    key; one that says 0 of all is left out. 1 means that each says the most of this key, or that
-    none says anything.
+    The channels are those of *weights*. The scores of each are divided by the greatest of them; a
+    channel with no score above 0 is left out. 1 means that this key has the greatest score in each
+    channel, or that no channel has any.
 
     A convex combination (Bruch, Gai & Ingber 2023): unlike ranks it keeps by how much one is better
     than the next.
     """
-    most = {name: max((one[name] for one in said.values()), default=0.0) for name in weights}
+    most = {name: max((one[name] for one in scores.values()), default=0.0) for name in weights}
     shares = {name: weight / most[name] for name, weight in weights.items() if most[name] > 0}
     if not shares:
-        return dict.fromkeys(said, 1.0)
+        return dict.fromkeys(scores, 1.0)
     total = sum(weights[name] for name in shares)
     return {
         key: sum(share * one[name] for name, share in shares.items()) / total
-        for key, one in said.items()
+        for key, one in scores.items()
     }
 
 

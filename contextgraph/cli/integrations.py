@@ -172,8 +172,8 @@ def _settings_file(agent: "Agent", folder: Path | None) -> "SettingsFile":
 
     from contextgraph.integrations.install import SettingsFile
 
-    kept = user_data_path() / "contextgraph" / "integrations"
-    return SettingsFile(agent.settings_file(folder), kept)
+    backups = user_data_path() / "contextgraph" / "integrations"
+    return SettingsFile(agent.settings_file(folder), backups)
 
 
 def _report(done: "Installation", agent: "Agent", as_json: bool) -> None:

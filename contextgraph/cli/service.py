@@ -147,9 +147,9 @@ def create(
 ) -> None:
     """Make a token for the service.
 
-    It is shown once: only a hash is kept. read: queries and what the memory holds. write: learning,
-    live runs, outcomes. admin: all of it, and consolidation, removal, export, metrics. A token
-    belongs to one tenant, and sees nothing of others.
+    It is shown once: only a hash is stored. Scopes: read (queries, and what the memory holds),
+    write (learning, live runs, outcomes), admin (both, and consolidation, removal, export,
+    metrics). A token belongs to one tenant, and sees nothing of others.
 
     \b
     With --json one object: "id", "token", "scopes" [], "tenant", "source",

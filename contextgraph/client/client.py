@@ -50,7 +50,7 @@ _OF_STORE = "needs the store itself: run it where the service runs, with the add
 
 
 class NeedsStoreError(SettingsError, AttributeError):
-    """What was asked for is not part of the service."""
+    """What was called is not part of the service."""
 
 
 class _OverHttp:
@@ -146,8 +146,8 @@ class _Playbooks(_Part, Playbooks):
         exclude_instances: frozenset[str] = frozenset(),
         as_of: datetime | None = None,
     ) -> RepositoryPlaybook:
-        asked = {"repo": repo, "task": task, **_bounds(exclude_instances, as_of)}
-        answer = self.send("GET", "/v1/playbook", params=asked)
+        params = {"repo": repo, "task": task, **_bounds(exclude_instances, as_of)}
+        answer = self.send("GET", "/v1/playbook", params=params)
         return decoded(RepositoryPlaybook, answer["value"])
 
     def history(
@@ -157,8 +157,8 @@ class _Playbooks(_Part, Playbooks):
         exclude_instances: frozenset[str] = frozenset(),
         as_of: datetime | None = None,
     ) -> CommandHistory:
-        asked = {"repo": repo, "command": command, **_bounds(exclude_instances, as_of)}
-        return decoded(CommandHistory, self.send("GET", "/v1/how", params=asked)["value"])
+        params = {"repo": repo, "command": command, **_bounds(exclude_instances, as_of)}
+        return decoded(CommandHistory, self.send("GET", "/v1/how", params=params)["value"])
 
 
 class _Writer(_Part, MemoryWriter):
@@ -170,10 +170,10 @@ class _Writer(_Part, MemoryWriter):
     def write_all(self, raws: Sequence[RawTrajectory], source: str = "") -> Sequence[LearnReceipt]:
         _check_source(source)
         lines = b"\n".join(orjson.dumps(to_record(raw)) for raw in raws)
-        asked = {"wait": _WAIT_SECONDS, "complete": True}
-        job = self.send("POST", "/v1/learn", params=asked, content=lines)
+        params = {"wait": _WAIT_SECONDS, "complete": True}
+        job = self.send("POST", "/v1/learn", params=params, content=lines)
         if job["state"] != "done":
-            job = self.send("GET", f"/v1/learn/{job['job']}", params=asked)
+            job = self.send("GET", f"/v1/learn/{job['job']}", params=params)
         name = self._service.name
         if job["state"] != "done":
             reason = job["error"] or "it is busy"
@@ -262,12 +262,12 @@ class _Statistics(_Part, StatisticsEngine):
     def get_solve_rates(
         self, exclude_instances: Iterable[str] = ()
     ) -> dict[SubmissionSign, SolveRates]:
-        asked = {"exclude_instances": sorted(exclude_instances)}
-        found = self.send("GET", "/v1/solve_rates", params=asked)
+        params = {"exclude_instances": sorted(exclude_instances)}
+        found = self.send("GET", "/v1/solve_rates", params=params)
         return {SubmissionSign(sign): decoded(SolveRates, one) for sign, one in found.items()}
 
-    def _found(self, **asked: str) -> Any:
-        return self._service.send("GET", "/v1/stats", _WRITE, params=asked)
+    def _found(self, **params: str) -> Any:
+        return self._service.send("GET", "/v1/stats", _WRITE, params=params)
 
 
 def _check_source(source: str) -> None:

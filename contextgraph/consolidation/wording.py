@@ -23,6 +23,7 @@ from contextgraph.errors import MissingExtraError, RemoteError
 from contextgraph.model import (
     NO_USAGE,
     Methodology,
+    MethodologyGroup,
     MethodologyStatus,
     Usage,
     Wording,
@@ -158,7 +159,7 @@ class Rewriter:
         """
         result = RewordingResult()
         deadline = None if within is None else time.monotonic() + within.total_seconds()
-        request = partial(self._request, interactive=within is not None)
+        request = partial(self.model.reword, interactive=within is not None)
         ids = self._ids_of(of_changed) if within is not None else _all_ids(self.store)
         for stale in self._stale(ids):
             todo = self._with_groups(stale)
@@ -186,9 +187,6 @@ class Rewriter:
         by_id = {one.id: one for one in stale}
         found = self.derive(sorted(_errors(stale)))
         return [(group, by_id[one.id]) for group, one in found if one.id in by_id]
-
-    def _request(self, derived: Derived, *, interactive: bool) -> Wording:
-        return self.model.reword(derived[0], interactive=interactive)
 
     def _write(
         self, batch: Sequence[Derived], answers: Sequence[Wording | None], result: RewordingResult
@@ -219,13 +217,15 @@ class Rewriter:
 
 
 def _answers(
-    batch: Sequence[Derived], request: Callable[[Derived], Wording], result: RewordingResult
+    batch: Sequence[Derived],
+    request: Callable[[MethodologyGroup], Wording],
+    result: RewordingResult,
 ) -> list[Wording | None]:
     """The answers for *batch*, None for those that failed; counted in *result*."""
 
     def answer_or_reason(derived: Derived) -> Wording | str:
         try:
-            return request(derived)
+            return request(derived[0])
         except (RemoteError, MissingExtraError) as error:
             return str(error)
 

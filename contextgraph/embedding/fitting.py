@@ -327,7 +327,8 @@ def _similarity_threshold(store: Store, embedder: Embedder) -> float | None:
     query compares them. None where there are fewer than 100 pairs. The space must be active;
     raises `EmbeddingError` as the embedder does.
     """
-    runs = [run for run in store.runs.trajectories(_sampled(store)).values() if run.repo]
+    sample = store.vectors.texts_to_embed(_SAMPLED_RUNS)
+    runs = [run for run in store.runs.trajectories(sample).values() if run.repo]
     vectors = embedder.embed([run.task[:TASK_CHARS] for run in runs]).vectors
     pairs = sorted(
         cosine
@@ -338,10 +339,6 @@ def _similarity_threshold(store: Store, embedder: Embedder) -> float | None:
     if len(pairs) < _MIN_PAIRS:
         return None
     return round(min(pairs[int(QUANTILE * len(pairs))], _MAX_THRESHOLD), 4)
-
-
-def _sampled(store: Store) -> Iterable[str]:
-    return store.vectors.texts_to_embed(_SAMPLED_RUNS)
 
 
 def _cosines_in_repository(store: Store, run: Trajectory, vector: Vector) -> list[float]:

@@ -114,8 +114,8 @@ class MiniSweAgent:
         """The settings of the environment: a local folder, or a container of an image."""
         settings: Mapping[str, Any] = self._config.get("environment", {})
         if not place.image:
-            kept = {name: settings[name] for name in ("env", "timeout") if name in settings}
-            return {**kept, "environment_class": "local", "cwd": str(folder)}
+            chosen = {name: settings[name] for name in ("env", "timeout") if name in settings}
+            return {**chosen, "environment_class": "local", "cwd": str(folder)}
         mount = ["--volume", f"{logs}:{LOGS_IN_IMAGE}:ro"] if logs else []
         return {
             "environment_class": "docker",

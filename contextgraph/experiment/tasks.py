@@ -1,4 +1,4 @@
-"""The tasks of an experiment: what is asked, where, and the check that shows it is done."""
+"""The tasks of an experiment: the task, its folder, and the check that shows it is done."""
 
 import shutil
 import subprocess

@@ -1,6 +1,7 @@
-"""Summaries by a language model: the prompt, the answer, its validation, one retry."""
+"""Summaries by a language model: the prompt, what is sent, the answer and its validation."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -9,13 +10,70 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from contextgraph.llm.chat import AnswerFormat, Chat
-from contextgraph.llm.facts import facts_of, texts_in
-from contextgraph.model import NO_USAGE, MethodologyGroup, Usage, Wording, Words
-from contextgraph.text import clean, count_tokens, mask_secrets
+from contextgraph.model import (
+    NO_USAGE,
+    Clearance,
+    Json,
+    MethodologyGroup,
+    Usage,
+    Wording,
+    Words,
+)
+from contextgraph.text import clean, clip, count_tokens, mask_secrets
+from contextgraph.trace import command_lines, describe_remedy
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam as Message
     from pydantic import BaseModel
+
+
+_EXAMPLES, _ACTIONS = 3, 6
+_MESSAGE_CHARS, _ACTION_CHARS, _TEXT_CHARS = 300, 160, 400
+
+
+def facts_of(group: MethodologyGroup) -> dict[str, Json]:
+    """What several runs have in common, as JSON for a prompt."""
+    return {
+        "repository": group.repo or "",
+        "kind_of_task": group.task_type.replace("_", " ") if group.task_type else "",
+        "about": _fit(group.keyword, _TEXT_CHARS),
+        "error": {
+            "type": group.error.error_type,
+            "message": _fit(group.error.template, _MESSAGE_CHARS),
+        },
+        "remedies": [_fit(remedy.text, _TEXT_CHARS) for remedy in group.remedies],
+        "examples": [_example(clearance) for clearance in group.clearances[:_EXAMPLES]],
+    }
+
+
+def texts_in(value: Json) -> Iterator[str]:
+    """All texts in *value*, without the keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from texts_in(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from texts_in(one)
+
+
+def _example(clearance: Clearance) -> dict[str, Json]:
+    recovered = clearance.recovered
+    return {
+        "message": _fit(recovered.message, _MESSAGE_CHARS),
+        "what_was_done": _fit(describe_remedy(recovered.actions), _TEXT_CHARS),
+        "actions": [
+            _fit(line, _ACTION_CHARS) for line in command_lines(recovered.actions)[:_ACTIONS]
+        ],
+    }
+
+
+def _fit(text: str, most: int) -> str:
+    """*text* as it may leave the machine; masked before it is cut: half a secret is not found."""
+    valid = text.encode("utf-8", "replace").decode()
+    return clip(mask_secrets(valid), most)
+
 
 # The file of the prompt in prompts/. A changed prompt is a new file with the next number.
 PROMPT_VERSION = "methodology.v2"

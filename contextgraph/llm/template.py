@@ -1,12 +1,9 @@
 """Summaries by template: the same group gives the same words."""
 
-from collections.abc import Sequence
-
 from contextgraph.model import (
     CommonRemedy,
     MethodologyGroup,
     Summary,
-    TaskType,
 )
 from contextgraph.text import clip, number_of
 
@@ -26,7 +23,7 @@ class TemplateSummarizer:
 
 def _situation(group: MethodologyGroup) -> str:
     where = f"in {group.repo}, when" if group.repo else "when"
-    task = f" in a {_kind(group.task_type)}task" if group.task_type else ""
+    task = f" in a {group.task_type.replace('_', ' ')} task" if group.task_type else ""
     return f"{where} `{_error(group)}`{task}"
 
 
@@ -43,11 +40,8 @@ def _error(group: MethodologyGroup) -> str:
 
 
 def _strategy(group: MethodologyGroup) -> str:
-    return _joined([_remedy_sentence(remedy, group.cleared) for remedy in group.remedies])
-
-
-def _joined(sentences: Sequence[str]) -> str:
-    """*sentences*, numbered where there are several."""
+    """A sentence for each remedy, numbered where there are several."""
+    sentences = [_remedy_sentence(remedy, group.cleared) for remedy in group.remedies]
     if len(sentences) == 1:
         return sentences[0]
     return " ".join(f"({number}) {sentence}" for number, sentence in enumerate(sentences, start=1))
@@ -55,10 +49,4 @@ def _joined(sentences: Sequence[str]) -> str:
 
 def _remedy_sentence(remedy: CommonRemedy, cleared: int) -> str:
     steps = "1 step" if round(remedy.steps, 1) == 1 else f"{remedy.steps:.1f} steps"
-    return (
-        f"{remedy.text} ({remedy.runs} of {number_of(cleared, 'run')} that got over it; {steps})."
-    )
-
-
-def _kind(task_type: TaskType | None) -> str:
-    return f"{task_type.replace('_', ' ')} " if task_type else ""
+    return f"{remedy.text} ({remedy.runs} of {number_of(cleared, 'run')} that cleared it; {steps})."

@@ -261,7 +261,7 @@ class MemoryCounts:
 
 @dataclass(frozen=True, slots=True)
 class MistakePattern:
-    """A mistake often made in a situation: *count* runs, *cleared* of them got over it."""
+    """A mistake often made in a situation: *count* runs, *cleared* of them cleared it."""
 
     description: str
     count: int

@@ -159,7 +159,7 @@ class Suggestion:
 
     *remedies* are the alternatives that *strategy* words, the most frequent first; at an error it
     is one. *rank* is from 1 in one order over suggestions and error solutions, *probability* that
-    of clearing the error, 0 where no error was asked about. *advice* is the id by which its effect
+    of clearing the error, 0 where the query has no error. *advice* is the id by which its effect
     is recorded.
     """
 
@@ -206,7 +206,7 @@ class SimilarCase:
     """A past run like this one, with its best *fragments*; *score* is between 0 and 1.
 
     *title* is the first line of its task, *files* are those that it changed. *probability* is that
-    people would link its task to the one asked about; *is_shown*: it is probable enough for the
+    people would link its task to that of the query; *is_shown*: it is probable enough for the
     text of the answer.
     """
 

@@ -119,7 +119,7 @@ class MethodologyGroup:
 
     *keyword* narrows the error to messages about one thing, empty for all of them; *repo* None is
     the general scope, *task_type* None any task. *met* counts the runs that met the error there,
-    *cleared* those that got over it, *otherwise* those of them that did so in other ways within as
+    *cleared* those that cleared it, *otherwise* those of them that did so in other ways within as
     many steps. *remedies* is never empty, the most frequent first; *clearances* are those that
     they cover, the newest first.
     """

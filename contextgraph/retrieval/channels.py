@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain, product
 from pathlib import PurePosixPath
 
@@ -51,9 +50,9 @@ def by_error(query: Query, store: Store) -> Findings:
         ErrorQuestion(variant, level, scope)
         for scope, level, variant in product(query.scopes, _LEVELS, signature.variants())
     ]
-    abstracted = store.admin.prefetch(partial(_methodologies, query, signature, store))
     found = store.recoveries.for_error(asked, RECOVERIES)
-    return Findings(recoveries=tuple(found), methodologies=abstracted())
+    known = _methodologies(query, signature, store)
+    return Findings(recoveries=tuple(found), methodologies=known)
 
 
 def by_task(query: Query, store: Store) -> Findings:

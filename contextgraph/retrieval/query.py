@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 from math import log
 
 from contextgraph.model import (
@@ -94,25 +95,30 @@ def query_of(
     if signature is None and state.current_error.strip():
         signature = signature_of(state.current_error)
     # Beside an error tasks are not compared.
-    asked = word_counts("" if signature else state.task_description)
-    task_words = tuple(asked)[:TASK_WORDS]
-    error_words = tuple(dict.fromkeys(words(signature.message)))[:ERROR_WORDS] if signature else ()
+    weights = {} if signature else _weights_in_task(state.task_description, store)
     exclude_instances = frozenset(map(masked_name, exclude_instances))
     everywhere = Scope(None, exclude_instances, as_of)
+    here = (Scope(state.repo, exclude_instances, as_of),) if state.repo else ()
     return Query(
         state=state,
         signature=signature,
         names=names_in(signature.error_type, signature.message) if signature else Names(),
-        task_words=task_words,
-        error_words=error_words,
-        weights=emphasised(
-            weights_of({word: asked[word] for word in task_words}, store), state.task_description
-        ),
-        scopes=(Scope(state.repo, exclude_instances, as_of), everywhere)
-        if state.repo
-        else (everywhere,),
+        task_words=tuple(weights),
+        error_words=_error_words(signature.message) if signature else (),
+        weights=weights,
+        scopes=(*here, everywhere),
         embedder=embedder,
     )
+
+
+def _error_words(message: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words(message)))[:ERROR_WORDS]
+
+
+def _weights_in_task(task: str, store: Store) -> dict[str, float]:
+    """The first words of *task*, in order, with their weights."""
+    asked = dict(islice(word_counts(task).items(), TASK_WORDS))
+    return emphasised(weights_of(asked, store), task)
 
 
 def weights_of(asked: Mapping[str, int], store: Store) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import TypeAlias
 
 from contextgraph.model import (
@@ -11,6 +11,7 @@ from contextgraph.model import (
     RecoveryCandidate,
     RemedyAction,
     RemedyKind,
+    RemedyPattern,
     SignatureLevel,
 )
 from contextgraph.ranking import bm25, word_counts
@@ -116,12 +117,13 @@ def found_for(
     relevance = bm25(word_counts(signature.message), [about.words for _, about in known])
     state = query.state
     asked = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
+    contradicts = cache(partial(_contradicts, query))
     found = []
     for (one, about), score in zip(known, relevance, strict=True):
         here = one.trajectory.repo.casefold() == state.repo.casefold()
         is_near = here and not about_another(signature, one.recovered)
         form = about.near if is_near else about.general
-        if form.description and not _contradicts(query, form.remedy):
+        if form.description and not any(contradicts(action.pattern) for action in form.remedy):
             level = signature_level(signature, one)
             weight = _OTHERWISE ** _differing(asked, about.circumstances)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
@@ -164,20 +166,15 @@ def _general(actions: Remedy) -> Remedy:
     return tuple(one.general for one in actions if is_general(one.pattern))
 
 
-def _contradicts(query: Query, remedy: Remedy) -> bool:
+def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
     """True for what cannot help in this state.
 
     The project's own module is not to be installed, and what the attempt did not do cannot be
     replaced.
     """
     state, names = query.state, query.names
-    if is_never_installed(names.fill(MISSING_MODULE), state.last_action) and any(
-        one.kind is RemedyKind.INSTALL for one in remedy
-    ):
-        return True
-    return any(
-        is_own_module(names.fill(one.pattern.target), state.repo, state.open_file)
-        if one.kind is RemedyKind.INSTALL
-        else not could_apply(one.pattern, state.last_action, names)
-        for one in remedy
-    )
+    if pattern.kind is RemedyKind.INSTALL:
+        return is_never_installed(names.fill(MISSING_MODULE), state.last_action) or is_own_module(
+            names.fill(pattern.target), state.repo, state.open_file
+        )
+    return not could_apply(pattern, state.last_action, names)

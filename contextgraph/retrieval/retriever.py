@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import TypeAlias
 
 from contextgraph.errors import ContextGraphError, StoreError
@@ -156,13 +155,9 @@ class MemoryRetriever:
     def _ask(self, query: Query) -> tuple[dict[str, Findings], tuple[str, ...]]:
         found: dict[str, Findings] = {}
         degraded: list[str] = []
-        asked = {
-            name: self._store.admin.prefetch(partial(channel, query, self._store))
-            for name, channel in self.channels.items()
-        }
-        for name, findings in asked.items():
+        for name, channel in self.channels.items():
             try:
-                found[name] = findings()
+                found[name] = channel(query, self._store)
             except StoreError:
                 raise
             except ContextGraphError as error:

@@ -8,8 +8,7 @@ from contextgraph.stats.engine import (
     StatisticsEngine,
     outcomes_over_time,
 )
-from contextgraph.stats.errors import errors_in
-from contextgraph.stats.friction import Friction, FrictionRemedy
+from contextgraph.stats.errors import Friction, FrictionRemedy, errors_in
 
 __all__ = [
     "LEAST_RUNS",

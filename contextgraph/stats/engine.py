@@ -30,8 +30,7 @@ from contextgraph.model import (
     Usage,
 )
 from contextgraph.ports import Store, every_exposure
-from contextgraph.stats.errors import error_text, errors_in
-from contextgraph.stats.friction import Friction, friction
+from contextgraph.stats.errors import Friction, error_text, errors_in, friction
 from contextgraph.text import number_of
 from contextgraph.trace import SubmissionSign, describe_remedy, read_steps, submission_signs
 

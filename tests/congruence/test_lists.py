@@ -13,9 +13,7 @@ from tests.reference_memory import ReferenceMemory
 
 # A file and a server differ in what can be wrong with them and in their schemas; the others have no
 # answer.
-INCOMPARABLE = {
-    f"admin_{name}" for name in ("health", "close", "snapshot", "prefetch", "migrate", "back_up")
-}
+INCOMPARABLE = {f"admin_{name}" for name in ("health", "close", "snapshot", "migrate", "back_up")}
 
 
 def objects() -> dict[str, type]:

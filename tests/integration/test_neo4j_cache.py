@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from neo4j import GraphDatabase
 
+from contextgraph.errors import StoreError
 from contextgraph.model import ErrorQuestion, Outcome, Scope, SignatureLevel
 from contextgraph.store.neo4j import Neo4jStore, cache
 from contextgraph.store.neo4j.connection import NamedQueries
@@ -129,21 +131,24 @@ def test_threads_that_see_a_change_at_once_agree(
     assert Outcome.SOLVED in {outcome for _, outcome, _ in found[0]}
 
 
-def test_prefetching_shares_a_snapshot_and_may_be_nested(
-    store: Neo4jStore, executed: list[str]
+def test_bookmarks_request_a_server_that_has_the_last_write(
+    neo4j_server: Neo4jServer,
 ) -> None:
-    def count(depth: int) -> int:
-        below = [store.admin.prefetch(lambda: count(depth - 1)) for _ in range(3 if depth else 0)]
-        return store.runs.word_counts(()).total + sum(one() for one in below)
-
+    address = neo4j_server.uri.replace("bolt://", "neo4j://")
+    store = Neo4jStore(address, neo4j_server.auth, uuid4().hex)
+    store.runs.add([made_bundle(0)])
+    bookmarks = store.admin._connection._open().execute_query_bookmark_manager
+    before = set(bookmarks.get_bookmarks())
+    store.runs.add([made_bundle(1)])
+    after = set(bookmarks.get_bookmarks())
+    assert before
+    assert before != after
     with store.admin.snapshot():
-        store.runs.word_counts(())
-        # More questions wait for others than there are threads.
-        assert count(3) == 4 * (1 + 3 + 9 + 27)
-    assert executed.count("memory_state") == 1
-
-
-def test_a_prefetched_error_is_raised_where_the_answer_is_requested(store: Neo4jStore) -> None:
-    answer = store.admin.prefetch(lambda: store.recoveries.for_error([], -1) or 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        answer()
+        assert store.runs.word_counts(()).total == 2
+    # Queries wait for these bookmarks: the server refuses one that is none.
+    bookmarks.update_bookmarks(after, ["none"])
+    with pytest.raises(StoreError, match="ookmark"):
+        store.runs.ids()
+    with store.admin.snapshot(), pytest.raises(StoreError, match="ookmark"):
+        store.runs.ids()
+    store.admin.close()

@@ -63,7 +63,7 @@ def test_a_methodology_is_preferred_as_the_prevention(memory: AgentMemory) -> No
         memory.learn(replace(edit.raw(), repo=repo, instance_id=f"zoo__cage{number}-1"))
     memory.consolidate()
     (pattern,) = memory.stats.get_failure_patterns()
-    assert "(4 of 4 runs that got over it" in pattern.prevented
+    assert "(4 of 4 runs that cleared it" in pattern.prevented
 
 
 def test_a_failure_pattern_without_prevention_is_marked(memory: AgentMemory) -> None:

@@ -64,9 +64,6 @@ class Neo4jAdmin:
     def snapshot(self) -> AbstractContextManager[None]:
         return self._connection.snapshot()
 
-    def prefetch(self, question: Callable[[], Answer]) -> Callable[[], Answer]:
-        return self._connection.prefetch(question)
-
     def counts(self) -> MemoryCounts:
         row = self._connection.row("counts")
         assert row is not None  # it aggregates

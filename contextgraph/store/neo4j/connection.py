@@ -1,10 +1,9 @@
-"""The connection to a server: one driver per process, retries, snapshots and prefetched answers."""
+"""The connection to a server: one driver per process, retries and snapshots."""
 
 import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -32,8 +31,6 @@ REPLAN_SECONDS = 30
 RETRY_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
 MAX_CONNECTIONS = 100
-# The questions of one query run side by side in these.
-MAX_THREADS = 8
 ACQUIRE_SECONDS = 30.0
 MAX_READINGS = 10
 
@@ -104,16 +101,11 @@ class _RolledBack(Exception):  # noqa: N818  (not an error)
 
 
 class _Snapshot(threading.local):
-    """What a thread holds while it is in *depth* nested snapshots.
-
-    *cache* is shared with the threads that prefetch for it; *cancel* revokes what these have not
-    begun yet.
-    """
+    """What a thread holds while it is in *depth* nested snapshots."""
 
     depth = 0
     session: "Session | None" = None
     cache: dict[str, Row | None] | None = None
-    cancel: tuple[Callable[[], bool], ...] = ()
 
 
 # Drivers of a parent process: closing them here would end the parent's connections.
@@ -138,7 +130,6 @@ class Connection(NamedQueries):
         self._auth = auth
         self._closed = False
         self._driver: Driver | None = None
-        self._pool: ThreadPoolExecutor | None = None
         self._reset()
 
     def run(self, text: str, parameters: Parameters) -> list[Row]:
@@ -174,50 +165,20 @@ class Connection(NamedQueries):
         return cache[name]
 
     @contextmanager
-    def snapshot(self, cache: dict[str, Row | None] | None = None) -> Iterator[None]:
-        """Within it each query of this thread takes one round trip, and some run only once.
-
-        *cache* is that of the snapshot of another thread. At its end what was to be prefetched and
-        has not begun is cancelled.
-        """
+    def snapshot(self) -> Iterator[None]:
+        """Within it each query of this thread takes one round trip, and some run only once."""
         self._reset_after_fork()
         snapshot = self._snapshot
         if not snapshot.depth:
-            snapshot.cache = {} if cache is None else cache
+            snapshot.cache = {}
         snapshot.depth += 1
         try:
             yield
         finally:
             snapshot.depth -= 1
             if not snapshot.depth:
-                for cancel in snapshot.cancel:
-                    cancel()
-                snapshot.cancel = ()
                 snapshot.cache = None
                 self._close_session()
-
-    def prefetch(self, question: Callable[[], T]) -> Callable[[], T]:
-        """A function that returns the answer to *question*, which runs in another thread."""
-        self._reset_after_fork()
-        snapshot = self._snapshot
-        cache = snapshot.cache
-
-        def answer_in_thread() -> T:
-            with self.snapshot(cache):
-                return question()
-
-        try:
-            future = self._threads().submit(answer_in_thread)
-        except RuntimeError:  # closed just now, or no thread is available
-            return question
-        if snapshot.depth:
-            snapshot.cancel = (*snapshot.cancel, future.cancel)
-
-        def answer() -> T:
-            # All threads may be waiting for answers: what none has begun runs here.
-            return question() if future.cancel() else future.result()
-
-        return answer
 
     def write(
         self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
@@ -284,11 +245,7 @@ class Connection(NamedQueries):
         self._reset_after_fork()
         with self._lock:
             self._closed = True
-            pool, driver = self._pool, self._driver
-            self._pool = self._driver = None
-        # A thread of the pool may wait for the lock.
-        if pool:
-            pool.shutdown(cancel_futures=True)
+            driver, self._driver = self._driver, None
         if driver:
             with store_errors(self.address):
                 driver.close()
@@ -342,13 +299,6 @@ class Connection(NamedQueries):
         if session:
             with store_errors(self.address):
                 session.close()
-
-    def _threads(self) -> ThreadPoolExecutor:
-        with self._lock:
-            self._check_open()
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(MAX_THREADS, "contextgraph-query")
-            return self._pool
 
     def _open(self) -> "Driver":
         self._reset_after_fork()
@@ -408,7 +358,6 @@ class Connection(NamedQueries):
         self._lock = threading.Lock()
         self._snapshot = _Snapshot()
         self._driver = None
-        self._pool = None
         self._lost = False
 
 

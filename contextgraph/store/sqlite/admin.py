@@ -1,6 +1,6 @@
 """The memory as a whole: `AdminStore` in SQLite."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -77,10 +77,6 @@ class SqliteAdmin:
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._database.snapshot()
-
-    def prefetch(self, question: Callable[[], Answer]) -> Callable[[], Answer]:
-        """The question itself: nothing here waits for anything but the processor."""
-        return question
 
     def counts(self) -> MemoryCounts:
         with self._database.reading() as transaction:
