@@ -56,7 +56,7 @@ WHERE n.tenant = $tenant AND n.live AND n.kind IN $kinds AND all(tag IN $tags WH
 RETURN n.data AS data
 ORDER BY found DESC, n.created_at DESC, n.id LIMIT $limit
 
-// name: nearest_notes_in_repos
+// name: nearest_notes_in_repo
 // The notes of some repositories nearest to a vector, by comparing all.
 MATCH (n:Note)
 WHERE n.tenant = $tenant AND n.repo IN $repos AND n.created_at IS NOT NULL AND n.live
@@ -78,7 +78,7 @@ WHERE similarity IS NOT NULL
 RETURN id, round(2 * similarity - 1, 4) AS cosine
 ORDER BY cosine DESC, id LIMIT $limit
 
-// name: newest_notes_in_repos
+// name: newest_notes_in_repo
 MATCH (n:Note)
 WHERE n.tenant = $tenant AND n.repo IN $repos AND n.created_at IS NOT NULL AND n.live
     AND n.kind IN $kinds AND all(tag IN $tags WHERE tag IN n.tags)

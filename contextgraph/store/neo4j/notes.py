@@ -152,7 +152,7 @@ def _notes_of(found: Iterable[Row]) -> list[Note]:
 
 
 def _in_scope(name: str, scope: NoteScope) -> str:
-    return f"{name}_everywhere" if scope.repos is None else f"{name}_in_repos"
+    return f"{name}_everywhere" if scope.repos is None else f"{name}_in_repo"
 
 
 def _parameters(scope: NoteScope) -> Parameters:
