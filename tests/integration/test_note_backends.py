@@ -12,7 +12,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.errors import SettingsError, StoreUnavailableError
-from contextgraph.model import Note, NoteScope
+from contextgraph.model import Note, NoteScope, RawTrajectory
 from contextgraph.store.postgres import PostgresNotes
 from contextgraph.vectors import Vector
 from tests.postgres import running
@@ -119,7 +119,8 @@ def test_runs_are_learned_while_notes_are_away(
         with pytest.raises(StoreUnavailableError, match=NOWHERE) as caught:
             memory.notes.remember("CI uses Python 3.12")
         assert "secret" not in str(caught.value)
-        assert memory.stats.get_stats() is not None
+        run = memory.learn(RawTrajectory("generic", "a", "acme/shop", "Totals are wrong"))
+        assert memory.store.runs.ids() == [run.trajectory_id]
 
 
 def test_a_memory_keeps_its_notes_in_the_database(
