@@ -198,6 +198,7 @@ class AdvisingMemory:
         self.note_exposures()
         with operation("upsert_memory", self.store_id):
             receipt = self.writer.write(raw, source)
+        self._add_candidates(raw, receipt)
         self._trigger.after_learning(receipt.status, background=background)
         return receipt
 
@@ -225,9 +226,13 @@ class AdvisingMemory:
             # One of them cannot be stored: the others are not to go with it.
             yield from (self.learn(raw, source=source) for raw in raws)
             return
-        for receipt in receipts:
+        for raw, receipt in zip(raws, receipts, strict=True):
+            self._add_candidates(raw, receipt)
             self._trigger.after_learning(receipt.status)
             yield receipt
+
+    def _add_candidates(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
+        """Note what people said in a learned run; a service does so itself."""
 
     def batch(
         self,

@@ -26,6 +26,7 @@ _TEXTS = (
     "summarizer",
     "configuration",
     "keyed_root",
+    "notes",
     "source",
 )
 _NUMBERS = (
@@ -73,14 +74,17 @@ class Settings:
     tokens and override the published ones; *max_cost* is how many dollars one process may spend
     on models. *max_run_size* is the most MiB, decompressed, that one recorded run may have.
     *keyed_root* is the folder of keyed files, in it one for each tenant; empty means one beside the
-    memory. *configuration* is one of those in ``contextgraph.toml``. *source* names who supplies
-    runs. *withhold* is the share of answers at errors that are not shown, to measure what they do.
+    memory. *notes* is where notes are, at ``postgresql://`` or ``qdrant+http(s)://``; empty means
+    in *store*. *configuration* is one of those in ``contextgraph.toml``. *source* names who
+    supplies runs. *withhold* is the share of answers at errors that are not shown, to measure what
+    they do.
     """
 
     store: str = ""
     tenant: str = "default"
     auth: tuple[str, str] | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
+    qdrant_key: str | None = field(default=None, repr=False)
     embedding_api_key: str | None = field(default=None, repr=False)
     embedder: str = ""
     api_url: str = field(default="", repr=False)
@@ -91,6 +95,7 @@ class Settings:
     max_cost: float | None = None
     max_run_size: float = 256
     keyed_root: str = ""
+    notes: str = field(default="", repr=False)
     configuration: Configuration = Configuration()
     source: str = ""
     withhold: float = 0.0
@@ -184,7 +189,10 @@ def load_settings(
     values |= {key: value for key, value in overrides.items() if value}
     settings = _with(Settings(), {**values, **given})
     token = environment.get(f"{ENV_PREFIX}TOKEN") or None
-    return replace(settings, auth=_auth(environment), token=token, configuration=chosen)
+    key = environment.get("QDRANT_API_KEY") or None
+    return replace(
+        settings, auth=_auth(environment), token=token, qdrant_key=key, configuration=chosen
+    )
 
 
 def _named(name: str, configurations: Mapping[str, object]) -> Configuration:

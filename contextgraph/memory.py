@@ -40,7 +40,7 @@ from contextgraph.working_tree import WorkingTree
 # Not imported before they are used: together a third of the time that it takes to import a memory.
 if TYPE_CHECKING:
     from contextgraph.keyed import KeyedMemory
-    from contextgraph.knowledge import Entities, MaintenancePolicy, Notes, Pages
+    from contextgraph.knowledge import Candidates, Entities, MaintenancePolicy, Notes, Pages
     from contextgraph.live import LiveRun
     from contextgraph.ports import Graph
     from contextgraph.store.archive import Exported, Imported
@@ -157,6 +157,13 @@ class AgentMemory(AdvisingMemory):
         return self._open_notes()
 
     @cached_property
+    def candidates(self) -> "Candidates":
+        """What people said in learned runs and may be worth a note: see docs/notes.md."""
+        from contextgraph.knowledge import Candidates
+
+        return Candidates(self.notes, self.store.notes, self._now)
+
+    @cached_property
     def pages(self) -> "Pages":
         """Pages that refer to each other, with an index: see docs/pages.md."""
         from contextgraph.knowledge import Pages
@@ -241,6 +248,10 @@ class AgentMemory(AdvisingMemory):
         raw = RawTrajectory("live", instance_id, repo, task, agent=agent, model=model)
         root = WorkingTree.around(workdir).root if workdir else None
         return LiveRun(self, raw, frozenset(exclude_instances), root, source)
+
+    def _add_candidates(self, raw: RawTrajectory, receipt: LearnReceipt) -> None:
+        if any(step.user_message for step in raw.steps):
+            self.candidates.add(raw, receipt.trajectory_id)
 
     def consolidate(
         self, progress: Callable[[int, int], None] = lambda done, total: None
@@ -429,6 +440,7 @@ class AgentMemory(AdvisingMemory):
                 self.notes.count_recalls()
         finally:
             self.spaces.close()
+            self.store.notes.close()
             self.store.admin.close()
 
     def __enter__(self) -> Self:

@@ -426,6 +426,9 @@ class NoteStore(Protocol):
     def delete(self, ids: Sequence[str]) -> int:
         """Delete notes; how many were known."""
 
+    def close(self) -> None:
+        """Release what it holds beside the `Store`, whose `admin.close` releases all else."""
+
 
 def every_note(store: NoteStore) -> Iterator[Note]:
     """All notes, by id."""

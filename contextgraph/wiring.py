@@ -30,7 +30,7 @@ from contextgraph.llm import (
 )
 from contextgraph.loops import LoopDetector
 from contextgraph.model_api import Budget, Endpoint, UsageLog
-from contextgraph.ports import Store
+from contextgraph.ports import NoteStore, Store
 from contextgraph.remote import BACKGROUND, INTERACTIVE, SLOW_MODEL, RetryPolicy
 from contextgraph.retrieval import CHANNELS, WEIGHTS, Channel, Gate, MemoryRetriever
 from contextgraph.sessions import ItemFile
@@ -209,14 +209,30 @@ def _embedder(
 
 
 def _store(settings: Settings, *, read_only: bool, create: bool) -> Store:
+    notes = _notes(settings) if settings.notes else None
     if settings.is_remote:
         _check_address(settings.address)
         from contextgraph.store.neo4j import Neo4jStore
 
-        return Neo4jStore(settings.address, settings.auth, settings.tenant, read_only)
+        return Neo4jStore(settings.address, settings.auth, settings.tenant, read_only, notes)
     from contextgraph.store.sqlite import SqliteStore
 
-    return SqliteStore(settings.address, settings.tenant, read_only, create)
+    return SqliteStore(settings.address, settings.tenant, read_only, create, notes)
+
+
+def _notes(settings: Settings) -> NoteStore:
+    """The store of notes that are not in the store of all else."""
+    scheme, _, rest = settings.notes.partition("://")
+    if scheme in ("postgresql", "postgres"):
+        from contextgraph.store.postgres import PostgresNotes
+
+        return PostgresNotes(settings.notes, settings.tenant)
+    if scheme in ("qdrant+http", "qdrant+https"):
+        from contextgraph.store.qdrant import QdrantNotes
+
+        url = f"{scheme.removeprefix('qdrant+')}://{rest}"
+        return QdrantNotes(url, settings.tenant, settings.qdrant_key)
+    raise SettingsError("the setting notes must begin with postgresql:// or qdrant+http(s)://")
 
 
 def _check_address(address: str) -> None:

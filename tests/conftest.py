@@ -7,10 +7,20 @@ from pathlib import Path
 import pytest
 
 from tests.environments import agent_sdks, axe, mini_swe_agent, ray_python, zensical
+from tests.postgres import postgres
 from tests.profiles import load_default_profile
 from tests.server import neo4j, neo4j_server
 
-__all__ = ["agent_sdks", "axe", "mini_swe_agent", "neo4j", "neo4j_server", "ray_python", "zensical"]
+__all__ = [
+    "agent_sdks",
+    "axe",
+    "mini_swe_agent",
+    "neo4j",
+    "neo4j_server",
+    "postgres",
+    "ray_python",
+    "zensical",
+]
 
 _SETTINGS_PREFIXES = ("CONTEXTGRAPH_", "OPENAI_")
 

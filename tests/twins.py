@@ -62,6 +62,7 @@ class Twins:
         """Release all that was opened."""
         for doors in self.memories:
             for door in doors:
+                door.notes.close()
                 door.admin.close()
         if not isinstance(self.reference, ReferenceMemory):
             self.reference.admin.close()

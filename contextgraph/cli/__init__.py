@@ -21,6 +21,7 @@ from contextgraph.cli import (
     pages,
     query,
     replay,
+    review,
     runs,
     service,
     stats,
@@ -58,7 +59,6 @@ for command in (
     doctor.doctor,
     notes.remember,
     notes.recall,
-    notes.notes,
     notes.snapshot,
     notes.maintain,
     notes.brief,
@@ -80,6 +80,8 @@ app.command("import")(maintenance.import_)
 app.command("set")(notes.set_)
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(service.mcp, name="mcp")
+notes.app.command()(review.review)
+app.add_typer(notes.app, name="notes")
 app.add_typer(service.token, name="token")
 app.add_typer(pages.pages, name="pages")
 app.add_typer(pages.entities, name="entities")

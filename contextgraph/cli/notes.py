@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "The repository it is about.")]
 Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
 
+app = typer.Typer(name="notes", invoke_without_command=True)
+
 
 def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The note; - for standard input.")],
@@ -91,7 +93,7 @@ def recall(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show the notes that answer a question best, by words and by meaning.
+    """Show the notes that answer a question best.
 
     \b
     With --json one line per note: as `notes`, and "score" (0 to 1),
@@ -124,7 +126,9 @@ def recall(
         print("no such note")
 
 
+@app.callback()
 def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
+    context: typer.Context,
     archive: Annotated[
         list[str] | None,
         option("--archive", "ID", "Archive this note; recall does not show it (repeatable)."),
@@ -148,7 +152,9 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """List notes, the newest first; or archive, restore, pin or delete some.
+    """List notes, or archive, restore, pin or delete some.
+
+    `contextgraph notes review` shows what may be worth a note.
 
     \b
     With --json one line per note: "id", "content", "repo", "source", "tags",
@@ -169,6 +175,10 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         "pinned": pin or [],
         "forgotten": forget or [],
     }
+    if context.invoked_subcommand:
+        if any(changes.values()) or repo or archived or as_json or store or tenant:
+            raise typer.BadParameter(f"give options after {context.invoked_subcommand}")
+        return
     if any(changes.values()):
         _change(changes, store, tenant, as_json=as_json)
         return
@@ -219,7 +229,7 @@ def snapshot(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show what people and agents say that matters when something happens.
+    """Show what people and agents say that matters now.
 
     All pinned notes, then the three that answer trigger and focus best, then those of the last day;
     for the prompt of an agent.
@@ -242,7 +252,7 @@ def maintain(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Archive notes that are weak and unused, merge, decide conflicts, embed what waits.
+    """Archive and merge notes, decide conflicts, embed what waits.
 
     For cron. Nothing is deleted; pinned notes stay. Waits while another process holds the lease.
     A second run right after changes nothing.

@@ -49,7 +49,7 @@ def put(  # noqa: PLR0913, PLR0917  (one parameter per option)
 
     \b
     Example:
-      contextgraph pages put payments --title Payments --reference ledger < payments.md
+      contextgraph pages put payments --title Payments < payments.md
     """
     from contextgraph.errors import NotFoundError
     from contextgraph.knowledge import Page
@@ -116,7 +116,8 @@ def search(
     """Show the pages that share most words with a question, those of --repo first.
 
     \b
-    With --json one line per page: as `pages list`, and "content", "score" (0 to 1).
+    With --json one line per page: as `pages list`, and "content", "score"
+    (0 to 1).
 
     \b
     Example:

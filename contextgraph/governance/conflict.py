@@ -1,31 +1,78 @@
 """Whether two statements say the same, contradict each other, or one supersedes the other.
 
-Only statements with the same subject are compared: nearly the same words with another value at the
-end, or with and without a negation. Similar statements about different things do not conflict.
+Only statements with the same subject are compared: the same words with another value of something
+that has one, or with and without a negation. Similar statements about other things do not conflict.
+The lists of words were chosen on the development half of `benchmarks/labels/notes`.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
 from enum import StrEnum
 
 _TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+(?:[.\-/:'’][^\W\u4e00-\u9fff]+)*")
-_NEGATION = frozenset("not never no cannot without 不 没".split())
+_NEGATION = frozenset("not never no cannot without nobody 不 没".split())
 _CONTRACTED = re.compile(r"n['’]t\Z")
-_PREFERENCE = frozenset("prefer preferred using use selected choose chose".split())
+_PREFERENCE = frozenset("prefer preferred want use using selected choose chose".split())
 _PREFERENCE_HAN = re.compile("喜欢|偏好|选择")
-_FILLER = frozenset("a an the do does did please now currently".split())
+_FILLER = frozenset("a an the do does did please now currently also always all longer 请".split())
 # What has one value at a time; after other verbs two values may both be true.
-_SINGLE_VALUED = _PREFERENCE | frozenset(
-    "equals set run require need default version port named called live work belong owned based "
-    "deployed cost take = 是 为 用".split()
+_SINGLE_VALUED = frozenset(
+    "prefer preferred want selected choose chose equals set require need default version port "
+    "named called live work belong owned based deployed cost take follow come written built made "
+    "done stored hashed managed parsed formatted kept = 是 为 用".split()
 )
+# Something has one of these, also where its value is a common word.
+_SINGLE_ROLES = frozenset(
+    "default license manager owner maintainer tracker indentation framework encoding language "
+    "timeout ttl interval min max".split()
+)
+# Whether these have another value, too, is open.
+_MULTIPLE = frozenset("support include contain add fix see read import provide".split())
+# For these, what something is used for tells that it has one value.
+_USED = frozenset("use using run".split())
+_PURPOSE = frozenset("for to as with".split())
 # What may have a value or a property: values are names, not adjectives.
-_COPULAS = frozenset("is are was were be".split())
+_COPULAS = frozenset("is are was were be been being".split())
+_MODALS = frozenset("may can must should shall might could will would".split())
+# Words for yes, and words for no that stand for another word with a negation.
+_PERMITTED = frozenset("allowed permitted ok okay fine acceptable accepted welcome".split())
+_REFUSED = frozenset("forbidden banned prohibited disallowed".split())
+_OPPOSITES = {
+    "disabled": "enabled",
+    "optional": "required",
+    "invalid": "valid",
+    "reject": "accept",
+    "fail": "pass",
+    "undefined": "defined",
+    "unstable": "stable",
+    "unsupported": "supported",
+    "unsafe": "safe",
+    "private": "public",
+    "off": "on",
+    "ignore": "check",
+    "flaky": "deterministic",
+}
+_SYNONYMS = {
+    "mandatory": "required",
+    "needed": "required",
+    "necessary": "required",
+    "sec": "s",
+    "second": "s",
+    "minute": "min",
+    "hour": "h",
+    "maximum": "max",
+    "minimum": "min",
+    "configuration": "config",
+}
 _NUMBER = re.compile(r"[v$€]?\d[\w.:%-]*\Z")
+_NUMERALS = frozenset("one two three four five six seven eight nine ten twelve".split())
+_UNITS = frozenset("ms s min h day week month year b kb mb gb tb kib mib gib".split())
+_DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 _NAME = re.compile(r"[A-Z\d_./-]")
-_THIRD_PERSON = re.compile(r"(?<=[a-z]{2}[^s\W])s\Z")
+_PLURAL = re.compile(r"(?<=[a-z]{2}[^s\W])s\Z")
 _LONGEST_VALUE = 3
 _VERB_BEFORE = 2
 _WORDS_READ = 200
@@ -77,7 +124,7 @@ def conflict_confidence(
 class ConflictPolicy:
     """What counts as a conflict, and which statement then prevails."""
 
-    min_confidence: float = 0.55
+    min_confidence: float = 0.5
     # As much more credible a statement must be to supersede one of another source.
     credibility_margin: float = 0.1
 
@@ -86,10 +133,10 @@ class ConflictPolicy:
         if _differ(new.subject, old.subject):
             return _UNRELATED
         ours, theirs = _Wording.of(new.text), _Wording.of(old.text)
-        if (ours.words, ours.negative) == (theirs.words, theirs.negative):
+        if ours.says_the_same(theirs):
             return Verdict(Relation.SAME, 1.0)
         opposite = ours.negative != theirs.negative
-        if not ((opposite and ours.is_nearly(theirs)) or ours.has_other_value(theirs)):
+        if not (ours.is_nearly(theirs) if opposite else ours.has_other_value(theirs)):
             return _UNRELATED
         ratio = SequenceMatcher(None, str(ours), str(theirs), autojunk=False).ratio()
         confidence = conflict_confidence(
@@ -114,9 +161,14 @@ _NEARLY = 0.85
 
 @dataclass(frozen=True, slots=True)
 class _Wording:
-    """The words of a statement without negations and fillers; *names* are those written as such."""
+    """The words of a statement without negations and fillers; *names* are those written as such.
+
+    *core* are those that decide, without forms of "be", modals and words for yes or no.
+    """
 
     words: tuple[str, ...]
+    core: tuple[str, ...]
+    modals: frozenset[str]
     names: frozenset[str]
     negative: bool
     preference: bool
@@ -124,45 +176,81 @@ class _Wording:
     @classmethod
     def of(cls, text: str) -> "_Wording":
         tokens = _TOKEN.findall(text)[:_WORDS_READ]
-        plain = [_THIRD_PERSON.sub("", token.lower()) for token in tokens]
+        singular = (_PLURAL.sub("", token.lower()) for token in tokens)
+        plain = [_SYNONYMS.get(word, word) for word in singular]
         negated = [word for word in plain if word in _NEGATION or _CONTRACTED.search(word)]
+        opposites = [word for word in plain if word in _OPPOSITES or word in _REFUSED]
         words = tuple(word for word in plain if word not in {*negated, *_FILLER})
+        names = (word for word, token in zip(plain, tokens, strict=True) if _NAME.search(token))
         return cls(
             words,
-            frozenset(
-                word for word, token in zip(plain, tokens, strict=True) if _NAME.search(token)
-            ),
-            len(negated) % 2 == 1,
+            tuple(_OPPOSITES.get(word, word) for word in words if word not in _NOT_CORE),
+            frozenset(words) & _MODALS,
+            frozenset(names),
+            (len(negated) + len(opposites)) % 2 == 1,
             not _PREFERENCE.isdisjoint(words) or bool(_PREFERENCE_HAN.search(text)),
         )
 
     def __str__(self) -> str:
         return " ".join(self.words)
 
+    def says_the_same(self, other: "_Wording") -> bool:
+        """Whether the two differ in fillers and forms of "be" alone."""
+        ours, theirs = (self.core, self.modals), (other.core, other.modals)
+        return ours == theirs and self.negative == other.negative
+
     def is_nearly(self, other: "_Wording") -> bool:
-        """Whether the two are the same but for a word in a long text."""
-        return _matcher(self, other).ratio() >= _NEARLY
+        """Whether the two are the same but for a word in a long text, and for a negation."""
+        return _matcher(self.core, other.core).ratio() >= _NEARLY
 
     def has_other_value(self, other: "_Wording") -> bool:
         """Whether the two differ in one short value alone, of something that has one value."""
-        changes = [code for code in _matcher(self, other).get_opcodes() if code[0] != "equal"]
+        opcodes = _matcher(self.words, other.words).get_opcodes()
+        changes = [code for code in opcodes if code[0] != "equal"]
         if len(changes) != 1 or changes[0][0] != "replace":
             return False
         _, start, end, other_start, other_end = changes[0]
         mine, theirs = self.words[start:end], other.words[other_start:other_end]
         if start == 0 or max(len(mine), len(theirs)) > _LONGEST_VALUE:
             return False  # another subject, or another statement
-        before = self.words[max(0, start - _VERB_BEFORE) : start]
-        if not _SINGLE_VALUED.isdisjoint(before):
-            return True
-        if all(_NUMBER.match(word) for word in (*mine, *theirs)):
-            return True
+        before, after = self.words[:start], self.words[end : end + 1]
+        if not _MULTIPLE.isdisjoint(before):
+            return False
         named = self.names.issuperset(mine) and other.names.issuperset(theirs)
-        return named and not _COPULAS.isdisjoint(before)
+        return _has_one_value(before, after, named=named) or _are_comparable(mine, theirs)
 
 
-def _matcher(one: _Wording, other: _Wording) -> "SequenceMatcher[str]":
-    return SequenceMatcher(None, one.words, other.words, autojunk=False)
+# What a statement may lack without saying something else.
+_NOT_CORE = _COPULAS | _MODALS | _PERMITTED | _REFUSED
+
+
+def _has_one_value(before: Sequence[str], after: Sequence[str], *, named: bool) -> bool:
+    """Whether one value holds at a time, by the words *before* it and the one *after* it."""
+    nearest = frozenset(before[-_VERB_BEFORE:])
+    if not _USED.isdisjoint(nearest):
+        return not _PURPOSE.isdisjoint((before[-1], *after))
+    is_property = not _COPULAS.isdisjoint(nearest)
+    if is_property and (named or not _SINGLE_ROLES.isdisjoint(before)):
+        return True
+    return before[-1] in _SINGLE_ROLES or not _SINGLE_VALUED.isdisjoint(nearest)
+
+
+def _are_comparable(mine: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Whether both are days, numbers, or numbers with a unit: values of one quantity."""
+    if _DAYS.issuperset((*mine, *theirs)):
+        return True
+    numbers = (_is_number(mine[0]), _is_number(theirs[0]))
+    return all(numbers) and all(
+        _is_number(word) or word in _UNITS for word in (*mine[1:], *theirs[1:])
+    )
+
+
+def _is_number(word: str) -> bool:
+    return word in _NUMERALS or bool(_NUMBER.match(word))
+
+
+def _matcher(one: Sequence[str], other: Sequence[str]) -> "SequenceMatcher[str]":
+    return SequenceMatcher(None, one, other, autojunk=False)
 
 
 def _differ(one: str, other: str) -> bool:

@@ -1,5 +1,6 @@
 """What people and agents say: notes, pages and entities. See docs/notes.md."""
 
+from contextgraph.knowledge.candidates import Candidates
 from contextgraph.knowledge.entities import Entities, Entity, RelatedEntity
 from contextgraph.knowledge.explaining import explain_note
 from contextgraph.knowledge.notes import (
@@ -14,6 +15,7 @@ from contextgraph.knowledge.upkeep import MaintenancePolicy, maintain_notes
 
 __all__ = [
     "MAX_NOTE",
+    "Candidates",
     "Entities",
     "Entity",
     "MaintenancePolicy",

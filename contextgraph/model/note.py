@@ -37,6 +37,8 @@ class LinkType(StrEnum):
     CAUSED_BY = "caused_by"
     REFERENCES = "references"
     MENTIONS = "mentions"
+    SAID_IN = "said_in"
+    """to the run in which a person said so"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,12 +77,7 @@ class Conversation:
 
     def get_history(self) -> tuple[Message, ...]:
         """The messages, the oldest first, with tool results shortened where they do not fit."""
-        messages = [
-            Message(
-                str(one.metadata["role"]), one.content, one.created_at, str(one.metadata["name"])
-            )
-            for one in self._stored()
-        ]
+        messages = [_message(one) for one in self._stored()]
         excess = sum(count_tokens(one.content) for one in messages) - self._max_tokens
         for index in range(_start_of_last(messages, self._keep_recent)):
             if excess <= 0:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.command_line import contextgraph
+from contextgraph.model import Action, RawTrajectory, Step
+from tests.acceptance.command_line import contextgraph, write_runs
 
 REPO = ("--repo", "acme/shop")
 
@@ -53,6 +54,28 @@ def test_reading_notes_creates_no_memory(store: Path) -> None:
     result = contextgraph("recall", "tests", "--store", store)
     assert (result.code, "no memory at" in result.err) == (1, True)
     assert not store.exists()
+
+
+def test_what_people_said_is_reviewed(store: Path, tmp_path: Path) -> None:
+    at = ("--store", store)
+    said = "Don't commit generated files. Always squash before merging."
+    step = Step(0, "", Action("bash", "make"), "ok", user_message=said)
+    run = RawTrajectory("generic", "a", "acme/shop", "Totals are wrong", (step,))
+    contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), *at)
+    one, other = contextgraph("notes", "review", *REPO, *at, "--json").records
+    assert {one["content"], other["content"]} == {*said.replace(". ", ".|").split("|")}
+    assert (one["kind"], one["sessions"]) == ("candidate", 1)
+    assert "Always squash" in contextgraph("notes", "review", *at).out
+    decided = contextgraph(
+        "notes", "review", "--accept", one["id"], "--reject", other["id"], *at, "--json"
+    )
+    assert decided.records == [{"accepted": 1, "rejected": 1}]
+    assert contextgraph("notes", "review", *at).out == "nothing to review\n"
+    (note,) = contextgraph("notes", *at, "--json").records
+    assert (note["content"], note["source"]) == (one["content"], "user:session")
+    again = contextgraph("notes", "review", "--accept", one["id"], *at)
+    assert (again.code, "reviewed before" in again.err) == (1, True)
+    assert contextgraph("notes", "--repo", "acme/shop", "review").code == 2
 
 
 def test_properties_of_a_note_are_kept(store: Path) -> None:

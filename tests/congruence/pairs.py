@@ -1,6 +1,6 @@
 """Which stores are compared, and the decorator that makes a test of each pair."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
@@ -10,6 +10,8 @@ from hypothesis import Phase, given, settings, strategies as st
 
 from contextgraph.store import SqliteStore
 from contextgraph.store.neo4j import Neo4jStore
+from contextgraph.store.postgres import PostgresNotes
+from contextgraph.store.qdrant import LOCAL, QdrantNotes
 from tests.profiles import examples
 from tests.reference_memory import ReferenceMemory
 from tests.server import Neo4jServer
@@ -53,11 +55,32 @@ PAIRS = (
 )
 
 
-def congruent(**drawn: st.SearchStrategy) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def notes_in_postgres(request: pytest.FixtureRequest) -> Twins:
+    """Notes in PostgreSQL, as a tenant of its own, beside the in-process store."""
+    notes = PostgresNotes(request.getfixturevalue("postgres"), uuid4().hex)
+    return Twins(SqliteStore(":memory:"), ((SqliteStore(":memory:", notes=notes),),))
+
+
+def notes_in_qdrant(request: pytest.FixtureRequest) -> Twins:
+    """Notes in Qdrant beside the in-process store."""
+    notes = QdrantNotes(LOCAL, uuid4().hex)
+    return Twins(SqliteStore(":memory:"), ((SqliteStore(":memory:", notes=notes),),))
+
+
+NOTE_PAIRS = (
+    *PAIRS,
+    Pair("PostgreSQL, and in process", notes_in_postgres, PAIRS[1].settings),
+    Pair("Qdrant, and in process", notes_in_qdrant, PAIRS[1].settings),
+)
+
+
+def congruent(
+    pairs: Sequence[Pair] = PAIRS, **drawn: st.SearchStrategy
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Let a test of *twins* run on each pair of stores with generated arguments."""
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
-        @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+        @pytest.mark.parametrize("pair", pairs, ids=lambda pair: pair.name)
         def on_pair(pair: Pair, request: pytest.FixtureRequest) -> None:
             @pair.settings
             @given(**drawn)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from contextgraph.model import Link, Note, NoteKind, NoteScope
 from contextgraph.vectors import Vector
-from tests.congruence.pairs import congruent
+from tests.congruence.pairs import NOTE_PAIRS, congruent
 from tests.strategies import REPOSITORIES, VOCABULARY, WORDS
 from tests.twins import Twins
 
@@ -51,7 +51,7 @@ def notes(draw: st.DrawFn) -> list[Note]:
     ]
 
 
-@congruent(before=notes(), scope=scopes)
+@congruent(NOTE_PAIRS, before=notes(), scope=scopes)
 def test_notes_put(twins: Twins, before: list[Note], scope: NoteScope) -> None:
     twins.write("notes.put", before)
     twins.write("notes.put", [replace(one, content="cache it", tags=()) for one in before])
@@ -59,7 +59,7 @@ def test_notes_put(twins: Twins, before: list[Note], scope: NoteScope) -> None:
     twins.ask("notes.for_text", ["cach", "pars"], scope, 10)
 
 
-@congruent(before=notes(), ids=IDS, new=notes())
+@congruent(NOTE_PAIRS, before=notes(), ids=IDS, new=notes())
 def test_notes_change(twins: Twins, before: list[Note], ids: list[str], new: list[Note]) -> None:
     def changed(note: Note) -> Note:
         return replace(note, links=(Link("supersedes", "note_6", 0.5),), archived_at=None)
@@ -71,14 +71,14 @@ def test_notes_change(twins: Twins, before: list[Note], ids: list[str], new: lis
     twins.ask("notes.linking", ["note_6"])
 
 
-@congruent(given=notes(), ids=IDS)
+@congruent(NOTE_PAIRS, given=notes(), ids=IDS)
 def test_notes_get(twins: Twins, given: list[Note], ids: list[str]) -> None:
     twins.write("notes.put", given)
     twins.ask("notes.get", ids)
     twins.ask("notes.linking", ids)
 
 
-@congruent(given=notes(), words=searched, scope=scopes, limit=st.integers(0, 4))
+@congruent(NOTE_PAIRS, given=notes(), words=searched, scope=scopes, limit=st.integers(0, 4))
 def test_notes_for_text(
     twins: Twins, given: list[Note], words: list[str], scope: NoteScope, limit: int
 ) -> None:
@@ -87,7 +87,14 @@ def test_notes_for_text(
     twins.ask("notes.newest", scope, limit)
 
 
-@congruent(given=notes(), vectors=embedded, asked=VECTORS, scope=scopes, limit=st.integers(0, 4))
+@congruent(
+    NOTE_PAIRS,
+    given=notes(),
+    vectors=embedded,
+    asked=VECTORS,
+    scope=scopes,
+    limit=st.integers(0, 4),
+)
 def test_notes_nearest(
     twins: Twins,
     given: list[Note],
@@ -107,14 +114,16 @@ def test_notes_nearest(
     twins.ask("notes.texts_to_embed", 10, SPACE)
 
 
-@congruent(given=notes(), after=st.sampled_from(("", "note_2", "z")), limit=st.integers(0, 4))
+@congruent(
+    NOTE_PAIRS, given=notes(), after=st.sampled_from(("", "note_2", "z")), limit=st.integers(0, 4)
+)
 def test_notes_page(twins: Twins, given: list[Note], after: str, limit: int) -> None:
     twins.write("notes.put", given)
     twins.ask("notes.page", after, limit)
     twins.ask("notes.counts")
 
 
-@congruent(given=notes(), ids=IDS, scope=scopes)
+@congruent(NOTE_PAIRS, given=notes(), ids=IDS, scope=scopes)
 def test_notes_delete(twins: Twins, given: list[Note], ids: list[str], scope: NoteScope) -> None:
     twins.write("notes.put", given)
     twins.write("notes.delete", ids)

@@ -6,6 +6,7 @@ from math import log
 import pytest
 from hypothesis import strategies as st
 
+from benchmarks.conflicts import CONFLICTS, conflict_judgement, labelled_pairs
 from contextgraph.governance import (
     Capacity,
     ConflictPolicy,
@@ -145,6 +146,14 @@ def test_another_value_or_a_negation_contradicts(new, old):
 )
 def test_similar_statements_about_other_things_do_not_conflict(new, old):
     assert relation(new, old) is Relation.UNRELATED
+
+
+def test_conflicts_in_the_held_back_pairs_are_found_with_few_false_alarms():
+    held = [pair for pair in labelled_pairs() if pair.half == "held"]
+    flagged = [pair for pair in held if conflict_judgement(pair) in CONFLICTS]
+    right = sum(pair.is_conflict for pair in flagged)
+    assert right >= 0.9 * len(flagged)
+    assert right >= 0.6 * sum(pair.is_conflict for pair in held)
 
 
 def test_the_same_statement_is_no_contradiction():

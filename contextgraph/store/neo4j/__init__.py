@@ -1,5 +1,6 @@
 """The memory on a Neo4j server, shared by teams: 5.26 LTS and later."""
 
+from contextgraph.ports import NoteStore
 from contextgraph.store.neo4j.admin import Neo4jAdmin
 from contextgraph.store.neo4j.cache import CandidateCache
 from contextgraph.store.neo4j.connection import Connection
@@ -19,6 +20,7 @@ class Neo4jStore:
     *address* is ``neo4j://`` or ``bolt://``, its path the name of the database; *auth* is (user,
     password). Nothing is opened until first used. Threads and processes may share it. With
     *read_only* a memory that does not exist is not created: reading raises `MemoryNotFoundError`.
+    *notes* are elsewhere, where given.
     """
 
     def __init__(
@@ -27,6 +29,7 @@ class Neo4jStore:
         auth: tuple[str, str] | None = None,
         tenant: str = "default",
         read_only: bool = False,
+        notes: NoteStore | None = None,
     ) -> None:
         connection = Connection(address, auth, tenant, read_only=read_only)
         values = CandidateCache(connection)
@@ -35,5 +38,5 @@ class Neo4jStore:
         self.vectors = Neo4jVectors(connection, values)
         self.methodologies = Neo4jMethodologies(connection)
         self.exposures = Neo4jExposures(connection)
-        self.notes = Neo4jNotes(connection)
+        self.notes: NoteStore = notes or Neo4jNotes(connection)
         self.admin = Neo4jAdmin(connection)

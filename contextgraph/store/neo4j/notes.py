@@ -62,6 +62,9 @@ class Neo4jNotes:
         found = self._connection.rows("note_counts")
         return {NoteKind(row["kind"]): row["count"] for row in found}
 
+    def close(self) -> None:
+        """Nothing: its connection is that of the store."""
+
     def page(self, after: str, limit: int) -> Sequence[Note]:
         return _notes_of(self._connection.rows("notes_after", after=after, limit=max(0, limit)))
 

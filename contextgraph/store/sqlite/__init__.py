@@ -1,5 +1,6 @@
 """The embedded default: a memory in one SQLite file, or without a file."""
 
+from contextgraph.ports import NoteStore
 from contextgraph.store.sqlite.admin import SqliteAdmin
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.exposures import SqliteExposures
@@ -17,11 +18,16 @@ class SqliteStore:
 
     Nothing is opened until first used. Threads and processes may share it. With *read_only*, or
     without *create*, a memory that does not exist is not created: the first use raises
-    `MemoryNotFoundError`.
+    `MemoryNotFoundError`. *notes* are elsewhere, where given.
     """
 
     def __init__(
-        self, path: str, tenant: str = "default", read_only: bool = False, create: bool = True
+        self,
+        path: str,
+        tenant: str = "default",
+        read_only: bool = False,
+        create: bool = True,
+        notes: NoteStore | None = None,
     ) -> None:
         database = Database(str(path), tenant, read_only=read_only, create=create)
         self.runs = SqliteRuns(database)
@@ -29,5 +35,5 @@ class SqliteStore:
         self.vectors = SqliteVectors(database)
         self.methodologies = SqliteMethodologies(database)
         self.exposures = SqliteExposures(database)
-        self.notes = SqliteNotes(database)
+        self.notes: NoteStore = notes or SqliteNotes(database)
         self.admin = SqliteAdmin(database)

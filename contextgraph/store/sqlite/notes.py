@@ -121,6 +121,9 @@ class SqliteNotes:
             )
         return {NoteKind(kind): count for kind, count in found}
 
+    def close(self) -> None:
+        """Nothing: its connection is that of the store."""
+
     def page(self, after: str, limit: int) -> Sequence[Note]:
         with self._database.reading() as transaction:
             return _notes_of(

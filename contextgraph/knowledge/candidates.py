@@ -1,0 +1,124 @@
+"""Notes that people may want: what they said in recorded sessions, until it is reviewed."""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from hashlib import blake2b
+
+from contextgraph.governance import ConflictPolicy, Relation, Statement
+from contextgraph.knowledge.corrections import Correction, corrections_in
+from contextgraph.knowledge.notes import Notes, repo_name
+from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, RawTrajectory
+from contextgraph.ports import NoteStore
+from contextgraph.ranking import dice
+from contextgraph.text import clean, mask_secrets, stems
+
+_SOURCE = "user:session"
+_CREDIBILITY = 0.85
+# What two sessions say is taken for true without a review.
+_SESSIONS = 2
+_SIMILAR, _COMPARED, _LISTED = 0.8, 20, 10_000
+
+
+class Candidates:
+    """The candidates of a memory; accepted ones become *notes*."""
+
+    def __init__(self, notes: Notes, store: NoteStore, clock: Callable[[], datetime]) -> None:
+        self._notes, self._store, self._now = notes, store, clock
+        self._policy = ConflictPolicy()
+
+    def add(self, run: RawTrajectory, run_id: str) -> None:
+        """Note what people corrected, refused or decided in *run*, which has the id *run_id*.
+
+        What is known is counted once for each run. What a second run says becomes a note. Doing it
+        again changes nothing; what was rejected stays rejected.
+        """
+        for correction in corrections_in(run):
+            candidate = self._candidate(correction, run, run_id)
+            known = self._known(candidate)
+            if known is None:
+                self._store.put([candidate])
+                continue
+            (known,) = self._store.change([known.id], partial(_said_again, link=candidate.links[0]))
+            if known.kind is NoteKind.CANDIDATE and known.is_live and sessions(known) >= _SESSIONS:
+                self.accept([known.id])
+
+    def of(self, repo: str | None = None) -> tuple[Note, ...]:
+        """Those of *repo* (None: all) that wait for a review, the newest first."""
+        return tuple(self._store.newest(_scope(repo, NoteKind.CANDIDATE), _LISTED))
+
+    def repeated(self, repo: str | None = None) -> tuple[tuple[Note, int], ...]:
+        """Notes that people said in several sessions, and in how many; the most frequent first."""
+        notes = self._store.newest(_scope(repo, NoteKind.NOTE), _LISTED)
+        counted = ((note, sessions(note)) for note in notes)
+        return tuple(sorted((one for one in counted if one[1] > 1), key=lambda one: -one[1]))
+
+    def accept(self, ids: Collection[str]) -> int:
+        """Remember these candidates as notes; returns how many there were."""
+        found = [one for one in self._store.get([*ids]).values() if _waits(one)]
+        for one in found:
+            receipt = self._notes.remember(
+                one.content, repo=one.repo, source=one.source, locator=one.locator
+            )
+            for link in one.links:
+                self._store.change([receipt.id], partial(_said_again, link=link))
+        self._store.delete([one.id for one in found])
+        return len(found)
+
+    def reject(self, ids: Collection[str]) -> int:
+        """Do not propose these candidates again; returns how many there were."""
+        found = [one.id for one in self._store.get([*ids]).values() if _waits(one)]
+        return self._notes.archive(found)
+
+    def _candidate(self, correction: Correction, run: RawTrajectory, run_id: str) -> Note:
+        content, repo = mask_secrets(clean(correction.text)).strip(), repo_name(run.repo)
+        known_by = blake2b(f"{repo}\n{content.casefold()}".encode(), digest_size=8).hexdigest()
+        return Note(
+            id=f"candidate_{known_by}",
+            content=content,
+            repo=repo,
+            source=_SOURCE,
+            created_at=self._now(),
+            credibility=_CREDIBILITY,
+            kind=NoteKind.CANDIDATE,
+            locator=f"{run_id}#{correction.step}",
+            links=(Link(LinkType.SAID_IN, run_id),),
+        )
+
+    def _known(self, candidate: Note) -> Note | None:
+        """The note or candidate that says the same."""
+        if known := self._store.get([candidate.id]).get(candidate.id):
+            return known
+        asked = [*dict.fromkeys(stems(candidate.content))]
+        scope = NoteScope((candidate.repo,), (NoteKind.NOTE, NoteKind.CANDIDATE))
+        related = self._store.for_text(asked, scope, _COMPARED)
+        return next((one for one in related if self._is_same(candidate, one)), None)
+
+    def _is_same(self, one: Note, other: Note) -> bool:
+        relation = self._policy.verdict(_statement(one), _statement(other)).relation
+        similar = dice({*stems(one.content)}, {*stems(other.content)}) >= _SIMILAR
+        return relation is Relation.SAME or (relation is Relation.UNRELATED and similar)
+
+
+def sessions(note: Note) -> int:
+    """In how many recorded sessions people said *note*."""
+    return len(note.targets(LinkType.SAID_IN))
+
+
+def _said_again(note: Note, *, link: Link) -> Note:
+    if link in note.links:
+        return note
+    return replace(note, links=(*note.links, link), confirmed=note.confirmed + 1)
+
+
+def _waits(note: Note) -> bool:
+    return note.kind is NoteKind.CANDIDATE and note.is_live
+
+
+def _scope(repo: str | None, kind: NoteKind) -> NoteScope:
+    return NoteScope(None if repo is None else (repo_name(repo),), (kind,))
+
+
+def _statement(note: Note) -> Statement:
+    return Statement(note.content, note.source, note.created_at)
