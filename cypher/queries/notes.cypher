@@ -26,8 +26,10 @@ SET n.space = null, n.embedding = null
 
 // name: remove_note_links
 UNWIND $ids AS id
-MATCH (:Note {tenant: $tenant, id: id})-[link:LINKED]->()
-DELETE link
+CALL (id) {
+    MATCH (:Note {tenant: $tenant, id: id})-[link:LINKED]->()
+    DELETE link
+}
 
 // name: put_note_links
 UNWIND $rows AS row
@@ -104,7 +106,7 @@ ORDER BY id
 // name: note_counts
 // Live notes of each kind.
 MATCH (n:Note {tenant: $tenant})
-WHERE n.live
+WHERE n.id > '' AND n.live
 RETURN n.kind AS kind, count(*) AS count
 ORDER BY kind
 
@@ -148,6 +150,8 @@ RETURN deleted
 
 // name: delete_unlinked_notes
 UNWIND $ids AS id
-MATCH (n:Note {tenant: $tenant, id: id})
-WHERE n.data IS NULL AND NOT (n)<-[:LINKED]-()
-DELETE n
+CALL (id) {
+    MATCH (n:Note {tenant: $tenant, id: id})
+    WHERE n.data IS NULL AND NOT (n)<-[:LINKED]-()
+    DELETE n
+}

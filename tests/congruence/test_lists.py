@@ -13,7 +13,10 @@ from tests.reference_memory import ReferenceMemory
 
 # A file and a server differ in what can be wrong with them and in their schemas; the others have no
 # answer.
-INCOMPARABLE = {f"admin_{name}" for name in ("health", "close", "snapshot", "migrate", "back_up")}
+INCOMPARABLE = {
+    *(f"admin_{name}" for name in ("health", "close", "snapshot", "migrate", "back_up")),
+    "notes_close",
+}
 
 
 def objects() -> dict[str, type]:
@@ -36,14 +39,13 @@ def operations() -> set[str]:
 
 
 def compared() -> set[str]:
-    """The operations that a test in this folder is named after."""
-    tests = Path(__file__).parent.glob("test_*_store.py")
+    """The operations that a test in this folder is named after, or asks both stores for."""
+    texts = [path.read_text() for path in Path(__file__).parent.glob("test_*_store.py")]
+    named = r"^@congruent\([^@]*?^def test_(\w+)"
+    asked = r"twins\.(?:ask|write)\(\s*\"(\w+)\.(\w+)\""
     return {
-        name
-        for test in tests
-        for name in re.findall(
-            r"^@congruent\([^@]*?^def test_(\w+)", test.read_text(), re.MULTILINE
-        )
+        *(name for text in texts for name in re.findall(named, text, re.MULTILINE)),
+        *("_".join(found) for text in texts for found in re.findall(asked, text)),
     }
 
 

@@ -44,11 +44,13 @@ LISTS = {
     "fragments",
     "ids",
     "items",
+    "kinds",
     "known",
     "phases",
     "recoveries",
     "repos",
     "rows",
+    "tags",
     "task_types",
     "trajectories",
     "vector",
@@ -81,7 +83,8 @@ def parameters(text: str) -> dict[str, object]:
     names = set(re.findall(r"\$(\w+)", text))
     lists: dict[str, object] = {name: [] for name in names & LISTS}
     numbers = dict.fromkeys(names & NUMBERS, 1)
-    return {**dict.fromkeys(names, "x"), **lists, **numbers}
+    flags = dict.fromkeys(names & {"pinned"}, False)
+    return {**dict.fromkeys(names, "x"), **lists, **numbers, **flags}
 
 
 @pytest.fixture(scope="module")

@@ -116,10 +116,17 @@ def write_everything(memory: AgentMemory) -> None:
     unsupported = replace(known[2], id="unsupported", sources=())
     store.methodologies.put([unsupported])
     store.methodologies.remove_orphans()
-    note = memory.notes.remember("tests run with pytest -q", repo="acme/shop")
-    memory.notes.forget([note.id])
+    write_notes(memory)
     store.runs.forget(store.runs.ids())
     store.admin.mark_consolidated(store.admin.unconsolidated().revision)
+
+
+def write_notes(memory: AgentMemory) -> None:
+    ids = [memory.notes.remember(f"rule {word}").id for word in ("one", "two", "three")]
+    memory.notes.link(ids[0], ids[1])
+    vector = Vector.of("made/notes@4", [1, 0, 0, 0])
+    memory.store.notes.add(vector.space, dict.fromkeys(ids, vector))
+    memory.notes.forget(ids)
 
 
 def replace_id(bundle: Bundle, run: str) -> Bundle:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from contextgraph import AgentMemory, remote
+from contextgraph import AgentMemory, model_api
 from contextgraph.model import HealthCheck
 from tests.acceptance.command_line import contextgraph
 from tests.model_server import KEY, Handler, Server, serving
@@ -100,7 +100,7 @@ def test_an_unreachable_server_is_unhealthy(
 
 
 def test_a_missing_client_is_reported(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "find_spec", lambda name: None)
+    monkeypatch.setattr(model_api, "find_spec", lambda name: None)
     assert "pip install 'contextgraph-memory[openai]'" in checked().detail
 
 
