@@ -23,11 +23,17 @@ if TYPE_CHECKING:
 DISTRIBUTION = "contextgraph-memory"
 LIBRARIES = "neo4j networkx numpy orjson rich scikit-learn typer zstandard".split()
 EXTRAS = {
+    "client": "httpx2",
     "local": "onnxruntime",
     "mcp": "mcp",
     "openai": "openai",
+    "otel": "opentelemetry-sdk",
     "parquet": "pyarrow",
     "plot": "matplotlib",
+    "postgres": "psycopg",
+    "qdrant": "qdrant-client",
+    "ray": "ray",
+    "server": "fastapi",
 }
 OLDEST_PYTHON = (3, 11)
 _NAMED, _NAME_WIDTH = 10, 46
