@@ -193,7 +193,8 @@ class AdvisingMemory:
         Learning the same run again changes nothing, but for an outcome that was unknown. After
         every 16 runs the memory is consolidated before this returns, or else in the *background*:
         then `close` waits for it. Raises `StoreUnavailableError` or `StoreError`; then nothing of
-        the run is stored.
+        the run is stored. Where notes are in a database of their own, and only that is away, the
+        run is stored, and learning it again adds what people said in it.
         """
         self.note_exposures()
         with operation("upsert_memory", self.store_id):

@@ -31,7 +31,7 @@ _SINGLE_ROLES = frozenset(
 )
 # Whether these have another value, too, is open.
 _MULTIPLE = frozenset("support include contain add fix see read import provide".split())
-# For these, what something is used for tells that it has one value.
+# With a purpose, these have one value: "uses tox for tests".
 _USED = frozenset("use using run".split())
 _PURPOSE = frozenset("for to as with".split())
 # What may have a value or a property: values are names, not adjectives.
