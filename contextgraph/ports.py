@@ -483,6 +483,12 @@ class AdminStore(Protocol):
         Raises `StoreError` where *path* exists or cannot be written, and for a server.
         """
 
+    def erase_deleted(self) -> None:
+        """Leave nothing in the files of what was deleted or replaced.
+
+        Takes the time and the disk space of a copy. A server reuses its files as it sees fit.
+        """
+
     def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
         """Take or renew the lease; when another *holder* has it, the time at which that expires.
 

@@ -9,10 +9,9 @@ import orjson
 from contextgraph.codec import decoded, encoded
 from contextgraph.model import Note, NoteKind, NoteScope
 from contextgraph.store import rules
-from contextgraph.store.sqlite import rows
+from contextgraph.store.sqlite import rows, word_index
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.transaction import Transaction, json_text
-from contextgraph.store.sqlite.word_index import add_texts, match
 from contextgraph.text import stems
 from contextgraph.vectors import Vector, dimensions_of, products
 
@@ -63,7 +62,9 @@ class SqliteNotes:
             places = _places(transaction, scope)
             if places is not None and not places:
                 return []
-            sql, found = match("note", transaction.tenant, places, dict.fromkeys(words, 1))
+            sql, found = word_index.match(
+                "note", transaction.tenant, places, dict.fromkeys(words, 1)
+            )
             where, parameters = _within(transaction, scope)
             return _notes_of(
                 transaction,
@@ -157,7 +158,10 @@ class SqliteNotes:
             keys = f"(SELECT key FROM note WHERE {_OF_IDS})"
             transaction.write(f"DELETE FROM note_text WHERE rowid IN {keys}", parameters)
             transaction.write(f"DELETE FROM note_link WHERE note IN {keys}", parameters)
-            return transaction.write(f"DELETE FROM note WHERE {_OF_IDS}", parameters)
+            count = transaction.write(f"DELETE FROM note WHERE {_OF_IDS}", parameters)
+            word_index.compact(transaction)
+        self._database.connections.empty_log()
+        return count
 
 
 def _put_all(transaction: Transaction, notes: Iterable[Note]) -> None:
@@ -178,7 +182,7 @@ def _put(transaction: Transaction, note: Note, before: Note | None) -> None:
     if before is None or (before.repo, rules.note_text(before)) != (note.repo, text):
         transaction.write("UPDATE note SET space = NULL, vector = NULL WHERE key = ?", (key,))
         transaction.write("DELETE FROM note_text WHERE rowid = ?", (key,))
-        add_texts(transaction, "note", place, [(key, text)], stems)
+        word_index.add_texts(transaction, "note", place, [(key, text)], stems)
     if before is None or before.links != note.links:
         transaction.write("DELETE FROM note_link WHERE note = ?", (key,))
         links = [(transaction.tenant, link.target, key) for link in note.links]
