@@ -184,6 +184,9 @@ class RecoveryStore(Protocol):
     ) -> Sequence[RecoveryCandidate]:
         """Recoveries whose error message or description has any of *words*, most relevant first."""
 
+    def of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+        """The recoveries of these runs, by fragment id, error id and error step."""
+
     def histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
         """How the newest *runs* that met each of these errors went with it, by id of the error.
 
