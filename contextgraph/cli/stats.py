@@ -9,7 +9,7 @@ import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, settings_of
 from contextgraph.cli.output import console, emit, print_table, say, styled, warn
-from contextgraph.cli.plots import draw_statistics
+from contextgraph.cli.reports import draw_statistics
 from contextgraph.records import explanation_record, friction_record, stats_record
 from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
