@@ -27,9 +27,7 @@ from contextgraph.model import (
     Verdict,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval import (
-    evidence_of,
-)
+from contextgraph.retrieval import evidence_of
 from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
 from contextgraph.telemetry import operation
@@ -314,7 +312,9 @@ class AgentMemory(AdvisingMemory):
             return found
         evidence = evidence_of(self.store, node_id)
         if found is not None:
-            return replace(found, evidence=evidence)
+            words = self.store.methodologies.get([node_id])[0].words
+            facts = {"worded_by": words.model, "words": " ".join(words.lines)} if words else {}
+            return replace(found, facts={**found.facts, **facts}, evidence=evidence)
         return Explanation(node_id, "Advice", node_id, {}, (), evidence) if evidence else None
 
     def quarantine(self, advice: str) -> bool:

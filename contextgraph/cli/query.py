@@ -339,9 +339,11 @@ def _solution(item: "ErrorSolution") -> "list[Text]":
 def _suggestion(item: "Suggestion") -> "list[Text]":
     figures = {"probability": item.probability, "confidence": item.confidence}
     known = [f"{name} {value:.2f}" for name, value in figures.items() if value]
+    words = item.words
     return [
-        styled((one_line(item.situation, _TEXT_WIDTH), "bold")),
+        styled((one_line(words.situation if words else item.situation, _TEXT_WIDTH), "bold")),
         styled(one_line(item.strategy, _TEXT_WIDTH)),
+        *(styled(one_line(line, _TEXT_WIDTH)) for line in (words.lines if words else ())),
         styled((", ".join([*known, item.status]), "dim")),
         _why(item.why, item.score),
     ]

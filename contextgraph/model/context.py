@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from contextgraph.model.error import ErrorPattern, ErrorSignature, RemedyAction, SignatureLevel
 from contextgraph.model.fragment import Fragment, LoopInfo, Phase, Recovered
+from contextgraph.model.methodology import Words
 from contextgraph.model.playbook import RepositoryPlaybook
 from contextgraph.model.trajectory import Json, Outcome, Trajectory
 
@@ -160,7 +161,7 @@ class Suggestion:
     *remedies* are the alternatives that *strategy* words, the most frequent first; at an error it
     is one. *rank* is from 1 in one order over suggestions and error solutions, *probability* that
     of clearing the error, 0 where the query has no error. *advice* is the id by which its effect
-    is recorded.
+    is recorded. *words* are those of a language model, if it worded the methodology.
     """
 
     id: str
@@ -175,6 +176,7 @@ class Suggestion:
     rank: int = 0
     probability: float = 0.0
     advice: str = ""
+    words: Words | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -324,12 +324,11 @@ def _solution(query: Query, advice: Advice, rank: int) -> ErrorSolution:
 
 
 def _suggestion(query: Query, advice: Advice, by: Methodology, rank: int) -> Suggestion:
-    """The remedy in words, then what a language model worded of the methodology."""
     form = advice.entry.best.form
     return Suggestion(
         id=by.id,
         situation=by.situation,
-        strategy="\n".join((query.names.fill(form.description), *by.strategy.split("\n")[1:])),
+        strategy=query.names.fill(form.description),
         confidence=by.confidence,
         status=str(by.status if advice.is_active else MethodologyStatus.PROBATION),
         scope=ScopeLevel.GENERAL if by.repo is None else ScopeLevel.REPO,
@@ -339,4 +338,5 @@ def _suggestion(query: Query, advice: Advice, by: Methodology, rank: int) -> Sug
         rank=rank,
         probability=advice.entry.probability,
         advice=advice.id,
+        words=by.words or None,
     )

@@ -424,7 +424,7 @@ def _methodology_table(visitor: Caller, methodologies: Iterable[Methodology]) ->
     rows = (
         (
             f'<a href="{graph_address(one.id)}">{shown(one.situation)}</a>',
-            shown(one.strategy),
+            shown("\n".join((one.strategy, *(one.words.lines if one.words else ())))),
             "quarantined by hand" if one.id in quarantined else f"{one.status}",
             f"{one.support} of {one.frequency}",
             f"{one.success_count:g} of {one.success_count + one.failure_count:g}",

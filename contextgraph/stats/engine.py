@@ -78,7 +78,7 @@ def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
     signature = ErrorSignature(error.family, error.error_type, error.context, error.template)
     if abstracted := [one for one in _abstracted(signature, store, scope) if not one.keyword]:
         best = max(abstracted, key=lambda one: (one.repo is not None, one.support))
-        return best.strategy.split("\n")[0]  # the lines below it are from a language model
+        return best.strategy
     question = ErrorQuestion(signature, SignatureLevel.TEMPLATE, scope)
     found = store.recoveries.for_error([question], _RECOVERIES)
     if not found:
