@@ -182,7 +182,7 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
 
 
 _COLUMNS = ("when", "note", "source", "id")
-_SAID = ("when", "what people said", "where", "id")
+_CANDIDATES = ("when", "what people said", "where", "id")
 
 
 def _row(note: "Note") -> tuple[str, ...]:
@@ -199,8 +199,8 @@ def _change(
         done = {name: verb(ids) for (name, ids), verb in zip(changes.items(), verbs, strict=True)}
     if any(done[name] < len({*ids}) for name, ids in changes.items()):
         warn("some of these notes are not in the memory, or were changed so before")
-    said = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)
-    answer({**done}, ", ".join(said), as_json=as_json)
+    counts = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)
+    answer({**done}, ", ".join(counts), as_json=as_json)
     if not any(done.values()):
         raise typer.Exit(FAILED)
 
@@ -244,11 +244,15 @@ def review(
         for note, sessions in (*waiting, *repeated):
             emit(record_of(note, sessions=sessions))
         return
-    print_table(number_of(len(waiting), "candidate"), _SAID, [_said_row(one) for one, _ in waiting])
+    print_table(
+        number_of(len(waiting), "candidate"),
+        _CANDIDATES,
+        [_candidate_row(one) for one, _ in waiting],
+    )
     print_table(
         "Repeated by people",
-        ("sessions", *_SAID),
-        [(str(sessions), *_said_row(note)) for note, sessions in repeated],
+        ("sessions", *_CANDIDATES),
+        [(str(sessions), *_candidate_row(note)) for note, sessions in repeated],
         numeric=("sessions",),
     )
     if not waiting:
@@ -268,7 +272,7 @@ def _decide(
         raise typer.Exit(FAILED)
 
 
-def _said_row(note: "Note") -> tuple[str, ...]:
+def _candidate_row(note: "Note") -> tuple[str, ...]:
     return f"{note.created_at:%Y-%m-%d}", note.content, note.repo, note.id
 
 
@@ -327,5 +331,5 @@ def maintain(
             waiting=lambda until: warn(f"another process holds the lease until {until:%H:%M:%S}")
         )
     record = record_of(report)
-    said = (f"{count} {name.replace('_', ' ')}" for name, count in record.items() if count)
-    answer(record, ", ".join(said) or "nothing changed", as_json=as_json)
+    counts = (f"{count} {name.replace('_', ' ')}" for name, count in record.items() if count)
+    answer(record, ", ".join(counts) or "nothing changed", as_json=as_json)

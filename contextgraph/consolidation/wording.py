@@ -133,10 +133,10 @@ class Rewriter:
         stored = {one.id: one for one in self.store.methodologies.get([m.id for _, m in batch])}
         changed = [
             replace(now, words=answer.words)
-            for (_, asked), answer in zip(batch, answers, strict=True)
+            for (_, planned), answer in zip(batch, answers, strict=True)
             if not isinstance(answer, str)
-            and (now := stored.get(asked.id)) is not None
-            and now.remedies == asked.remedies
+            and (now := stored.get(planned.id)) is not None
+            and now.remedies == planned.remedies
         ]
         if changed:
             self.store.methodologies.put(changed)

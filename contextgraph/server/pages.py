@@ -230,9 +230,9 @@ async def search(visitor: Visitor, text: Word = "") -> Response:
             yield f'<p><a href="{graph_address(text)}">{shown(found.label)} {shown(text)}</a></p>'
         if repos := [one for one in _repositories(memory) if text.casefold() in one]:
             yield "<h2>Repositories</h2>" + "".join(f"<p>{_repository_link(r)}</p>" for r in repos)
-        asked = [*dict.fromkeys(words(text))]
-        yield _run_table("Runs", memory.store.runs.for_text(asked, Scope(), _ROWS))
-        yield _recovery_table(memory.store.recoveries.for_text(asked, Scope(), _ERRORS))
+        terms = [*dict.fromkeys(words(text))]
+        yield _run_table("Runs", memory.store.runs.for_text(terms, Scope(), _ROWS))
+        yield _recovery_table(memory.store.recoveries.for_text(terms, Scope(), _ERRORS))
         yield _note_table("Notes", (without_secret(one.note) for one in memory.notes.recall(text)))
 
     return await _page(visitor, "Search", parts, text)
