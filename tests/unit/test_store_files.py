@@ -80,7 +80,7 @@ def test_a_reader_does_not_make_a_memory(path: Path) -> None:
     assert not path.exists()
 
 
-def test_an_empty_file_is_no_memory_to_a_reader(path: Path) -> None:
+def test_an_empty_file_is_not_a_memory_to_a_reader(path: Path) -> None:
     path.touch()
     with pytest.raises(MemoryNotFoundError, match="learn something first"):
         SqliteStore(str(path), read_only=True).admin.counts()
@@ -139,7 +139,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
     store.admin.close()
 
 
-def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused(path: Path) -> None:
     path.write_text("dear diary, " * 1000)
     with pytest.raises(StoreError, match="is not a memory of contextgraph; name another file"):
         SqliteStore(str(path)).runs.add([made_bundle(0)])
@@ -317,7 +317,7 @@ def test_health_finds_rows_that_belong_to_nothing(learned: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"dear diary, " * 1000])
-def test_health_of_what_is_no_memory_is_told_with_a_remedy(
+def test_doctor_names_a_remedy_for_a_file_that_is_not_a_memory(
     path: Path, content: bytes | None
 ) -> None:
     if content is not None:
