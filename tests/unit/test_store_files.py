@@ -307,6 +307,28 @@ def test_health_of_a_sound_memory(learned: Path) -> None:
     store.admin.close()
 
 
+def test_health_of_a_file_that_may_only_be_read(
+    learned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite opens such a file for reading whatever the mode; root may write all."""
+    connected = connections.Connections._connected
+    monkeypatch.setattr(connections.Connections, "_connected", lambda one, _: connected(one, "ro"))
+    store = SqliteStore(str(learned), read_only=True)
+    failed = [check for check in store.admin.health() if not check.ok]
+    assert [check.name for check in failed] == ["writable"]
+    assert "may not be written" in failed[0].detail
+    store.admin.close()
+
+
+def test_health_of_a_newer_memory_names_one_failed_check(learned: Path) -> None:
+    change(learned, "PRAGMA user_version = 999")
+    store = SqliteStore(str(learned))
+    (check,) = store.admin.health()
+    assert (check.name, check.ok) == ("reachable", False)
+    assert "upgrade contextgraph-memory" in check.detail
+    store.admin.close()
+
+
 def test_health_finds_rows_that_belong_to_nothing(learned: Path) -> None:
     change(learned, "DELETE FROM raw")
     store = SqliteStore(str(learned))
