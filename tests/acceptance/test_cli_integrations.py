@@ -92,7 +92,7 @@ def test_a_failed_command_is_answered_with_the_remedy_in_a_process_of_its_own(
     assert not done.stderr
 
 
-def test_an_agent_is_told_what_a_query_answers(store: Path, project: Path) -> None:
+def test_an_agent_gets_what_a_query_answers(store: Path, project: Path) -> None:
     asked = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
     (record,) = contextgraph(*asked).records
 

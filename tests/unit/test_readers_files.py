@@ -187,7 +187,7 @@ def test_lone_surrogates_and_numbers_that_json_does_not_have_are_made_readable(t
         (b'{"instance_id": "a__b-1", "model_patch": "", "x": 1}', "predicted patches"),
     ],
 )
-def test_what_is_no_trajectory_is_an_error_by_name_and_skipped_in_a_folder(
+def test_what_is_not_a_trajectory_is_an_error_by_name_and_skipped_in_a_folder(
     tmp_path, content, reason
 ):
     path = tmp_path / "thing.out"
@@ -325,7 +325,7 @@ def test_json_that_is_nested_too_deeply_is_an_error(tmp_path):
     assert "nested more than 100 levels deep" in str(errors)
 
 
-def test_what_is_no_file_in_a_folder_is_skipped_with_its_reason(tmp_path):
+def test_what_is_not_a_file_in_a_folder_is_skipped_with_its_reason(tmp_path):
     folder = tmp_path / "runs"
     folder.mkdir()
     (folder / "run").write_bytes(lines()[0])

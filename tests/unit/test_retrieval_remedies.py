@@ -95,7 +95,7 @@ def test_what_leaves_out_its_object_is_not_said_elsewhere(store, target):
     assert entry.best.form.remedy == (change,)
 
 
-def test_to_repeat_what_failed_is_no_remedy(store):
+def test_to_repeat_what_failed_is_not_a_remedy(store):
     assert not entries(store, recovery(actions=(REPEAT,)))
 
 
@@ -143,7 +143,7 @@ def test_a_remedy_with_further_actions_counts_for_the_one_that_was_done_alone(st
     assert entry.instances == 2
 
 
-def test_to_avoid_an_exception_is_no_advice_and_counts_as_another_way(store):
+def test_avoiding_an_exception_is_not_advice_and_counts_as_another_way(store):
     avoided = recovery(1, actions=(INSTALL,))
     avoided = replace(avoided, recovered=replace(avoided.recovered, workaround=True))
     (entry,) = entries(store, avoided, recovery(2))

@@ -23,7 +23,6 @@ from contextgraph.store.sqlite.rows import Row
 
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 
-UNKNOWN_REPOSITORY = 0
 # 10 MB: a common word is in thousands of recoveries of equal relevance, of which the first count.
 RECOVERY_IDS = 65_536
 # Removed runs and fragments are listed for so many revisions, for processes whose graph still has
@@ -77,7 +76,7 @@ def no_values(revision: int) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class SqlScope:
-    """A scope in SQL; *repository* is None for all and UNKNOWN_REPOSITORY for an unknown one."""
+    """A scope in SQL; *repository* is None for all and 0 for an unknown one."""
 
     repository: int | None
     parameters: dict[str, str | int]
