@@ -75,7 +75,7 @@ class Found:
     @property
     def instance(self) -> str:
         """The instance of its run: several runs of one are not independent evidence."""
-        return self.candidate.trajectory.instance_id
+        return self.candidate.instance_id
 
 
 class _Known:
@@ -119,7 +119,7 @@ def found_for(
     contradicts = cache(partial(_contradicts, query))
     found = []
     for (one, about), score in zip(known, relevance, strict=True):
-        here = one.trajectory.repo.casefold() == state.repo.casefold()
+        here = one.repo.casefold() == state.repo.casefold()
         is_near = here and not about_another(signature, one.recovered)
         form = about.near if is_near else about.general
         if form.description and not any(contradicts(action.pattern) for action in form.remedy):

@@ -106,7 +106,7 @@ def _by_pattern(found: Iterable[RecoveryCandidate]) -> Iterable[list[RecoveryCan
 
 
 def _runs(found: Iterable[RecoveryCandidate]) -> int:
-    return len({one.trajectory.id for one in found})
+    return len({one.trajectory_id for one in found})
 
 
 # So many runs show well enough what goes with failure.
