@@ -15,6 +15,7 @@ from contextgraph.governance import (
     Layer,
     RecallStats,
     RecallValue,
+    rarity,
 )
 from contextgraph.knowledge.recall import credibility_of, searched_text, stem_counts
 from contextgraph.model import Link, LinkType, MaintenanceReport, Note, NoteKind
@@ -120,14 +121,21 @@ def _evicted(
     notes: Sequence[Note], free: set[str], archived: int, now: datetime, policy: MaintenancePolicy
 ) -> list[str]:
     """The ids of those of *free* that are too many."""
-    items = [_evictable(note) for note in notes if note.id in free]
     excess = max(0, len(notes) - archived - policy.max_notes)
-    return RecallValue(max(0, len(items) - excess)).chosen(items, now) if excess else []
-
-
-def _evictable(note: Note) -> Evictable:
-    stats = RecallStats(note.recalls, note.recall_score, note.recalled_at)
-    return Evictable(note.id, note.created_at, len(stem_counts(searched_text(note))), stats)
+    if not excess:
+        return []
+    said = rarity({note.id: stem_counts(searched_text(note)) for note in notes})
+    items = [
+        Evictable(
+            note.id,
+            note.created_at,
+            said[note.id],
+            RecallStats(note.recalls, note.recall_score, note.recalled_at),
+        )
+        for note in notes
+        if note.id in free
+    ]
+    return RecallValue(max(0, len(items) - excess)).chosen(items, now)
 
 
 def _referenced(notes: Iterable[Note]) -> set[str]:
