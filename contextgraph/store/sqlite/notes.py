@@ -14,7 +14,7 @@ from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.transaction import Transaction, json_text
 from contextgraph.store.sqlite.word_index import add_texts, match, summed
 from contextgraph.text import stems
-from contextgraph.vectors import Vector, dimensions_of, products
+from contextgraph.vectors import Vector, products
 
 _PUT = """
 INSERT INTO note (tenant, id, place, kind, live, created_at, data) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -31,6 +31,8 @@ WHERE {scope} ORDER BY n.created_at DESC, n.id LIMIT :limit"""
 _TO_EMBED = """
 SELECT data FROM note WHERE tenant = ? AND live AND id > ? AND (?3 IS NULL OR space IS NOT ?3)
 ORDER BY id LIMIT ?"""
+
+_VECTORS_AT_ONCE = 4_096
 
 
 class SqliteNotes:
@@ -81,21 +83,21 @@ class SqliteNotes:
     def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
         import numpy as np
 
+        ids: list[str] = []
+        parts = [np.empty(0, dtype="<f4")]
         with self._database.reading() as transaction:
             where, parameters = _within(transaction, scope)
-            found = transaction.rows(
+            found = transaction.connection.execute(
                 f"SELECT n.id, n.vector FROM note n WHERE {where} "
                 "AND n.space = :space AND n.vector IS NOT NULL",
                 {**parameters, "space": vector.space},
             )
-        if not found:
-            return {}
-        names = np.array([id_ for id_, _ in found])
-        numbers = np.frombuffer(b"".join(data for _, data in found), dtype="<f4")
-        cosines = np.round(
-            products(numbers.reshape(-1, dimensions_of(vector.space)), vector),
-            rules.COSINE_DECIMALS,
-        )
+            while some := found.fetchmany(_VECTORS_AT_ONCE):
+                ids += [id_ for id_, _ in some]
+                numbers = np.frombuffer(b"".join(data for _, data in some), dtype="<f4")
+                parts.append(products(numbers.reshape(len(some), -1), vector))
+        names = np.array(ids)
+        cosines = np.round(np.concatenate(parts), rules.COSINE_DECIMALS)
         first = np.lexsort((names, -cosines))[: max(0, limit)]
         return dict(zip(names[first].tolist(), cosines[first].tolist(), strict=True))
 
