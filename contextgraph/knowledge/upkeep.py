@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import partial, reduce
 from itertools import combinations
 
 from contextgraph.governance import (
@@ -17,6 +17,7 @@ from contextgraph.governance import (
     RecallValue,
     rarity,
 )
+from contextgraph.knowledge.notes import confirmed_by
 from contextgraph.knowledge.recall import credibility_of, searched_text, stem_counts
 from contextgraph.model import Link, LinkType, MaintenanceReport, Note, NoteKind
 from contextgraph.ports import NoteStore, every_note
@@ -221,11 +222,11 @@ def _merge(store: NoteStore, group: Sequence[Note]) -> list[str]:
         if note.id != first.id:
             return replace(note, superseded_by=first.id)
         links = tuple(Link(LinkType.SUPERSEDES, id_) for id_ in gone)
+        sources = (source for one in others for source in (one.source, *one.confirmed_by))
         return replace(
-            note,
+            reduce(confirmed_by, sources, note),
             tags=tuple(dict.fromkeys(tag for one in (note, *others) for tag in one.tags)),
             credibility=max(one.credibility for one in group),
-            confirmed=note.confirmed + sum(one.confirmed + 1 for one in others),
             links=(*note.links, *links),
         )
 

@@ -135,7 +135,8 @@ def test_a_memory_keeps_its_notes_in_the_database(
     monkeypatch.setenv("CONTEXTGRAPH_NOTES", postgres)
     for folder in ("a", "b"):  # two memories of one team
         with AgentMemory.open(str(tmp_path / f"{folder}.db"), tenant="team") as memory:
-            memory.notes.remember("CI uses Python 3.12", repo="acme/shop")
+            source = f"agent:{folder}"
+            memory.notes.remember("CI uses Python 3.12", repo="acme/shop", source=source)
             (found,) = memory.notes.recall("which python does CI use", repo="acme/shop")
             assert found.note.confirmed == (folder == "b")
 
