@@ -12,7 +12,7 @@ from contextgraph.advising import MOST_SHOWN, AdvisingMemory
 from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding, exclusive
-from contextgraph.errors import DamagedRunError
+from contextgraph.errors import ContextGraphError, DamagedRunError, MemoryNotFoundError
 from contextgraph.governance import EvictionPolicy
 from contextgraph.learning import Inspection, inspect_run, unmasked_values
 from contextgraph.model import (
@@ -31,6 +31,7 @@ from contextgraph.retrieval import evidence_of
 from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
 from contextgraph.telemetry import operation
+from contextgraph.text import number_of
 from contextgraph.trace import is_advice_id
 from contextgraph.wiring import Parts, build
 from contextgraph.working_tree import WorkingTree
@@ -399,8 +400,19 @@ class AgentMemory(AdvisingMemory):
         """Whether the store is well and models answer, with a remedy for what is not."""
         checks = [*self.store.admin.health()]
         if all(check.ok for check in checks):
-            checks += self.spaces.health()
+            checks += [*self._notes_health(), *self.spaces.health()]
         return [*checks, self._chat.health()] if self._chat else checks
+
+    def _notes_health(self) -> Iterator[HealthCheck]:
+        """Whether notes can be read, which may be in a database of their own."""
+        try:
+            count = sum(self.store.notes.counts().values())
+        except MemoryNotFoundError:  # nothing was written yet
+            return
+        except ContextGraphError as error:
+            yield HealthCheck("notes", False, str(error), "see docs/notes.md")
+        else:
+            yield HealthCheck("notes", True, number_of(count, "note"))
 
     def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
         """Bring the schema of an older memory up to date; the names of the steps that it took.

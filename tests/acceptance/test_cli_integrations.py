@@ -251,6 +251,21 @@ def test_a_session_begins_with_the_playbook_and_a_failure_names_the_command_that
     assert "`python tests/runtests.py <tests>` (4 of 4) did" in said
 
 
+def test_a_session_begins_with_the_pinned_notes_of_the_repository(
+    tmp_path: Path, project: Path
+) -> None:
+    store = tmp_path / "memory.db"
+    learn(store, [run(RUN_TESTS, instance_id="acme__shop-1")])
+    contextgraph("integrations", "install", "claude-code", "--store", store)
+    noted = ("remember", "use tox", "--repo", "acme/shop", "--pin", "--store", store, "--json")
+    (note,) = contextgraph(*noted).records
+    start = {"hook_event_name": "SessionStart", "cwd": str(project)}
+    before = shown({**start, "session_id": "1"}, store)
+    contextgraph("notes", "--unpin", note["id"], "--store", store)
+    after = shown({**start, "session_id": "2"}, store)
+    assert ["pinned note: use tox (user)" in text for text in (before, after)] == [True, False]
+
+
 def test_nothing_is_said_of_files_that_the_checkout_no_longer_has(
     tmp_path: Path, project: Path
 ) -> None:

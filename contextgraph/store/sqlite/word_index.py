@@ -81,7 +81,7 @@ def most_relevant(
     places = None if scope.repository is None else [scope.repository]
     sql, parameters = match(indexed.table, transaction.tenant, places, weights)
     texts = transaction.connection.execute(sql, parameters)
-    found = dict(texts) if len(weights) == 1 else _summed(texts)
+    found = dict(texts) if len(weights) == 1 else summed(texts)
     # The match has selected tenant and repository.
     if scope.has_as_of or scope.has_excluded:
         found = {key: found[key] for key in _visible(transaction, indexed, scope, found)}
@@ -91,7 +91,8 @@ def most_relevant(
     return {key: weight for key, weight in found.items() if weight >= least}
 
 
-def _summed(texts: Iterable[tuple[int, int]]) -> dict[int, int]:
+def summed(texts: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Key -> the sum of its weights in what `match` found."""
     weights: dict[int, int] = {}
     for key, weight in texts:
         weights[key] = weights.get(key, 0) + weight
