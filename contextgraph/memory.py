@@ -274,6 +274,7 @@ class AgentMemory(AdvisingMemory):
         """
         yield from self.writer.rewrite_all(on_damaged)
         self._trigger.after_rebuilding()
+        self.store.admin.erase_deleted()
 
     def reembed(
         self,
@@ -438,6 +439,8 @@ class AgentMemory(AdvisingMemory):
         runs = sum(1 for _ in self.writer.rewrite_all(on_damaged, is_unmasked))
         if runs:
             self._trigger.after_rebuilding()
+        # Also where an interrupted call masked them all.
+        self.store.admin.erase_deleted()
         return runs, sum(values)
 
     def close(self) -> None:

@@ -223,6 +223,11 @@ class ReferenceStore:
         found = [c for c in self._recoveries(scope) if relevance(text(c))]
         return sorted(found, key=lambda c: (-relevance(text(c)), recovery_id(c)))[:limit]
 
+    def recoveries_of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+        named = set(trajectory_ids)
+        found = [c for c in self._recoveries(Scope()) if c.trajectory.id in named]
+        return sorted(found, key=recovery_id)
+
     def runs_for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int
     ) -> Sequence[Trajectory]:

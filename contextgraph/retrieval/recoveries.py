@@ -21,6 +21,7 @@ from contextgraph.trace import (
     CURRENT_FOLDER,
     MISSING_MODULE,
     AdviceKey,
+    advice_id,
     advice_key,
     circumstances_of,
     command_lines,
@@ -129,6 +130,16 @@ def found_for(
             is_withheld = about.is_hazardous or avoids
             found.append(Found(one, form, level, is_near, score, weight, is_withheld))
     return found
+
+
+def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
+    """The advice that *candidate* can be shown as: in either form, each action alone or all."""
+    done = candidate.recovered
+    if (about := _known(done.message, done.actions, done.circumstances)) is None:
+        return frozenset()
+    remedies = {about.near.remedy, about.general.remedy}
+    parts = {(action,) for remedy in remedies for action in remedy}
+    return frozenset(advice_id(candidate.error, remedy) for remedy in remedies | parts)
 
 
 def _differing(one: frozenset[str], other: frozenset[str]) -> float:

@@ -324,6 +324,7 @@ def test_no_secret_is_written_by_a_hook(store: Path, project: Path) -> None:
     error = f"Exit code 1\nModuleNotFoundError: No module named '{TOKEN}' ({TOKEN})"
     events = (
         failure(project, error=error, tool_input={"command": f"curl -H 'token: {TOKEN}'"}),
+        failure(project, session_id=TOKEN, agent_id=TOKEN),
         {"hook_event_name": "SessionStart", "cwd": f"/home/{TOKEN}", "session_id": "s"},
     )
     for event in events:
@@ -332,7 +333,7 @@ def test_no_secret_is_written_by_a_hook(store: Path, project: Path) -> None:
 
     written = [path for path in store.with_name("memory.hooks").rglob("*") if path.is_file()]
     assert written
-    assert not [path for path in written if TOKEN in path.read_text()]
+    assert not [path for path in written if TOKEN in f"{path}\n{path.read_text()}"]
 
 
 def test_each_agent_gets_the_answer_in_its_own_form(store: Path, project: Path) -> None:
