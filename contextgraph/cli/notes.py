@@ -8,7 +8,7 @@ import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, settings_of
 from contextgraph.cli.output import answer, emit, print_table, warn
-from contextgraph.records import record_of
+from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
@@ -110,15 +110,7 @@ def recall(
         )
     if as_json:
         for one in found:
-            why: dict[str, Json] = {name: round(value, 4) for name, value in one.why.items()}
-            emit(
-                record_of(
-                    one.note,
-                    score=round(one.score, 4),
-                    probability=round(one.probability, 4),
-                    why=why,
-                )
-            )
+            emit(recalled_record(one))
         return
     rows = [(f"{one.score:.2f}", *_row(one.note)) for one in found]
     print_table("Notes", ("score", *_COLUMNS), rows, numeric=("score",))
