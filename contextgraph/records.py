@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         MemoryContext,
         MistakePattern,
         RawTrajectory,
+        Recollection,
         RepositoryPlaybook,
         Trajectory,
         Usage,
@@ -242,6 +243,17 @@ def friction_record(repo: str, found: "Iterable[Friction]") -> "dict[str, Json]"
         record_of(one, share_cleared=round(one.cleared / one.tasks, 4)) for one in found
     ]
     return {"repo": repo or None, "friction": records}
+
+
+def recalled_record(found: "Recollection") -> "dict[str, Json]":
+    """The JSON object of `contextgraph recall`, of one note."""
+    why: dict[str, Json] = {name: round(value, 4) for name, value in found.why.items()}
+    return record_of(
+        found.note,
+        score=round(found.score, 4),
+        probability=round(found.probability, 4),
+        why=why,
+    )
 
 
 def explanation_record(found: "Explanation") -> "dict[str, Json]":
