@@ -177,6 +177,8 @@ def _remedy(
 ) -> tuple[Sequence[RemedyAction], bool]:
     """What was done between the last showing of an error and its clearance."""
     failed, by = end.opened.last, end.by
+    if end.moved and by is end.opened.replaced:
+        return (), False  # nothing shows what of it the error needed
     if is_edit(failed) and is_edit(by) and (new_lines(failed) or failed.reading.span):
         before = [step for step in _between(steps, failed, by) if is_edit(step) and step.succeeded]
         return refused_edit(failed, by, before), False
