@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Trajectory,
         Usage,
     )
-    from contextgraph.stats import Friction, MemoryStats
+    from contextgraph.stats import Friction, Interventions, MemoryStats
 
 
 def record_of(value: object, /, *omitted: str, **changed: "Json") -> "dict[str, Json]":
@@ -219,7 +219,10 @@ def run_record(run: "Trajectory") -> "dict[str, Json]":
 
 
 def stats_record(
-    stats: "MemoryStats", mistakes: "Iterable[MistakePattern]", plots: "Iterable[Path]"
+    stats: "MemoryStats",
+    mistakes: "Iterable[MistakePattern]",
+    plots: "Iterable[Path]",
+    people: "Interventions | None" = None,
 ) -> "dict[str, Json]":
     """The JSON object of `contextgraph stats`."""
     return {
@@ -234,6 +237,7 @@ def stats_record(
         if stats.notes is None
         else {kind.value: count for kind, count in stats.notes.items()},
         "plots": [str(file) for file in plots],
+        "people": record_of(people) if people else None,
     }
 
 
