@@ -66,11 +66,15 @@ class ErrorQuestion:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryCandidate:
-    """A recorded recovery with the error it cleared and the run it happened in."""
+    """A recorded recovery, with the error as it was shown and the run it happened in."""
 
     recovered: Recovered
-    error: ErrorPattern
-    trajectory: Trajectory
+    error: ErrorSignature
+    trajectory_id: str
+    instance_id: str
+    repo: str
+    contributor: str
+    seen_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

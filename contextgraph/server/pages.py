@@ -212,7 +212,7 @@ def _recovery_table(found: Iterable[RecoveryCandidate]) -> str:
         (
             shown(one_line(one.recovered.message, 160)),
             shown(describe_remedy(one.recovered.actions)),
-            _run_link(one.trajectory),
+            _run_link(one.trajectory_id, one.instance_id),
         )
         for one in found
     )
@@ -387,7 +387,7 @@ async def _page(
 def _run_table(title: str, runs: Iterable[Trajectory]) -> str:
     rows = (
         (
-            _run_link(one),
+            _run_link(one.id, one.instance_id),
             shown(one_line(one.task, 100)),
             _repository_link(one.repo),
             shown(one.agent),
@@ -453,8 +453,8 @@ def _decision(visitor: Caller, identity: str, *, is_quarantined: bool) -> str:
     )
 
 
-def _run_link(one: Trajectory) -> str:
-    return f'<a href="/pages/runs/{quote(one.id)}">{shown(one.instance_id or one.id)}</a>'
+def _run_link(run: str, instance: str) -> str:
+    return f'<a href="/pages/runs/{quote(run)}">{shown(instance or run)}</a>'
 
 
 def _repository_link(repo: str) -> str:
