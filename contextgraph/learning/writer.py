@@ -11,9 +11,9 @@ from contextgraph.errors import (
     SettingsError,
     StoreError,
 )
-from contextgraph.learning.ahead import Begun, Prepared, worker_processes
 from contextgraph.learning.bundle import bundle_of, renewed
 from contextgraph.learning.identity import RunIds, former_trajectory_id, run_ids
+from contextgraph.learning.parallel import Begun, Prepared, worker_processes
 from contextgraph.model import (
     Bundle,
     EmbeddedBundle,
@@ -304,7 +304,7 @@ class MemoryWriter:
 
 
 def checked_source(source: str) -> str:
-    """*source*; raises `SettingsError` where it is no name, or may be a secret."""
+    """*source*; raises `SettingsError` where it is not a name, or may be a secret."""
     if source and (not is_id(source) or masked_name(source) != source):
         raise SettingsError(
             f"source {source!r}: only letters, digits and _.:- are allowed, at most 128, and no "
