@@ -24,17 +24,12 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
 from contextgraph.retrieval import CHANNELS
 from contextgraph.retrieval.gate import RemedyFeatures
-from contextgraph.retrieval.remedies import Entry
 
 PLACES = (1, 3, 5)
 _RECOVERIES, _REMEDIES = "contextgraph.retrieval.recoveries", "contextgraph.retrieval.remedies"
 _FEATURES = tuple(field.name for field in fields(RemedyFeatures))
 
 Moments: TypeAlias = Sequence[tuple[str, Sequence[Judged]]]
-
-
-def _by_probability(entry: Entry) -> tuple[object, ...]:
-    return -entry.probability, entry.best.candidate.trajectory.id, repr(entry.key)
 
 
 RULES: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
@@ -44,7 +39,6 @@ RULES: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
     "avoiding an exception": lambda: patch(f"{_RECOVERIES}.EXCEPTIONS", frozenset()),
     "several actions count for one": lambda: patch(f"{_REMEDIES}._simplify", lambda _: None),
     "two instances of doubt": lambda: patch(f"{_REMEDIES}._DOUBT", 1e-9),
-    "one run last among equals": lambda: patch(f"{_REMEDIES}._order", _by_probability),
 }
 
 
