@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Trajectory,
         Usage,
     )
-    from contextgraph.stats import Friction, MemoryStats
+    from contextgraph.stats import Friction, Interventions, MemoryStats
 
 
 def record_of(value: object, /, *omitted: str, **changed: "Json") -> "dict[str, Json]":
@@ -150,6 +150,9 @@ def playbook_record(playbook: "RepositoryPlaybook") -> "dict[str, Json]":
         ],
         **known,
         "commands": {name: [*map(command_record, all_)] for name, all_ in commands.items()},
+        "notes": [
+            {"id": one.id, "content": one.content, "source": one.source} for one in playbook.notes
+        ],
         "counts": counts,
     }
 
@@ -216,7 +219,10 @@ def run_record(run: "Trajectory") -> "dict[str, Json]":
 
 
 def stats_record(
-    stats: "MemoryStats", mistakes: "Iterable[MistakePattern]", plots: "Iterable[Path]"
+    stats: "MemoryStats",
+    mistakes: "Iterable[MistakePattern]",
+    plots: "Iterable[Path]",
+    people: "Interventions | None" = None,
 ) -> "dict[str, Json]":
     """The JSON object of `contextgraph stats`."""
     return {
@@ -227,8 +233,11 @@ def stats_record(
         "failure_patterns": [record_of(pattern) for pattern in stats.failure_patterns],
         "usage": {model: usage_record(used) for model, used in stats.usage.items()},
         "withholding": record_of(stats.withholding),
-        "notes": {kind.value: count for kind, count in stats.notes.items()},
+        "notes": None
+        if stats.notes is None
+        else {kind.value: count for kind, count in stats.notes.items()},
         "plots": [str(file) for file in plots],
+        "people": record_of(people) if people else None,
     }
 
 

@@ -36,10 +36,10 @@ from contextgraph.trace import (
     Names,
     Recovery,
     Trace,
+    error_of,
     files_changed,
     files_created,
     names_in,
-    signature_of,
     states_of,
     trace,
 )
@@ -185,7 +185,7 @@ class Judge:
         self, raw: RawTrajectory, state: State, step: int, hidden: frozenset[str]
     ) -> dict[str, Answer[Remedy]]:
         """What the baselines advise; they see the state that the memory sees."""
-        signature = signature_of(state.current_error)
+        signature = error_of(state)
         text = signature.message if signature else state.current_error
         kind = signature.error_type if signature else ""
         chance = random.Random(f"{self._seed}:{raw.instance_id}:{step}")

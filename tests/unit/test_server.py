@@ -74,7 +74,7 @@ def test_an_uploaded_file_is_learned(client: TestClient) -> None:
     assert response.json()["runs"][0]["source"] == log.name
 
 
-def test_what_is_no_run_is_refused(client: TestClient) -> None:
+def test_what_is_not_a_run_is_refused(client: TestClient) -> None:
     response = client.post("/v1/learn", content=b"no run")
 
     assert response.status_code == 422
