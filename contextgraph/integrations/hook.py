@@ -50,7 +50,9 @@ class HookEvent:
         """The agent, by the name that its logs have when they are read."""
         if "event_type" in self.fields:
             return "openhands"
-        return "codex-cli" if "turn_id" in self.fields else "claude-code"
+        # The log of a session is named so by Codex CLI.
+        rollout = os.path.basename(self.text("transcript_path")).startswith("rollout-")
+        return "codex-cli" if rollout or "turn_id" in self.fields else "claude-code"
 
     @property
     def cwd(self) -> str:

@@ -22,7 +22,7 @@ from contextgraph.ports import EmbedderSource, Store
 from contextgraph.ranking import overlap, word_counts
 from contextgraph.retrieval.score import emphasised, scope_level, task_counts
 from contextgraph.text import masked_name, words
-from contextgraph.trace import Names, names_in, signature_of, task_type_of
+from contextgraph.trace import Names, error_of, names_in, task_type_of
 
 TASK_WORDS = 160
 ERROR_WORDS = 40
@@ -93,7 +93,7 @@ def query_of(
     """What *state* asks of *store*; *error* is its error where that is recognised already."""
     signature = error
     if signature is None and state.current_error.strip():
-        signature = signature_of(state.current_error)
+        signature = error_of(state)
     # Beside an error tasks are not compared.
     weights = {} if signature else _weights_in_task(state.task_description, store)
     exclude_instances = frozenset(map(masked_name, exclude_instances))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from contextgraph.model import Action, Json, Phase, State, Step
 from contextgraph.text import clip, clip_tokens, count_tokens
-from contextgraph.trace import ActionKind, StateTracker, StepReader, StepTrace, signature_of
+from contextgraph.trace import ActionKind, StateTracker, StepReader, StepTrace, error_of
 from contextgraph.trace.wording import one_line
 
 MAX_TOKENS = 2_000
@@ -110,7 +110,7 @@ class WorkingMemory:
         ]
 
     def _state_lines(self) -> list[str]:
-        error = signature_of(self._tracker.state.current_error)
+        error = error_of(self._tracker.state)
         files = [*self._changed][-_FILES_NAMED:]
         place = f" ({error.location})" if error and error.location else ""
         lines = (
