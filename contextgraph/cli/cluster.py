@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     Shard: TypeAlias = Sequence[Source]
 
-# Small files are read together: a task of the cluster costs some milliseconds.
+# Small files are read together: a task of the cluster costs some milliseconds. Larger ones are
+# read in sections.
 _SHARD_BYTES = 32 << 20
 _SHARD_FILES = 64
 # What the workers send is passed on in blocks of about this size.
@@ -111,7 +112,7 @@ def _ray() -> Any:
 def _shards(
     paths: "Iterable[StrPath]", on_error: "OnError", *, follow_links: bool
 ) -> "Iterator[Shard]":
-    """The files behind *paths*, in order, in groups that are worth a task each."""
+    """The files behind *paths*, in order, in groups and sections that are worth a task each."""
     from contextgraph.readers.sources import sources
 
     shard: list[Source] = []
@@ -122,13 +123,12 @@ def _shards(
         except ReadError as error:
             on_error(error)
             continue
-        for source in found:
+        for source in (part for one in found for part in one.split(_SHARD_BYTES)):
             if shard and (size + source.size > _SHARD_BYTES or len(shard) >= _SHARD_FILES):
                 yield shard
                 shard, size = [], 0
             shard.append(source)
-            # How large a file elsewhere is is not known before it is read.
-            size += _SHARD_BYTES if source.is_remote else source.size
+            size += source.size
     if shard:
         yield shard
 
