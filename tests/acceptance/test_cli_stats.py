@@ -79,7 +79,7 @@ def test_friction_is_what_several_tasks_met_with_its_cost_and_its_cure(store: Pa
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_an_error_of_one_task_is_no_friction(store: Path, tmp_path: Path) -> None:
+def test_an_error_of_one_task_is_not_friction(store: Path, tmp_path: Path) -> None:
     runs = [recovering_run(1, agent=agent) for agent in ("a", "b")]
     contextgraph("learn", write_runs(tmp_path / "one.jsonl", runs), "--store", tmp_path / "one.db")
 

@@ -328,7 +328,7 @@ def test_a_stand_in_for_a_module_that_cannot_be_imported_is_a_workaround() -> No
     assert the_recovery(session).workaround
 
 
-def test_an_import_from_the_right_place_is_no_workaround() -> None:
+def test_an_import_from_the_right_place_is_not_a_workaround() -> None:
     session = Session().open("t.py", "from vcr import Tape", "Tape()")
     session.failed("pytest t.py", "ModuleNotFoundError: No module named 'vcr'", file="t.py", at=1)
     session.edited(1, 1, "from shop.vcr import Tape").worked("pytest t.py", "1 passed in 0.01s")
@@ -348,7 +348,7 @@ def test_passing_part_of_the_tests_does_not_clear_the_failure_of_all() -> None:
     assert ends(session) == []
 
 
-def test_an_error_that_is_never_cleared_is_no_recovery() -> None:
+def test_an_error_that_is_never_cleared_is_not_a_recovery() -> None:
     assert ends(Session().failed("python core.py", "TypeError: bad").worked("ls", "core.py")) == []
 
 
@@ -369,7 +369,7 @@ def test_command_lines_are_short_and_few() -> None:
     ("again", "expected"),
     [("check_totals2.py", [(1, 2)]), ("check_totals_simple.py", [(1, 2)]), ("check_tax.py", [])],
 )
-def test_a_script_that_is_written_anew_under_a_similar_name_has_the_same_goal(
+def test_a_script_written_again_under_a_similar_name_has_the_same_goal(
     again: str, expected: list[tuple[int, int]]
 ) -> None:
     session = Session("core.py").failed("python check_totals.py", "KeyError: 'vat'")

@@ -484,7 +484,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize(("command", "observation"), HARMLESS)
-def test_words_of_failure_in_harmless_output_are_no_failure(command, observation):
+def test_words_of_failure_in_harmless_output_are_not_failures(command, observation):
     assert recognise(Action("bash", command), observation) is None
 
 
@@ -499,7 +499,7 @@ def test_an_exit_code_shows_a_failure_that_the_text_does_not():
     assert (signature.error_type, signature.message) == ("exit code 3", "burnt")
 
 
-def test_an_exit_code_of_another_language_is_no_exception_of_python():
+def test_an_exit_code_of_another_language_is_not_an_exception_of_python():
     signature = recognise(Action("bash", "node bake.js"), "burnt\n", exit_code=3)
 
     assert signature is not None
@@ -589,7 +589,7 @@ BANNERS = [
 
 
 @pytest.mark.parametrize("banner", BANNERS)
-def test_what_an_interpreter_prints_although_it_goes_on_is_no_failure(banner):
+def test_what_an_interpreter_prints_although_it_goes_on_is_not_a_failure(banner):
     assert recognise(Action("bash", "python bake.py"), f"{banner}Bread: 3\n") is None
     assert signature_of(banner) is None
 
@@ -601,7 +601,7 @@ def test_a_failure_beside_a_banner_is_the_one_that_counts(banner):
 
 
 @pytest.mark.parametrize("lines", [slice(1, None), slice(3), slice(6)])
-def test_a_banner_that_head_or_tail_cut_is_no_failure(lines):
+def test_a_banner_that_head_or_tail_cut_is_not_a_failure(lines):
     assert signature_of("\n".join(BROKEN_PTH.splitlines()[lines])) is None
 
 
