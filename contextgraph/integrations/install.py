@@ -135,6 +135,8 @@ class SettingsFile:
         after = _written(wanted, before)
         if _without_ours(config) == config:
             self._keep(before, after)
+        elif (kept := self._kept_contents()).get("after") == before:
+            self._keep(kept["before"], after)
         _replace(self.path, after)
         return True
 
@@ -149,7 +151,7 @@ class SettingsFile:
         rest = _without_ours(config)
         if rest == config:
             return False
-        kept = json.loads(self._kept.read_text()) if self._kept.exists() else {}
+        kept = self._kept_contents()
         before = kept.get("before") if kept.get("after") == now else _written(rest, now)
         self._kept.unlink(missing_ok=True)
         if before is None:
@@ -181,6 +183,10 @@ class SettingsFile:
                 f'{self.path}: "hooks" is not an object of lists; repair it, nothing was changed'
             )
         return dict(config)
+
+    def _kept_contents(self) -> dict[str, str | None]:
+        """What the file held before and after the hooks were installed; nothing if unknown."""
+        return json.loads(self._kept.read_text()) if self._kept.exists() else {}
 
     def _keep(self, before: str | None, after: str) -> None:
         self._kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
