@@ -203,8 +203,8 @@ class _Responder:
         """A message to the user alone: to the agent it would be a reason to go on."""
         with self._file() as file:
             warnings = file.submission_warnings()
-        said = {one.text for one in self._before}
-        new = {sign: text for sign, text in warnings.items() if text not in said}
+        earlier = {one.text for one in self._before}
+        new = {sign: text for sign, text in warnings.items() if text not in earlier}
         shown = [new[sign] for sign in self._signs() if sign in new] if new else []
         for text in shown:
             self._files.append(replace(self._record(), text=text))

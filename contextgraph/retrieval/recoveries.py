@@ -64,10 +64,11 @@ class Found:
     """A recovery that may help, and in which form.
 
     *form* is in the words of the project where *is_near*: in the repository that asks, and not
-    about other names; else in general terms. *relevance* is for the message of the error,
-    *similarity* for the first line of the action that failed: BM25. *weight*, at most 1, says how
-    far the circumstances of both errors agree. *is_withheld*: it is never advised, since it
-    destroys work or avoids an exception in place of solving it.
+    about other names; else in general terms. *relevance* is BM25 for the message of the error;
+    *similarity* is BM25 for the first line of the action that failed, or *relevance* where that is
+    not known. *weight*, at most 1, says how far the circumstances of both errors agree.
+    *is_withheld*: it is never advised, since it destroys work or avoids an exception in place of
+    solving it.
     """
 
     candidate: RecoveryCandidate
@@ -123,7 +124,8 @@ def found_for(
     state = query.state
     texts = [about.words for _, about in known]
     relevance = bm25(word_counts(signature.message), texts)
-    similarity = bm25(word_counts(state.last_action.partition("\n")[0]), texts)
+    attempt = word_counts(state.last_action.partition("\n")[0])
+    similarity = bm25(attempt, texts) if attempt else relevance
     asked = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
     contradicts = cache(partial(_contradicts, query))
     found = []

@@ -72,11 +72,6 @@ class Entry:
         """Who supplied the runs that did it."""
         return tuple(sorted({one.candidate.contributor for one in self.found}))
 
-    @property
-    def is_of_one_run(self) -> bool:
-        """True where no second run supports it."""
-        return len({one.candidate.trajectory_id for one in self.found}) == 1
-
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -124,7 +119,7 @@ def _simplify(groups: dict[AdviceKey, list[Found]]) -> None:
 
 
 def _order(entry: Entry) -> tuple[object, ...]:
-    return -entry.probability, entry.is_of_one_run, *_place(entry.best)
+    return -entry.probability, *_place(entry.best)
 
 
 def advice_of(
@@ -185,9 +180,9 @@ def _trusted(
     return [*without([*harmful, *others]), *others] if others else kept
 
 
-def _advice_order(one: Advice) -> tuple[bool, float, bool]:
+def _advice_order(one: Advice) -> tuple[bool, float]:
     is_first = one.is_active and one.entry.probability >= CONSERVATIVE.min_precision
-    return not is_first, -one.score, one.entry.is_of_one_run
+    return not is_first, -one.score
 
 
 def shown_of(

@@ -119,16 +119,6 @@ def test_a_hazardous_remedy_is_not_listed_and_counts_as_another_way(store):
     assert entry.agreement == Agreement(1, 2, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
 
-def test_among_equals_what_only_one_run_supports_comes_last(store):
-    bake, cool = (remedy(line) for line in ("bake", "cool"))
-    again = recovery(2, fragment_id="frg_again", actions=(cool,))
-    other_run = replace(again, trajectory_id="trj_again")
-    found = [recovery(1, actions=(bake,)), recovery(2, actions=(cool,)), other_run]
-    first, second = entries(store, *found)
-    assert first.probability == second.probability
-    assert (first.best.form.remedy, second.best.form.remedy) == ((cool,), (bake,))
-
-
 def test_of_another_repository_only_general_terms_are_shown(store):
     found = elsewhere(1, actions=(INSTALL, CHANGE))
     (entry,) = entries(store, found)
