@@ -206,7 +206,7 @@ def _without_ours(config: Config) -> Config:
     """*config* without hooks of ContextGraph, and without the lists that this leaves empty."""
     hooks: dict[str, list[Any]] = {}
     for event, groups in config.get("hooks", {}).items():
-        rest = [cut for group in groups if (cut := _group_without_ours(group)) is not None]
+        rest = [cut for group in groups if (cut := _group_without_ours(group)) or cut == group]
         if rest or not groups:
             hooks[event] = rest
     found = config.get("hooks")
@@ -223,7 +223,7 @@ def _group_without_ours(group: Any) -> Any:
     rest = [one for one in entries if not _is_ours(one)]
     if rest == entries:
         return group
-    return {**group, "hooks": rest} if rest else None
+    return {**group, "hooks": rest} if rest else {}
 
 
 def _is_ours(entry: Any) -> bool:
