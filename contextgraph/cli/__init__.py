@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -27,6 +27,7 @@ from contextgraph.cli import (
 from contextgraph.cli.options import FAILED, STORE_UNAVAILABLE
 from contextgraph.cli.output import accept_any_text, warn
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
+from contextgraph.text import mask_secrets
 
 app = typer.Typer(
     name="contextgraph",
@@ -101,8 +102,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        app(args=arguments, prog_name="contextgraph")
+        # What is returned is a number where the command exits early.
+        return app(args=[*given], prog_name="contextgraph", standalone_mode=False) or 0
+    except typer.TyperException as error:
+        # An argument in the wrong place is quoted.
+        for argument in given:
+            error.message = error.message.replace(argument, mask_secrets(argument))
+        error.message = mask_secrets(error.message)
+        cast(Any, error).show()
+        return error.exit_code
+    except typer.Abort:
+        warn("aborted")
+        return FAILED
     except StoreUnavailableError as error:
         warn(str(error))
         return STORE_UNAVAILABLE
@@ -111,7 +124,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         return FAILED
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else FAILED
-    return 0
 
 
 def _print_version(wanted: bool) -> None:

@@ -71,9 +71,9 @@ class Results:
         self.not_embedded = receipt.not_embedded or self.not_embedded
         self.progress.count(self.counts.total())
 
-    def emit(self, record: "dict[str, Json]") -> None:
+    def emit(self, record_of: "Callable[..., dict[str, Json]]", *given: object) -> None:
         if self.as_json:
-            emit(record)
+            emit(record_of(*given))
 
 
 def spool_rest(
@@ -92,9 +92,9 @@ def spool_rest(
         if isinstance(one, RawTrajectory):
             spool.put(one)
             reason = f"waits in the spool: {error}"
-            results.emit(not_learned_record(one.source, one.instance_id, reason))
+            results.emit(not_learned_record, one.source, one.instance_id, reason)
         else:
-            results.emit(unread_record(one))
+            results.emit(unread_record, one)
     warn(
         f"{number_of(len(spool), 'trajectory')} in {spool.folder}; "
         "the next `contextgraph learn` for this memory learns them first"
@@ -161,9 +161,9 @@ def _learn(
             if isinstance(one, RawTrajectory):
                 receipt = next(receipts)
                 results.add(one, receipt)
-                results.emit(learned_record(one, receipt))
+                results.emit(learned_record, one, receipt)
             else:
-                results.emit(unread_record(one))
+                results.emit(unread_record, one)
         del waiting[:RUNS_AT_ONCE]
 
 

@@ -1,18 +1,21 @@
 """``contextgraph remember``, ``recall``, ``notes``, ``snapshot`` and ``maintain``: notes."""
 
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
 from contextgraph.cli.output import answer, answer_rows, emit, print_table, warn
-from contextgraph.records import record_of
+from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from contextgraph.model import Json, Note, Recollection
+    from contextgraph.model import Json, Note
 
 
 Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "The repository it is about.")]
@@ -31,7 +34,9 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
     locator: Annotated[
         str, option("--locator", "TEXT", "Where the source says it; the web needs one.")
     ] = "",
-    pin: Annotated[bool, typer.Option("--pin", help="Keep it in every snapshot.")] = False,
+    pin: Annotated[
+        bool, typer.Option("--pin", help="Keep it in every snapshot and playbook.")
+    ] = False,
     security: Annotated[
         str, option("--security", "LEVEL", "public, internal, confidential or restricted.")
     ] = "internal",
@@ -69,6 +74,8 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
             security=security,
             valid_until=until and until.replace(tzinfo=UTC),
         )
+        if pin or receipt.others:
+            compile_for_hooks(memory, store, tenant, repos=[repo or ""])
     others = [one for one in receipt.others if one != receipt.id]
     text = " ".join((f"{receipt.id}: {receipt.status}", *others))
     record = record_of(receipt, confidence=round(receipt.confidence, 4))
@@ -109,14 +116,8 @@ def recall(
         )
     rows = ((f"{one.score:.2f}", *_row(one.note)) for one in found)
     columns, empty = ("score", *_COLUMNS), "no such note"
-    records = map(_recalled_record, found)
+    records = map(recalled_record, found)
     answer_rows(records, "Notes", columns, rows, ("score",), as_json=as_json, empty=empty)
-
-
-def _recalled_record(one: "Recollection") -> "dict[str, Json]":
-    why: dict[str, Json] = {name: round(value, 4) for name, value in one.why.items()}
-    figures = {"score": round(one.score, 4), "probability": round(one.probability, 4)}
-    return record_of(one.note, **figures, why=why)
 
 
 @app.callback()
@@ -133,7 +134,11 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         str | None, option("--repo", "OWNER/REPO", "Only notes about this repository.")
     ] = None,
     pin: Annotated[
-        list[str] | None, option("--pin", "ID", "Keep it in every snapshot (repeatable).")
+        list[str] | None,
+        option("--pin", "ID", "Keep it in every snapshot and playbook (repeatable)."),
+    ] = None,
+    unpin: Annotated[
+        list[str] | None, option("--unpin", "ID", "Keep it there no longer (repeatable).")
     ] = None,
     restore: Annotated[
         list[str] | None, option("--restore", "ID", "Recall it again (repeatable).")
@@ -145,7 +150,7 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """List notes, or archive, restore, pin or delete some.
+    """List notes, or archive, restore, pin, unpin or delete some.
 
     `contextgraph notes review` shows what may be worth a note.
 
@@ -154,8 +159,8 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
     "created_at", "credibility", "confirmed", "contradicts", "superseded_by",
     "archived_at", "kind", "links" [{"type", "target", "weight"}], "locator",
     "pinned", "security", "valid_from", "valid_until", "importance", "recalls";
-    with --archive, --restore, --pin or --forget one object: "archived",
-    "restored", "pinned", "forgotten" (how many).
+    with --archive, --restore, --pin, --unpin or --forget one object: "archived",
+    "restored", "pinned", "unpinned", "forgotten" (how many).
 
     \b
     Example:
@@ -166,6 +171,7 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         "archived": archive or [],
         "restored": restore or [],
         "pinned": pin or [],
+        "unpinned": unpin or [],
         "forgotten": forget or [],
     }
     if context.invoked_subcommand:
@@ -195,8 +201,12 @@ def _change(
 ) -> None:
     with open_memory(store, tenant, create=False) as memory:
         notes = memory.notes
-        verbs = (notes.archive, notes.restore, notes.pin, notes.forget)
+        known = memory.store.notes.get([id_ for ids in changes.values() for id_ in ids]).values()
+        unpin: Callable[[list[str]], int] = partial(notes.pin, pinned=False)
+        verbs = (notes.archive, notes.restore, notes.pin, unpin, notes.forget)
         done = {name: verb(ids) for (name, ids), verb in zip(changes.items(), verbs, strict=True)}
+        if any(note.pinned for note in known) or changes["pinned"]:
+            compile_for_hooks(memory, store, tenant, repos={note.repo for note in known})
     if any(done[name] < len({*ids}) for name, ids in changes.items()):
         warn("some of these notes are not in the memory, or were changed so before")
     counts = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)

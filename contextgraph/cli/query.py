@@ -304,9 +304,10 @@ def _show(context: "MemoryContext") -> None:
     if context.playbook:
         from contextgraph.retrieval import playbook_lines
 
-        tasks = number_of(context.playbook.tasks, "earlier task")
+        tasks = context.playbook.tasks
+        source = f", from {number_of(tasks, 'earlier task')}" if tasks else ""
         lines = ([styled(line.text)] for line in playbook_lines(context.playbook))
-        print_panel(f"Playbook, from {tasks}", lines)
+        print_panel(f"Playbook{source}", lines)
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))
     say((f"context {context.id}", "dim"))

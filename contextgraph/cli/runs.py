@@ -138,7 +138,7 @@ def playbook(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show what the runs of a repository agree on.
+    """Show what runs of a repository agree on, and its notes.
 
     Shows which files a task is likely to change, how tests are run, what does not run, which tests
     always fail, what is installed first. Counts are of tasks; several runs of one task count once.
@@ -148,7 +148,7 @@ def playbook(
     With --json one object: "repo", "files" [{"path", "runs", "opened",
     "probability", "symbols"}], "test_command", "import_command", "package_dir",
     "setup" [], "failing_tests" [] where known, "commands" {"tests", "scripts",
-    "setup"}, "counts", "text".
+    "setup"}, "notes" [{"id", "content", "source"}], "counts", "text".
 
     \b
     Example:
@@ -165,6 +165,8 @@ def playbook(
         emit({**playbook_record(found), "text": render_playbook(found)})
     else:
         _show_playbook(found)
+    if found.degraded:
+        warn(found.degraded)
 
 
 def how(
@@ -211,6 +213,7 @@ def _unknown(memory: "AgentMemory", repo: str) -> None:
 
 
 def _show_playbook(found: "RepositoryPlaybook") -> None:
+    print_table("Pinned notes", ("note", "source"), ((n.content, n.source) for n in found.notes))
     tasks = f"{number_of(found.tasks, 'task')}, {number_of(found.runs, 'run')}"
     files = (
         (

@@ -42,33 +42,25 @@ def remove_texts(transaction: Transaction, table: str, first: int, last: int) ->
     transaction.write_all(f"DELETE FROM {table}_text WHERE rowid = ?", keys)
 
 
-def compact(transaction: Transaction, table: str) -> None:
-    """Rewrite the index without the words of removed texts."""
-    transaction.write(f"INSERT INTO {table}_text ({table}_text) VALUES ('optimize')")
+def compact(transaction: Transaction) -> None:
+    """Rewrite all indexes without the words of removed texts."""
+    for table in ("trajectory", "recovered", "note"):
+        transaction.write(f"INSERT INTO {table}_text ({table}_text) VALUES ('optimize')")
 
 
-def match(
-    table: str, tenant: int, places: Sequence[int] | None, weights: Mapping[str, int]
-) -> tuple[str, dict[str, str]]:
-    """SQL for the key of each text that has a word with the weight of the word; its parameters.
-
-    *places* are the keys of repositories, None for all. A text with two words is found twice.
-    """
-    selects, parameters = [], {}
-    for number, (word, weight) in enumerate(weights.items()):
-        selects.append(
-            f"SELECT rowid AS key, {weight:d} AS weight FROM {table}_text "
-            f"WHERE {table}_text MATCH :word{number}"
-        )
-        parameters[f"word{number}"] = _expression(tenant, places, word)
-    return " UNION ALL ".join(selects), parameters
-
-
-def _expression(tenant: int, places: Sequence[int] | None, word: str) -> str:
-    """What matches the texts of *tenant* with *word*, in one of *places* where these are given."""
+def texts_with(
+    transaction: Transaction, table: str, places: Sequence[int] | None, word: str
+) -> list[int]:
+    """The keys of the texts with *word*; *places* are keys of repositories, None for all."""
     named = " OR ".join(f'"@{place}"' for place in places or ())
     scope = "" if places is None else f"({named}) AND "
-    return f'{scope}"{_token(tenant, word)}"'
+    # A row for each key would take three times as long to fetch.
+    ((keys,),) = transaction.rows(
+        f"SELECT group_concat(rowid) FROM {table}_text WHERE {table}_text MATCH ?",
+        (f'{scope}"{_token(transaction.tenant, word)}"',),
+    )
+    found: list[int] = orjson.loads(f"[{keys or ''}]")
+    return found
 
 
 class Indexed(NamedTuple):
@@ -89,8 +81,6 @@ def most_relevant(
     if limit < 1:
         return {}
     places = None if scope.repository is None else [scope.repository]
-    # A row for each key would take three times as long to fetch.
-    sql = f"SELECT group_concat(rowid) FROM {indexed.table}_text WHERE {indexed.table}_text MATCH ?"
     # Which of them are in another scope than a repository is known only in the end.
     is_filtered = scope.has_as_of or scope.has_excluded
     found: dict[int, int] = {}
@@ -102,10 +92,12 @@ def most_relevant(
             if least > left and len(found) <= _READ_WHOLE:
                 _add_rest(transaction, indexed.table, found, rest)  # no other text comes near
                 break
-        ((listed,),) = transaction.rows(sql, (_expression(transaction.tenant, places, word),))
-        keys: list[int] = orjson.loads(f"[{listed or ''}]")
-        added = dict.fromkeys(keys, weight)
-        found = added if not found else _summed(found, added)
+        keys = texts_with(transaction, indexed.table, places, word)
+        if found:
+            for key in keys:
+                found[key] = found.get(key, 0) + weight
+        else:
+            found = dict.fromkeys(keys, weight)
         del rest[word]
     if is_filtered:
         found = {key: found[key] for key in _visible(transaction, indexed, scope, found)}
@@ -113,12 +105,6 @@ def most_relevant(
     if least <= min(found.values(), default=0):
         return found
     return {key: known for key, known in found.items() if known >= least}
-
-
-def _summed(one: dict[int, int], other: Mapping[int, int]) -> dict[int, int]:
-    for key, weight in other.items():
-        one[key] = one.get(key, 0) + weight
-    return one
 
 
 def heaviest(found: Mapping[int, int], ids: Mapping[int, Any], limit: int) -> list[int]:
