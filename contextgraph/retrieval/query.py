@@ -117,18 +117,18 @@ def _error_words(message: str) -> tuple[str, ...]:
 
 def _weights_in_task(task: str, store: Store) -> dict[str, float]:
     """The first words of *task*, in order, with their weights."""
-    asked = dict(islice(word_counts(task).items(), TASK_WORDS))
-    return emphasised(weights_of(asked, store), task)
+    terms = dict(islice(word_counts(task).items(), TASK_WORDS))
+    return emphasised(weights_of(terms, store), task)
 
 
-def weights_of(asked: Mapping[str, int], store: Store) -> dict[str, float]:
+def weights_of(terms: Mapping[str, int], store: Store) -> dict[str, float]:
     """BM25's inverse document frequency, ln(1 + (N - n + 0.5) / (n + 0.5)), times 1 + ln(count)."""
-    if not asked:
+    if not terms:
         return {}
-    counts = store.runs.word_counts(tuple(asked))
+    counts = store.runs.word_counts(tuple(terms))
     return {
         word: (1 + log(count)) * log(1 + (counts.total - n + 0.5) / (n + 0.5))
-        for word, count in asked.items()
+        for word, count in terms.items()
         for n in [counts.by_word[word]]
     }
 

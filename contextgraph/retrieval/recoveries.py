@@ -21,6 +21,7 @@ from contextgraph.trace import (
     CURRENT_FOLDER,
     MISSING_MODULE,
     AdviceKey,
+    advice_id,
     advice_key,
     circumstances_of,
     command_lines,
@@ -63,10 +64,11 @@ class Found:
     """A recovery that may help, and in which form.
 
     *form* is in the words of the project where *is_near*: in the repository that asks, and not
-    about other names; else in general terms. *relevance* is for the message of the error,
-    *similarity* for the first line of the action that failed: BM25. *weight*, at most 1, says how
-    far the circumstances of both errors agree. *is_withheld*: it is never advised, since it
-    destroys work or avoids an exception in place of solving it.
+    about other names; else in general terms. *relevance* is BM25 for the message of the error;
+    *similarity* is BM25 for the first line of the action that failed, or *relevance* where that is
+    not known. *weight*, at most 1, says how far the circumstances of both errors agree.
+    *is_withheld*: it is never advised, since it destroys work or avoids an exception in place of
+    solving it.
     """
 
     candidate: RecoveryCandidate
@@ -81,7 +83,7 @@ class Found:
     @property
     def instance(self) -> str:
         """The instance of its run: several runs of one are not independent evidence."""
-        return self.candidate.trajectory.instance_id
+        return self.candidate.instance_id
 
 
 class _Known:
@@ -122,12 +124,13 @@ def found_for(
     state = query.state
     texts = [about.words for _, about in known]
     relevance = bm25(word_counts(signature.message), texts)
-    similarity = bm25(word_counts(state.last_action.partition("\n")[0]), texts)
+    attempt = word_counts(state.last_action.partition("\n")[0])
+    similarity = bm25(attempt, texts) if attempt else relevance
     asked = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
     contradicts = cache(partial(_contradicts, query))
     found = []
-    for (one, about), score, like in zip(known, relevance, similarity, strict=True):
-        here = one.trajectory.repo.casefold() == state.repo.casefold()
+    for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
+        here = one.repo.casefold() == state.repo.casefold()
         is_near = here and not about_another(signature, one.recovered)
         form = about.near if is_near else about.general
         if form.description and not any(contradicts(action.pattern) for action in form.remedy):
@@ -135,8 +138,18 @@ def found_for(
             weight = _OTHERWISE ** _differing(asked, about.circumstances)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
             is_withheld = about.is_hazardous or avoids
-            found.append(Found(one, form, level, is_near, score, like, weight, is_withheld))
+            found.append(Found(one, form, level, is_near, score, similar, weight, is_withheld))
     return found
+
+
+def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
+    """The advice that *candidate* can be shown as: in either form, each action alone or all."""
+    done = candidate.recovered
+    if (about := _known(done.message, done.actions, done.circumstances)) is None:
+        return frozenset()
+    remedies = {about.near.remedy, about.general.remedy}
+    parts = {(action,) for remedy in remedies for action in remedy}
+    return frozenset(advice_id(candidate.error, remedy) for remedy in remedies | parts)
 
 
 def _differing(one: frozenset[str], other: frozenset[str]) -> float:

@@ -167,16 +167,16 @@ def _shared(texts: Sequence[str], tokens: int) -> list[str]:
 
 def _latest(lines: Sequence[str], tokens: int) -> list[str]:
     """As many of the last *lines* as fit into *tokens*, and how many do not."""
-    kept: list[str] = []
+    fitting: list[str] = []
     left = tokens - _cost([_omitted(len(lines))])
     for line in reversed(lines):
         if (cost := _cost([line])) > left:
             break
         left -= cost
-        kept.append(line)
-    if left >= 0 and len(kept) < len(lines):
-        kept.append(_omitted(len(lines) - len(kept)))
-    return kept[::-1]
+        fitting.append(line)
+    if left >= 0 and len(fitting) < len(lines):
+        fitting.append(_omitted(len(lines) - len(fitting)))
+    return fitting[::-1]
 
 
 def _omitted(count: int) -> str:
