@@ -109,7 +109,7 @@ class Playbooks:
                     ways=_recorded(same, lambda use: (use.text, use.folder)),
                     others=tuple(_instead_of(given, runs)),
                 )
-        others = tuple(_instead_of(asked, runs)) if asked else ()
+        others = tuple(_instead_of(given, runs)) if given else ()
         return CommandHistory(repo, command, len(runs), others=others)
 
     def runs(
