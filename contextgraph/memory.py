@@ -12,7 +12,7 @@ from contextgraph.advising import MOST_SHOWN, AdvisingMemory
 from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding, exclusive
-from contextgraph.errors import DamagedRunError
+from contextgraph.errors import ContextGraphError, DamagedRunError, MemoryNotFoundError
 from contextgraph.governance import EvictionPolicy
 from contextgraph.learning import Inspection, inspect_run, unmasked_values
 from contextgraph.model import (
@@ -22,17 +22,17 @@ from contextgraph.model import (
     HealthCheck,
     LearnReceipt,
     MaintenanceReport,
+    MethodologyStatus,
     RawTrajectory,
     Snapshot,
     Verdict,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval import (
-    evidence_of,
-)
+from contextgraph.retrieval import evidence_of
 from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
 from contextgraph.telemetry import operation
+from contextgraph.text import number_of
 from contextgraph.trace import is_advice_id
 from contextgraph.wiring import Parts, build
 from contextgraph.working_tree import WorkingTree
@@ -299,6 +299,21 @@ class AgentMemory(AdvisingMemory):
         with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):
             return self.store.runs.forget(ids)
 
+    def retire(self, methodology_ids: Iterable[str]) -> int:
+        """Show and derive methodologies no more; returns how many of them were not retired.
+
+        Each stays as a tombstone, so that consolidation does not derive it again. Waits where
+        another process consolidates.
+        """
+        with exclusive(self.store, self._now, lambda until: None):
+            retired = [
+                replace(one, status=MethodologyStatus.RETIRED)
+                for one in self.store.methodologies.get([*methodology_ids])
+                if one.status is not MethodologyStatus.RETIRED
+            ]
+            self.store.methodologies.put(retired)
+        return len(retired)
+
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error, context or note comes from; None if unknown.
 
@@ -315,7 +330,9 @@ class AgentMemory(AdvisingMemory):
             return found
         evidence = evidence_of(self.store, node_id)
         if found is not None:
-            return replace(found, evidence=evidence)
+            words = self.store.methodologies.get([node_id])[0].words
+            facts = {"worded_by": words.model, "words": " ".join(words.lines)} if words else {}
+            return replace(found, facts={**found.facts, **facts}, evidence=evidence)
         return Explanation(node_id, "Advice", node_id, {}, (), evidence) if evidence else None
 
     def quarantine(self, advice: str) -> bool:
@@ -400,8 +417,19 @@ class AgentMemory(AdvisingMemory):
         """Whether the store is well and models answer, with a remedy for what is not."""
         checks = [*self.store.admin.health()]
         if all(check.ok for check in checks):
-            checks += self.spaces.health()
+            checks += [*self._notes_health(), *self.spaces.health()]
         return [*checks, self._chat.health()] if self._chat else checks
+
+    def _notes_health(self) -> Iterator[HealthCheck]:
+        """Whether notes can be read, which may be in a database of their own."""
+        try:
+            count = sum(self.store.notes.counts().values())
+        except MemoryNotFoundError:  # nothing was written yet
+            return
+        except ContextGraphError as error:
+            yield HealthCheck("notes", False, str(error), "see docs/notes.md")
+        else:
+            yield HealthCheck("notes", True, number_of(count, "note"))
 
     def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
         """Bring the schema of an older memory up to date; the names of the steps that it took.

@@ -9,7 +9,6 @@ import typer
 
 from contextgraph.cli import (
     consolidate,
-    credit,
     doctor,
     evaluate,
     experiment,
@@ -21,7 +20,6 @@ from contextgraph.cli import (
     pages,
     query,
     replay,
-    review,
     runs,
     service,
     stats,
@@ -42,7 +40,7 @@ app = typer.Typer(
 for command in (
     learn.learn,
     query.query,
-    credit.report,
+    runs.report,
     runs.playbook,
     runs.how,
     inspect.inspect,
@@ -50,20 +48,20 @@ for command in (
     replay.replay,
     evaluate.evaluate,
     runs.runs,
-    credit.outcome,
+    runs.outcome,
     stats.stats,
     stats.friction,
     stats.explain,
-    credit.quarantine,
-    credit.release,
+    runs.quarantine,
+    runs.release,
     doctor.formats,
     doctor.doctor,
     notes.remember,
     notes.recall,
     notes.snapshot,
     notes.maintain,
-    notes.brief,
-    notes.compact,
+    pages.brief,
+    pages.compact,
     consolidate.consolidate,
     consolidate.reembed,
     consolidate.rebuild,
@@ -78,10 +76,9 @@ for command in (
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)
-app.command("set")(notes.set_)
+app.command("set")(pages.set_)
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(service.mcp, name="mcp")
-notes.app.command()(review.review)
 app.add_typer(notes.app, name="notes")
 app.add_typer(service.token, name="token")
 app.add_typer(pages.pages, name="pages")

@@ -109,12 +109,12 @@ def hook_command(store: str | None, *, is_shared: bool = False) -> str:
 
 
 class SettingsFile:
-    """The settings file *path* of an agent; what was in it before is kept in the folder *kept*."""
+    """The settings file *path* of an agent; its former content is in the folder *backup*."""
 
-    def __init__(self, path: Path, kept: Path) -> None:
+    def __init__(self, path: Path, backup: Path) -> None:
         self.path = path
         name = hashlib.blake2b(str(path.absolute()).encode(), digest_size=8).hexdigest()
-        self._kept = kept / f"{name}.json"
+        self._backup = backup / f"{name}.json"
 
     def has_hooks(self) -> bool:
         """Whether it holds hooks of ContextGraph."""
@@ -135,6 +135,8 @@ class SettingsFile:
         after = _written(wanted, before)
         if _without_ours(config) == config:
             self._keep(before, after)
+        elif (backup := self._read_backup()).get("after") == before:
+            self._keep(backup["before"], after)
         _replace(self.path, after)
         return True
 
@@ -149,9 +151,9 @@ class SettingsFile:
         rest = _without_ours(config)
         if rest == config:
             return False
-        kept = json.loads(self._kept.read_text()) if self._kept.exists() else {}
-        before = kept.get("before") if kept.get("after") == now else _written(rest, now)
-        self._kept.unlink(missing_ok=True)
+        backup = self._read_backup()
+        before = backup.get("before") if backup.get("after") == now else _written(rest, now)
+        self._backup.unlink(missing_ok=True)
         if before is None:
             self.path.unlink()
         else:
@@ -182,9 +184,13 @@ class SettingsFile:
             )
         return dict(config)
 
+    def _read_backup(self) -> dict[str, str | None]:
+        """What the file held before and after the hooks were installed; nothing if unknown."""
+        return json.loads(self._backup.read_text()) if self._backup.exists() else {}
+
     def _keep(self, before: str | None, after: str) -> None:
-        self._kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _replace(self._kept, json.dumps({"before": before, "after": after}))
+        self._backup.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _replace(self._backup, json.dumps({"before": before, "after": after}))
 
 
 def _with_hooks(config: Config, events: Mapping[str, str], command: str) -> Config:
@@ -200,7 +206,7 @@ def _without_ours(config: Config) -> Config:
     """*config* without hooks of ContextGraph, and without the lists that this leaves empty."""
     hooks: dict[str, list[Any]] = {}
     for event, groups in config.get("hooks", {}).items():
-        rest = [cut for group in groups if (cut := _group_without_ours(group)) is not None]
+        rest = [cut for group in groups if (cut := _group_without_ours(group)) or cut == group]
         if rest or not groups:
             hooks[event] = rest
     found = config.get("hooks")
@@ -217,7 +223,7 @@ def _group_without_ours(group: Any) -> Any:
     rest = [one for one in entries if not _is_ours(one)]
     if rest == entries:
         return group
-    return {**group, "hooks": rest} if rest else None
+    return {**group, "hooks": rest} if rest else {}
 
 
 def _is_ours(entry: Any) -> bool:

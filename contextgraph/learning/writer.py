@@ -11,9 +11,9 @@ from contextgraph.errors import (
     SettingsError,
     StoreError,
 )
-from contextgraph.learning.ahead import Begun, Prepared, worker_processes
 from contextgraph.learning.bundle import bundle_of, renewed
 from contextgraph.learning.identity import RunIds, former_trajectory_id, run_ids
+from contextgraph.learning.parallel import Begun, Prepared, worker_processes
 from contextgraph.model import (
     Bundle,
     EmbeddedBundle,
@@ -224,13 +224,13 @@ class MemoryWriter:
         beginning = _beginning(held.ids, self._store.runs.learned(held.ids.beginnings))
         if beginning:
             return self._continued(raw, replace(held, run=None, beginning=beginning)) or receipt
-        longer = self._longer(raw, receipt.trajectory_id)
+        longer = self._longer(receipt.trajectory_id)
         if longer is None:
             return receipt
         return self._replaced({receipt.trajectory_id: longer}).get(receipt.trajectory_id, receipt)
 
-    def _longer(self, raw: RawTrajectory, identity: str) -> Bundle | None:
-        """The bundle of a stored run that goes on with *raw*, which is stored as *identity*."""
+    def _longer(self, identity: str) -> Bundle | None:
+        """The bundle of a stored run that begins with the stored run *identity*."""
         runs = self._store.runs
         own = runs.trajectories([identity])[identity]
         others = runs.trajectories(runs.ids(instance=own.instance_id)).values()
@@ -304,7 +304,7 @@ class MemoryWriter:
 
 
 def checked_source(source: str) -> str:
-    """*source*; raises `SettingsError` where it is no name, or may be a secret."""
+    """*source*; raises `SettingsError` where it is not a name, or may be a secret."""
     if source and (not is_id(source) or masked_name(source) != source):
         raise SettingsError(
             f"source {source!r}: only letters, digits and _.:- are allowed, at most 128, and no "

@@ -2,20 +2,24 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeAlias
 
+from contextgraph.errors import ContextGraphError
 from contextgraph.model import (
     CommandHistory,
     CommandRecord,
     FailingTest,
+    LinkType,
+    Note,
+    NoteScope,
     RepositoryPlaybook,
     Scope,
     Trajectory,
 )
 from contextgraph.ports import Store
 from contextgraph.retrieval.files import OUTSIDE, KnownRun, known_run, ranked_files
-from contextgraph.text import mask_secrets, masked_name
+from contextgraph.text import gives_instructions, mask_secrets, masked_name
 from contextgraph.trace import (
     SCRIPT,
     TESTS,
@@ -24,6 +28,7 @@ from contextgraph.trace import (
     ProjectFacts,
     command_use,
     is_hazardous_command,
+    is_own_module,
     project_facts,
 )
 
@@ -31,13 +36,17 @@ from contextgraph.trace import (
 RUNS = 32
 FILES = 20
 _REMEMBERED_RUNS = 4_096
+_PINNED = 20
 
 
 class Playbooks:
-    """Makes playbooks; what a run shows is read once and remembered."""
+    """Makes playbooks; what a run shows is read once and remembered. *clock* gives the time."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self, store: Store, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         self._store = store
+        self._now = clock
         self._runs: dict[str, KnownRun] = {}
 
     def of(
@@ -50,8 +59,7 @@ class Playbooks:
         """The playbook of *repo*, its files ranked for *task*."""
         repo = masked_name(repo)
         runs = self.runs(repo, exclude_instances, as_of)
-        if not runs:
-            return RepositoryPlaybook(repo)
+        notes, degraded = self._notes(repo, exclude_instances, as_of)
         package = _package(runs)
         return RepositoryPlaybook(
             repo=repo,
@@ -60,10 +68,17 @@ class Playbooks:
             files=tuple(ranked_files(runs, task))[:FILES],
             tests=_records(runs, ActionKind.TEST),
             scripts=_records(runs, ActionKind.RUN),
-            setup=_records(runs, ActionKind.INSTALL),
+            setup=tuple(
+                one
+                for one in _records(runs, ActionKind.INSTALL)
+                # A release from elsewhere hides the checkout.
+                if not any(is_own_module(word, repo) for word in one.command.split())
+            ),
             failing_tests=_failing(runs),
             package=package[0],
             package_tasks=package[1],
+            notes=notes,
+            degraded=degraded,
         )
 
     def history(
@@ -80,10 +95,10 @@ class Playbooks:
         made = {path for run in runs for path in run.facts.created}
         # A script that is not known is one that the run has just made.
         for created in (made, command.split()):
-            asked = command_use(command, created)
-            same = [(run, use) for run, use in uses if asked and _runner(use) == _runner(asked)]
-            if asked and same:
-                exact = [one for one in same if one[1].text == asked.text]
+            given = command_use(command, created)
+            same = [(run, use) for run, use in uses if given and _runner(use) == _runner(given)]
+            if given and same:
+                exact = [one for one in same if one[1].text == given.text]
                 return CommandHistory(
                     repo,
                     command,
@@ -92,9 +107,10 @@ class Playbooks:
                     first=_record(list(_first_of_each_run(same)), _runner),
                     exact=_record(exact, lambda use: use.text),
                     ways=_recorded(same, lambda use: (use.text, use.folder)),
-                    others=tuple(_instead_of(asked, runs)),
+                    others=tuple(_instead_of(given, runs)),
                 )
-        return CommandHistory(repo, command, len(runs))
+        others = tuple(_instead_of(given, runs)) if given else ()
+        return CommandHistory(repo, command, len(runs), others=others)
 
     def runs(
         self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None = None
@@ -104,6 +120,35 @@ class Playbooks:
         scope = Scope(repo, hidden, as_of)
         found = self._store.runs.for_task(None, scope, RUNS) if repo else ()
         return [self._known(one) for one in found]
+
+    def _notes(
+        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
+    ) -> tuple[tuple[Note, ...], str]:
+        """The pinned notes of *repo* that every agent may see, and why there are none.
+
+        Notes may be in a database of their own: while it is away the rest is still known.
+        """
+        scope = NoteScope((repo.casefold(),), pinned=True)
+        try:
+            pinned = self._store.notes.newest(scope, _PINNED) if repo else ()
+        except ContextGraphError as error:
+            return (), f"notes: {error}"
+        moment = as_of or self._now()
+        said_in = [run for note in pinned for run in note.targets(LinkType.SAID_IN)]
+        hidden = {
+            run.id
+            for run in self._store.runs.trajectories(said_in if exclude_instances else ()).values()
+            if run.instance_id in exclude_instances
+        }
+        shown = (
+            note
+            for note in pinned
+            if note.is_valid(moment)
+            and (as_of is None or note.created_at <= as_of)
+            and hidden.isdisjoint(note.targets(LinkType.SAID_IN))
+            and not (note.security.is_secret or gives_instructions(note.content))
+        )
+        return tuple(shown), ""
 
     def _known(self, run: Trajectory) -> KnownRun:
         known = self._runs.get(run.id)
@@ -171,13 +216,13 @@ def _record(uses: Sequence[_Use], command: Callable[[CommandUse], str]) -> Comma
     return next(iter(_recorded(uses, lambda use: (command(use), ""))), None)
 
 
-def _instead_of(asked: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
+def _instead_of(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
     """Other ways to run tests, or a script, that mostly worked."""
-    if asked.kind is ActionKind.TEST or asked.form.endswith(SCRIPT):
-        for one in _records(runs, asked.kind):
+    if given.kind is ActionKind.TEST or given.form.endswith(SCRIPT):
+        for one in _records(runs, given.kind):
             is_script = one.command.endswith(SCRIPT)
-            is_same = one.command.removesuffix(f" {TESTS}") == _runner(asked)
-            if one.is_agreed and not is_same and is_script == asked.form.endswith(SCRIPT):
+            is_same = one.command.removesuffix(f" {TESTS}") == _runner(given)
+            if one.is_agreed and not is_same and is_script == given.form.endswith(SCRIPT):
                 yield one
 
 

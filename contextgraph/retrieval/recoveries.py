@@ -42,7 +42,7 @@ _OTHERWISE = 0.3
 Remedy: TypeAlias = tuple[RemedyAction, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Form:
     """A *remedy* as it may be shown, with its *description* and what makes it the same as others.
 
@@ -54,15 +54,21 @@ class Form:
     key: AdviceKey
     description: str
 
+    def only(self, part: RemedyAction | RemedyPattern) -> "Form":
+        """That action of the remedy whose key is *part*, by itself."""
+        return _form((self.remedy[self.key.index(part)],))
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """A recovery that may help, and in which form.
 
     *form* is in the words of the project where *is_near*: in the repository that asks, and not
-    about other names; else in general terms. *weight*, at most 1, says how far the circumstances
-    of both errors agree. *is_withheld*: it is never advised, since it destroys work or avoids an
-    exception in place of solving it.
+    about other names; else in general terms. *relevance* is BM25 for the message of the error;
+    *similarity* is BM25 for the first line of the action that failed, or *relevance* where that is
+    not known. *weight*, at most 1, says how far the circumstances of both errors agree.
+    *is_withheld*: it is never advised, since it destroys work or avoids an exception in place of
+    solving it.
     """
 
     candidate: RecoveryCandidate
@@ -70,20 +76,22 @@ class Found:
     level: SignatureLevel
     is_near: bool
     relevance: float
+    similarity: float
     weight: float
     is_withheld: bool
 
     @property
     def instance(self) -> str:
         """The instance of its run: several runs of one are not independent evidence."""
-        return self.candidate.trajectory.instance_id
+        return self.candidate.instance_id
 
 
 class _Known:
     """What a recovery says whatever is asked: its words, and its forms where they are needed."""
 
     def __init__(self, message: str, actions: Remedy, circumstances: tuple[str, ...]) -> None:
-        done = "\n".join((describe_remedy(actions), *command_lines(actions)))
+        self._description = describe_remedy(actions)
+        done = "\n".join((self._description, *command_lines(actions)))
         self.words = word_counts(f"{message}\n{done}")
         self.circumstances = frozenset(circumstances)
         self._actions = actions
@@ -91,7 +99,10 @@ class _Known:
     @cached_property
     def near(self) -> Form:
         """In the words of its project."""
-        return _form(_of_same_repository(self._actions))
+        remedy = _of_same_repository(self._actions)
+        if remedy == self._actions:
+            return Form(remedy, advice_key(remedy), self._description)
+        return _form(remedy)
 
     @cached_property
     def general(self) -> Form:
@@ -114,21 +125,24 @@ def found_for(
         for done in [one.recovered]
         if (about := _known(done.message, done.actions, done.circumstances)) is not None
     ]
-    relevance = bm25(word_counts(signature.message), [about.words for _, about in known])
     state = query.state
+    texts = [about.words for _, about in known]
+    relevance = bm25(word_counts(signature.message), texts)
+    attempt = word_counts(state.last_action.partition("\n")[0])
+    similarity = bm25(attempt, texts) if attempt else relevance
     asked = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
-    contradicts = cache(partial(_contradicts, query))
+    repo = state.repo.casefold()
+    could_help = cache(partial(_could_help, query))
     found = []
-    for (one, about), score in zip(known, relevance, strict=True):
-        here = one.trajectory.repo.casefold() == state.repo.casefold()
-        is_near = here and not about_another(signature, one.recovered)
+    for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
+        is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
         form = about.near if is_near else about.general
-        if form.description and not any(contradicts(action.pattern) for action in form.remedy):
+        if could_help(form):
             level = signature_level(signature, one)
             weight = _OTHERWISE ** _differing(asked, about.circumstances)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
             is_withheld = about.is_hazardous or avoids
-            found.append(Found(one, form, level, is_near, score, weight, is_withheld))
+            found.append(Found(one, form, level, is_near, score, similar, weight, is_withheld))
     return found
 
 
@@ -153,6 +167,7 @@ def _known(message: str, actions: Remedy, circumstances: tuple[str, ...]) -> _Kn
     return None if is_retry(actions) else _Known(message, actions, circumstances)
 
 
+@lru_cache(_REMEMBERED)
 def _form(remedy: Remedy) -> Form:
     return Form(remedy, advice_key(remedy), describe_remedy(remedy))
 
@@ -181,6 +196,12 @@ def _says_all(pattern: RemedyPattern) -> bool:
 def _general(actions: Remedy) -> Remedy:
     """What *actions* come to in another repository: nothing of what is of one project."""
     return tuple(one.general for one in actions if is_general(one.pattern))
+
+
+def _could_help(query: Query, form: Form) -> bool:
+    """True for what says something, of which nothing contradicts the state of *query*."""
+    actions = form.remedy
+    return bool(form.description) and not any(_contradicts(query, one.pattern) for one in actions)
 
 
 def _contradicts(query: Query, pattern: RemedyPattern) -> bool:

@@ -1,8 +1,7 @@
 """At an error: one list of remedies, each once, by the agreement of independent instances."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 from math import fsum
 from typing import TypeAlias
 
@@ -70,12 +69,7 @@ class Entry:
     @property
     def sources(self) -> tuple[str, ...]:
         """Who supplied the runs that did it."""
-        return tuple(sorted({one.candidate.trajectory.contributor for one in self.found}))
-
-    @property
-    def is_of_one_run(self) -> bool:
-        """True where no second run supports it."""
-        return len({one.candidate.trajectory.id for one in self.found}) == 1
+        return tuple(sorted({one.candidate.contributor for one in self.found}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +101,9 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
             groups.setdefault(one.form.key, []).append(one)
     _simplify(groups)
     cleared = _shares(found)
-    most = max((one.relevance for one in found), default=0.0) or 1.0
-    entries = [_entry(key, same, cleared, most) for key, same in groups.items()]
+    most = _relevance(found)
+    totals = [fsum(one.values()) for one in cleared]
+    entries = [_entry(key, same, cleared, totals, most) for key, same in groups.items()]
     return tuple(sorted(entries, key=_order))
 
 
@@ -118,11 +113,13 @@ def _simplify(groups: dict[AdviceKey, list[Found]]) -> None:
     for key in [key for key in groups if len(key) > 1]:
         parts = [(part,) for part in key if (part,) in alone]
         if parts:
-            groups[max(parts, key=alone.__getitem__)] += groups.pop(key)
+            most = max(parts, key=alone.__getitem__)
+            for one in groups.pop(key):
+                groups[most].append(replace(one, form=one.form.only(*most)))
 
 
 def _order(entry: Entry) -> tuple[object, ...]:
-    return -entry.probability, entry.is_of_one_run, *_place(entry.best)
+    return -entry.probability, *_place(entry.best)
 
 
 def advice_of(
@@ -136,13 +133,14 @@ def advice_of(
     A remedy that a methodology is about is worded by it; what harmed is left out. What is not
     active comes after all active advice that is probable enough to be shown.
     """
-    unique = {_identity(one): one for one in chain.from_iterable(found.values())}
+    by_channel = {name: {_identity(one): one for one in of_name} for name, of_name in found.items()}
+    unique = {key: one for of_name in by_channel.values() for key, one in of_name.items()}
     entries: Sequence[Entry] = entries_of(query, unique.values())
     ids = {one.key: advice_id(query.signature, one.best.form.remedy) for one in entries}
     known = credits_for(store, [*ids.values()])
     harmful = [one for one in entries if known.of(ids[one.key]).is_quarantined]
     entries = _trusted(query, unique.values(), entries, harmful, known)
-    ranks = _ranks(entries, found)
+    ranks = _ranks(entries, by_channel)
     advice = [
         Advice(
             ids[entry.key],
@@ -183,9 +181,9 @@ def _trusted(
     return [*without([*harmful, *others]), *others] if others else kept
 
 
-def _advice_order(one: Advice) -> tuple[bool, float, bool]:
+def _advice_order(one: Advice) -> tuple[bool, float]:
     is_first = one.is_active and one.entry.probability >= CONSERVATIVE.min_precision
-    return not is_first, -one.score, one.entry.is_of_one_run
+    return not is_first, -one.score
 
 
 def shown_of(
@@ -203,53 +201,66 @@ def shown_of(
 
 
 def _shares(found: Iterable[Found]) -> tuple[Shares, Shares, Shares]:
-    """By group of `GROUPS`, the instances of *found* with how much each counts."""
+    """By group of `GROUPS`, the instances of *found* with how much each counts.
+
+    Several runs of one instance count once, by the one whose circumstances agree best.
+    """
     here: Shares = {}
     anywhere: Shares = {}
     of_type: Shares = {}
     for one in found:
         if one.level is SignatureLevel.FAMILY:
             continue
-        _count(of_type, one)
-        if one.level in _SAME_TEMPLATE:
-            _count(anywhere, one)
-            if one.is_near:
-                _count(here, one)
+        instance, weight = one.candidate.instance_id, one.weight
+        if of_type.get(instance, 0.0) < weight:
+            of_type[instance] = weight
+        if one.level is not SignatureLevel.TYPE:
+            if anywhere.get(instance, 0.0) < weight:
+                anywhere[instance] = weight
+            if one.is_near and here.get(instance, 0.0) < weight:
+                here[instance] = weight
     return here, anywhere, of_type
 
 
-def _count(shares: Shares, found: Found) -> None:
-    """Several runs of one instance count once, by the one whose circumstances agree best."""
-    shares[found.instance] = max(shares.get(found.instance, 0.0), found.weight)
+def _relevance(found: Sequence[Found]) -> tuple[float, float]:
+    """The greatest relevance for the message and similarity of the attempt."""
+    return (
+        max((one.relevance for one in found), default=0.0),
+        max((one.similarity for one in found), default=0.0),
+    )
 
 
-def _entry(key: AdviceKey, found: Sequence[Found], cleared: Sequence[Shares], most: float) -> Entry:
+def _entry(
+    key: AdviceKey,
+    found: Sequence[Found],
+    cleared: Sequence[Shares],
+    totals: Sequence[float],
+    most: tuple[float, float],
+) -> Entry:
     did = _shares(found)
     _, same_template, same_type = (
-        fsum(one.values()) / (fsum(every.values()) + _DOUBT)
-        for one, every in zip(did, cleared, strict=True)
+        fsum(one.values()) / (total + _DOUBT) for one, total in zip(did, totals, strict=True)
     )
-    features = RemedyFeatures(
-        same_template,
-        same_type,
-        relevance=max(one.relevance for one in found) / most,
-        circumstances=max(one.weight for one in found),
+    relevance, attempt = (
+        value / (limit or 1.0) for value, limit in zip(_relevance(found), most, strict=True)
     )
+    features = RemedyFeatures(same_template, same_type, relevance, attempt)
     nearest = next((at for at, one in enumerate(did) if one), None)
     agreement = (
         Agreement(len(did[nearest]), len(cleared[nearest]), *GROUPS[nearest])
         if nearest is not None
         else None
     )
-    ordered = tuple(sorted(found, key=lambda one: (len(one.form.key), *_place(one))))
+    ordered = tuple(sorted(found, key=_place))
     return Entry(key, ordered, features, agreement, probability(features))
 
 
-def _place(found: Found) -> tuple[bool, bool, float, str, str, int]:
-    """What is shown for a remedy: the nearest, then the most exact, then the most relevant."""
+def _place(found: Found) -> tuple[bool, bool, float, float, str, str, int]:
+    """What is shown for a remedy: the nearest, most exact, then that of the nearest attempt."""
     return (
         not found.is_near,
         found.level not in _SAME_TEMPLATE,
+        -found.similarity,
         -found.relevance,
         *_identity(found.candidate),
     )
@@ -261,9 +272,8 @@ def _identity(candidate: RecoveryCandidate) -> tuple[str, str, int]:
 
 
 def _ranks(
-    entries: Sequence[Entry], found: Mapping[str, Sequence[RecoveryCandidate]]
+    entries: Sequence[Entry], found: Mapping[str, Collection[tuple[str, str, int]]]
 ) -> dict[AdviceKey, tuple[ChannelRank, ...]]:
-    known = {name: {_identity(one) for one in candidates} for name, candidates in found.items()}
     return ranks_in(
         {
             name: [
@@ -271,7 +281,7 @@ def _ranks(
                 for entry in entries
                 if any(_identity(one.candidate) in of_channel for one in entry.found)
             ]
-            for name, of_channel in known.items()
+            for name, of_channel in found.items()
         }
     )
 
@@ -288,7 +298,7 @@ def _methodology_for(entry: Entry, methodologies: Sequence[Methodology]) -> Meth
 
 def _why(advice: Advice) -> Why:
     entry = advice.entry
-    runs = newest_first(one.candidate.trajectory for one in entry.found)
+    runs = newest_first(one.candidate for one in entry.found)
     return Why(
         channels=advice.ranks,
         scope=ScopeLevel.REPO if entry.best.is_near else ScopeLevel.GENERAL,
@@ -304,12 +314,12 @@ def _why(advice: Advice) -> Why:
 
 def _solution(query: Query, advice: Advice, rank: int) -> ErrorSolution:
     best = advice.entry.best
-    trajectory, recovered = best.candidate.trajectory, best.candidate.recovered
+    recovered = best.candidate.recovered
     return ErrorSolution(
         fragment_id=recovered.fragment_id,
-        trajectory_id=trajectory.id,
-        instance_id=trajectory.instance_id,
-        repo=trajectory.repo,
+        trajectory_id=best.candidate.trajectory_id,
+        instance_id=best.candidate.instance_id,
+        repo=best.candidate.repo,
         error_type=best.candidate.error.error_type,
         signature_level=best.level,
         actions=best.form.remedy,
@@ -324,12 +334,11 @@ def _solution(query: Query, advice: Advice, rank: int) -> ErrorSolution:
 
 
 def _suggestion(query: Query, advice: Advice, by: Methodology, rank: int) -> Suggestion:
-    """The remedy in words, then what a language model worded of the methodology."""
     form = advice.entry.best.form
     return Suggestion(
         id=by.id,
         situation=by.situation,
-        strategy="\n".join((query.names.fill(form.description), *by.strategy.split("\n")[1:])),
+        strategy=query.names.fill(form.description),
         confidence=by.confidence,
         status=str(by.status if advice.is_active else MethodologyStatus.PROBATION),
         scope=ScopeLevel.GENERAL if by.repo is None else ScopeLevel.REPO,
@@ -339,4 +348,5 @@ def _suggestion(query: Query, advice: Advice, by: Methodology, rank: int) -> Sug
         rank=rank,
         probability=advice.entry.probability,
         advice=advice.id,
+        words=by.words or None,
     )

@@ -54,7 +54,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _TokenList:
     tokens: tuple[Token, ...] = ()
 
 
@@ -93,9 +93,9 @@ class TokenFile:
     def revoke(self, identity: str) -> bool:
         """Remove a token; False where there is none with this id."""
         with self._changing() as tokens:
-            kept = [one for one in tokens if one.id != identity]
-            found = len(kept) < len(tokens)
-            tokens[:] = kept
+            remaining = [one for one in tokens if one.id != identity]
+            found = len(remaining) < len(tokens)
+            tokens[:] = remaining
         return found
 
     def all(self) -> Sequence[Token]:
@@ -104,13 +104,16 @@ class TokenFile:
             self._reload()
             return [*self._tokens.values()]
 
-    def find(self, text: str) -> Token | None:
-        """The token whose text a caller sent; None for a wrong or revoked one."""
-        digest = hashlib.sha256(text.encode()).digest()
+    def verified(self, text: str) -> Token | None:
+        """The token whose text a caller sent, if `find` found it before; takes no time."""
         with self._lock:
             self._reload()
-            if known := self._verified.get(digest):
-                return known
+            return self._verified.get(_digest(text))
+
+    def find(self, text: str) -> Token | None:
+        """The token whose text a caller sent; None for a wrong or revoked one."""
+        with self._lock:
+            self._reload()
             prefix, _, rest = text.partition("_")
             identity, _, secret = rest.partition("_")
             token = self._tokens.get(identity)
@@ -119,7 +122,7 @@ class TokenFile:
         with self._lock:
             # Not where it was revoked meanwhile.
             if self._tokens.get(token.id) == token:
-                self._verified[digest] = token
+                self._verified[_digest(text)] = token
         return token
 
     def _reload(self) -> None:
@@ -132,7 +135,7 @@ class TokenFile:
 
     def _read(self) -> tuple[Token, ...]:
         try:
-            return decoded(_Kept, orjson.loads(self.path.read_bytes())).tokens
+            return decoded(_TokenList, orjson.loads(self.path.read_bytes())).tokens
         except FileNotFoundError:
             return ()
         except (OSError, ReadError, orjson.JSONDecodeError) as error:
@@ -149,13 +152,17 @@ class TokenFile:
                 yield tokens
                 part = self.path.with_suffix(".part")
                 with open(part, "wb", opener=_private) as file:
-                    file.write(orjson.dumps(encoded(_Kept(tuple(tokens)))))
+                    file.write(orjson.dumps(encoded(_TokenList(tuple(tokens)))))
                     file.flush()
                     os.fsync(file.fileno())
                 part.replace(self.path)
         except OSError as error:
             reason = error.strerror or error
             raise SettingsError(f"{self.path} cannot be written: {reason}") from error
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
 
 
 def _private(path: str, flags: int) -> int:

@@ -92,7 +92,7 @@ def test_a_failed_command_is_answered_with_the_remedy_in_a_process_of_its_own(
     assert not done.stderr
 
 
-def test_an_agent_is_told_what_a_query_answers(store: Path, project: Path) -> None:
+def test_an_agent_gets_what_a_query_answers(store: Path, project: Path) -> None:
     asked = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
     (record,) = contextgraph(*asked).records
 
@@ -251,6 +251,21 @@ def test_a_session_begins_with_the_playbook_and_a_failure_names_the_command_that
     assert "`python tests/runtests.py <tests>` (4 of 4) did" in said
 
 
+def test_a_session_begins_with_the_pinned_notes_of_the_repository(
+    tmp_path: Path, project: Path
+) -> None:
+    store = tmp_path / "memory.db"
+    learn(store, [run(RUN_TESTS, instance_id="acme__shop-1")])
+    contextgraph("integrations", "install", "claude-code", "--store", store)
+    noted = ("remember", "use tox", "--repo", "acme/shop", "--pin", "--store", store, "--json")
+    (note,) = contextgraph(*noted).records
+    start = {"hook_event_name": "SessionStart", "cwd": str(project)}
+    before = shown({**start, "session_id": "1"}, store)
+    contextgraph("notes", "--unpin", note["id"], "--store", store)
+    after = shown({**start, "session_id": "2"}, store)
+    assert ["pinned note: use tox (user)" in text for text in (before, after)] == [True, False]
+
+
 def test_nothing_is_said_of_files_that_the_checkout_no_longer_has(
     tmp_path: Path, project: Path
 ) -> None:
@@ -303,6 +318,16 @@ def test_a_damaged_file_of_advice_is_compiled_again(store: Path, project: Path) 
     learn(store, [recovering_run(4)])
 
     assert REMEDY in shown(failure(project), store)
+
+
+def test_a_folder_is_named_from_where_the_hook_runs(
+    store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    (project / "reproduce.py").touch()
+    prompt = {"event_type": "UserPromptSubmit", "message": "?", "working_dir": "."}
+
+    assert "PYTHONPATH=lib" in answer(json.dumps(prompt), str(store))
 
 
 def test_no_secret_is_written_by_a_hook(store: Path, project: Path) -> None:

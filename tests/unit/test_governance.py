@@ -22,6 +22,7 @@ from contextgraph.governance import (
     Ttl,
     age_weight,
     conflict_confidence,
+    rarity,
 )
 
 COUNT = st.integers(0, 1000)
@@ -111,7 +112,7 @@ def test_the_confidence_of_a_conflict_agrees_with_the_worked_example():
 
 def relation(new: str, old: str, **of_new) -> Relation:
     earlier = Statement(old, "agent", NOW - timedelta(days=3), subject=of_new.pop("other", ""))
-    later = Statement(new, **{"source": "user", "said_at": NOW, **of_new})
+    later = Statement(new, **{"source": "user", "stated_at": NOW, **of_new})
     return ConflictPolicy().verdict(later, earlier).relation
 
 
@@ -156,7 +157,7 @@ def test_conflicts_in_the_held_back_pairs_are_found_with_few_false_alarms():
     assert right >= 0.6 * sum(pair.is_conflict for pair in held)
 
 
-def test_the_same_statement_is_no_contradiction():
+def test_the_same_statement_is_not_a_contradiction():
     assert relation("CI now uses  python 3.11", "CI uses Python 3.11") is Relation.SAME
 
 
@@ -171,7 +172,7 @@ def test_the_newer_of_one_source_or_a_more_credible_one_supersedes():
     assert relation(*pair, source="agent") is Relation.SUPERSEDES
     assert relation(*pair, credibility=0.9) is Relation.SUPERSEDES
     earlier = NOW - timedelta(days=9)
-    assert relation(*pair, source="agent", said_at=earlier) is Relation.CONTRADICTS
+    assert relation(*pair, source="agent", stated_at=earlier) is Relation.CONTRADICTS
 
 
 def item(id_: str, days: float, words: int = 0, recalls: RecallStats | None = None) -> Evictable:
@@ -204,6 +205,10 @@ def test_the_value_of_recalls_agrees_with_its_formula():
 
 def test_what_is_recalled_or_says_much_stays_and_a_new_item_is_not_the_first_to_go():
     assert RecallValue(1).chosen(ITEMS, NOW) == ["old", "new", "old, often recalled"]
+
+
+def test_a_word_that_all_texts_have_says_nothing():
+    assert rarity({"a": {"the", "ledger"}, "b": {"the"}}) == {"a": pytest.approx(log(2)), "b": 0.0}
 
 
 def test_expired_items_make_room_before_the_limit_applies():

@@ -267,7 +267,7 @@ def test_tenants_do_not_see_each_other(tmp_path: Path) -> None:
     theirs.admin.close()
 
 
-def test_a_place_is_no_level_to_ask_for(store: SqliteStore) -> None:
+def test_a_place_is_not_a_level_of_a_question(store: SqliteStore) -> None:
     with pytest.raises(ValueError, match="place"):
         store.recoveries.for_error([ErrorQuestion(SIGNATURE, SignatureLevel.PLACE, Scope())], 5)
 

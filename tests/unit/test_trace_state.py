@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from contextgraph.model import Phase, State
-from contextgraph.trace import StateTracker, StepReader, signature_of, state_at, states_of
+from contextgraph.trace import (
+    StateTracker,
+    StepReader,
+    error_of,
+    signature_of,
+    state_at,
+    states_of,
+    trace,
+)
 from tests.sessions import Session, traceback
 
 COMMANDS = """COMMANDS:
@@ -28,12 +36,23 @@ def test_at_the_start_only_the_task_is_known() -> None:
     assert (state.current_error, state.repo_summary) == ("", "")
 
 
-def test_a_state_tells_the_step_before_it() -> None:
+def test_a_state_describes_the_step_before_it() -> None:
     raw = Session().open("core.py", "x = 1").worked("python core.py", "1").raw()
     state = state_at(raw, 1)
     assert state.last_action == "open core.py"
     assert state.last_outcome.endswith("1:x = 1")
     assert state.open_file == "/shop/core.py"
+
+
+def test_an_error_is_recognised_as_in_the_record_of_the_run() -> None:
+    refused = "ERROR: shop is not a valid editable requirement. It should be a path"
+    raw = Session().failed("pip install -e shop", refused).worked("ls", "core.py").raw()
+    recorded = trace(raw).steps[0].error
+    assert error_of(state_at(raw, 1)) == recorded != signature_of(refused)
+    assert error_of(State(current_error=refused)) == signature_of(refused)
+    # An older error is not read as the answer to what was done since.
+    older = State(current_error="KeyError: 'tax'", last_action="pip list", last_outcome="shop")
+    assert error_of(older) == signature_of("KeyError: 'tax'")
 
 
 def test_an_error_stays_current_until_it_is_cleared() -> None:
@@ -82,7 +101,7 @@ def test_without_a_prompt_the_tools_are_those_seen_so_far() -> None:
     ]
 
 
-def test_early_looks_tell_of_the_repository() -> None:
+def test_early_listings_describe_the_repository() -> None:
     session = Session().worked("ls -F", "README.md\nshop/\nsetup.py")
     session.open("README.md", "# Shop", "", "[![badge](https://x)]", "Computes prices.")
     summary = state_at(session.raw(), 2).repo_summary
@@ -105,7 +124,7 @@ def test_a_run_in_progress_is_followed_step_by_step() -> None:
     assert tracker.state == followed[-1]
 
 
-def test_a_banner_is_no_part_of_the_current_error() -> None:
+def test_a_banner_is_not_part_of_the_current_error() -> None:
     banner = "Error processing line 1 of /venv/a.pth:\n\n  Traceback\nRemainder of file ignored\n"
     shown = traceback("KeyError: 'vat'")
     raw = Session("core.py").do("python core.py", f"{banner}{shown}").raw()

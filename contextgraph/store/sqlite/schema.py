@@ -158,7 +158,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE pruned (
             tenant INTEGER NOT NULL, fragment_id TEXT NOT NULL, revision INTEGER NOT NULL,
             PRIMARY KEY (tenant, fragment_id)) WITHOUT ROWID""",
-        # Up to which revision a tenant is consolidated, and who is at it until when.
+        # Up to which revision a tenant is consolidated, and who holds its lease until when.
         """CREATE TABLE consolidation (
             tenant INTEGER PRIMARY KEY, revision INTEGER NOT NULL,
             holder TEXT, expires_at INTEGER NOT NULL)""",
@@ -287,6 +287,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             tenant INTEGER NOT NULL, target TEXT NOT NULL, note INTEGER NOT NULL,
             PRIMARY KEY (tenant, target, note)) WITHOUT ROWID""",
         "CREATE INDEX note_link_of ON note_link (note)",
+    ),
+    (
+        # The words of a model, which stood in the strategy; the next consolidation requests them.
+        "ALTER TABLE methodology ADD COLUMN words TEXT",
+        """UPDATE methodology SET made_by = 'template/1',
+            strategy = substr(strategy, 1, instr(strategy || char(10), char(10)) - 1)
+            WHERE instr(made_by, ' ')""",
     ),
 )
 VERSION = len(MIGRATIONS)

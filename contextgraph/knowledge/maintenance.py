@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import partial, reduce
 from itertools import combinations
 
 from contextgraph.governance import (
@@ -15,7 +15,9 @@ from contextgraph.governance import (
     Layer,
     RecallStats,
     RecallValue,
+    rarity,
 )
+from contextgraph.knowledge.notes import confirmed_by
 from contextgraph.knowledge.recall import credibility_of, searched_text, stem_counts
 from contextgraph.model import Link, LinkType, MaintenanceReport, Note, NoteKind
 from contextgraph.ports import NoteStore, every_note
@@ -32,8 +34,8 @@ class MaintenancePolicy:
 
     A note is archived when it is weak, was not recalled for *retention*, and fewer than
     *min_recalls* times in all; beyond *max_notes* those worth least. A note is merged into one of
-    its repository that says all that it says, where their words agree by *likeness* and they are
-    *merged_within* of each other; of a large repository the newest *compared* are looked at.
+    its repository that says all that it says, where their words agree by *similarity_threshold* and
+    they are *merged_within* of each other; of a large repository the newest *compared* are used.
     """
 
     forgetting: ForgettingPolicy = field(default_factory=ForgettingPolicy)
@@ -41,7 +43,7 @@ class MaintenancePolicy:
     retention: timedelta = timedelta(days=365)
     min_recalls: int = 3
     max_notes: int = 10_000
-    likeness: float = 0.75
+    similarity_threshold: float = 0.75
     merged_within: timedelta = timedelta(days=45)
     compared: int = 400
 
@@ -120,14 +122,21 @@ def _evicted(
     notes: Sequence[Note], free: set[str], archived: int, now: datetime, policy: MaintenancePolicy
 ) -> list[str]:
     """The ids of those of *free* that are too many."""
-    items = [_evictable(note) for note in notes if note.id in free]
     excess = max(0, len(notes) - archived - policy.max_notes)
-    return RecallValue(max(0, len(items) - excess)).chosen(items, now) if excess else []
-
-
-def _evictable(note: Note) -> Evictable:
-    stats = RecallStats(note.recalls, note.recall_score, note.recalled_at)
-    return Evictable(note.id, note.created_at, len(stem_counts(searched_text(note))), stats)
+    if not excess:
+        return []
+    pair = rarity({note.id: stem_counts(searched_text(note)) for note in notes})
+    items = [
+        Evictable(
+            note.id,
+            note.created_at,
+            pair[note.id],
+            RecallStats(note.recalls, note.recall_score, note.recalled_at),
+        )
+        for note in notes
+        if note.id in free
+    ]
+    return RecallValue(max(0, len(items) - excess)).chosen(items, now)
 
 
 def _referenced(notes: Iterable[Note]) -> set[str]:
@@ -187,19 +196,22 @@ def _groups(notes: Sequence[Note], policy: MaintenancePolicy) -> list[list[Note]
     for longer, shorter in combinations(sorted(notes, key=lambda one: -len(tokens[one.id])), 2):
         is_free = not ({longer.id, shorter.id} & taken or shorter.pinned or shorter.id in groups)
         is_near = abs(longer.created_at - shorter.created_at) <= policy.merged_within
-        said = tokens[longer.id], tokens[shorter.id]
-        if is_free and is_near and _contains(*said, policy.likeness):
+        pair = tokens[longer.id], tokens[shorter.id]
+        if is_free and is_near and _contains(*pair, policy.similarity_threshold):
             groups[longer.id] = [*(groups[longer.id] or [longer]), shorter]
             taken.add(shorter.id)
     return [*groups.values()]
 
 
-def _contains(longer: Sequence[str], shorter: Sequence[str], likeness: float) -> bool:
+def _contains(longer: Sequence[str], shorter: Sequence[str], similarity_threshold: float) -> bool:
     """Whether *longer* has all words of *shorter* in their order, few others, and no restriction.
 
     So that nothing is lost but words that both have.
     """
-    if dice({*longer}, {*shorter}) < likeness or {*longer} & _LIMITS != {*shorter} & _LIMITS:
+    if (
+        dice({*longer}, {*shorter}) < similarity_threshold
+        or {*longer} & _LIMITS != {*shorter} & _LIMITS
+    ):
         return False
     rest = iter(longer)
     return all(word in rest for word in shorter)
@@ -213,11 +225,11 @@ def _merge(store: NoteStore, group: Sequence[Note]) -> list[str]:
         if note.id != first.id:
             return replace(note, superseded_by=first.id)
         links = tuple(Link(LinkType.SUPERSEDES, id_) for id_ in gone)
+        sources = (source for one in others for source in (one.source, *one.confirmed_by))
         return replace(
-            note,
+            reduce(confirmed_by, sources, note),
             tags=tuple(dict.fromkeys(tag for one in (note, *others) for tag in one.tags)),
             credibility=max(one.credibility for one in group),
-            confirmed=note.confirmed + sum(one.confirmed + 1 for one in others),
             links=(*note.links, *links),
         )
 
