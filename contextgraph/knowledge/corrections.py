@@ -9,7 +9,7 @@ from contextgraph.model import RawTrajectory, Step
 
 # Longer messages are plans, logs or issues that were pasted.
 _LONGEST_MESSAGE, _LONGEST_SENTENCE, _FEWEST_WORDS = 1_200, 300, 4
-_CODE = re.compile(r"```.*?(?:```|\Z)|<([\w-]+)>.*?</\1>", re.DOTALL)
+_CODE = re.compile(rf"```.*?(?:```|\Z)|<([\w-]+)>.{{0,{_LONGEST_MESSAGE}}}?</\1>", re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+|;\s")
 _WORD = re.compile(r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+(?:['’]\w+)?")
 _BULLET = re.compile(r"^(?:[-*•>]|\d+[.)])\s+")
