@@ -36,6 +36,8 @@ _NUMBERS = (
     "max_cost",
     "max_run_size",
     "withhold",
+    "max_notes",
+    "note_retention",
 )
 # Settings of earlier versions: ignored with a warning.
 _REMOVED = {"summarize": "language models word methodologies only since version 0.2"}
@@ -77,7 +79,7 @@ class Settings:
     memory. *notes* is where notes are, at ``postgresql://`` or ``qdrant+http(s)://``; empty means
     in *store*. *configuration* is one of those in ``contextgraph.toml``. *source* names who
     supplies runs. *withhold* is the share of answers at errors that are not shown, to measure what
-    they do.
+    they do. Maintenance keeps *max_notes* notes, and unused ones for *note_retention* days.
     """
 
     store: str = ""
@@ -99,6 +101,8 @@ class Settings:
     configuration: Configuration = Configuration()
     source: str = ""
     withhold: float = 0.0
+    max_notes: float = 10_000
+    note_retention: float = 365
 
     @property
     def is_remote(self) -> bool:

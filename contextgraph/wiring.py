@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -18,7 +18,7 @@ from contextgraph.embedding import (
 )
 from contextgraph.errors import SettingsError
 from contextgraph.keyed import KeyedMemory
-from contextgraph.knowledge import Notes
+from contextgraph.knowledge import MaintenancePolicy, Notes
 from contextgraph.learning import MemoryWriter
 from contextgraph.llm import (
     Chat,
@@ -58,6 +58,7 @@ class Parts:
     now: Callable[[], datetime]
     keyed: Callable[[], KeyedMemory]
     notes: Callable[[], Notes]
+    maintenance: MaintenancePolicy
     item_file: Callable[[], ItemFile]
     read_only: bool = False
     configuration: str = DEFAULT
@@ -99,6 +100,9 @@ def build(
         now=now,
         keyed=partial(keyed_memory, settings, now),
         notes=partial(Notes, store.notes, now, learning, querying),
+        maintenance=MaintenancePolicy(
+            max_notes=int(settings.max_notes), retention=timedelta(days=settings.note_retention)
+        ),
         item_file=partial(_item_file, settings),
         read_only=read_only,
         configuration=settings.configuration.name,

@@ -327,6 +327,15 @@ def test_a_note_that_says_more_takes_the_place_of_one_that_says_less() -> None:
         assert memory.maintain() == MaintenanceReport(conflicts_open=0)
 
 
+def test_the_settings_say_how_many_notes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_MAX_NOTES", "1")
+    with AgentMemory.open(":memory:") as memory:
+        memory.notes.remember("deploy on Monday")
+        memory.notes.remember("the port of the ledger is 8080")
+        assert memory.maintain().evicted == 1
+        assert memory.maintain(MaintenancePolicy(max_notes=0)).evicted == 1
+
+
 def test_a_conflict_is_decided_once_one_side_is_confirmed() -> None:
     with AgentMemory.open(":memory:") as memory:
         notes = memory.notes
