@@ -22,14 +22,13 @@ from contextgraph.model import (
     HealthCheck,
     LearnReceipt,
     MaintenanceReport,
+    MethodologyStatus,
     RawTrajectory,
     Snapshot,
     Verdict,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval import (
-    evidence_of,
-)
+from contextgraph.retrieval import evidence_of
 from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
 from contextgraph.telemetry import operation
@@ -277,6 +276,7 @@ class AgentMemory(AdvisingMemory):
         """
         yield from self.writer.rewrite_all(on_damaged)
         self._trigger.after_rebuilding()
+        self.store.admin.erase_deleted()
 
     def reembed(
         self,
@@ -300,6 +300,21 @@ class AgentMemory(AdvisingMemory):
         with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):
             return self.store.runs.forget(ids)
 
+    def retire(self, methodology_ids: Iterable[str]) -> int:
+        """Show and derive methodologies no more; returns how many of them were not retired.
+
+        Each stays as a tombstone, so that consolidation does not derive it again. Waits where
+        another process consolidates.
+        """
+        with exclusive(self.store, self._now, lambda until: None):
+            retired = [
+                replace(one, status=MethodologyStatus.RETIRED)
+                for one in self.store.methodologies.get([*methodology_ids])
+                if one.status is not MethodologyStatus.RETIRED
+            ]
+            self.store.methodologies.put(retired)
+        return len(retired)
+
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error, context or note comes from; None if unknown.
 
@@ -316,7 +331,9 @@ class AgentMemory(AdvisingMemory):
             return found
         evidence = evidence_of(self.store, node_id)
         if found is not None:
-            return replace(found, evidence=evidence)
+            words = self.store.methodologies.get([node_id])[0].words
+            facts = {"worded_by": words.model, "words": " ".join(words.lines)} if words else {}
+            return replace(found, facts={**found.facts, **facts}, evidence=evidence)
         return Explanation(node_id, "Advice", node_id, {}, (), evidence) if evidence else None
 
     def quarantine(self, advice: str) -> bool:
@@ -439,6 +456,8 @@ class AgentMemory(AdvisingMemory):
         runs = sum(1 for _ in self.writer.rewrite_all(on_damaged, is_unmasked))
         if runs:
             self._trigger.after_rebuilding()
+        # Also where an interrupted call masked them all.
+        self.store.admin.erase_deleted()
         return runs, sum(values)
 
     def close(self) -> None:

@@ -83,14 +83,15 @@ def inspect(
 
         print(f"{html}: {number_of(write_page(html, _inspected(intake, instance)), 'run')}")
         raise typer.Exit(intake.exit_code)
+    found = as_json or step is None
     for inspection in _inspected(intake, instance):
         if as_json:
             emit(inspection_record(inspection))
         elif step is not None:
-            _show_step(inspection, step)
+            found |= _show_step(inspection, step)
         else:
             _show_timeline(inspection)
-    raise typer.Exit(intake.exit_code)
+    raise typer.Exit(intake.exit_code if found else FAILED)
 
 
 def loops(
@@ -181,8 +182,8 @@ def _show_timeline(inspection: "Inspection") -> None:
     say()
 
 
-def _show_step(inspection: "Inspection", index: int) -> None:
-    """Print one step in full: thought, action, observation, and the error that is read from it."""
+def _show_step(inspection: "Inspection", index: int) -> bool:
+    """Print a step in full: thought, action, observation, error; false where there is no such."""
     screen, instance = console(), inspection.trace.raw.instance_id
     found = [step for step in inspection.trace.steps if step.step.index == index]
     for step in found:
@@ -197,7 +198,8 @@ def _show_step(inspection: "Inspection", index: int) -> None:
             say(text.strip() or "none")
     if not found:
         last = len(inspection.trace.steps) - 1
-        say(f"{instance}: no step {index}; the last is {last}")
+        warn(f"{instance}: no step {index}; the last is {last}")
+    return bool(found)
 
 
 def _show_title(inspection: "Inspection") -> None:

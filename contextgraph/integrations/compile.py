@@ -155,7 +155,7 @@ class _Compiler:
         for tally in tallies:
             error = tally.error
             cleared = self._cleared(error) if tally.cleared_runs else ()
-            repos = sorted({one.trajectory.repo.casefold() for one in cleared} | {""})
+            repos = sorted({one.repo.casefold() for one in cleared} | {""})
             message = _neutral(error.context)
             for repo in repos if cleared else ():
                 yield self._entry(repo, _signature(error, message))
@@ -200,7 +200,7 @@ class _Compiler:
         seen = set[tuple[str, tuple[str, ...]]]()
         for one in cleared:
             names = quoted_names(one.recovered.message)
-            repo = one.trajectory.repo.casefold()
+            repo = one.repo.casefold()
             if names and repo and (repo, names) not in seen:
                 seen.add((repo, names))
                 signature = _signature(error, one.recovered.message)

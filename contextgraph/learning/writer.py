@@ -224,13 +224,13 @@ class MemoryWriter:
         beginning = _beginning(held.ids, self._store.runs.learned(held.ids.beginnings))
         if beginning:
             return self._continued(raw, replace(held, run=None, beginning=beginning)) or receipt
-        longer = self._longer(raw, receipt.trajectory_id)
+        longer = self._longer(receipt.trajectory_id)
         if longer is None:
             return receipt
         return self._replaced({receipt.trajectory_id: longer}).get(receipt.trajectory_id, receipt)
 
-    def _longer(self, raw: RawTrajectory, identity: str) -> Bundle | None:
-        """The bundle of a stored run that goes on with *raw*, which is stored as *identity*."""
+    def _longer(self, identity: str) -> Bundle | None:
+        """The bundle of a stored run that begins with the stored run *identity*."""
         runs = self._store.runs
         own = runs.trajectories([identity])[identity]
         others = runs.trajectories(runs.ids(instance=own.instance_id)).values()

@@ -92,7 +92,7 @@ def action_for(tool: str, arguments: Mapping[str, Json]) -> Action:
         return Action(tool, clean(command).strip(), named)
     if command is not None:
         tool, named = "apply_patch", {"input": command}
-    named |= _edit_in(tool, named)
+    named |= _edit_in(named)
     return Action(tool, clean(call_text(tool, named)), named)
 
 
@@ -148,7 +148,7 @@ def _command_line(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else shlex.join(words)
 
 
-def _edit_in(tool: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
+def _edit_in(arguments: Mapping[str, Json]) -> dict[str, Json]:
     """The file, old and new text of an edit that a patch, a diff or a list of edits describes."""
     edits = arguments.get("edits")
     if isinstance(edits, list) and "old_string" not in arguments:

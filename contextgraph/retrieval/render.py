@@ -280,21 +280,21 @@ def _loop(loop: LoopInfo) -> str:
 
 def remedy_line(item: ErrorSolution | Suggestion) -> str:
     """What cleared an error, in one line: as `render` words it, without a list number."""
-    return _remedy(item).text.partition("\n")[0]
-
-
-def _remedy(item: ErrorSolution | Suggestion) -> _Entry:
-    if isinstance(item, Suggestion):
-        (text, *words), actions, name = item.strategy.split("\n"), item.remedies, item.id
-    else:
-        text, words, actions, name = item.description, [], item.actions, item.fragment_id
+    text = item.strategy if isinstance(item, Suggestion) else item.description
     marks = [] if item.why.is_active else [_one_opinion(item.why)]
     marks += [_agreement(item.why)] if item.why.agreement else []
     if isinstance(item, ErrorSolution) and item.workaround:
         marks.append("a workaround")
-    head = clip(text, _REMEDY_CHARS, at="end") + (f" [{', '.join(marks)}]" if marks else "")
-    lines = "\n".join([head, *(f"   {line}" for line in words)])
-    return _Entry(lines, _item(name, item.advice, actions))
+    return clip(text, _REMEDY_CHARS, at="end") + (f" [{', '.join(marks)}]" if marks else "")
+
+
+def _remedy(item: ErrorSolution | Suggestion) -> _Entry:
+    line = remedy_line(item)
+    if isinstance(item, ErrorSolution):
+        return _Entry(line, _item(item.fragment_id, item.advice, item.actions))
+    words = item.words.lines if item.words else ()
+    text = "\n".join([line, *(f"   {one}" for one in words)])
+    return _Entry(text, _item(item.id, item.advice, item.remedies))
 
 
 def _item(name: str, advice: str, actions: Sequence[RemedyAction]) -> ShownItem:

@@ -150,7 +150,7 @@ def test_the_report_has_one_sentence_first_and_names_the_rescued_tasks(
     assert rescues[0]["shown"][0].splitlines()[1] in content
 
 
-def test_only_the_arm_that_may_search_is_told_of_the_logs(
+def test_only_the_arm_that_may_search_is_given_the_logs(
     resumed: tuple[Path, Sequence[dict[str, Any]]],
 ) -> None:
     out, _ = resumed

@@ -217,6 +217,12 @@ def test_one_step_of_one_run_can_be_shown_in_full(runs: Path) -> None:
     assert "acme__shop-9" not in result.out
 
 
+def test_a_step_that_no_run_has_is_an_error(runs: Path) -> None:
+    result = contextgraph("inspect", runs, "--step", "99")
+    assert (result.code, result.out) == (1, "")
+    assert "no step 99; the last is" in result.err
+
+
 def test_an_invalid_record_is_reported_and_the_others_are_shown(tmp_path: Path) -> None:
     runs = write_runs(tmp_path / "runs.jsonl", [recovering_run()], b"{")
 

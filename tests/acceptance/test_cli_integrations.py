@@ -92,7 +92,7 @@ def test_a_failed_command_is_answered_with_the_remedy_in_a_process_of_its_own(
     assert not done.stderr
 
 
-def test_an_agent_is_told_what_a_query_answers(store: Path, project: Path) -> None:
+def test_an_agent_gets_what_a_query_answers(store: Path, project: Path) -> None:
     asked = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
     (record,) = contextgraph(*asked).records
 
@@ -324,6 +324,7 @@ def test_no_secret_is_written_by_a_hook(store: Path, project: Path) -> None:
     error = f"Exit code 1\nModuleNotFoundError: No module named '{TOKEN}' ({TOKEN})"
     events = (
         failure(project, error=error, tool_input={"command": f"curl -H 'token: {TOKEN}'"}),
+        failure(project, session_id=TOKEN, agent_id=TOKEN),
         {"hook_event_name": "SessionStart", "cwd": f"/home/{TOKEN}", "session_id": "s"},
     )
     for event in events:
@@ -332,7 +333,7 @@ def test_no_secret_is_written_by_a_hook(store: Path, project: Path) -> None:
 
     written = [path for path in store.with_name("memory.hooks").rglob("*") if path.is_file()]
     assert written
-    assert not [path for path in written if TOKEN in path.read_text()]
+    assert not [path for path in written if TOKEN in f"{path}\n{path.read_text()}"]
 
 
 def test_each_agent_gets_the_answer_in_its_own_form(store: Path, project: Path) -> None:

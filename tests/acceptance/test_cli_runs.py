@@ -157,7 +157,7 @@ def editing_run(folder: Path, number: int, added: str) -> RawTrajectory:
     return run([], steps=steps, instance_id=f"acme__shop-{number}", started_at=NOON)
 
 
-def test_git_says_whether_a_change_was_held_or_reverted(tmp_path: Path) -> None:
+def test_git_shows_whether_a_change_was_kept_or_reverted(tmp_path: Path) -> None:
     folder, store = tmp_path / "shop", tmp_path / "memory.db"
     subprocess.run(["git", "init", "-q", folder], check=True)
     commit(folder, "def total(tariffs):\n    pass\n", days=-1)

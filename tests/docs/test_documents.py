@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from contextgraph import config
 from scripts.api_reference import reference
 
 ROOT = Path(__file__).parents[2]
@@ -25,9 +26,23 @@ def test_the_api_reference_has_the_methods_of_the_memory() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_relative_link_leads_to_a_file(document: Path) -> None:
-    links = re.findall(r"\]\((?!\w+:|#)([^)#]+)", text_of(document))
-    assert [link for link in links if not (document.parent / link).exists()] == []
+def test_every_relative_link_leads_to_a_file_and_section(document: Path) -> None:
+    for link, section in re.findall(r"\]\((?!\w+:)([^)#]*)#?([^)]*)\)", text_of(document)):
+        target = document.parent / link if link else document
+        assert target.exists(), link
+        assert not section or section in sections_of(target), f"{link}#{section}"
+
+
+def sections_of(document: Path) -> set[str]:
+    """The anchors of the headings of *document*, as GitHub names them."""
+    headings = re.findall(r"^#+ (.+)$", text_of(document), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", one).strip().lower().replace(" ", "-") for one in headings}
+
+
+def test_the_command_line_page_lists_every_setting() -> None:
+    table = re.findall(r"^\| (`\w+`.*?) \|", text_of(ROOT / "docs" / "cli.md"), re.MULTILINE)
+    listed = {name for cell in table for name in re.findall(r"`(\w+)`", cell)}
+    assert {*config._TEXTS, *config._NUMBERS} <= listed
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])

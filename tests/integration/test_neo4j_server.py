@@ -122,7 +122,7 @@ def starting(
 
 
 @pytest.mark.parametrize("starting", ["import time; time.sleep(60)"], indirect=True)
-def test_a_server_that_takes_too_long_is_ended_and_the_last_refusal_told(
+def test_a_server_that_takes_too_long_is_ended_and_the_last_refusal_reported(
     starting: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(life, "STARTS_WITHIN", 0.5)

@@ -183,7 +183,7 @@ def test_names_of_repositories_are_compared_without_case(name: str) -> None:
     assert same_remedy(one, remedy_of(other.actions, other.repo.upper()), names)
 
 
-def test_repeating_and_looking_around_are_no_remedies() -> None:
+def test_repeating_and_looking_around_are_not_remedies() -> None:
     assert not shell("python run.py", NO_MODULE, "python run.py")
 
     found = shell(

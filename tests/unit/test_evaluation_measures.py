@@ -136,7 +136,7 @@ def test_a_figure_is_the_sum_of_amounts_over_the_sum_of_bases() -> None:
     assert found.low <= found.value <= found.high
 
 
-def test_nothing_behind_a_figure_is_no_figure() -> None:
+def test_a_figure_without_data_is_left_out() -> None:
     assert estimate({"a": Share(0, 0)}, seed=0) is None
     assert estimate({}, seed=0) is None
 

@@ -157,7 +157,7 @@ def test_conflicts_in_the_held_back_pairs_are_found_with_few_false_alarms():
     assert right >= 0.6 * sum(pair.is_conflict for pair in held)
 
 
-def test_the_same_statement_is_no_contradiction():
+def test_the_same_statement_is_not_a_contradiction():
     assert relation("CI now uses  python 3.11", "CI uses Python 3.11") is Relation.SAME
 
 

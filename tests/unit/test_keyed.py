@@ -141,7 +141,9 @@ def test_knowledge_always_needs_its_provenance(memory: KeyedMemory, source: obje
         memory.set_memory("/kb/a", 1, source)
 
 
-def test_what_lacks_its_provenance_can_be_isolated_and_is_in_no_brief(memory: KeyedMemory) -> None:
+def test_what_lacks_its_provenance_can_be_isolated_outside_every_brief(
+    memory: KeyedMemory,
+) -> None:
     receipt = memory.set_memory("/kb/a", "who knows", "web", untrusted="isolate")
     assert (receipt.key, receipt.status) == ("/untrusted/kb/a", "isolated")
     assert memory.keys("/untrusted/") == ["/untrusted/kb/a"]

@@ -49,7 +49,7 @@ def memory() -> AgentMemory:
     return AgentMemory.open(":memory:")
 
 
-def test_a_run_without_repetition_is_in_no_loop(memory: AgentMemory) -> None:
+def test_a_run_without_repetition_is_not_in_a_loop(memory: AgentMemory) -> None:
     assert memory.check_loop(live(looping_edit(times=2))) is None
 
 

@@ -28,5 +28,5 @@ def test_a_remedy_shares_a_name_with_the_loop(remedy: RemedyAction, is_concerned
     assert concerns((remedy,), names) is is_concerned
 
 
-def test_the_repeated_command_is_no_name_of_the_loop() -> None:
+def test_the_repeated_command_is_not_a_name_of_the_loop() -> None:
     assert "python" not in names_of_loop("python reproduce.py", ERROR)

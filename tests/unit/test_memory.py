@@ -163,7 +163,7 @@ def test_a_loop_comes_with_the_escape_of_another_run(memory):
     assert "PYTHONPATH=lib" in loop.escape_suggestions[0].text
 
 
-def test_an_agent_that_makes_progress_is_in_no_loop(memory):
+def test_an_agent_that_makes_progress_is_not_in_a_loop(memory):
     assert memory.check_loop(list(states_of(recovering_run()))) is None
 
 

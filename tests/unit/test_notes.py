@@ -136,6 +136,16 @@ def test_a_forgotten_note_is_gone(notes: Notes) -> None:
     assert notes.recall("python") == ()
 
 
+def test_a_forgotten_note_is_nowhere_in_the_file(tmp_path: Path) -> None:
+    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
+        for word in ("harmlessword", "verysecretword"):
+            note = memory.notes.remember(f"deploys need the {word} switch", repo=SHOP)
+        assert memory.notes.forget([note.id]) == 1
+        content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"harmlessword" in content
+    assert b"verysecretword" not in content
+
+
 def test_secrets_are_masked(notes: Notes) -> None:
     notes.remember("push with ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", repo=SHOP)
     assert contents(notes, "push") == ["push with <secret:github-token>"]

@@ -17,7 +17,7 @@ import zstandard
 
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import fields, read, size_of, write_jsonl
+from contextgraph.readers import fields, read, reading, size_of, write_jsonl
 
 RUNS = [
     RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", f"Task {number}")
@@ -187,7 +187,7 @@ def test_lone_surrogates_and_numbers_that_json_does_not_have_are_made_readable(t
         (b'{"instance_id": "a__b-1", "model_patch": "", "x": 1}', "predicted patches"),
     ],
 )
-def test_what_is_no_trajectory_is_an_error_by_name_and_skipped_in_a_folder(
+def test_what_is_not_a_trajectory_is_an_error_by_name_and_skipped_in_a_folder(
     tmp_path, content, reason
 ):
     path = tmp_path / "thing.out"
@@ -325,7 +325,7 @@ def test_json_that_is_nested_too_deeply_is_an_error(tmp_path):
     assert "nested more than 100 levels deep" in str(errors)
 
 
-def test_what_is_no_file_in_a_folder_is_skipped_with_its_reason(tmp_path):
+def test_what_is_not_a_file_in_a_folder_is_skipped_with_its_reason(tmp_path):
     folder = tmp_path / "runs"
     folder.mkdir()
     (folder / "run").write_bytes(lines()[0])
@@ -379,3 +379,13 @@ def test_json_of_too_many_values_is_an_error(tmp_path, monkeypatch):
     path.write_bytes(b"[" + b"[]," * 2000 + b"[]]")
     _, errors = read_all(path)
     assert "more than 1,000 values" in str(errors)
+
+
+def test_a_file_is_given_up_where_too_many_records_in_a_row_are_not_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_MAX_FRUITLESS", 3)
+    path = tmp_path / "many.jsonl"
+    path.write_text('{"a": 1}\n' * 20)
+    runs, errors = read_all(path)
+    assert not runs
+    assert "the rest is not read" in errors[-1].reason
+    assert len(errors) == 4

@@ -34,7 +34,7 @@ def test_every_format_but_our_own_has_samples_and_they_are_read_as_it():
         assert {trajectory.source_format for trajectory in found} == {folder}
 
 
-def test_a_nebius_row_tells_task_actions_and_the_state_after_each():
+def test_a_nebius_row_has_task_actions_and_the_state_after_each():
     path = SAMPLES / "nebius/rows.jsonl"
     solved, _ = read(path)
     assert solved == RawTrajectory(
@@ -85,7 +85,7 @@ def test_evaluation_logs_leak_nowhere():
         assert "HIDDEN" not in repr(trajectory)
 
 
-def test_sweagent_0_logs_the_state_before_an_action_and_the_reader_tells_the_one_after():
+def test_sweagent_0_logs_the_state_before_an_action_and_the_reader_gives_the_one_after():
     run = one("sweagent/teapot__kettle-44.traj")
     assert [step.open_file for step in run.steps] == ["/teapot__kettle/kettle/boil.py"] * 2 + [None]
     assert [step.action for step in run.steps] == [
@@ -186,7 +186,7 @@ def test_several_calls_in_one_reply_are_several_steps_each_with_its_own_answer()
     assert [step.index for step in run.steps] == [0, 1, 2, 3]
 
 
-def test_mini_swe_agent_1_1_tells_times_timeouts_and_what_was_handed_in():
+def test_mini_swe_agent_1_1_has_times_timeouts_and_the_submission():
     run = one("mini-swe-agent/cord.traj.json")
     assert run.started_at == datetime(2025, 6, 15, 15, 6, 40, 500000, tzinfo=UTC)
     assert run.steps[2].timestamp == datetime(2025, 6, 15, 15, 6, 43, tzinfo=UTC)
@@ -215,7 +215,7 @@ def test_a_run_that_died_before_the_first_reply_is_an_error_that_names_the_failu
         ({"colour": "red"}, "an object with 'colour'; known formats: contextgraph, nebius"),
     ],
 )
-def test_a_record_that_is_no_run_is_an_error_that_says_why(tmp_path, record, reason):
+def test_a_record_that_is_not_a_run_is_an_error_that_says_why(tmp_path, record, reason):
     path = tmp_path / "run.json"
     path.write_bytes(orjson.dumps(record))
     with pytest.raises(ReadError) as caught:

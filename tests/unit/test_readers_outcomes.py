@@ -34,7 +34,7 @@ def outcomes(path: Path, **how: Path) -> dict[str, Outcome]:
     return {run.instance_id: run.outcome for run in read(path, **how)}  # type: ignore[arg-type]
 
 
-def test_a_summary_in_the_folder_tells_who_solved_the_task(tmp_path):
+def test_a_summary_in_the_folder_names_who_solved_the_task(tmp_path):
     for number in range(1, 6):
         run_at(tmp_path / f"a__b-{number}" / f"a__b-{number}.traj")
     report_at(tmp_path / "outcomes.json", SUMMARY)
@@ -70,7 +70,7 @@ def test_every_kind_of_report_is_understood(tmp_path, name, report):
     assert outcomes(tmp_path) == {"a__b-1": Outcome.SOLVED}
 
 
-def test_a_report_does_not_tell_of_the_runs_of_another_folder(tmp_path):
+def test_a_report_does_not_apply_to_runs_of_another_folder(tmp_path):
     run_at(tmp_path / "ann" / "a__b-1.traj")
     run_at(tmp_path / "bob" / "a__b-1.traj")
     report_at(tmp_path / "ann" / "results.json", SUMMARY)
@@ -78,13 +78,13 @@ def test_a_report_does_not_tell_of_the_runs_of_another_folder(tmp_path):
     assert list(found.values()) == [Outcome.SOLVED, Outcome.UNKNOWN]
 
 
-def test_reports_in_a_folder_of_their_own_tell_of_the_runs_beside_it(tmp_path):
+def test_reports_in_a_folder_of_their_own_apply_to_the_runs_beside_it(tmp_path):
     run_at(tmp_path / "trajs" / "a__b-1.traj")
     report_at(tmp_path / "results" / "results.json", SUMMARY)
     assert outcomes(tmp_path) == {"a__b-1": Outcome.SOLVED}
 
 
-def test_reports_that_disagree_tell_nothing(tmp_path):
+def test_reports_that_disagree_set_no_outcome(tmp_path):
     run_at(tmp_path / "a__b-1.traj")
     report_at(tmp_path / "one.json", SUMMARY)
     report_at(tmp_path / "two.json", {"resolved_ids": [], "unresolved_ids": ["a__b-1"]})
@@ -105,7 +105,7 @@ def test_what_is_given_as_report_must_be_one(tmp_path):
             outcomes(path, outcomes=given)
 
 
-def test_an_outcome_that_the_log_tells_stands(tmp_path):
+def test_an_outcome_in_the_log_stands(tmp_path):
     turn = {"role": "ai", "text": "```\nls\n```"}
     row = {"instance_id": "a__b-1", "target": False, "trajectory": [turn]}
     path = report_at(tmp_path / "rows.jsonl", row)

@@ -74,7 +74,7 @@ def test_an_uploaded_file_is_learned(client: TestClient) -> None:
     assert response.json()["runs"][0]["source"] == log.name
 
 
-def test_what_is_no_run_is_refused(client: TestClient) -> None:
+def test_what_is_not_a_run_is_refused(client: TestClient) -> None:
     response = client.post("/v1/learn", content=b"no run")
 
     assert response.status_code == 422
@@ -272,7 +272,9 @@ def test_a_token_that_is_used_too_often_has_to_wait(tmp_path: Path) -> None:
 def test_an_unknown_field_is_named(client: TestClient) -> None:
     response = client.post("/v1/query", json={"state": {"colour": "red"}})
 
-    assert problem_of(response) == (422, "the request is not valid")
+    status, detail = problem_of(response)
+    assert status == 422
+    assert detail.startswith("the request is not valid: body.")
     assert response.json()["errors"][0]["at"] == "body.state.colour"
 
 

@@ -80,7 +80,7 @@ def test_a_reader_does_not_make_a_memory(path: Path) -> None:
     assert not path.exists()
 
 
-def test_an_empty_file_is_no_memory_to_a_reader(path: Path) -> None:
+def test_an_empty_file_is_not_a_memory_to_a_reader(path: Path) -> None:
     path.touch()
     with pytest.raises(MemoryNotFoundError, match="learn something first"):
         SqliteStore(str(path), read_only=True).admin.counts()
@@ -139,7 +139,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
     store.admin.close()
 
 
-def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused(path: Path) -> None:
     path.write_text("dear diary, " * 1000)
     with pytest.raises(StoreError, match="is not a memory of contextgraph; name another file"):
         SqliteStore(str(path)).runs.add([made_bundle(0)])
@@ -307,6 +307,28 @@ def test_health_of_a_sound_memory(learned: Path) -> None:
     store.admin.close()
 
 
+def test_health_of_a_file_that_may_only_be_read(
+    learned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite opens such a file for reading whatever the mode; root may write all."""
+    connected = connections.Connections._connected
+    monkeypatch.setattr(connections.Connections, "_connected", lambda one, _: connected(one, "ro"))
+    store = SqliteStore(str(learned), read_only=True)
+    failed = [check for check in store.admin.health() if not check.ok]
+    assert [check.name for check in failed] == ["writable"]
+    assert "may not be written" in failed[0].detail
+    store.admin.close()
+
+
+def test_health_of_a_newer_memory_names_one_failed_check(learned: Path) -> None:
+    change(learned, "PRAGMA user_version = 999")
+    store = SqliteStore(str(learned))
+    (check,) = store.admin.health()
+    assert (check.name, check.ok) == ("reachable", False)
+    assert "upgrade contextgraph-memory" in check.detail
+    store.admin.close()
+
+
 def test_health_finds_rows_that_belong_to_nothing(learned: Path) -> None:
     change(learned, "DELETE FROM raw")
     store = SqliteStore(str(learned))
@@ -317,7 +339,7 @@ def test_health_finds_rows_that_belong_to_nothing(learned: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"dear diary, " * 1000])
-def test_health_of_what_is_no_memory_is_told_with_a_remedy(
+def test_doctor_names_a_remedy_for_a_file_that_is_not_a_memory(
     path: Path, content: bytes | None
 ) -> None:
     if content is not None:

@@ -66,7 +66,7 @@ def test_steps_are_read_in_order_of_their_numbers(tmp_path: Path) -> None:
         ("V0001__first", f"{INDEX};\nMATCH (n) SET n.x = 1;", "file without data"),
     ],
 )
-def test_a_file_that_is_no_migration_is_named(
+def test_a_file_that_is_not_a_migration_is_named(
     tmp_path: Path, name: str, text: str, reason: str
 ) -> None:
     with pytest.raises(SchemaError, match=reason):

@@ -75,7 +75,7 @@ def test_a_fence_whose_id_was_removed_is_still_a_fence():
 @pytest.mark.parametrize(
     "word", ["contextgraph-memory", "contextgraph-memory-store", "<contextgraph-memoryx>"]
 )
-def test_the_mere_name_is_no_fence(word):
+def test_the_mere_name_is_not_a_fence(word):
     assert strip_fenced(f"pip install {word}") == (f"pip install {word}", ())
 
 

@@ -77,7 +77,7 @@ def test_a_token_with_a_known_prefix_is_masked_wherever_it_stands(kind, token, f
         ("https://bot:", "correct-horse", "@git.local/x.git", "url-password"),
     ],
 )
-def test_a_literal_value_of_a_telling_name_is_masked(before, value, after, kind):
+def test_a_literal_value_of_a_name_for_secrets_is_masked(before, value, after, kind):
     marker = f"<secret:{kind or 'aws-secret-key'}>"
     assert mask_secrets(before + value + after) == before + marker + after
 

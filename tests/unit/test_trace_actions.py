@@ -62,7 +62,7 @@ def test_a_window_edit_changes_the_lines_of_the_open_file():
     assert reading.span == (12, 14)
 
 
-def test_a_redirection_is_no_argument():
+def test_a_redirection_is_not_an_argument():
     merged, plain = (
         read_action(Action("bash", f"python bake.py{more}"), None, None)
         for more in (" 2>&1 | head -20", "")

@@ -54,7 +54,7 @@ def test_a_failure_of_another_language_is_seen_for_what_it_is(command, shown, ex
 
 
 @pytest.mark.parametrize(("command", "shown", "expected"), HARMLESS)
-def test_a_run_that_went_well_is_no_failure_whatever_it_prints(command, shown, expected):
+def test_a_run_that_went_well_is_not_a_failure_whatever_it_prints(command, shown, expected):
     assert recognise(Action("bash", command), shown) is None
     assert signature_of(shown) is None
 

@@ -52,7 +52,7 @@ def test_a_line_within_a_whole_file_is_another_place() -> None:
     assert loops_of(session.refused(14, 14, "    total(1)", why=INDENT).read()) == ()
 
 
-def test_refusals_with_another_message_each_time_are_no_loop() -> None:
+def test_refusals_with_another_message_each_time_are_not_a_loop() -> None:
     session = Session("core.py")
     for name in ("a", "b", "c", "d"):
         session.refused(8, 9, "x = a + b + c + d", why=f"F821 undefined name '{name}'")
@@ -82,7 +82,7 @@ def test_the_reproduction_before_the_first_fix_is_not_counted() -> None:
     assert loops_of(session.read()) == ()
 
 
-def test_runs_whose_error_changes_are_no_loop() -> None:
+def test_runs_whose_error_changes_are_not_a_loop() -> None:
     session = Session("core.py")
     for name in ("vat", "sum", "net", "tax"):
         session.edited(8, 8, f"x = {name!r}").failed("python core.py", f"KeyError: '{name}'")
@@ -111,14 +111,14 @@ def test_looking_at_the_same_thing_again_and_again_is_a_loop() -> None:
     assert the_loop(session).kind is LoopKind.REPEAT_NO_ERROR
 
 
-def test_scrolling_on_is_no_loop() -> None:
+def test_scrolling_on_is_not_a_loop() -> None:
     session = Session("core.py")
     for number in range(6):
         session.do("scroll_down", window("core.py", (f"page {number}",)))
     assert loops_of(session.read()) == ()
 
 
-def test_tests_that_pass_after_each_of_several_fixes_are_no_loop() -> None:
+def test_tests_that_pass_after_each_of_several_fixes_are_not_a_loop() -> None:
     session = Session("core.py")
     for number in range(4):
         session.edited(number, number, f"x = {number}").worked("pytest", "3 passed")
@@ -194,7 +194,7 @@ def test_a_live_check_on_states_says_what_a_later_reading_says() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["", "failed"])
-def test_states_that_tell_only_their_error_are_judged_by_it(outcome: str) -> None:
+def test_states_that_have_only_an_error_are_judged_by_it(outcome: str) -> None:
     error = traceback("KeyError: 'vat'")
     state = State(last_action="python core.py", last_outcome=outcome, current_error=error)
     found = loop_in([state] * 3)
@@ -202,14 +202,14 @@ def test_states_that_tell_only_their_error_are_judged_by_it(outcome: str) -> Non
     assert found.kind is LoopKind.SAME_COMMAND_SAME_ERROR
 
 
-def test_an_older_error_is_not_blamed_on_a_silent_command() -> None:
+def test_an_older_error_is_not_attributed_to_a_silent_command() -> None:
     session = Session("core.py").failed("python core.py", "KeyError: 'vat'")
     for number in range(4):
         session.do(f"sed -i 's/{number}/x/' core.py", "")
     assert loop_in(list(states_of(session.raw()))) is None
 
 
-def test_no_history_is_no_loop() -> None:
+def test_no_history_is_not_a_loop() -> None:
     assert loop_in([]) is None
 
 
@@ -267,7 +267,7 @@ def test_a_third_change_after_two_that_were_undone_is_an_oscillation() -> None:
     assert (found.kind, found.start, found.end) == (LoopKind.OSCILLATION, 0, 4)
 
 
-def test_a_file_that_is_restored_for_a_comparison_was_not_tried_in_vain() -> None:
+def test_a_file_restored_for_a_comparison_is_not_a_failed_attempt() -> None:
     change = ("sed -i '1d' core.py", "", 0)
     undone = ("git checkout core.py", "Updated 1 path from the index", 0)
     compared = [(f"python check.py {number}", f"total: {number}", 0) for number in range(3)]
@@ -275,7 +275,7 @@ def test_a_file_that_is_restored_for_a_comparison_was_not_tried_in_vain() -> Non
     assert trace(run(steps)).loops == ()
 
 
-def test_a_run_of_the_file_as_it_was_is_no_further_attempt() -> None:
+def test_a_run_of_the_file_as_it_was_is_not_a_further_attempt() -> None:
     check, change = ("python check.py", "total: 3", 0), ("sed -i '1d' core.py", "", 0)
     undone = ("git checkout core.py", "Updated 1 path from the index", 0)
     before = [check, change, check]

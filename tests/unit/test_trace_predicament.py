@@ -28,7 +28,7 @@ def test_the_same_error_after_the_same_kind_of_action_is_the_same() -> None:
     ],
     ids=["no keyword in common", "another type", "another kind", "no error", "nothing known"],
 )
-def test_another_trouble_is_told_apart(other: State) -> None:
+def test_another_error_is_distinguished(other: State) -> None:
     one = failing("AttributeError: module 'random' has no attribute 'randint'")
     assert not is_same_predicament(one, other)
     assert not is_same_predicament(other, one)
@@ -56,5 +56,5 @@ def test_an_error_still_open_counts_before_the_last_outcome() -> None:
     )
 
 
-def test_two_beginnings_are_no_predicament() -> None:
+def test_two_beginnings_are_not_the_same_predicament() -> None:
     assert not is_same_predicament(State(), State())

@@ -328,7 +328,7 @@ def test_a_stand_in_for_a_module_that_cannot_be_imported_is_a_workaround() -> No
     assert the_recovery(session).workaround
 
 
-def test_an_import_from_the_right_place_is_no_workaround() -> None:
+def test_an_import_from_the_right_place_is_not_a_workaround() -> None:
     session = Session().open("t.py", "from vcr import Tape", "Tape()")
     session.failed("pytest t.py", "ModuleNotFoundError: No module named 'vcr'", file="t.py", at=1)
     session.edited(1, 1, "from shop.vcr import Tape").worked("pytest t.py", "1 passed in 0.01s")
@@ -348,7 +348,7 @@ def test_passing_part_of_the_tests_does_not_clear_the_failure_of_all() -> None:
     assert ends(session) == []
 
 
-def test_an_error_that_is_never_cleared_is_no_recovery() -> None:
+def test_an_error_that_is_never_cleared_is_not_a_recovery() -> None:
     assert ends(Session().failed("python core.py", "TypeError: bad").worked("ls", "core.py")) == []
 
 
@@ -369,7 +369,7 @@ def test_command_lines_are_short_and_few() -> None:
     ("again", "expected"),
     [("check_totals2.py", [(1, 2)]), ("check_totals_simple.py", [(1, 2)]), ("check_tax.py", [])],
 )
-def test_a_script_that_is_written_anew_under_a_similar_name_has_the_same_goal(
+def test_a_script_written_again_under_a_similar_name_has_the_same_goal(
     again: str, expected: list[tuple[int, int]]
 ) -> None:
     session = Session("core.py").failed("python check_totals.py", "KeyError: 'vat'")
@@ -390,6 +390,55 @@ def test_a_missing_module_is_cleared_by_a_run_after_its_installation(
     assert [(one.error_step, one.cleared_step) for one in found] == [(0, 2)] * cleared
     # Nothing shows that the other program needs it.
     assert not any(one.verified for one in found)
+
+
+FAILED = "Traceback (most recent call last):\nValueError: too hot"
+
+
+@pytest.mark.parametrize(
+    ("between", "later", "expected"),
+    [
+        ("echo 'cool()' >> oven.py", "python taste.py", [(0, 2)]),
+        ("cat oven.py", "python taste.py", []),
+        ("pip list", "python taste.py", []),
+        ("echo 'cool()' >> oven.py", "python --version", []),
+    ],
+)
+def test_another_program_after_a_change_leaves_an_error_behind(
+    between: str, later: str, expected: list[tuple[int, int]]
+) -> None:
+    steps = [("python bake.py", FAILED, 1), (between, "ok", 0), (later, "sweet", 0)]
+    found = trace(run(steps)).recoveries
+    assert [(one.error_step, one.cleared_step) for one in found] == expected
+    # Nothing shows which change it was, or that it was one.
+    assert not any(one.verified or one.actions for one in found)
+
+
+def test_the_same_program_clears_its_error_where_it_runs_again() -> None:
+    steps = [("python bake.py", FAILED, 1), ("echo 'cool()' >> oven.py", "", 0)]
+    steps += [("python taste.py", "sweet", 0), ("python bake.py", "baked", 0)]
+    (found,) = trace(run(steps)).recoveries
+    assert (found.cleared_step, found.verified) == (3, True)
+
+
+def test_a_list_of_packages_clears_no_installation() -> None:
+    refused = "ERROR: Could not find a version that satisfies the requirement flour"
+    steps = [("pip install flour", refused, 1), ("conda list flour", "# packages", 0)]
+    assert trace(run(steps)).recoveries == ()
+
+
+@pytest.mark.parametrize(
+    ("later", "cleared"),
+    [
+        ("python tests/runtests.py oven", True),
+        ("python -m django test oven.test_bread", True),
+        ("python tests/runtests.py shop", False),
+    ],
+)
+def test_the_same_tests_may_be_run_by_another_runner(later: str, cleared: bool) -> None:
+    failed = "E   ImproperlyConfigured: no settings\n=== 1 error in 0.1s ==="
+    steps = [("pytest tests/oven/test_bread.py", failed, 1), (later, "Ran 3 tests\n\nOK", 0)]
+    assert bool(trace(run(steps)).recoveries) is cleared
 
 
 def test_tests_that_were_not_found_are_cleared_by_a_run_of_others() -> None:

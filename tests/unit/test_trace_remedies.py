@@ -171,7 +171,7 @@ def test_what_ran_before_the_same_command_worked_is_the_remedy(command: str) -> 
 
 
 @pytest.mark.parametrize("command", ["ls -la", "python -c 'import shop'", "make test", "sleep 5"])
-def test_what_only_looks_or_waits_is_no_remedy(command: str) -> None:
+def test_what_only_looks_or_waits_is_not_a_remedy(command: str) -> None:
     assert is_retry(actions(rerun("ConnectionRefusedError: refused", command)))
 
 

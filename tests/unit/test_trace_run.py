@@ -60,7 +60,7 @@ def test_a_diff_without_git_headers_is_read() -> None:
     assert files_changed(patch) == ("core.py",)
 
 
-def test_text_that_is_no_patch_changes_no_file() -> None:
+def test_text_that_is_not_a_patch_changes_no_file() -> None:
     assert files_changed("I fixed it.\n") == ()
 
 

@@ -49,7 +49,7 @@ def test_a_fix_on_the_line_of_the_rerun_is_the_remedy() -> None:
     assert command_lines(found) == (FIX,)
 
 
-def test_a_change_that_was_undone_is_no_part_of_the_remedy() -> None:
+def test_a_change_that_was_undone_is_not_part_of_the_remedy() -> None:
     session = Session().do(RUN, FAILURE)
     session.do(f"sed -i 's/kg/lb/' core.py && {RUN}", traceback("KeyError: 'lb'"))
     session.do(f"git checkout core.py && {FIX} && {RUN}", "OK")

@@ -484,7 +484,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize(("command", "observation"), HARMLESS)
-def test_words_of_failure_in_harmless_output_are_no_failure(command, observation):
+def test_words_of_failure_in_harmless_output_are_not_failures(command, observation):
     assert recognise(Action("bash", command), observation) is None
 
 
@@ -499,7 +499,7 @@ def test_an_exit_code_shows_a_failure_that_the_text_does_not():
     assert (signature.error_type, signature.message) == ("exit code 3", "burnt")
 
 
-def test_an_exit_code_of_another_language_is_no_exception_of_python():
+def test_an_exit_code_of_another_language_is_not_an_exception_of_python():
     signature = recognise(Action("bash", "node bake.js"), "burnt\n", exit_code=3)
 
     assert signature is not None
@@ -516,6 +516,20 @@ def test_the_flag_of_the_log_shows_a_failure():
 @pytest.mark.parametrize("command", ["grep -rn yeast oven", "diff a b", "cd x && git diff --quiet"])
 def test_exit_code_one_of_a_question_is_an_answer(command):
     assert recognise(Action("bash", command), "", exit_code=1) is None
+
+
+def test_exit_code_123_of_xargs_says_that_grep_found_nothing():
+    command = "find . -name '*.cfg' | xargs grep -l yeast"
+    assert recognise(Action("bash", command), "", exit_code=123) is None
+
+
+def test_a_file_that_does_not_compile_is_a_syntax_error_at_its_line():
+    shown = "Sorry: IndentationError: unexpected indent (bake.py, line 7)"
+    signature = recognise(Action("bash", "python -m py_compile bake.py"), shown, exit_code=1)
+
+    assert signature is not None
+    assert (signature.error_type, signature.location) == ("IndentationError", "bake.py:7")
+    assert signature.message == "unexpected indent"
 
 
 @pytest.mark.parametrize("command", ["cd test && python -c 'import oven'", "python find.py"])
@@ -575,7 +589,7 @@ BANNERS = [
 
 
 @pytest.mark.parametrize("banner", BANNERS)
-def test_what_an_interpreter_prints_although_it_goes_on_is_no_failure(banner):
+def test_what_an_interpreter_prints_although_it_goes_on_is_not_a_failure(banner):
     assert recognise(Action("bash", "python bake.py"), f"{banner}Bread: 3\n") is None
     assert signature_of(banner) is None
 
@@ -587,7 +601,7 @@ def test_a_failure_beside_a_banner_is_the_one_that_counts(banner):
 
 
 @pytest.mark.parametrize("lines", [slice(1, None), slice(3), slice(6)])
-def test_a_banner_that_head_or_tail_cut_is_no_failure(lines):
+def test_a_banner_that_head_or_tail_cut_is_not_a_failure(lines):
     assert signature_of("\n".join(BROKEN_PTH.splitlines()[lines])) is None
 
 

@@ -28,7 +28,7 @@ def test_at_the_start_only_the_task_is_known() -> None:
     assert (state.current_error, state.repo_summary) == ("", "")
 
 
-def test_a_state_tells_the_step_before_it() -> None:
+def test_a_state_describes_the_step_before_it() -> None:
     raw = Session().open("core.py", "x = 1").worked("python core.py", "1").raw()
     state = state_at(raw, 1)
     assert state.last_action == "open core.py"
@@ -82,7 +82,7 @@ def test_without_a_prompt_the_tools_are_those_seen_so_far() -> None:
     ]
 
 
-def test_early_looks_tell_of_the_repository() -> None:
+def test_early_listings_describe_the_repository() -> None:
     session = Session().worked("ls -F", "README.md\nshop/\nsetup.py")
     session.open("README.md", "# Shop", "", "[![badge](https://x)]", "Computes prices.")
     summary = state_at(session.raw(), 2).repo_summary
@@ -105,7 +105,7 @@ def test_a_run_in_progress_is_followed_step_by_step() -> None:
     assert tracker.state == followed[-1]
 
 
-def test_a_banner_is_no_part_of_the_current_error() -> None:
+def test_a_banner_is_not_part_of_the_current_error() -> None:
     banner = "Error processing line 1 of /venv/a.pth:\n\n  Traceback\nRemainder of file ignored\n"
     shown = traceback("KeyError: 'vat'")
     raw = Session("core.py").do("python core.py", f"{banner}{shown}").raw()

@@ -39,7 +39,7 @@ def test_a_vector_has_as_many_numbers_as_its_space() -> None:
 
 
 @pytest.mark.parametrize("numbers", [[0.0, 0.0, 0.0], [math.nan, 0.0, 0.0], [math.inf, 0.0, 0.0]])
-def test_numbers_without_a_direction_are_no_vector(numbers: list[float]) -> None:
+def test_numbers_without_a_direction_give_no_vector(numbers: list[float]) -> None:
     with pytest.raises(ValueError, match="no direction"):
         Vector.of(SPACE, numbers)
 

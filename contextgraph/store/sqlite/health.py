@@ -32,7 +32,10 @@ _NAMED = 10
 
 
 def checks(connections: Connections) -> Iterator[HealthCheck]:
-    """Reachable, schema version, integrity, writable, sizes; one that cannot be made has failed."""
+    """Reachable, schema version, integrity, writable, sizes; one that cannot be made has failed.
+
+    Nothing else is checked of a memory that cannot be read.
+    """
     path = connections.path
     if not connections.in_memory and not Path(path).exists():
         yield HealthCheck("reachable", False, f"no memory at {path}", "learn something first")
@@ -42,6 +45,8 @@ def checks(connections: Connections) -> Iterator[HealthCheck]:
             yield check(connections)
         except StoreError as error:
             yield HealthCheck(name, False, str(error), _REMEDIES[name])
+            if name == "reachable":
+                return
 
 
 def _reachable(connections: Connections) -> HealthCheck:
@@ -94,8 +99,10 @@ def _listed(names: list[str]) -> str:
 
 
 def _writable(connections: Connections) -> HealthCheck:
-    with connections.trying_to_write():
-        return HealthCheck("writable", True, "a transaction was opened")
+    with connections.trying_to_write() as connection:
+        # A transaction can also be opened where the file may only be read.
+        connection.execute(f"PRAGMA user_version = {schema_version(connection)}")
+    return HealthCheck("writable", True, "a transaction was opened")
 
 
 def _sizes(connections: Connections) -> HealthCheck:
@@ -117,7 +124,7 @@ _CHECKS: dict[str, Callable[[Connections], HealthCheck]] = {
     "sizes": _sizes,
 }
 _REMEDIES = {
-    "reachable": "name a memory file that this user may read",
+    "reachable": "name a memory file of this version that this user may read",
     "schema version": "install a version of contextgraph-memory that knows it",
     "integrity": "restore a backup, or learn the runs again into a new file",
     "writable": "check permissions and free space, and that no process holds the file locked",

@@ -9,10 +9,9 @@ import orjson
 from contextgraph.codec import decoded, encoded
 from contextgraph.model import Note, NoteKind, NoteScope
 from contextgraph.store import rules
-from contextgraph.store.sqlite import rows
+from contextgraph.store.sqlite import rows, word_index
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.transaction import Transaction, json_text
-from contextgraph.store.sqlite.word_index import add_texts, match, summed
 from contextgraph.text import stems
 from contextgraph.vectors import Vector, products
 
@@ -64,8 +63,10 @@ class SqliteNotes:
             places = _places(transaction, scope)
             if places is not None and not places:
                 return []
-            asked = match("note", transaction.tenant, places, dict.fromkeys(words, 1))
-            shared = summed(transaction.connection.execute(*asked))
+            sql, asked = word_index.match(
+                "note", transaction.tenant, places, dict.fromkeys(words, 1)
+            )
+            shared = word_index.summed(transaction.connection.execute(sql, asked))
             where, parameters = _within(transaction, scope)
             found: list[Note] = []
             # Only of those that share most words the rows are read.
@@ -165,7 +166,10 @@ class SqliteNotes:
             keys = f"(SELECT key FROM note WHERE {_OF_IDS})"
             transaction.write(f"DELETE FROM note_text WHERE rowid IN {keys}", parameters)
             transaction.write(f"DELETE FROM note_link WHERE note IN {keys}", parameters)
-            return transaction.write(f"DELETE FROM note WHERE {_OF_IDS}", parameters)
+            count = transaction.write(f"DELETE FROM note WHERE {_OF_IDS}", parameters)
+            word_index.compact(transaction)
+        self._database.connections.empty_log()
+        return count
 
 
 def _put_all(transaction: Transaction, notes: Iterable[Note]) -> None:
@@ -186,7 +190,7 @@ def _put(transaction: Transaction, note: Note, before: Note | None) -> None:
     if before is None or (before.repo, rules.note_text(before)) != (note.repo, text):
         transaction.write("UPDATE note SET space = NULL, vector = NULL WHERE key = ?", (key,))
         transaction.write("DELETE FROM note_text WHERE rowid = ?", (key,))
-        add_texts(transaction, "note", place, [(key, text)], stems)
+        word_index.add_texts(transaction, "note", place, [(key, text)], stems)
     if before is None or before.links != note.links:
         transaction.write("DELETE FROM note_link WHERE note = ?", (key,))
         links = [(transaction.tenant, link.target, key) for link in note.links]

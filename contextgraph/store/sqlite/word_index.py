@@ -37,9 +37,10 @@ def remove_texts(transaction: Transaction, table: str, first: int, last: int) ->
     transaction.write_all(f"DELETE FROM {table}_text WHERE rowid = ?", keys)
 
 
-def compact(transaction: Transaction, table: str) -> None:
-    """Rewrite the index without the words of removed texts."""
-    transaction.write(f"INSERT INTO {table}_text ({table}_text) VALUES ('optimize')")
+def compact(transaction: Transaction) -> None:
+    """Rewrite all indexes without the words of removed texts."""
+    for table in ("trajectory", "recovered", "note"):
+        transaction.write(f"INSERT INTO {table}_text ({table}_text) VALUES ('optimize')")
 
 
 def match(

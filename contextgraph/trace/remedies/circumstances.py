@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, RemedyKind, RemedyPattern
-from contextgraph.trace.actions.reading import ActionReading, new_text, read_action
+from contextgraph.trace.actions.reading import new_text, read_action
 from contextgraph.trace.edits import Span
 from contextgraph.trace.remedies.placeholders import (
     ANOTHER_PATH,
@@ -40,7 +40,7 @@ def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[s
     if UNDEFINED_NAME in names.roles and text:
         known.append(f"undefined name used as {_use(names.names[0], text)}")
     if reading.span is not None:
-        known += _of_range(reading, reading.span, text, shown)
+        known += _of_range(reading.span, text, shown)
     return tuple(sorted(known))
 
 
@@ -57,7 +57,7 @@ def _use(name: str, text: Sequence[str]) -> str:
     return {".": "object", "(": "function"}.get(match[1], "value")
 
 
-def _of_range(reading: ActionReading, span: Span, text: Sequence[str], shown: str) -> Iterator[str]:
+def _of_range(span: Span, text: Sequence[str], shown: str) -> Iterator[str]:
     """How the *text* of an edit fits the lines that it replaces and those behind them."""
     first, last = span
     replaced = last - first + 1
