@@ -24,6 +24,7 @@ _TEXTS = (
     "tenant",
     "embedder",
     "summarizer",
+    "conflict_judge",
     "configuration",
     "keyed_root",
     "notes",
@@ -72,9 +73,11 @@ class Settings:
     environment only, as ``CONTEXTGRAPH_NEO4J_USER`` and ``CONTEXTGRAPH_NEO4J_PASSWORD``.
     *embedder* is ``tfidf``, ``local``, ``local/FOLDER`` or ``openai/MODEL[@DIMENSIONS]``; empty
     means that of the active space. *summarizer* is ``template`` or ``openai/MODEL``; empty means
-    the template. *embedding_price*, *prompt_price* and *answer_price* are US dollars per million
-    tokens and override the published ones; *max_cost* is how many dollars one process may spend
-    on models. *max_run_size* is the most MiB, decompressed, that one recorded run may have.
+    the template. *conflict_judge*, ``openai/MODEL``, says which notes contradict each other; empty
+    means by their words alone. *embedding_price*, *prompt_price* and *answer_price* are US dollars
+    per million tokens and override the published ones; *max_cost* is how many dollars one process
+    may spend on models. *max_run_size* is the most MiB, decompressed, that one recorded run may
+    have.
     *keyed_root* is the folder of keyed files, in it one for each tenant; empty means one beside the
     memory. *notes* is where notes are, at ``postgresql://`` or ``qdrant+http(s)://``; empty means
     in *store*. *configuration* is one of those in ``contextgraph.toml``. *source* names who
@@ -92,6 +95,7 @@ class Settings:
     api_url: str = field(default="", repr=False)
     embedding_price: float | None = None
     summarizer: str = ""
+    conflict_judge: str = ""
     prompt_price: float | None = None
     answer_price: float | None = None
     max_cost: float | None = None

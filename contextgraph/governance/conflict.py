@@ -125,6 +125,8 @@ class ConflictPolicy:
     """What counts as a conflict, and which statement then prevails."""
 
     min_confidence: float = 0.5
+    # A judge must be as sure.
+    min_judged: float = 0.55
     # As much more credible a statement must be to supersede one of another source.
     credibility_margin: float = 0.1
 
@@ -149,6 +151,16 @@ class ConflictPolicy:
             return _UNRELATED
         supersedes = self._prevails(new, old)
         return Verdict(Relation.SUPERSEDES if supersedes else Relation.CONTRADICTS, confidence)
+
+    def judged(self, verdict: Verdict, new: Statement, old: Statement) -> Verdict:
+        """The *verdict* of a judge, where it is sure; which statement prevails is decided here."""
+        if verdict.confidence < self.min_judged:
+            return _UNRELATED
+        if verdict.relation in (Relation.SAME, Relation.UNRELATED):
+            return verdict
+        supersedes = self._prevails(new, old)
+        relation = Relation.SUPERSEDES if supersedes else Relation.CONTRADICTS
+        return Verdict(relation, verdict.confidence)
 
     def _prevails(self, new: Statement, old: Statement) -> bool:
         more_credible = new.credibility >= old.credibility + self.credibility_margin

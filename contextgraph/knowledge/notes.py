@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 
 from contextgraph.errors import EmbeddingError, InvalidNoteError
 from contextgraph.governance import ConflictPolicy, Relation, Statement, Verdict
-from contextgraph.knowledge.recall import MOST_WORDS, Question, recollections
+from contextgraph.knowledge.recall import MOST_WORDS, Question, recollections, stem_counts
 from contextgraph.model import (
     Link,
     LinkType,
@@ -23,6 +23,7 @@ from contextgraph.model import (
     Snapshot,
 )
 from contextgraph.ports import EmbedderSource, NoteStore, every_note
+from contextgraph.ranking import dice
 from contextgraph.text import (
     clean,
     count_tokens,
@@ -48,6 +49,8 @@ RELIABILITY: Mapping[str, float] = {
 }
 _OTHERWISE = 0.7
 _COMPARED = 20
+# A judge is asked about so many notes, those that share at least this part of their words.
+_JUDGED, _SIMILAR = 3, 0.4
 # Of a snapshot: notes of each kind, in this order.
 _PINNED, _RELATED, _RECENT, _RECENTLY = 50, 3, 5, timedelta(hours=24)
 
@@ -71,7 +74,8 @@ class NoteProperties(TypedDict, total=False):
 class Notes:
     """The notes of a memory.
 
-    *clock* gives the time. *embedder* embeds what is remembered, *questions* what is asked.
+    *clock* gives the time. *embedder* embeds what is remembered, *questions* what is asked. *judge*
+    says what a statement is to an earlier one, None where it cannot: then their words decide.
     """
 
     def __init__(
@@ -80,13 +84,14 @@ class Notes:
         clock: Callable[[], datetime],
         embedder: EmbedderSource = lambda: None,
         questions: EmbedderSource = lambda: None,
-        policy: ConflictPolicy | None = None,
+        judge: Callable[[str, str], Verdict | None] | None = None,
     ) -> None:
         self._store = store
         self._now = clock
         self._embedder = embedder
         self._questions = questions
-        self._policy = policy or ConflictPolicy()
+        self._judge = judge
+        self._policy = ConflictPolicy()
         # Written with the next change: who only reads counts nothing.
         self._recalled: list[Recollection] = []
 
@@ -118,7 +123,7 @@ class Notes:
         scope = NoteScope((note.repo,))
         asked = [*dict.fromkeys(stems(note.content))][:MOST_WORDS]
         related = self._store.for_text(asked, scope, _COMPARED)
-        verdicts = [(one, self._verdict(note, one)) for one in related]
+        verdicts = self._verdicts(note, related)
         for one, verdict in verdicts:
             if verdict.relation is Relation.SAME:
                 return self._confirm(one, note)
@@ -293,8 +298,31 @@ class Notes:
             credibility=RELIABILITY.get(kind, _OTHERWISE) if credibility is None else credibility,
         )
 
-    def _verdict(self, new: Note, old: Note) -> Verdict:
-        return self._policy.verdict(_statement(new), _statement(old))
+    def _verdicts(self, new: Note, related: Sequence[Note]) -> list[tuple[Note, Verdict]]:
+        """What *new* is to each of *related*."""
+        statement = _statement(new)
+        found = {one.id: self._policy.verdict(statement, _statement(one)) for one in related}
+        is_known = any(one.relation is Relation.SAME for one in found.values())
+        for one in () if is_known else self._to_judge(new, related):
+            assert self._judge
+            verdict = self._judge(new.content, one.content)
+            if verdict is None:
+                break
+            found[one.id] = self._policy.judged(verdict, statement, _statement(one))
+        return [(one, found[one.id]) for one in related]
+
+    def _to_judge(self, new: Note, related: Sequence[Note]) -> list[Note]:
+        """The most similar ones of *related*; none without a judge, and nothing confidential."""
+        if self._judge is None or new.security.is_secret:
+            return []
+        words = stem_counts(new.content).keys()
+        similar = {
+            one.id: dice(words, stem_counts(one.content).keys())
+            for one in related
+            if not one.security.is_secret
+        }
+        chosen = (one for one in related if similar.get(one.id, 0.0) >= _SIMILAR)
+        return sorted(chosen, key=lambda one: -similar[one.id])[:_JUDGED]
 
     def _confirm(self, known: Note, again: Note) -> NoteReceipt:
         """Count that *known* was said *again* by another; what is new in that is added."""
