@@ -1,5 +1,6 @@
 """Remembering notes, comparing them with earlier ones, and recalling them."""
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -130,8 +131,7 @@ class Notes:
         before = (Link(LinkType.FOLLOWS, one.id) for one in self._store.newest(scope, 1))
         note = replace(note, links=(*note.links, *before))
         receipt = self._store_beside(note, verdicts)
-        self._embed(note)
-        return receipt
+        return replace(receipt, to_embed=not self._embed(note))
 
     def recall(
         self,
@@ -146,7 +146,8 @@ class Notes:
 
         Those of *repo* and those about anything; without it, all. With *tags* only notes that have
         all of them. Archived and superseded notes and those that are not valid now are not
-        recalled, nor is what answers with less than *min_probability*.
+        recalled, nor is what answers with less than *min_probability*. Where the question cannot be
+        embedded words alone decide, with a warning.
         """
         scope = NoteScope(_places(repo), tags=tuple(map(str.casefold, tags)))
         asked = Question.of(question, self._vector(question), scope, self._now())
@@ -364,17 +365,19 @@ class Notes:
         try:
             embedder = self._questions()
             return embedder.embed([question]).vectors[0] if embedder else None
-        except EmbeddingError:
+        except EmbeddingError as error:
+            logging.getLogger(__name__).warning("%s; notes are recalled by words alone", error)
             return None
 
-    def _embed(self, note: Note) -> None:
-        """Embed *note*; where that fails it waits until the memory is maintained."""
+    def _embed(self, note: Note) -> bool:
+        """Embed *note*; false where that fails: it waits until the memory is maintained."""
         try:
             if embedder := self._embedder():
                 (vector,) = embedder.embed([note.content]).vectors
                 self._store.add(embedder.space, {note.id: vector})
         except EmbeddingError:
-            return
+            return False
+        return True
 
 
 def render_notes(found: Sequence[Recollection], max_tokens: int = RENDER_TOKENS) -> str:
