@@ -27,7 +27,7 @@ from contextgraph.model import (
     Snapshot,
     Verdict,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import Store, every_note
 from contextgraph.retrieval import evidence_of
 from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
@@ -360,10 +360,10 @@ class AgentMemory(AdvisingMemory):
         return self.store.admin.graph()
 
     def export_graph(self, path: Path, graph_format: "GraphFormat") -> None:
-        """Write `graph` to the file *path*, as ``graphml`` or (node-link) ``json``."""
-        from contextgraph.store.graph import export_graph
+        """Write `graph` and all notes to the file *path*: ``graphml``, or (node-link) ``json``."""
+        from contextgraph.store.graph import export_graph, with_notes
 
-        export_graph(self.graph(), path, graph_format)
+        export_graph(with_notes(self.graph(), every_note(self.store.notes)), path, graph_format)
 
     def export(
         self,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from contextgraph import AgentMemory
@@ -133,6 +134,20 @@ def test_pages_and_entities_are_exported_and_imported(memory: AgentMemory, tmp_p
         other.import_archive(tmp_path / "memory.jsonl")
         assert other.pages.get_page("prices") == memory.pages.get_page("prices")
         assert other.entities.get_entity("PriceRule") == memory.entities.get_entity("PriceRule")
+
+
+def test_an_exported_graph_has_notes_with_their_links(memory: AgentMemory, tmp_path: Path) -> None:
+    memory.pages.add_page(Page("prices", "Prices", mentions=("PriceRule",)))
+    memory.entities.add_entity(Entity("PriceRule"))
+    old = memory.notes.remember("CI uses Python 3.11").id
+    new = memory.notes.remember("CI uses Python 3.12", security="restricted").id
+    memory.export_graph(tmp_path / "graph.graphml", "graphml")
+    graph = nx.read_graphml(tmp_path / "graph.graphml", force_multigraph=True)
+    assert graph.nodes["page:prices"]["label"] == "Page"
+    assert graph.nodes[new]["name"] == "[restricted]"
+    assert graph.has_edge("page:prices", "entity:pricerule", "MENTIONS")
+    assert graph.has_edge(new, old, "SUPERSEDES")
+    assert new not in memory.graph()
 
 
 def test_a_note_is_explained_with_its_relations(memory: AgentMemory) -> None:
