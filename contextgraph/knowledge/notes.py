@@ -301,15 +301,15 @@ class Notes:
 
     def _verdicts(self, new: Note, related: Sequence[Note]) -> list[tuple[Note, Verdict]]:
         """What *new* is to each of *related*."""
-        statement = _statement(new)
-        found = {one.id: self._policy.verdict(statement, _statement(one)) for one in related}
+        statement = statement_of(new)
+        found = {one.id: self._policy.verdict(statement, statement_of(one)) for one in related}
         is_known = any(one.relation is Relation.SAME for one in found.values())
         for one in () if is_known else self._to_judge(new, related):
             assert self._judge
             verdict = self._judge(new.content, one.content)
             if verdict is None:
                 break
-            found[one.id] = self._policy.judged(verdict, statement, _statement(one))
+            found[one.id] = self._policy.judged(verdict, statement, statement_of(one))
         return [(one, found[one.id]) for one in related]
 
     def _to_judge(self, new: Note, related: Sequence[Note]) -> list[Note]:
@@ -488,5 +488,6 @@ def _with_recalls(note: Note, recalled: Sequence[Recollection], now: datetime) -
     )
 
 
-def _statement(note: Note) -> Statement:
+def statement_of(note: Note) -> Statement:
+    """What *note* is compared by."""
     return Statement(note.content, note.source, note.created_at, note.credibility)
