@@ -143,7 +143,7 @@ def remove(
       contextgraph pages remove payments
     """
     with open_memory(store, tenant, create=False) as memory:
-        _say_removed(memory.pages.remove_page(page_id), f"page {page_id!r}", as_json=as_json)
+        _report_removed(memory.pages.remove_page(page_id), f"page {page_id!r}", as_json=as_json)
 
 
 @entities.command()
@@ -199,7 +199,7 @@ def link(
     with open_memory(store, tenant, create=False) as memory:
         if remove:
             removed = memory.entities.remove_relation(source, target, relation)
-            _say_removed(removed, f"relation {text!r}", as_json=as_json)
+            _report_removed(removed, f"relation {text!r}", as_json=as_json)
             return
         memory.entities.add_relation(source, target, relation, weight)
     record: dict[str, Json] = {"source": source, "type": relation, "target": target}
@@ -297,7 +297,7 @@ def remove_entity(
       contextgraph entities remove PriceRule
     """
     with open_memory(store, tenant, create=False) as memory:
-        _say_removed(memory.entities.remove_entity(name), f"entity {name!r}", as_json=as_json)
+        _report_removed(memory.entities.remove_entity(name), f"entity {name!r}", as_json=as_json)
 
 
 _COLUMNS = ("id", "title", "summary")
@@ -307,7 +307,7 @@ def _row(page: "Page") -> tuple[str, ...]:
     return page.id, page.title, page.summary
 
 
-def _say_removed(removed: bool, what: str, *, as_json: bool) -> None:
+def _report_removed(removed: bool, what: str, *, as_json: bool) -> None:
     if not removed:
         warn(f"there is no {what}")
     answer({"removed": removed}, f"{what} removed" if removed else "", as_json=as_json)

@@ -138,7 +138,7 @@ def playbook(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show what the runs of a repository agree on, and its pinned notes.
+    """Show what runs of a repository agree on, and its notes.
 
     Shows which files a task is likely to change, how tests are run, what does not run, which tests
     always fail, what is installed first. Counts are of tasks; several runs of one task count once.
