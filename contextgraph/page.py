@@ -193,7 +193,7 @@ def _notes(step: "StepTrace", inspection: "Inspection") -> str:
     notes += [("error", f"✗ {error_line(step)}")] if step.error else []
     notes += [
         ("recovery", f"✓ {recovery_line(one)}")
-        for one in trace.recoveries
+        for one in (*trace.recoveries, *trace.left_behind)
         if one.cleared_step == step.index
     ]
     return "".join(f'<br><span class="is-{kind}">{shown(text)}</span>' for kind, text in notes)

@@ -81,8 +81,7 @@ def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
         best = max(abstracted, key=lambda one: (one.repo is not None, one.support))
         return best.strategy
     question = ErrorQuestion(signature, SignatureLevel.TEMPLATE, scope)
-    recoveries = store.recoveries.for_error([question], _RECOVERIES)
-    found = [one for one in recoveries if one.recovered.actions]
+    found = store.recoveries.for_error([question], _RECOVERIES)
     if not found:
         return f"nothing yet: none of {number_of(tally.runs, 'run')} resolved it"
     same = max(_by_pattern(found), key=_runs)
