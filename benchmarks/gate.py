@@ -170,7 +170,7 @@ def _of_moment(
     found = [channel(query, memory.store).recoveries for channel in CHANNELS.values()]
     candidates = dict.fromkeys(one for of_channel in found for one in of_channel)
     for entry in entries_of(query, candidates):
-        advised = remedy_of(entry.best.form.remedy, entry.best.candidate.trajectory.repo)
+        advised = remedy_of(entry.best.form.remedy, entry.best.candidate.repo)
         is_right = same_remedy(done, advised, names)
         yield Judged(raw.instance_id, astuple(entry.features), is_right, entry.probability)
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from contextgraph import AgentMemory
-from contextgraph.governance import Capacity, Evictable, RecallStats, RecallValue
+from contextgraph.governance import Capacity, Evictable, RecallStats, RecallValue, rarity
 from contextgraph.model import Link, LinkType, Note, NoteStatus
-from contextgraph.text import words
+from contextgraph.text import stems
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WEEK = timedelta(days=7)
@@ -134,9 +134,9 @@ def eviction(memory: AgentMemory, conversations: Sequence[Conversation]) -> None
                 before = stats[item.note.id]
                 total = before.total_score + item.score / found[0].score
                 stats[item.note.id] = RecallStats(before.count + 1, total, now)
+        said = rarity({note.id: {*stems(note.content)} for note in one.notes})
         items = [
-            Evictable(note.id, note.created_at, len({*words(note.content)}), stats[note.id])
-            for note in one.notes
+            Evictable(note.id, note.created_at, said[note.id], stats[note.id]) for note in one.notes
         ]
         half = len(items) // 2
         for name, policy in (
@@ -148,7 +148,7 @@ def eviction(memory: AgentMemory, conversations: Sequence[Conversation]) -> None
             wanted = [id_ not in gone for question in questions[1::2] for id_ in question.evidence]
             kept.setdefault(name, []).extend(wanted)
     for name, found_again in kept.items():
-        print(f"half evicted by {name}: {_mean(found_again):.2f} of the evidence kept")
+        print(f"half evicted by {name}: {_mean(found_again):.3f} of the evidence kept")
 
 
 def conflicts(conversations: Sequence[Conversation]) -> None:

@@ -7,11 +7,12 @@ bytes base64, tuples lists, mappings and dataclasses objects.
 import base64
 import binascii
 import types
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache, partial
+from itertools import repeat
 from typing import (
     Any,
     NamedTuple,
@@ -29,7 +30,7 @@ from contextgraph.model.trajectory import Json
 
 Value = TypeVar("Value")
 Encoder: TypeAlias = Callable[[Any], Json]
-Decoder: TypeAlias = Callable[[Json, str], Any]
+Decoder: TypeAlias = Callable[[Json], Any]
 
 _SCALARS = (str, int, float, bool)
 
@@ -50,7 +51,24 @@ def decoded(kind: type[Value], record: Json, *, strict: bool = False) -> Value:
     Unknown fields are ignored, or refused when it is to be *strict*. Raises `ReadError` (of no
     source: the caller knows it) with the path and the reason of what is wrong.
     """
-    return cast(Value, _decoder(cast(Hashable, kind), strict)(record, ""))
+    try:
+        return cast(Value, _decoder(cast(Hashable, kind), strict)(record))
+    except _InvalidError as error:
+        raise ReadError("", "", f"{error.path or 'record'} {error.reason}") from error
+
+
+class _InvalidError(Exception):
+    """What is wrong; its path is composed on the way up, so that valid records pay nothing."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.path, self.reason = "", reason
+
+    def within(self, part: str) -> "_InvalidError":
+        """The error as the value sees it that holds the wrong one as *part*: ``name``, ``[3]``."""
+        separator = "" if self.path[:1] in ("", "[") else "."
+        self.path = f"{part}{separator}{self.path}"
+        return self
 
 
 @cache
@@ -120,7 +138,7 @@ def _encoded_fields(items: tuple[FieldOf, ...], complete: bool, value: object) -
 
 @cache
 def _decoder(hint: Any, strict: bool) -> Decoder:
-    """What decodes a value of the type *hint*; the text is its path in the record."""
+    """What decodes a value of the type *hint*."""
     if is_dataclass(hint):
         return partial(_dataclass, hint, strict)
     origin, arguments = get_origin(hint), get_args(hint)
@@ -148,47 +166,65 @@ def _member(kind: type[Enum], text: str) -> Enum:
         raise ValueError(f"{text!r} is not one of {known}") from None
 
 
-def _as_it_is(record: Json, path: str) -> Json:
+def _as_it_is(record: Json) -> Json:
     return record
 
 
 def _optional(decode: Decoder) -> Decoder:
-    return lambda record, path: None if record is None else decode(record, path)
+    return lambda record: None if record is None else decode(record)
 
 
-def _sequence(decode: Decoder, record: Json, path: str) -> tuple[Any, ...]:
-    return tuple(decode(one, f"{path}[{number}]") for number, one in enumerate(_list(record, path)))
+def _sequence(decode: Decoder, record: Json) -> tuple[Any, ...]:
+    return _items(repeat(decode), _list(record))
 
 
-def _row(decoders: list[Decoder], record: Json, path: str) -> tuple[Any, ...]:
-    items = _list(record, path)
+def _row(decoders: list[Decoder], record: Json) -> tuple[Any, ...]:
+    items = _list(record)
     if len(items) != len(decoders):
-        raise _error(path, f"does not have {len(decoders)} items")
-    return tuple(
-        decode(one, f"{path}[{number}]")
-        for number, (decode, one) in enumerate(zip(decoders, items, strict=True))
-    )
+        raise _InvalidError(f"does not have {len(decoders)} items")
+    return _items(decoders, items)
 
 
-def _mapping(decode: Decoder, record: Json, path: str) -> dict[str, Any]:
-    return {key: decode(one, _below(path, key)) for key, one in _object(record, path).items()}
+def _items(decoders: Iterable[Decoder], items: list[Json]) -> tuple[Any, ...]:
+    values: list[Any] = []
+    try:
+        for one, decode in zip(items, decoders, strict=False):
+            values.append(decode(one))
+    except _InvalidError as error:
+        raise error.within(f"[{len(values)}]") from error
+    return tuple(values)
 
 
-def _dataclass(kind: Any, strict: bool, record: Json, path: str) -> Any:
-    given = _object(record, path)
+def _mapping(decode: Decoder, record: Json) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    name = ""
+    try:
+        for name, one in _object(record).items():
+            values[name] = decode(one)
+    except _InvalidError as error:
+        raise error.within(name) from error
+    return values
+
+
+def _dataclass(kind: Any, strict: bool, record: Json) -> Any:
+    given = _object(record)
     decoders = _field_decoders(kind, strict)
     if strict and (unknown := given.keys() - decoders.keys()):
-        raise _error(_below(path, min(unknown)), "is not a known field")
+        raise _InvalidError("is not a known field").within(min(unknown))
     values: dict[str, Any] = {}
-    for name, (decode, has_default) in decoders.items():
-        if name in given:
-            values[name] = decode(given[name], _below(path, name))
-        elif not has_default:
-            values[name] = decode(None, _below(path, name))
+    name = ""
+    try:
+        for name, (decode, has_default) in decoders.items():
+            if name in given:
+                values[name] = decode(given[name])
+            elif not has_default:
+                values[name] = decode(None)
+    except _InvalidError as error:
+        raise error.within(name) from error
     try:
         return kind(**values)
     except (ValueError, TypeError, SpaceMismatchError) as error:
-        raise _error(path, str(error)) from error
+        raise _InvalidError(str(error)) from error
 
 
 @cache
@@ -199,26 +235,22 @@ def _field_decoders(kind: Any, strict: bool) -> Mapping[str, tuple[Decoder, bool
     }
 
 
-def _scalar(kind: type, record: Json, path: str) -> Json:
-    if record is None:
-        raise _error(path, "is missing")
+def _scalar(kind: type, record: Json) -> Json:
+    # A boolean is an integer to Python, but not in a record.
+    if type(record) is kind:
+        return record
     if kind is float and type(record) is int:
         return float(record)
-    # A boolean is an integer to Python, but not in a record.
-    if type(record) is not kind:
-        raise _error(path, f"is not of type {kind.__name__}")
-    return record
+    raise _InvalidError("is missing" if record is None else f"is not of type {kind.__name__}")
 
 
-def _from_text(parse: Callable[[str], Any], record: Json, path: str) -> Any:
-    if record is None:
-        raise _error(path, "is missing")
+def _from_text(parse: Callable[[str], Any], record: Json) -> Any:
     if not isinstance(record, str):
-        raise _error(path, "is not of type str")
+        raise _InvalidError("is missing" if record is None else "is not of type str")
     try:
         return parse(record)
     except (ValueError, binascii.Error) as error:
-        raise _error(path, str(error)) from error
+        raise _InvalidError(str(error)) from error
 
 
 def _time(text: str) -> datetime:
@@ -235,21 +267,13 @@ def _bytes(text: str) -> bytes:
 _TEXT_FORMS: Mapping[type, Callable[[str], Any]] = {datetime: _time, bytes: _bytes}
 
 
-def _object(record: Json, path: str) -> dict[str, Json]:
+def _object(record: Json) -> dict[str, Json]:
     if not isinstance(record, dict):
-        raise _error(path, "is missing" if record is None else "is not an object")
+        raise _InvalidError("is missing" if record is None else "is not an object")
     return record
 
 
-def _list(record: Json, path: str) -> list[Json]:
+def _list(record: Json) -> list[Json]:
     if not isinstance(record, list):
-        raise _error(path, "is missing" if record is None else "is not a list")
+        raise _InvalidError("is missing" if record is None else "is not a list")
     return record
-
-
-def _below(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _error(path: str, reason: str) -> ReadError:
-    return ReadError("", "", f"{path or 'record'} {reason}")

@@ -12,7 +12,7 @@ from contextgraph.advising import MOST_SHOWN, AdvisingMemory
 from contextgraph.config import OPENAI_EMBEDDER, Settings, load_settings
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.embedding import Reembedding, exclusive
-from contextgraph.errors import DamagedRunError
+from contextgraph.errors import ContextGraphError, DamagedRunError, MemoryNotFoundError
 from contextgraph.governance import EvictionPolicy
 from contextgraph.learning import Inspection, inspect_run, unmasked_values
 from contextgraph.model import (
@@ -27,12 +27,11 @@ from contextgraph.model import (
     Verdict,
 )
 from contextgraph.ports import Store
-from contextgraph.retrieval import (
-    evidence_of,
-)
+from contextgraph.retrieval import evidence_of
 from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
 from contextgraph.telemetry import operation
+from contextgraph.text import number_of
 from contextgraph.trace import is_advice_id
 from contextgraph.wiring import Parts, build
 from contextgraph.working_tree import WorkingTree
@@ -275,6 +274,7 @@ class AgentMemory(AdvisingMemory):
         """
         yield from self.writer.rewrite_all(on_damaged)
         self._trigger.after_rebuilding()
+        self.store.admin.erase_deleted()
 
     def reembed(
         self,
@@ -314,7 +314,9 @@ class AgentMemory(AdvisingMemory):
             return found
         evidence = evidence_of(self.store, node_id)
         if found is not None:
-            return replace(found, evidence=evidence)
+            words = self.store.methodologies.get([node_id])[0].words
+            facts = {"worded_by": words.model, "words": " ".join(words.lines)} if words else {}
+            return replace(found, facts={**found.facts, **facts}, evidence=evidence)
         return Explanation(node_id, "Advice", node_id, {}, (), evidence) if evidence else None
 
     def quarantine(self, advice: str) -> bool:
@@ -399,8 +401,19 @@ class AgentMemory(AdvisingMemory):
         """Whether the store is well and models answer, with a remedy for what is not."""
         checks = [*self.store.admin.health()]
         if all(check.ok for check in checks):
-            checks += self.spaces.health()
+            checks += [*self._notes_health(), *self.spaces.health()]
         return [*checks, self._chat.health()] if self._chat else checks
+
+    def _notes_health(self) -> Iterator[HealthCheck]:
+        """Whether notes can be read, which may be in a database of their own."""
+        try:
+            count = sum(self.store.notes.counts().values())
+        except MemoryNotFoundError:  # nothing was written yet
+            return
+        except ContextGraphError as error:
+            yield HealthCheck("notes", False, str(error), "see docs/notes.md")
+        else:
+            yield HealthCheck("notes", True, number_of(count, "note"))
 
     def migrate(self, *, dry_run: bool = False) -> Sequence[str]:
         """Bring the schema of an older memory up to date; the names of the steps that it took.
@@ -426,6 +439,8 @@ class AgentMemory(AdvisingMemory):
         runs = sum(1 for _ in self.writer.rewrite_all(on_damaged, is_unmasked))
         if runs:
             self._trigger.after_rebuilding()
+        # Also where an interrupted call masked them all.
+        self.store.admin.erase_deleted()
         return runs, sum(values)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Runs as pages that need no network and no scripts, for files and for the service."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -236,3 +236,19 @@ def recovery_line(recovery: "Recovery") -> str:
     doubt = "" if recovery.verified else ", not verified"
     what = one_line(describe_remedy(recovery.actions), 200)
     return f"{how} {recovery.error.error_type} of step {recovery.error_step}{doubt}: {what}"
+
+
+def report_head(title: str, verdict: str) -> str:
+    """The head of a report: its *title* and what it finds."""
+    return f'<h1>{title}</h1>\n<p class="verdict">{shown(verdict)}</p>\n'
+
+
+def heading(title: str) -> str:
+    """The *title* of a part of a page."""
+    return f"<h2>{shown(title)}</h2>\n"
+
+
+def facts_line(settings: Mapping[str, object]) -> str:
+    """All *settings*, on one line."""
+    listed: Iterable[str] = (f"{name}: {value}" for name, value in settings.items())
+    return f'<p class="facts">{shown(" · ".join(listed))}</p>\n'

@@ -184,6 +184,9 @@ class RecoveryStore(Protocol):
     ) -> Sequence[RecoveryCandidate]:
         """Recoveries whose error message or description has any of *words*, most relevant first."""
 
+    def of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+        """The recoveries of these runs, by fragment id, error id and error step."""
+
     def histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
         """How the newest *runs* that met each of these errors went with it, by id of the error.
 
@@ -481,6 +484,12 @@ class AdminStore(Protocol):
         """Copy one state of all tenants to the new file *path*, whatever is written meanwhile.
 
         Raises `StoreError` where *path* exists or cannot be written, and for a server.
+        """
+
+    def erase_deleted(self) -> None:
+        """Leave nothing in the files of what was deleted or replaced.
+
+        Takes the time and the disk space of a copy. A server reuses its files as it sees fit.
         """
 
     def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:

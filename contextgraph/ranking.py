@@ -1,7 +1,7 @@
 """Pure arithmetic of ranking: similarity of texts, and one order of several rankings."""
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from math import log
@@ -48,16 +48,11 @@ def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
     lengths = [text.total() for text in texts]
     mean = sum(lengths) / max(1, len(texts))
     rarity = {word: log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for word, n in met.items()}
+    norms = [_K1 * (1 - _B + _B * (length / mean if mean else 0.0)) for length in lengths]
     return [
-        _bm25([(rarity[word], text[word]) for word in hits], length / mean if mean else 0.0)
-        for text, hits, length in zip(texts, shared, lengths, strict=True)
+        sum([rarity[word] * text[word] * (_K1 + 1) / (text[word] + norm) for word in hits])
+        for text, hits, norm in zip(texts, shared, norms, strict=True)
     ]
-
-
-def _bm25(hits: Iterable[tuple[float, int]], length: float) -> float:
-    """The score of a text of this relative *length*, by rarity and number of each shared word."""
-    norm = _K1 * (1 - _B + _B * length)
-    return sum(rarity * count * (_K1 + 1) / (count + norm) for rarity, count in hits)
 
 
 @lru_cache(_REMEMBERED_TEXTS)

@@ -149,6 +149,9 @@ def playbook_record(playbook: "RepositoryPlaybook") -> "dict[str, Json]":
         ],
         **known,
         "commands": {name: [*map(command_record, all_)] for name, all_ in commands.items()},
+        "notes": [
+            {"id": one.id, "content": one.content, "source": one.source} for one in playbook.notes
+        ],
         "counts": counts,
     }
 
@@ -226,7 +229,9 @@ def stats_record(
         "failure_patterns": [record_of(pattern) for pattern in stats.failure_patterns],
         "usage": {model: usage_record(used) for model, used in stats.usage.items()},
         "withholding": record_of(stats.withholding),
-        "notes": {kind.value: count for kind, count in stats.notes.items()},
+        "notes": None
+        if stats.notes is None
+        else {kind.value: count for kind, count in stats.notes.items()},
         "plots": [str(file) for file in plots],
     }
 

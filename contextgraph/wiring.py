@@ -90,7 +90,7 @@ def build(
     return Parts(
         store=store,
         writer=MemoryWriter(store, now, partial(embedded, source=learning), settings.source),
-        retriever=_retriever(store, settings, querying),
+        retriever=_retriever(store, settings, querying, now),
         loop_detector=LoopDetector(store, _retriever_in_loops(store, settings)),
         stats=StatisticsEngine(store, usage_log.totals),
         consolidator=_consolidator(store, now, learning, chat),
@@ -107,9 +107,11 @@ def build(
     )
 
 
-def _retriever(store: Store, settings: Settings, embedder: ActiveEmbedder) -> MemoryRetriever:
+def _retriever(
+    store: Store, settings: Settings, embedder: ActiveEmbedder, now: Callable[[], datetime]
+) -> MemoryRetriever:
     weights = _weights(settings)
-    return MemoryRetriever(store, _channels(settings), _gate(settings), embedder, weights)
+    return MemoryRetriever(store, _channels(settings), _gate(settings), embedder, weights, now)
 
 
 def _retriever_in_loops(store: Store, settings: Settings) -> MemoryRetriever:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from contextgraph.model import (
     Action,
     ErrorPattern,
+    ErrorSignature,
     Family,
     Outcome,
     RawTrajectory,
@@ -121,4 +122,17 @@ def recovery(number: int = 1, **fields: object) -> RecoveryCandidate:
         "workaround": False,
         **fields,
     }
-    return RecoveryCandidate(Recovered(**given), error, trajectory(number))  # type: ignore[arg-type]
+    return recovery_of(Recovered(**given), error, trajectory(number))  # type: ignore[arg-type]
+
+
+def recovery_of(recovered: Recovered, error: ErrorPattern, run: Trajectory) -> RecoveryCandidate:
+    """What a store answers of a recovery of *run*."""
+    signature = ErrorSignature(
+        error.family,
+        error.error_type,
+        recovered.message,
+        error.template,
+        location=recovered.location,
+    )
+    own = (run.id, run.instance_id, run.repo, run.contributor, run.seen_at)
+    return RecoveryCandidate(recovered, signature, *own)

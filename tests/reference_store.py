@@ -45,6 +45,7 @@ from contextgraph.store import rules
 from contextgraph.text import stems, words as words_of
 from contextgraph.trace import describe_remedy
 from contextgraph.vectors import Vector, cosines
+from tests.builders import recovery_of
 
 _MOST_WORDS = 8
 _MOST_TRAJECTORIES = 10
@@ -207,7 +208,7 @@ class ReferenceStore:
             if agrees(candidate.error, asked.signature, asked.level)
         ]
         found.sort(key=recovery_id)
-        found.sort(key=lambda candidate: candidate.trajectory.seen_at, reverse=True)
+        found.sort(key=lambda candidate: candidate.seen_at, reverse=True)
         found.sort(key=lambda candidate: not candidate.recovered.verified)
         return found
 
@@ -221,6 +222,11 @@ class ReferenceStore:
         relevance = _relevance(words, everywhere)
         found = [c for c in self._recoveries(scope) if relevance(text(c))]
         return sorted(found, key=lambda c: (-relevance(text(c)), recovery_id(c)))[:limit]
+
+    def recoveries_of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+        named = set(trajectory_ids)
+        found = [c for c in self._recoveries(Scope()) if c.trajectory.id in named]
+        return sorted(found, key=recovery_id)
 
     def runs_for_task(
         self, task_type: TaskType | None, scope: Scope, limit: int
@@ -536,7 +542,7 @@ class ReferenceStore:
 
     def _recoveries(self, scope: Scope) -> list[RecoveryCandidate]:
         return [
-            RecoveryCandidate(recovered, self._pattern(recovered.error_id), bundle.trajectory)
+            recovery_of(recovered, self._pattern(recovered.error_id), bundle.trajectory)
             for bundle in self._within(scope)
             for recovered in bundle.recovered
         ]

@@ -40,6 +40,7 @@ from contextgraph.model import (
     Step,
     TaskType,
     Trajectory,
+    Words,
 )
 from contextgraph.vectors import Vector, dimensions_of
 
@@ -198,6 +199,7 @@ def _methodologies(
         last_used=draw(st.none() | times()),
         sources=tuple(sorted(draw(st.sets(own, max_size=4)))),
         superseded_by=draw(st.sampled_from((None, *(one for one in ids if one > own_id)))),
+        words=draw(st.none() | st.builds(Words, texts(), texts(), texts(), texts())),
     )
 
 

@@ -3,13 +3,12 @@
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
 from contextgraph.cli import (
     consolidate,
-    credit,
     doctor,
     evaluate,
     experiment,
@@ -21,7 +20,6 @@ from contextgraph.cli import (
     pages,
     query,
     replay,
-    review,
     runs,
     service,
     stats,
@@ -29,6 +27,7 @@ from contextgraph.cli import (
 from contextgraph.cli.options import FAILED, STORE_UNAVAILABLE
 from contextgraph.cli.output import accept_any_text, warn
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
+from contextgraph.text import mask_secrets
 
 app = typer.Typer(
     name="contextgraph",
@@ -41,7 +40,7 @@ app = typer.Typer(
 for command in (
     learn.learn,
     query.query,
-    credit.report,
+    runs.report,
     runs.playbook,
     runs.how,
     inspect.inspect,
@@ -49,20 +48,20 @@ for command in (
     replay.replay,
     evaluate.evaluate,
     runs.runs,
-    credit.outcome,
+    runs.outcome,
     stats.stats,
     stats.friction,
     stats.explain,
-    credit.quarantine,
-    credit.release,
+    runs.quarantine,
+    runs.release,
     doctor.formats,
     doctor.doctor,
     notes.remember,
     notes.recall,
     notes.snapshot,
     notes.maintain,
-    notes.brief,
-    notes.compact,
+    pages.brief,
+    pages.compact,
     consolidate.consolidate,
     consolidate.reembed,
     consolidate.rebuild,
@@ -77,10 +76,9 @@ for command in (
 ):
     app.command()(command)
 app.command("import")(maintenance.import_)
-app.command("set")(notes.set_)
+app.command("set")(pages.set_)
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(service.mcp, name="mcp")
-notes.app.command()(review.review)
 app.add_typer(notes.app, name="notes")
 app.add_typer(service.token, name="token")
 app.add_typer(pages.pages, name="pages")
@@ -104,8 +102,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        app(args=arguments, prog_name="contextgraph")
+        # What is returned is a number where the command exits early.
+        return app(args=[*given], prog_name="contextgraph", standalone_mode=False) or 0
+    except typer.TyperException as error:
+        # An argument in the wrong place is quoted.
+        for argument in given:
+            error.message = error.message.replace(argument, mask_secrets(argument))
+        error.message = mask_secrets(error.message)
+        cast(Any, error).show()
+        return error.exit_code
+    except typer.Abort:
+        warn("aborted")
+        return FAILED
     except StoreUnavailableError as error:
         warn(str(error))
         return STORE_UNAVAILABLE
@@ -114,7 +124,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         return FAILED
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else FAILED
-    return 0
 
 
 def _print_version(wanted: bool) -> None:

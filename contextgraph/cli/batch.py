@@ -1,31 +1,42 @@
-"""Learning many runs: found histories, batches, what is reported of each run, and the summary."""
+"""Learning many runs: in batches, what is reported of each run, and the summary.
 
+With ``learn --ray`` the workers of a Ray cluster read, trace and embed; this process only writes.
+It takes what they send in the order of the shards, so that memory is bounded and an interrupted
+command can be repeated.
+"""
+
+import logging
+import os
+import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
-
-import typer
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contextgraph.cli.intake import Intake
-from contextgraph.cli.options import FAILED
 from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
-from contextgraph.errors import StoreUnavailableError
+from contextgraph.errors import MissingExtraError, ReadError, StoreUnavailableError
 from contextgraph.records import learned_record, not_learned_record, unread_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from contextgraph.errors import ReadError
+    from contextlib import AbstractContextManager
+
+    from contextgraph.learning import Prepared
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
-    from contextgraph.readers.sources import StrPath
+    from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory, Space
+    from contextgraph.readers import SkippedError
+    from contextgraph.readers.outcomes import OnConflict
+    from contextgraph.readers.reading import OnError, OnSkip
+    from contextgraph.readers.sources import Source, StrPath
+    from contextgraph.readers.streams import OnBytes
     from contextgraph.spool import Spool
 
     Record: TypeAlias = RawTrajectory | ReadError
-    from contextgraph.readers import History
-
+    Shard: TypeAlias = Sequence[Source]
 
 # So many runs of files are spooled at most: the others can be read again.
 _MAX_SPOOLED = 256
@@ -60,9 +71,9 @@ class Results:
         self.not_embedded = receipt.not_embedded or self.not_embedded
         self.progress.count(self.counts.total())
 
-    def emit(self, record: "dict[str, Json]") -> None:
+    def emit(self, record_of: "Callable[..., dict[str, Json]]", *given: object) -> None:
         if self.as_json:
-            emit(record)
+            emit(record_of(*given))
 
 
 def spool_rest(
@@ -81,9 +92,9 @@ def spool_rest(
         if isinstance(one, RawTrajectory):
             spool.put(one)
             reason = f"waits in the spool: {error}"
-            results.emit(not_learned_record(one.source, one.instance_id, reason))
+            results.emit(not_learned_record, one.source, one.instance_id, reason)
         else:
-            results.emit(unread_record(one))
+            results.emit(unread_record, one)
     warn(
         f"{number_of(len(spool), 'trajectory')} in {spool.folder}; "
         "the next `contextgraph learn` for this memory learns them first"
@@ -150,9 +161,9 @@ def _learn(
             if isinstance(one, RawTrajectory):
                 receipt = next(receipts)
                 results.add(one, receipt)
-                results.emit(learned_record(one, receipt))
+                results.emit(learned_record, one, receipt)
             else:
-                results.emit(unread_record(one))
+                results.emit(unread_record, one)
         del waiting[:RUNS_AT_ONCE]
 
 
@@ -207,52 +218,172 @@ def summarize(results: Results, intake: Intake) -> None:
         print_table(title, columns, [[*row, f"{failed:,}", f"{skipped:,}"]], numeric=columns)
 
 
-_UNITS = ("B", "kB", "MB", "GB")
+# Small files are read together: a task of the cluster costs some milliseconds.
+_SHARD_BYTES = 32 << 20
+_SHARD_FILES = 64
+# What the workers send is passed on in blocks of about this size.
+_BLOCK_BYTES = 16 << 20
 
 
-def discovered_paths(exclude: Sequence[str], *, yes: bool, address: str) -> list[str]:
-    """The files of the histories on this machine, after the user agreed to learn them.
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What each worker needs to know: how to read, and the space in which the memory embeds.
 
-    Exits where there are none, or the user declines. *yes* answers the question.
+    *known* refers to the ids of the runs in the memory, *model* to that of the space.
     """
-    from contextgraph.readers import discover
 
-    histories = discover(exclude=exclude)
-    if not histories:
-        warn("no history of a coding agent found on this machine")
-        raise typer.Exit(FAILED)
-    rows = [_history_row(history) for history in histories]
-    columns = ("agent", "runs", "size", "folder")
-    print_table(
-        "Histories on this machine", columns, rows, numeric=("runs", "size"), on_stderr=True
-    )
-    if not yes:
-        _ask_to_learn(sum(history.runs for history in histories), address)
-    return [str(file) for history in histories for file in history.files]
+    outcomes: "StrPath | None"
+    max_run_size: int
+    follow_links: bool
+    embedder: str
+    space: "Space | None"
+    model: Any
+    known: Any
 
 
-def _history_row(history: "History") -> tuple[str, ...]:
-    agent = f"{history.agent} (experimental)" if history.experimental else history.agent
-    return agent, f"{history.runs:,}", size_text(history.bytes), str(history.folder)
+def read_on_cluster(  # noqa: PLR0913  (one parameter per flag)
+    address: str,
+    embedder: str,
+    memory: "AgentMemory",
+    *paths: "StrPath",
+    on_error: "OnError",
+    on_skip: "OnSkip",
+    on_bytes: "OnBytes",
+    on_conflict: "OnConflict",
+    outcomes: "StrPath | None",
+    max_run_size: int,
+    follow_links: bool,
+) -> "Iterator[RawTrajectory]":
+    """The runs in *paths*, as of `readers.read`, read by the Ray cluster at *address*.
 
-
-def size_text(size: float) -> str:
-    """*size* in bytes as people write it, such as ``1.2 MB``."""
-    for unit in _UNITS[:-1]:
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == _UNITS[0] else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} {_UNITS[-1]}"
-
-
-def _ask_to_learn(runs: int, address: str) -> None:
-    remedy = ""
+    What they teach is handed to the writer of *memory*, which uses it when they are written. Paths
+    and URLs must lead to the same files on all machines. Raises `MissingExtraError` without ray.
+    """
+    ray = _ray()
+    shards = list(_shards(paths, on_error, follow_links=follow_links))
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to its makers
+    options = {"include_dashboard": False} if address == "local" else {}
+    ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **options)
     try:
-        question = f"Learn about {number_of(runs, 'run')} into {address}?"
-        confirmed = typer.confirm(question, err=True)
-    except typer.Abort:  # standard input has ended, or Ctrl-C
-        typer.echo(err=True)
-        confirmed, remedy = False, "; without a terminal, use --yes"
-    if not confirmed:
-        warn(f"nothing was learned{remedy}")
-        raise typer.Exit(FAILED)
+        space = memory.store.vectors.active_space()
+        job = _Job(
+            outcomes=outcomes,
+            max_run_size=max_run_size,
+            follow_links=follow_links,
+            embedder=embedder,
+            space=space,
+            model=ray.put(memory.store.vectors.space_model(space.name) if space else None),
+            known=ray.put(frozenset(memory.store.runs.ids())),
+        )
+        handlers: Mapping[str, Callable[[Any], None]] = {
+            "error": on_error,
+            "skip": on_skip,
+            "bytes": on_bytes,
+            "conflict": on_conflict,
+        }
+        for kind, found in _found(ray, job, shards):
+            if kind == "run":
+                yield memory.writer.take(found)
+            else:
+                handlers[kind](found)
+    finally:
+        ray.shutdown()
+
+
+def _ray() -> Any:
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        install = 'pip install "contextgraph-memory[ray]"'
+        raise MissingExtraError(f"--ray needs ray on each machine: {install}") from error
+    return ray
+
+
+def _shards(
+    paths: "Iterable[StrPath]", on_error: "OnError", *, follow_links: bool
+) -> "Iterator[Shard]":
+    """The files behind *paths*, in order, in groups that are worth a task each."""
+    from contextgraph.readers.sources import sources
+
+    shard: list[Source] = []
+    size = 0
+    for path in paths:
+        try:
+            found = sources(path, follow_links=follow_links)
+        except ReadError as error:
+            on_error(error)
+            continue
+        for source in found:
+            if shard and (size + source.size > _SHARD_BYTES or len(shard) >= _SHARD_FILES):
+                yield shard
+                shard, size = [], 0
+            shard.append(source)
+            # How large a file elsewhere is is not known before it is read.
+            size += _SHARD_BYTES if source.is_remote else source.size
+    if shard:
+        yield shard
+
+
+def _found(ray: Any, job: _Job, shards: "Sequence[Shard]") -> Iterator[tuple[str, Any]]:
+    """What the workers find in *shards*, in order: its kind, and a run, an error or the like."""
+    if not shards:
+        return
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.execution_options.preserve_order = True
+    context.target_max_block_size = _BLOCK_BYTES
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    rows = [{"shard": pickle.dumps(shard)} for shard in shards]
+    data = ray.data.from_items(rows, override_num_blocks=len(rows))
+    for row in data.map_batches(partial(_prepared, job), batch_size=1).iter_rows():
+        yield pickle.loads(row["found"])
+
+
+def _prepared(job: _Job, batch: "dict[str, Any]") -> "Iterator[dict[str, Any]]":
+    """In a worker: what is found in the shards of *batch*, pickled."""
+    for shard in batch["shard"]:
+        for found in _in_shard(job, pickle.loads(shard)):
+            yield {"found": [pickle.dumps(found)]}
+
+
+def _in_shard(
+    job: _Job, shard: "Shard"
+) -> "Iterator[tuple[str, Prepared | ReadError | SkippedError | str | int]]":
+    from contextgraph.readers import read
+
+    memory, known = _scratch_memory(job), _get(job.known)
+    aside: list[tuple[str, ReadError | SkippedError | str | int]] = []
+    runs = read(
+        *shard,
+        on_error=lambda error: aside.append(("error", error)),
+        on_skip=lambda error: aside.append(("skip", error)),
+        on_bytes=lambda count: aside.append(("bytes", count)),
+        on_conflict=lambda message: aside.append(("conflict", message)),
+        outcomes=job.outcomes,
+        max_run_size=job.max_run_size,
+        follow_links=job.follow_links,
+    )
+    for raw in runs:
+        yield from aside
+        aside.clear()
+        yield "run", memory.writer.prepared(raw, known)
+    yield from aside
+
+
+@lru_cache(1)
+def _scratch_memory(job: _Job) -> "AgentMemory":
+    """An empty memory of this worker, with the embedding space of the one that is written."""
+    from contextgraph.memory import AgentMemory
+
+    memory = AgentMemory.open(":memory:", embedder=job.embedder or None)
+    if job.space is not None:
+        memory.store.vectors.prepare(job.space, _get(job.model))
+        memory.store.vectors.switch(job.space.name)
+    return memory
+
+
+def _get(reference: Any) -> Any:
+    import ray
+
+    return ray.get(reference)

@@ -24,7 +24,12 @@ from contextgraph.cli.options import (
 )
 from contextgraph.cli.output import Progress, emit, warn
 from contextgraph.cli.replay import IN_MEMORY, OwnStore
-from contextgraph.cli.reports import show_contrasts, show_evaluation, write_evaluation
+from contextgraph.cli.reports import (
+    draw_evaluation,
+    show_contrasts,
+    show_evaluation,
+    write_evaluation,
+)
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -189,8 +194,6 @@ def _write(report: "Report", details: Path | None, plot: Path | None, html: Path
             reason = error.strerror or error
             raise SettingsError(f"{details} cannot be written: {reason}") from error
     if plot:
-        from contextgraph.cli.plots import draw_evaluation
-
         for path in draw_evaluation(report, plot):
             warn(f"wrote {path}")
     if html:

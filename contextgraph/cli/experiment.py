@@ -8,16 +8,38 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import PARTLY_DONE, AsJson, option
-from contextgraph.cli.output import emit, warn
-from contextgraph.cli.reports import show_experiment, write_experiment
+from contextgraph.cli.output import emit, print_table, say, warn
+from contextgraph.page import (
+    TABLE_STYLE,
+    facts_line,
+    heading,
+    html_table,
+    report_head,
+    shown,
+    write_html,
+)
 from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
-    from contextgraph.experiment import Attempt, Experiment
+    from collections.abc import Iterator, Sequence
+
+    from contextgraph.evaluation import Difference, Estimate
+    from contextgraph.experiment import Attempt, Comparison, Experiment, Report, TaskChange
 
 _ALL_ARMS = "none,placebo,grep,memory"
 _ERROR_WIDTH = 200
+_CHANGES_SHOWN = 5
+_COMPARED = ("", "solved, points", "p", "better", "worse", "steps")
+_OF_ATTEMPTS = "Mean of an attempt (95 % interval)"
+_OF_TASKS = "Differences on the same tasks (95 % interval)"
+# Amounts of an attempt, as they are shown.
+_MEANS = {
+    "steps": ("steps", 1),
+    "tokens": ("tokens, 1000", 0.001),
+    "cost": ("cost, cents", 100),
+    "advice tokens": ("advice tokens", 1),
+}
 
 experiment = typer.Typer(
     help="Run an agent with and without a memory on the same tasks.",
@@ -135,12 +157,12 @@ def report(
 
     found = report_on(Journal(folder))
     if html:
-        write_experiment(html, found)
+        _write_report(html, found)
         print(f"{html}: {found.verdict}")
     elif as_json:
         emit(record_of(found))
     else:
-        show_experiment(found)
+        _show_report(found)
 
 
 def _made(work: "Experiment", *, retry_broken: bool, as_json: bool) -> int:
@@ -178,3 +200,110 @@ def _named_arms(text: str) -> "list[str]":
     if unknown := sorted({*names} - {*ARMS}):
         raise typer.BadParameter(f"--arms: {', '.join(unknown)}; known: {', '.join(ARMS)}")
     return [arm for arm in ARMS if arm in names]
+
+
+def _show_report(report: "Report") -> None:
+    """Print the verdict, the figures of each arm, how arms differ, and the first tasks changed."""
+    say((report.verdict, "bold"))
+    say()
+    names = [one.arm for one in report.arms]
+    print_table(_OF_ATTEMPTS, ["", *names], _arm_rows(report), names)
+    print_table(_OF_TASKS, _COMPARED, map(_comparison_row, report.comparisons), _COMPARED[1:])
+    for title, changes in _changes(report):
+        _show_changes(title, changes)
+
+
+def _write_report(path: Path, report: "Report") -> None:
+    """Write *report* as a page to the file *path*; raises `SettingsError` where it cannot be."""
+    write_html(path, TABLE_STYLE, _experiment_page(report))
+
+
+def _experiment_page(report: "Report") -> "Iterator[str]":
+    yield report_head("Experiment", report.verdict) + facts_line(report.settings)
+    titles = ["", *(one.arm for one in report.arms)]
+    yield heading(_OF_ATTEMPTS) + html_table(titles, _arm_rows(report))
+    yield heading(_OF_TASKS) + html_table(_COMPARED, map(_comparison_row, report.comparisons))
+    for title, changes in _changes(report):
+        yield heading(title)
+        for change in changes:
+            yield _opened(change)
+
+
+def _opened(change: "TaskChange") -> str:
+    """A task, opened by a click: what was shown to the agent."""
+    texts = "".join(f"<pre>{shown(text)}</pre>\n" for text in change.shown)
+    inside = texts or "<p>Nothing was shown.</p>\n"
+    return f"<details><summary>{shown(_change_line(change))}</summary>\n{inside}</details>\n"
+
+
+def _interval(
+    value: "Estimate | Difference | None", scale: float = 1, *, signed: bool = False
+) -> str:
+    """*value* with its interval, in as few digits as matter; a dash where there is none."""
+    if value is None:
+        return "–"
+    numbers = [one * scale for one in (value.value, value.low, value.high)]
+    largest = max(map(abs, numbers))
+    digits = 0 if largest >= 10 or not largest else 1 if largest >= 1 else 2
+    middle, low, high = (f"{one:{'+' if signed else ''}.{digits}f}" for one in numbers)
+    return f"{middle} ({low} to {high})" if signed else f"{middle} ({low}–{high})"
+
+
+def _arm_rows(report: "Report") -> list[list[str]]:
+    """The figures of all arms: a row for each measure, a column for each arm."""
+    arms = report.arms
+    most = max((k for one in arms for k in one.pass_at), default=1)
+    rows = [
+        ["tasks", *(str(one.tasks) for one in arms)],
+        ["attempts", *(str(one.attempts) for one in arms)],
+        ["broken", *(str(one.broken) for one in arms)],
+    ]
+    rows += [
+        [f"pass@{k}, %", *(_interval(one.pass_at.get(k), 100) for one in arms)]
+        for k in sorted({1, most})
+    ]
+    rows += [
+        [title, *(_interval(one.means.get(name), scale) for one in arms)]
+        for name, (title, scale) in _MEANS.items()
+    ]
+    return [*rows, ["cost of all, $", *(f"{one.spent:.2f}" for one in arms)]]
+
+
+def _comparison_row(found: "Comparison") -> list[str]:
+    return [
+        f"{found.arm} − {found.against}",
+        _interval(found.solved, 100, signed=True),
+        f"{found.p:.3f}",
+        str(len(found.rescues)),
+        str(len(found.regressions)),
+        _interval(found.means.get("steps"), signed=True),
+    ]
+
+
+def _changes(report: "Report") -> "Iterator[tuple[str, Sequence[TaskChange]]]":
+    """The tasks that each arm rescued and regressed against none, with a title."""
+    for found in report.comparisons:
+        if found.against != report.comparisons[0].against:
+            continue
+        if found.rescues:
+            yield f"Rescued by {found.arm}", found.rescues
+        if found.regressions:
+            yield f"Regressed by {found.arm}", found.regressions
+
+
+def _change_line(change: "TaskChange") -> str:
+    """A task, and in which share of attempts it was solved before and after."""
+    return f"{change.instance_id}: solved in {change.before:.0%}, then in {change.after:.0%}"
+
+
+def _show_changes(title: str, changes: "Sequence[TaskChange]") -> None:
+    """Print the first *changes*, and all that was shown in the first."""
+    say((f"{title}: {number_of(len(changes), 'task')}", "bold"))
+    for number, change in enumerate(changes[:_CHANGES_SHOWN]):
+        say(f"  {_change_line(change)}")
+        for text in () if number else change.shown:
+            say((text, "dim"), indent=4)
+    if len(changes) > _CHANGES_SHOWN:
+        more = len(changes) - _CHANGES_SHOWN
+        say(f"  … and {more} more (--html, --json)")
+    say()

@@ -1,4 +1,4 @@
-"""Reading the runs that a command is given, and reporting what is not learned of them."""
+"""The runs that a command is given or finds on this machine; what is not learned is reported."""
 
 import os
 import re
@@ -12,14 +12,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from contextgraph.cli.options import DONE, FAILED, PARTLY_DONE
-from contextgraph.cli.output import warn
+from contextgraph.cli.output import confirm, print_table, warn
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
     from contextgraph.errors import ReadError
     from contextgraph.model import RawTrajectory
-    from contextgraph.readers import SkippedError
+    from contextgraph.readers import History, SkippedError
     from contextgraph.readers.sources import StrPath
 
 _MIB = 1 << 20
@@ -248,3 +250,42 @@ class Intake:
         self._warnings.add(error)
         if self._on_failure:
             self._on_failure(error)
+
+
+_UNITS = ("B", "kB", "MB", "GB")
+
+
+def discovered_paths(exclude: Sequence[str], *, yes: bool, address: str) -> list[str]:
+    """The files of the histories on this machine, after the user agreed to learn them.
+
+    Exits where there are none, or the user declines. *yes* answers the question.
+    """
+    from contextgraph.readers import discover
+
+    histories = discover(exclude=exclude)
+    if not histories:
+        warn("no history of a coding agent found on this machine")
+        raise typer.Exit(FAILED)
+    rows = [_history_row(history) for history in histories]
+    columns = ("agent", "runs", "size", "folder")
+    print_table(
+        "Histories on this machine", columns, rows, numeric=("runs", "size"), on_stderr=True
+    )
+    if not yes:
+        runs = number_of(sum(history.runs for history in histories), "run")
+        confirm(f"Learn about {runs} into {address}?", "nothing was learned")
+    return [str(file) for history in histories for file in history.files]
+
+
+def _history_row(history: "History") -> tuple[str, ...]:
+    agent = f"{history.agent} (experimental)" if history.experimental else history.agent
+    return agent, f"{history.runs:,}", size_text(history.bytes), str(history.folder)
+
+
+def size_text(size: float) -> str:
+    """*size* in bytes as people write it, such as ``1.2 MB``."""
+    for unit in _UNITS[:-1]:
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == _UNITS[0] else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} {_UNITS[-1]}"

@@ -150,17 +150,18 @@ def compile_for_hooks(
     *,
     whole: bool = False,
     consolidated: "Collection[str] | None" = None,
+    repos: "Collection[str]" = (),
 ) -> None:
     """Bring compiled advice up to date, where hooks use the memory that the options name.
 
-    *whole* and *consolidated* are as of `compile_advice`.
+    *whole*, *consolidated* and *repos* are as of `compile_advice`.
     """
     from contextgraph.integrations.compile import compile_advice
     from contextgraph.integrations.sessions import HookFiles
 
     files = HookFiles(settings_of(store, tenant))
     if files.are_used:
-        compile_advice(memory, files.advice, whole=whole, consolidated=consolidated)
+        compile_advice(memory, files.advice, whole=whole, consolidated=consolidated, repos=repos)
 
 
 def _absolute(settings: "Settings") -> str:

@@ -12,14 +12,13 @@ import typer
 
 from contextgraph.cli.batch import (
     Results,
-    discovered_paths,
     learn_all,
+    read_on_cluster,
     spool_rest,
     summarize,
     warn_about,
 )
-from contextgraph.cli.cluster import read_on_cluster
-from contextgraph.cli.intake import Intake, Selection, numbers_of
+from contextgraph.cli.intake import Intake, Selection, discovered_paths, numbers_of
 from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import (
     AsJson,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.notes import forget_key
 from contextgraph.cli.options import (
     FAILED,
     AsJson,
@@ -24,9 +23,11 @@ from contextgraph.cli.output import (
     DamagedRuns,
     Progress,
     answer,
+    confirm,
     interrupted_by_termination,
     warn,
 )
+from contextgraph.cli.pages import forget_key
 from contextgraph.records import record_of
 from contextgraph.text import masked_name, number_of, plain
 
@@ -142,15 +143,7 @@ def _confirm(found: "Sequence[Trajectory]") -> None:
         typer.echo(f"  {run.id}  {plain(run.name)}", err=True)
     if len(found) > _LISTED:
         typer.echo(f"  and {len(found) - _LISTED} more", err=True)
-    remedy = ""
-    try:
-        confirmed = typer.confirm(f"Forget {number_of(len(found), 'trajectory')}?", err=True)
-    except typer.Abort:  # standard input has ended, or Ctrl-C
-        typer.echo(err=True)
-        confirmed, remedy = False, "; without a terminal, use --yes"
-    if not confirmed:
-        warn(f"nothing was removed{remedy}")
-        raise typer.Exit(1)
+    confirm(f"Forget {number_of(len(found), 'trajectory')}?", "nothing was removed")
 
 
 def _show_forgotten(found: "Sequence[Trajectory]", removed: int, *, as_json: bool) -> None:

@@ -1,19 +1,21 @@
-"""``contextgraph remember``, ``recall`` and ``notes``; ``set``, ``brief`` and ``compact``."""
+"""``contextgraph remember``, ``recall``, ``notes``, ``snapshot`` and ``maintain``: notes."""
 
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, settings_of
-from contextgraph.cli.output import answer, emit, print_table, warn
+from contextgraph.cli.integrations import compile_for_hooks
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
+from contextgraph.cli.output import answer, answer_rows, emit, print_table, warn
 from contextgraph.records import record_of
-from contextgraph.text import number_of, plain
+from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from contextgraph.keyed import KeyedMemory
-    from contextgraph.model import Json, Note
+    from contextgraph.model import Json, Note, Recollection
 
 
 Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "The repository it is about.")]
@@ -32,7 +34,9 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
     locator: Annotated[
         str, option("--locator", "TEXT", "Where the source says it; the web needs one.")
     ] = "",
-    pin: Annotated[bool, typer.Option("--pin", help="Keep it in every snapshot.")] = False,
+    pin: Annotated[
+        bool, typer.Option("--pin", help="Keep it in every snapshot and playbook.")
+    ] = False,
     security: Annotated[
         str, option("--security", "LEVEL", "public, internal, confidential or restricted.")
     ] = "internal",
@@ -70,6 +74,8 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
             security=security,
             valid_until=until and until.replace(tzinfo=UTC),
         )
+        if pin or receipt.others:
+            compile_for_hooks(memory, store, tenant, repos=[repo or ""])
     others = [one for one in receipt.others if one != receipt.id]
     text = " ".join((f"{receipt.id}: {receipt.status}", *others))
     record = record_of(receipt, confidence=round(receipt.confidence, 4))
@@ -108,22 +114,16 @@ def recall(
         found = memory.notes.recall(
             question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
         )
-    if as_json:
-        for one in found:
-            why: dict[str, Json] = {name: round(value, 4) for name, value in one.why.items()}
-            emit(
-                record_of(
-                    one.note,
-                    score=round(one.score, 4),
-                    probability=round(one.probability, 4),
-                    why=why,
-                )
-            )
-        return
-    rows = [(f"{one.score:.2f}", *_row(one.note)) for one in found]
-    print_table("Notes", ("score", *_COLUMNS), rows, numeric=("score",))
-    if not found:
-        print("no such note")
+    rows = ((f"{one.score:.2f}", *_row(one.note)) for one in found)
+    columns, empty = ("score", *_COLUMNS), "no such note"
+    records = map(_recalled_record, found)
+    answer_rows(records, "Notes", columns, rows, ("score",), as_json=as_json, empty=empty)
+
+
+def _recalled_record(one: "Recollection") -> "dict[str, Json]":
+    why: dict[str, Json] = {name: round(value, 4) for name, value in one.why.items()}
+    figures = {"score": round(one.score, 4), "probability": round(one.probability, 4)}
+    return record_of(one.note, **figures, why=why)
 
 
 @app.callback()
@@ -140,7 +140,11 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         str | None, option("--repo", "OWNER/REPO", "Only notes about this repository.")
     ] = None,
     pin: Annotated[
-        list[str] | None, option("--pin", "ID", "Keep it in every snapshot (repeatable).")
+        list[str] | None,
+        option("--pin", "ID", "Keep it in every snapshot and playbook (repeatable)."),
+    ] = None,
+    unpin: Annotated[
+        list[str] | None, option("--unpin", "ID", "Keep it there no longer (repeatable).")
     ] = None,
     restore: Annotated[
         list[str] | None, option("--restore", "ID", "Recall it again (repeatable).")
@@ -152,7 +156,7 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """List notes, or archive, restore, pin or delete some.
+    """List notes, or archive, restore, pin, unpin or delete some.
 
     `contextgraph notes review` shows what may be worth a note.
 
@@ -161,8 +165,8 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
     "created_at", "credibility", "confirmed", "contradicts", "superseded_by",
     "archived_at", "kind", "links" [{"type", "target", "weight"}], "locator",
     "pinned", "security", "valid_from", "valid_until", "importance", "recalls";
-    with --archive, --restore, --pin or --forget one object: "archived",
-    "restored", "pinned", "forgotten" (how many).
+    with --archive, --restore, --pin, --unpin or --forget one object: "archived",
+    "restored", "pinned", "unpinned", "forgotten" (how many).
 
     \b
     Example:
@@ -173,6 +177,7 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         "archived": archive or [],
         "restored": restore or [],
         "pinned": pin or [],
+        "unpinned": unpin or [],
         "forgotten": forget or [],
     }
     if context.invoked_subcommand:
@@ -184,16 +189,12 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         return
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.notes.of(repo, archived=archived)
-    if as_json:
-        for note in found:
-            emit(record_of(note))
-        return
-    print_table(number_of(len(found), "note"), _COLUMNS, map(_row, found))
-    if not found:
-        print("no notes")
+    title, rows = number_of(len(found), "note"), map(_row, found)
+    answer_rows(map(record_of, found), title, _COLUMNS, rows, as_json=as_json, empty="no notes")
 
 
 _COLUMNS = ("when", "note", "source", "id")
+_CANDIDATES = ("when", "what people said", "where", "id")
 
 
 def _row(note: "Note") -> tuple[str, ...]:
@@ -206,14 +207,89 @@ def _change(
 ) -> None:
     with open_memory(store, tenant, create=False) as memory:
         notes = memory.notes
-        verbs = (notes.archive, notes.restore, notes.pin, notes.forget)
+        known = memory.store.notes.get([id_ for ids in changes.values() for id_ in ids]).values()
+        unpin: Callable[[list[str]], int] = partial(notes.pin, pinned=False)
+        verbs = (notes.archive, notes.restore, notes.pin, unpin, notes.forget)
         done = {name: verb(ids) for (name, ids), verb in zip(changes.items(), verbs, strict=True)}
+        if any(note.pinned for note in known) or changes["pinned"]:
+            compile_for_hooks(memory, store, tenant, repos={note.repo for note in known})
     if any(done[name] < len({*ids}) for name, ids in changes.items()):
         warn("some of these notes are not in the memory, or were changed so before")
-    said = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)
-    answer({**done}, ", ".join(said), as_json=as_json)
+    counts = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)
+    answer({**done}, ", ".join(counts), as_json=as_json)
     if not any(done.values()):
         raise typer.Exit(FAILED)
+
+
+@app.command()
+def review(
+    accept: Annotated[
+        list[str] | None, option("--accept", "ID", "Remember it as a note (repeatable).")
+    ] = None,
+    reject: Annotated[
+        list[str] | None, option("--reject", "ID", "Do not propose it again (repeatable).")
+    ] = None,
+    repo: Annotated[str | None, option("--repo", "OWNER/REPO", "Only what is about it.")] = None,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Show what people corrected, refused or decided in learned sessions.
+
+    It is recalled once it is accepted here, or once a second session says it. Below are the notes
+    that people had to repeat.
+
+    \b
+    With --json one line per candidate: as `notes`, "locator" (run#step) and
+    "sessions" (how many said it), then one per repeated note; "kind" is
+    candidate or note. With --accept or --reject one object: "accepted",
+    "rejected" (how many).
+
+    \b
+    Example:
+      contextgraph notes review --repo acme/shop
+      contextgraph notes review --accept candidate_1f0c3a5b7d9e2468
+    """
+    if accept or reject:
+        _decide(accept or [], reject or [], store, tenant, as_json=as_json)
+        return
+    with open_memory(store, tenant, read_only=True) as memory:
+        waiting = [(note, len(note.links)) for note in memory.candidates.of(repo)]
+        repeated = memory.candidates.repeated(repo)
+    if as_json:
+        for note, sessions in (*waiting, *repeated):
+            emit(record_of(note, sessions=sessions))
+        return
+    print_table(
+        number_of(len(waiting), "candidate"),
+        _CANDIDATES,
+        [_candidate_row(one) for one, _ in waiting],
+    )
+    print_table(
+        "Repeated by people",
+        ("sessions", *_CANDIDATES),
+        [(str(sessions), *_candidate_row(note)) for note, sessions in repeated],
+        numeric=("sessions",),
+    )
+    if not waiting:
+        print("nothing to review")
+
+
+def _decide(
+    accept: list[str], reject: list[str], store: str | None, tenant: str | None, *, as_json: bool
+) -> None:
+    with open_memory(store, tenant, create=False) as memory:
+        accepted, rejected = memory.candidates.accept(accept), memory.candidates.reject(reject)
+    if accepted + rejected < len({*accept}) + len({*reject}):
+        warn("some of these candidates are not in the memory, or were reviewed before")
+    text = f"{number_of(accepted, 'candidate')} accepted, {rejected} rejected"
+    answer({"accepted": accepted, "rejected": rejected}, text, as_json=as_json)
+    if not accepted + rejected:
+        raise typer.Exit(FAILED)
+
+
+def _candidate_row(note: "Note") -> tuple[str, ...]:
+    return f"{note.created_at:%Y-%m-%d}", note.content, note.repo, note.id
 
 
 def snapshot(
@@ -271,148 +347,5 @@ def maintain(
             waiting=lambda until: warn(f"another process holds the lease until {until:%H:%M:%S}")
         )
     record = record_of(report)
-    said = (f"{count} {name.replace('_', ' ')}" for name, count in record.items() if count)
-    answer(record, ", ".join(said) or "nothing changed", as_json=as_json)
-
-
-Key = Annotated[str, typer.Argument(metavar="KEY", help="A path such as /user/preference/style.")]
-Content = Annotated[
-    str,
-    typer.Argument(
-        metavar="JSON", help="What to store; null removes the key; - for standard input."
-    ),
-]
-
-
-def set_(
-    key: Key,
-    content: Content,
-    source: Annotated[
-        str,
-        option("--source", "NAME|JSON", "Its source: a name, or JSON with kind, name, … (user)."),
-    ] = "user",
-    isolate: Annotated[
-        bool,
-        typer.Option("--isolate", help="Without a complete source, store below /untrusted."),
-    ] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
-) -> None:
-    """Store JSON under a key, on plain files.
-
-    Agents read the files with ls, grep and jq. The former content is replaced, and stays in the
-    log. What comes from the web, a tool or a file, or goes below /kb/, needs a source with kind,
-    name, retrieved_at and locator. Secrets are masked.
-
-    \b
-    With --json one object: "key", "seq", "status" (set, removed or isolated),
-    "path" (null where removed).
-
-    \b
-    Example:
-      contextgraph set /user/review '{"summary": "be brief", "importance": 8}'
-      contextgraph set /user/todo/flag null --source agent
-    """
-    text = sys.stdin.read() if content == "-" else content
-    receipt = _keyed(store, tenant).set_memory(
-        key,
-        _json(text, "JSON"),
-        _json(source, "--source") if source.lstrip().startswith("{") else source,
-        untrusted="isolate" if isolate else "refuse",
-    )
-    path = str(receipt.path) if receipt.path else None
-    answer(
-        {"key": receipt.key, "seq": receipt.seq, "status": receipt.status, "path": path},
-        f"{receipt.key}: {receipt.status}" + (f", {path}" if path else ""),
-        as_json=as_json,
-    )
-
-
-def brief(
-    tokens: Annotated[
-        int, typer.Option(metavar="N", min=1, help="The most tokens of the text.")
-    ] = 800,
-    tag: Annotated[
-        list[str] | None, option("--tag", "TAG", "Prefer entries with this tag (repeatable).")
-    ] = None,
-    newest_first: Annotated[
-        bool, typer.Option("--newest-first", help="Order by time, then importance, then tags.")
-    ] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
-) -> None:
-    """Print the best keyed entries for the start of a prompt.
-
-    Recency, importance (0 to 10; 5 if it is not set) and matching tags count equally. Leaves out
-    expired entries and those below /untrusted; prints nothing if no entry is left.
-
-    \b
-    With --json one object: "text", "keys", "omitted" (current entries that did
-    not fit).
-
-    \b
-    Example:
-      contextgraph brief --tokens 600 --tag python
-    """
-    from contextgraph.keyed import BriefingPolicy
-
-    policy = BriefingPolicy(newest_first=newest_first)
-    found = _keyed(store, tenant).brief(tokens, tag or (), policy=policy)
-    record: dict[str, Json] = {"keys": [*found.keys], "omitted": found.omitted}
-    answer({"text": found.text, **record}, found.text, as_json=as_json)
-
-
-def compact(as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
-    """Shorten the log of keyed entries.
-
-    Moves earlier calls to archive/, so that the log holds the current entries only. Removes expired
-    entries, and repairs files that other programs changed.
-
-    \b
-    With --json one object: "lines_before", "lines_after", "keys", "expired".
-
-    \b
-    Example:
-      contextgraph compact
-    """
-    report = _keyed(store, tenant).compact()
-    text = (
-        f"log: {report.lines_before:,} -> {number_of(report.lines_after, 'line')}, "
-        f"{number_of(report.keys, 'key')}, {report.expired:,} expired"
-    )
-    answer(record_of(report), text, as_json=as_json)
-
-
-def forget_key(
-    key: str, store: str | None, tenant: str | None, *, yes: bool, as_json: bool
-) -> None:
-    """Erase all traces of *key*; exits with 1 where there are none."""
-    memory = _keyed(store, tenant)
-    if not (yes or typer.confirm(f"Forget {plain(key)} and its history?", err=True)):
-        warn("nothing was forgotten; answer y, or use --yes")
-        raise typer.Exit(FAILED)
-    removed = memory.forget(key)
-    if not removed:
-        warn(f"no entry of {key} in {memory.root}")
-        raise typer.Exit(FAILED)
-    text = f"forgot {key}: {number_of(removed, 'call')}"
-    answer({"forgotten": removed, "key": key}, text, as_json=as_json)
-
-
-def _keyed(store: str | None, tenant: str | None) -> "KeyedMemory":
-    from contextgraph.wiring import keyed_memory
-
-    return keyed_memory(settings_of(store, tenant))
-
-
-def _json(text: str, what: str) -> object:
-    import orjson
-
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise typer.BadParameter(
-            f"{what} is not JSON: {error}; a text needs quotes, as in '\"text\"'"
-        ) from error
+    counts = (f"{count} {name.replace('_', ' ')}" for name, count in record.items() if count)
+    answer(record, ", ".join(counts) or "nothing changed", as_json=as_json)

@@ -55,9 +55,43 @@ def answer(record: "Mapping[str, Json]", text: str, *, as_json: bool) -> None:
         print(plain(text))
 
 
+def answer_rows(
+    records: "Iterable[Mapping[str, Json]]",
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numeric: Iterable[str] = (),
+    *,
+    as_json: bool,
+    empty: str = "nothing found",
+) -> None:
+    """Print a list: *records* for programs, or else a table of *rows*, *empty* without any."""
+    if as_json:
+        for record in records:
+            emit(record)
+        return
+    shown = list(rows)
+    print_table(title, columns, shown, numeric)
+    if not shown:
+        print(empty)
+
+
 def warn(message: str) -> None:
     """Print one line on stderr, after the name of the program; it may quote what was read."""
     print(f"contextgraph: {plain(mask_secrets(message))}", file=sys.stderr, flush=True)
+
+
+def confirm(question: str, declined: str) -> None:
+    """Ask on stderr; unless the answer is yes, say that it was *declined* and exit with 1."""
+    remedy = ""
+    try:
+        if typer.confirm(question, err=True):
+            return
+    except typer.Abort:  # standard input has ended, or Ctrl-C
+        typer.echo(err=True)
+        remedy = "; without a terminal, use --yes"
+    warn(f"{declined}{remedy}")
+    raise typer.Exit(FAILED)
 
 
 def accept_any_text() -> None:

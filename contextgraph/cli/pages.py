@@ -1,15 +1,17 @@
-"""``contextgraph pages`` and ``entities``: what is known of things, and how they are related."""
+"""``contextgraph pages`` and ``entities``; ``set``, ``brief`` and ``compact``: named knowledge."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
-from contextgraph.cli.output import answer, emit, print_table, warn
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, settings_of
+from contextgraph.cli.output import answer, answer_rows, confirm, warn
 from contextgraph.records import record_of
+from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
+    from contextgraph.keyed import KeyedMemory
     from contextgraph.knowledge import Page
     from contextgraph.model import Json
 
@@ -98,10 +100,7 @@ def list_(
     """
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.pages.get_index(repo)
-    for page in found if as_json else ():
-        emit(record_of(page))
-    if not as_json:
-        print_table("Pages", ("id", "title", "summary"), [_row(page) for page in found])
+    answer_rows(map(record_of, found), "Pages", _COLUMNS, map(_row, found), as_json=as_json)
 
 
 @pages.command()
@@ -125,11 +124,9 @@ def search(
     """
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.pages.search(question, repo=repo, limit=limit)
-    for one in found if as_json else ():
-        emit(record_of(one.page, score=round(one.score, 4)))
-    if not as_json:
-        rows = [(f"{one.score:.2f}", *_row(one.page)) for one in found]
-        print_table("Pages", ("score", "id", "title", "summary"), rows, numeric=("score",))
+    records = (record_of(one.page, score=round(one.score, 4)) for one in found)
+    rows = ((f"{one.score:.2f}", *_row(one.page)) for one in found)
+    answer_rows(records, "Pages", ("score", *_COLUMNS), rows, ("score",), as_json=as_json)
 
 
 @pages.command()
@@ -222,11 +219,12 @@ def related(
     """
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.entities.get_related(name, depth)
-    for one in found if as_json else ():
-        emit(record_of(one.entity, distance=one.distance, score=round(one.score, 4)))
-    if not as_json:
-        rows = [(str(one.distance), one.entity.name, one.entity.entity_type) for one in found]
-        print_table("Entities", ("distance", "name", "type"), rows, numeric=("distance",))
+    records = (
+        record_of(one.entity, distance=one.distance, score=round(one.score, 4)) for one in found
+    )
+    rows = ((str(one.distance), one.entity.name, one.entity.entity_type) for one in found)
+    columns = ("distance", "name", "type")
+    answer_rows(records, "Entities", columns, rows, columns[:1], as_json=as_json)
 
 
 @entities.command()
@@ -247,11 +245,8 @@ def tags(
     """
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.entities.find_tags(prefix)
-    if as_json:
-        emit({**found})
-    else:
-        rows = [(tag, str(count)) for tag, count in found.items()]
-        print_table("Tags", ("tag", "entities"), rows, numeric=("entities",))
+    rows, columns = ((tag, str(count)) for tag, count in found.items()), ("tag", "entities")
+    answer_rows([{**found}], "Tags", columns, rows, columns[1:], as_json=as_json)
 
 
 @entities.command("remove")
@@ -271,6 +266,9 @@ def remove_entity(
         _say_removed(memory.entities.remove_entity(name), f"entity {name!r}", as_json=as_json)
 
 
+_COLUMNS = ("id", "title", "summary")
+
+
 def _row(page: "Page") -> tuple[str, ...]:
     return page.id, page.title, page.summary
 
@@ -281,3 +279,143 @@ def _say_removed(removed: bool, what: str, *, as_json: bool) -> None:
     answer({"removed": removed}, f"{what} removed" if removed else "", as_json=as_json)
     if not removed:
         raise typer.Exit(FAILED)
+
+
+Key = Annotated[str, typer.Argument(metavar="KEY", help="A path such as /user/preference/style.")]
+Content = Annotated[
+    str,
+    typer.Argument(
+        metavar="JSON", help="What to store; null removes the key; - for standard input."
+    ),
+]
+
+
+def set_(
+    key: Key,
+    content: Content,
+    source: Annotated[
+        str,
+        option("--source", "NAME|JSON", "Its source: a name, or JSON with kind, name, … (user)."),
+    ] = "user",
+    isolate: Annotated[
+        bool,
+        typer.Option("--isolate", help="Without a complete source, store below /untrusted."),
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Store JSON under a key, on plain files.
+
+    Agents read the files with ls, grep and jq. The former content is replaced, and stays in the
+    log. What comes from the web, a tool or a file, or goes below /kb/, needs a source with kind,
+    name, retrieved_at and locator. Secrets are masked.
+
+    \b
+    With --json one object: "key", "seq", "status" (set, removed or isolated),
+    "path" (null where removed).
+
+    \b
+    Example:
+      contextgraph set /user/review '{"summary": "be brief", "importance": 8}'
+      contextgraph set /user/todo/flag null --source agent
+    """
+    text = sys.stdin.read() if content == "-" else content
+    receipt = _keyed(store, tenant).set_memory(
+        key,
+        _json(text, "JSON"),
+        _json(source, "--source") if source.lstrip().startswith("{") else source,
+        untrusted="isolate" if isolate else "refuse",
+    )
+    path = str(receipt.path) if receipt.path else None
+    text = ", ".join(filter(None, (f"{receipt.key}: {receipt.status}", path)))
+    record: dict[str, Json] = {"key": receipt.key, "seq": receipt.seq, "status": receipt.status}
+    answer({**record, "path": path}, text, as_json=as_json)
+
+
+def brief(
+    tokens: Annotated[
+        int, typer.Option(metavar="N", min=1, help="The most tokens of the text.")
+    ] = 800,
+    tag: Annotated[
+        list[str] | None, option("--tag", "TAG", "Prefer entries with this tag (repeatable).")
+    ] = None,
+    newest_first: Annotated[
+        bool, typer.Option("--newest-first", help="Order by time, then importance, then tags.")
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Print the best keyed entries for the start of a prompt.
+
+    Recency, importance (0 to 10; 5 if it is not set) and matching tags count equally. Leaves out
+    expired entries and those below /untrusted; prints nothing if no entry is left.
+
+    \b
+    With --json one object: "text", "keys", "omitted" (current entries that did
+    not fit).
+
+    \b
+    Example:
+      contextgraph brief --tokens 600 --tag python
+    """
+    from contextgraph.keyed import BriefingPolicy
+
+    policy = BriefingPolicy(newest_first=newest_first)
+    found = _keyed(store, tenant).brief(tokens, tag or (), policy=policy)
+    record: dict[str, Json] = {"keys": [*found.keys], "omitted": found.omitted}
+    answer({"text": found.text, **record}, found.text, as_json=as_json)
+
+
+def compact(as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
+    """Shorten the log of keyed entries.
+
+    Moves earlier calls to archive/, so that the log holds the current entries only. Removes expired
+    entries, and repairs files that other programs changed.
+
+    \b
+    With --json one object: "lines_before", "lines_after", "keys", "expired".
+
+    \b
+    Example:
+      contextgraph compact
+    """
+    report = _keyed(store, tenant).compact()
+    text = (
+        f"log: {report.lines_before:,} -> {number_of(report.lines_after, 'line')}, "
+        f"{number_of(report.keys, 'key')}, {report.expired:,} expired"
+    )
+    answer(record_of(report), text, as_json=as_json)
+
+
+def forget_key(
+    key: str, store: str | None, tenant: str | None, *, yes: bool, as_json: bool
+) -> None:
+    """Erase all traces of *key*; exits with 1 where there are none."""
+    memory = _keyed(store, tenant)
+    if not yes:
+        confirm(f"Forget {plain(key)} and its history?", "nothing was removed")
+    removed = memory.forget(key)
+    if not removed:
+        warn(f"no entry of {key} in {memory.root}")
+        raise typer.Exit(FAILED)
+    text = f"forgot {key}: {number_of(removed, 'call')}"
+    answer({"forgotten": removed, "key": key}, text, as_json=as_json)
+
+
+def _keyed(store: str | None, tenant: str | None) -> "KeyedMemory":
+    from contextgraph.wiring import keyed_memory
+
+    return keyed_memory(settings_of(store, tenant))
+
+
+def _json(text: str, what: str) -> object:
+    import orjson
+
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise typer.BadParameter(
+            f"{what} is not JSON: {error}; a text needs quotes, as in '\"text\"'"
+        ) from error

@@ -1,8 +1,11 @@
 """``contextgraph query``: what the memory knows for a state."""
 
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,19 +21,17 @@ from contextgraph.cli.options import (
     option,
 )
 from contextgraph.cli.output import emit, print_panel, say, styled, warn
-from contextgraph.errors import StoreError
+from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.records import context_record
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.text import Text
 
-    from contextgraph.cli.states import Question
     from contextgraph.memory import AgentMemory
     from contextgraph.model import (
         ErrorSolution,
+        Json,
         MemoryContext,
         SimilarCase,
         State,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     )
 
 _ACTION_WIDTH, _TEXT_WIDTH, _NAMED_RUNS = 160, 600, 3
+STDIN = "-"
 SAME = "same"  # as an excluded instance: that of the state
 PHASES = "understanding, locating, reproducing, fixing, testing or submitting"
 
@@ -129,8 +131,6 @@ def query(  # noqa: PLR0913  (one parameter per flag)
       pytest 2>&1 | contextgraph query --repo owner/repo --workdir . --error -
       contextgraph query --batch states.jsonl --json --no-record
     """
-    from contextgraph.cli.states import questions
-
     flags = {
         "repo": repo,
         "current_error": error,
@@ -166,13 +166,102 @@ def query(  # noqa: PLR0913  (one parameter per flag)
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """A state to query; *key* is returned with its answer."""
+
+    state: "State"
+    key: "Json" = None
+
+
+def questions(source: str | None, batch: str | None, flags: dict[str, Any]) -> Iterator[Question]:
+    """The states from flags, standard input or *batch*, whichever was given.
+
+    Raises a usage error unless exactly one was; `InvalidStateError` for an invalid state.
+    """
+    if source not in (None, STDIN):
+        raise typer.BadParameter(f"{source!r}: only - (standard input) can be given here")
+    if sum(map(bool, (source, batch, flags))) != 1:
+        raise typer.BadParameter(
+            "describe one state by options such as --repo and --error, by - or by --batch"
+        )
+    if batch:
+        return _from_batch(batch)
+    if source:
+        return iter([_question(sys.stdin.buffer.read(), "standard input")])
+    return iter([Question(_from_flags(flags))])
+
+
+def _from_flags(flags: dict[str, Any]) -> "State":
+    from contextgraph.model import Phase
+
+    if flags.get("phase") not in (None, *Phase):
+        raise typer.BadParameter(f"--phase {flags['phase']!r} is not one of {', '.join(Phase)}")
+    if flags.get("current_error") == STDIN:
+        flags["current_error"] = sys.stdin.buffer.read().decode(errors="replace")
+    return _state(flags, "options")
+
+
+def _from_batch(name: str) -> Iterator[Question]:
+    """The states in the JSON lines of a file, read lazily; blank lines are skipped."""
+    if name == STDIN:
+        return _from_lines(sys.stdin.buffer, "standard input")
+    if not Path(name).exists() or Path(name).is_dir():  # a named pipe is fine
+        raise typer.BadParameter(f"--batch {name}: no such file")
+    return _from_file(Path(name))
+
+
+def _from_file(path: Path) -> Iterator[Question]:
+    with path.open("rb") as lines:
+        yield from _from_lines(lines, str(path))
+
+
+def _from_lines(lines: Iterable[bytes], source: str) -> Iterator[Question]:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield _question(line, f"{source}: line {number}")
+
+
+def _question(text: bytes, place: str) -> Question:
+    """The state in one JSON object; raises `InvalidStateError` with *place*."""
+    import orjson
+
+    try:
+        record = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InvalidStateError(f"{place}: not JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise InvalidStateError(f"{place}: a state is a JSON object")
+    key = record.pop("key", None)
+    return Question(_state(record, place), key)
+
+
+def _state(record: "Mapping[str, Json]", place: str) -> "State":
+    """The state with the values of *record*; null counts as absent.
+
+    Raises `InvalidStateError` with *place* for an unknown key or a value of the wrong type.
+    """
+    from contextgraph.codec import decoded
+    from contextgraph.model import State
+
+    known = [item.name for item in fields(State)]
+    given: dict[str, Json] = {key: value for key, value in record.items() if value is not None}
+    if unknown := [key for key in given if key not in known]:
+        names = ", ".join(known)
+        raise InvalidStateError(f"{place}: unknown key {unknown[0]!r}; a state has: {names}")
+    try:
+        return decoded(State, given, strict=True)
+    except ReadError as error:
+        raise InvalidStateError(f"{place}: {error.reason}") from error
+
+
+@dataclass(frozen=True, slots=True)
 class Bounds:
     """How long answers may be and which runs they ignore; a time without zone is UTC."""
 
     limit: int
     exclude: tuple[str, ...] = ()
     as_of: datetime | None = None
-    workdir: "Path | None" = None
+    workdir: Path | None = None
 
     def query(self, memory: "AgentMemory", state: "State") -> "MemoryContext":
         """What *memory* knows for *state* within these bounds; empty where nothing answered."""
@@ -215,9 +304,10 @@ def _show(context: "MemoryContext") -> None:
     if context.playbook:
         from contextgraph.retrieval import playbook_lines
 
-        tasks = number_of(context.playbook.tasks, "earlier task")
+        tasks = context.playbook.tasks
+        source = f", from {number_of(tasks, 'earlier task')}" if tasks else ""
         lines = ([styled(line.text)] for line in playbook_lines(context.playbook))
-        print_panel(f"Playbook, from {tasks}", lines)
+        print_panel(f"Playbook{source}", lines)
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))
     say((f"context {context.id}", "dim"))
@@ -250,9 +340,11 @@ def _solution(item: "ErrorSolution") -> "list[Text]":
 def _suggestion(item: "Suggestion") -> "list[Text]":
     figures = {"probability": item.probability, "confidence": item.confidence}
     known = [f"{name} {value:.2f}" for name, value in figures.items() if value]
+    words = item.words
     return [
-        styled((one_line(item.situation, _TEXT_WIDTH), "bold")),
+        styled((one_line(words.situation if words else item.situation, _TEXT_WIDTH), "bold")),
         styled(one_line(item.strategy, _TEXT_WIDTH)),
+        *(styled(one_line(line, _TEXT_WIDTH)) for line in (words.lines if words else ())),
         styled((", ".join([*known, item.status]), "dim")),
         _why(item.why, item.score),
     ]

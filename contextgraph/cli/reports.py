@@ -1,38 +1,43 @@
-"""The reports of ``contextgraph evaluate`` and ``experiment``, as tables and as pages of HTML.
+"""Evaluations as tables, pages of HTML and pictures; statistics as pictures."""
 
-A page needs no network and no scripts.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextgraph.cli.output import print_table, say
-from contextgraph.page import TABLE_STYLE, html_table, shown, write_html
-from contextgraph.text import number_of, one_line
+from contextgraph.page import TABLE_STYLE, facts_line, heading, html_table, report_head, write_html
+from contextgraph.text import one_line
 
 if TYPE_CHECKING:
-    from contextgraph.evaluation import Contrast, Difference, Estimate, Measures, Report
-    from contextgraph.experiment import Comparison, Report as Trial, TaskChange
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from contextgraph.evaluation import (
+        Contrast,
+        Curve,
+        Estimate,
+        Measures,
+        ReliabilityPoint,
+        Report,
+    )
+    from contextgraph.stats import OutcomePeriod, StatisticsEngine
 
 _WIDTH = 108
-_CHANGES_SHOWN = 5
 _CONTRASTS = (
     *("measure", "moments", "first", "second"),
     *("only first", "only second", "difference", "p"),
 )
-_COMPARED = ("", "solved, points", "p", "better", "worse", "steps")
-_OF_ATTEMPTS = "Mean of an attempt (95 % interval)"
-_OF_TASKS = "Differences on the same tasks (95 % interval)"
 # It scores nothing by definition; the JSON has it.
 _HIDDEN = frozenset({"nothing"})
-# Amounts of an attempt, as they are shown.
-_MEANS = {
-    "steps": ("steps", 1),
-    "tokens": ("tokens, 1000", 0.001),
-    "cost": ("cost, cents", 100),
-    "advice tokens": ("advice tokens", 1),
-}
+TOP = 15
+TOP_TRANSITIONS = 12
+LABEL_WIDTH = 34
+LEAST_SHOWN = 0.01
+DOTS_PER_INCH = 120
+_BARS = ("clearance", "localisation", "related")
+COLOURS = {"solved": "#2a9d4a", "failed": "#c8553d", "unknown": "#b8b8b8"}
 
 
 def show_evaluation(report: "Report") -> None:
@@ -57,22 +62,20 @@ def write_evaluation(path: Path, report: "Report") -> None:
 
     Raises `SettingsError` where it cannot be written, `MissingExtraError` without matplotlib.
     """
-    from contextgraph.cli.plots import svg_figures
-
     write_html(path, TABLE_STYLE, _evaluation_page(report, svg_figures(report)))
 
 
 def _evaluation_page(report: "Report", figures: dict[str, str]) -> Iterator[str]:
-    yield _verdict("Evaluation", report.verdict)
+    yield report_head("Evaluation", report.verdict)
     for name, drawing in figures.items():
-        yield _heading(name.replace("_", " ").capitalize()) + drawing + "\n"
+        yield heading(name.replace("_", " ").capitalize()) + drawing + "\n"
     for title, measures in _measures(report):
-        yield _heading(title) + html_table(*_figure_rows(measures))
+        yield heading(title) + html_table(*_figure_rows(measures))
     for baseline, contrasts in report.contrasts.items():
         if contrasts:
-            yield _heading(_against(baseline))
+            yield heading(_against(baseline))
             yield html_table(_CONTRASTS, map(_contrast_row, contrasts))
-    yield _facts(report.config)
+    yield facts_line(report.config)
 
 
 def _measures(report: "Report") -> "Iterator[tuple[str, Measures]]":
@@ -118,121 +121,193 @@ def _contrast_row(one: "Contrast") -> Sequence[str]:
     return one.measure, str(one.moments), *shares, *only, interval, f"{one.p:.3f}"
 
 
-def show_experiment(report: "Trial") -> None:
-    """Print the verdict, the figures of each arm, how arms differ, and the first tasks changed."""
-    say((report.verdict, "bold"))
-    say()
-    names = [one.arm for one in report.arms]
-    print_table(_OF_ATTEMPTS, ["", *names], _arm_rows(report), names)
-    print_table(_OF_TASKS, _COMPARED, map(_comparison_row, report.comparisons), _COMPARED[1:])
-    for title, changes in _changes(report):
-        _show_changes(title, changes)
+def draw_statistics(statistics: "StatisticsEngine", folder: Path) -> list[Path]:
+    """Draw errors, transitions and outcomes over time into *folder*, which is made where absent.
+
+    Returns the files. Raises `MissingExtraError` without matplotlib.
+    """
+    frequency = statistics.get_error_frequency()
+    figures = {
+        "error_frequency": _frequency(frequency),
+        "error_transitions": _transitions(list(frequency), statistics.get_error_transitions()),
+        "outcomes": _outcomes(statistics.get_outcomes_over_time()),
+    }
+    return _saved(figures, folder)
 
 
-def write_experiment(path: Path, report: "Trial") -> None:
-    """Write *report* as a page to the file *path*; raises `SettingsError` where it cannot be."""
-    write_html(path, TABLE_STYLE, _experiment_page(report))
+def draw_evaluation(report: "Report", folder: Path) -> list[Path]:
+    """Draw *report* into *folder*, as `draw_statistics` does."""
+    return _saved(_of_evaluation(report), folder)
 
 
-def _experiment_page(report: "Trial") -> Iterator[str]:
-    yield _verdict("Experiment", report.verdict) + _facts(report.settings)
-    titles = ["", *(one.arm for one in report.arms)]
-    yield _heading(_OF_ATTEMPTS) + html_table(titles, _arm_rows(report))
-    yield _heading(_OF_TASKS) + html_table(_COMPARED, map(_comparison_row, report.comparisons))
-    for title, changes in _changes(report):
-        yield _heading(title)
-        for change in changes:
-            yield _opened(change)
+def svg_figures(report: "Report") -> dict[str, str]:
+    """The figures of *report* by name, as SVG for a page. Raises as `draw_statistics`."""
+    figures = _of_evaluation(report)
+    from matplotlib import rc_context
+
+    found = {}
+    # The same report gives the same text.
+    with rc_context({"svg.hashsalt": "contextgraph"}):
+        for name, figure in figures.items():
+            text = StringIO()
+            figure.savefig(text, format="svg", metadata={"Date": None})
+            found[name] = text.getvalue()[text.getvalue().index("<svg") :]
+    return found
 
 
-def _opened(change: "TaskChange") -> str:
-    """A task, opened by a click: what was shown to the agent."""
-    texts = "".join(f"<pre>{shown(text)}</pre>\n" for text in change.shown)
-    inside = texts or "<p>Nothing was shown.</p>\n"
-    return f"<details><summary>{shown(_change_line(change))}</summary>\n{inside}</details>\n"
+def _saved(figures: "Mapping[str, Figure]", folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{name}.png" for name in figures]
+    for file, figure in zip(files, figures.values(), strict=True):
+        figure.savefig(file, dpi=DOTS_PER_INCH)
+    return files
 
 
-def _interval(
-    value: "Estimate | Difference | None", scale: float = 1, *, signed: bool = False
-) -> str:
-    """*value* with its interval, in as few digits as matter; a dash where there is none."""
-    if value is None:
-        return "–"
-    numbers = [one * scale for one in (value.value, value.low, value.high)]
-    largest = max(map(abs, numbers))
-    digits = 0 if largest >= 10 or not largest else 1 if largest >= 1 else 2
-    middle, low, high = (f"{one:{'+' if signed else ''}.{digits}f}" for one in numbers)
-    return f"{middle} ({low} to {high})" if signed else f"{middle} ({low}–{high})"
+def _of_evaluation(report: "Report") -> "dict[str, Figure]":
+    from contextgraph.evaluation import reliability
+
+    found = {}
+    for name in _BARS:
+        drawn = {of: by for of, by in report.measures.items() if of.startswith(f"{name}@")}
+        if drawn:
+            found[name], axes = _figure(9, 4.5)
+            _draw_bars(axes, drawn)
+    if report.curves:
+        found["coverage_precision"], axes = _figure(6, 4.5)
+        _draw_curves(axes, report.curves)
+    if points := reliability(report.moments):
+        found["reliability"], axes = _figure(5, 4.5)
+        _draw_reliability(axes, points)
+    return found
 
 
-def _arm_rows(report: "Trial") -> list[list[str]]:
-    """The figures of all arms: a row for each measure, a column for each arm."""
-    arms = report.arms
-    most = max((k for one in arms for k in one.pass_at), default=1)
-    rows = [
-        ["tasks", *(str(one.tasks) for one in arms)],
-        ["attempts", *(str(one.attempts) for one in arms)],
-        ["broken", *(str(one.broken) for one in arms)],
-    ]
-    rows += [
-        [f"pass@{k}, %", *(_interval(one.pass_at.get(k), 100) for one in arms)]
-        for k in sorted({1, most})
-    ]
-    rows += [
-        [title, *(_interval(one.means.get(name), scale) for one in arms)]
-        for name, (title, scale) in _MEANS.items()
-    ]
-    return [*rows, ["cost of all, $", *(f"{one.spent:.2f}" for one in arms)]]
+def _frequency(frequency: Mapping[str, int]) -> "Figure":
+    shown = list(frequency.items())[:TOP]
+    figure, axes = _figure(8, 1.2 + 0.32 * max(4, len(shown)))
+    if not shown:
+        return _nothing_in(figure)
+    bars = axes.barh([_label(name) for name, _ in shown], [count for _, count in shown])
+    axes.bar_label(bars, padding=3, fontsize=8)
+    axes.invert_yaxis()
+    axes.margins(x=0.1)
+    axes.set_xlabel("fragments that met it")
+    axes.set_title(f"Most frequent errors ({len(shown)} of {len(frequency)} types)")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
-def _comparison_row(found: "Comparison") -> list[str]:
-    return [
-        f"{found.arm} − {found.against}",
-        _interval(found.solved, 100, signed=True),
-        f"{found.p:.3f}",
-        str(len(found.rescues)),
-        str(len(found.regressions)),
-        _interval(found.means.get("steps"), signed=True),
-    ]
+def _transitions(
+    frequent: Sequence[str], transitions: Mapping[str, Mapping[str, float]]
+) -> "Figure":
+    names = [name for name in frequent if name in transitions][:TOP_TRANSITIONS]
+    figure, axes = _figure(9.5, 7.5)
+    shares = [[transitions[name].get(other, 0.0) for other in names] for name in names]
+    axes.set_title("After an error (row), how often which error comes next (column)")
+    if not names:
+        return _nothing_in(figure)
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    ticks, labels = range(len(names)), [_label(name) for name in names]
+    axes.set_xticks(ticks, labels, rotation=40, ha="right", rotation_mode="anchor", fontsize=8)
+    axes.set_yticks(ticks, labels, fontsize=8)
+    for row, column in ((row, column) for row in ticks for column in ticks):
+        share = shares[row][column]
+        if share >= LEAST_SHOWN:
+            colour = "white" if share > 0.55 else "black"
+            axes.text(
+                column, row, f"{share:.0%}", ha="center", va="center", fontsize=8, color=colour
+            )
+    return figure
 
 
-def _changes(report: "Trial") -> "Iterator[tuple[str, Sequence[TaskChange]]]":
-    """The tasks that each arm rescued and regressed against none, with a title."""
-    for found in report.comparisons:
-        if found.against != report.comparisons[0].against:
-            continue
-        if found.rescues:
-            yield f"Rescued by {found.arm}", found.rescues
-        if found.regressions:
-            yield f"Regressed by {found.arm}", found.regressions
+def _outcomes(periods: Sequence["OutcomePeriod"]) -> "Figure":
+    figure, axes = _figure(9, 4.2)
+    if not periods:
+        return _nothing_in(figure)
+    places, below = range(len(periods)), [0] * len(periods)
+    for outcome, colour in COLOURS.items():
+        counts = [period.outcomes[outcome] for period in periods]
+        if any(counts):
+            axes.bar(places, counts, bottom=below, color=colour, label=outcome, width=0.85)
+        below = [low + count for low, count in zip(below, counts, strict=True)]
+    every = max(1, -(-len(periods) // 8))
+    axes.set_xticks(places[::every], _moments(periods, below)[::every], fontsize=8)
+    axes.set_ylabel("runs")
+    axes.locator_params("y", integer=True)
+    axes.set_ylim(0, 1.05 * max(below))
+    axes.set_title("How runs ended, oldest first")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    return figure
 
 
-def _change_line(change: "TaskChange") -> str:
-    """A task, and in which share of attempts it was solved before and after."""
-    return f"{change.instance_id}: solved in {change.before:.0%}, then in {change.after:.0%}"
+def _moments(periods: Sequence["OutcomePeriod"], runs: Sequence[int]) -> list[str]:
+    """Dates; of runs that all have the same date, which of them by number."""
+    if periods[0].start.date() != periods[-1].end.date():
+        return [f"{period.start:%Y-%m-%d}" for period in periods]
+    return [f"run {before + 1:,}" for before in accumulate(runs, initial=0)][: len(periods)]
 
 
-def _show_changes(title: str, changes: "Sequence[TaskChange]") -> None:
-    """Print the first *changes*, and all that was shown in the first."""
-    say((f"{title}: {number_of(len(changes), 'task')}", "bold"))
-    for number, change in enumerate(changes[:_CHANGES_SHOWN]):
-        say(f"  {_change_line(change)}")
-        for text in () if number else change.shown:
-            say((text, "dim"), indent=4)
-    if len(changes) > _CHANGES_SHOWN:
-        more = len(changes) - _CHANGES_SHOWN
-        say(f"  … and {more} more (--html, --json)")
-    say()
+def _figure(width: float, height: float) -> "tuple[Figure, Axes]":
+    from contextgraph.errors import MissingExtraError
+
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError(
+            "plots need matplotlib: pip install 'contextgraph-memory[plot]'"
+        ) from error
+    # A figure of its own, without pyplot, needs no display and leaves nothing open.
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
 
 
-def _verdict(title: str, verdict: str) -> str:
-    return f'<h1>{title}</h1>\n<p class="verdict">{shown(verdict)}</p>\n'
+def _nothing_in(figure: "Figure") -> "Figure":
+    """*figure* without axes, saying so."""
+    figure.clear()
+    figure.text(0.5, 0.5, "nothing to draw yet", ha="center", va="center")
+    return figure
 
 
-def _heading(title: str) -> str:
-    return f"<h2>{shown(title)}</h2>\n"
+def _label(name: str) -> str:
+    return name if len(name) <= LABEL_WIDTH else f"{name[: LABEL_WIDTH - 1]}…"
 
 
-def _facts(settings: "Mapping[str, object]") -> str:
-    listed: Iterable[str] = (f"{name}: {value}" for name, value in settings.items())
-    return f'<p class="facts">{shown(" · ".join(listed))}</p>\n'
+def _draw_bars(axes: "Axes", measures: "Measures") -> None:
+    """A group of bars for each measure, a bar for each method, its interval on it."""
+    methods = list(dict.fromkeys(method for by in measures.values() for method in by))
+    width = 0.8 / len(methods)
+    for place, method in enumerate(methods):
+        figures = [(at, by[method]) for at, by in enumerate(measures.values()) if method in by]
+        below = [max(0.0, figure.value - figure.low) for _, figure in figures]
+        above = [max(0.0, figure.high - figure.value) for _, figure in figures]
+        axes.bar(
+            [at + place * width for at, _ in figures],
+            [figure.value for _, figure in figures],
+            width,
+            yerr=(below, above),
+            label=method,
+            capsize=2,
+        )
+    axes.set_xticks([at + 0.4 - width / 2 for at in range(len(measures))], list(measures))
+    axes.tick_params(axis="x", labelsize=8, labelrotation=15)
+    axes.legend(fontsize=8)
+
+
+def _draw_reliability(axes: "Axes", points: "Sequence[ReliabilityPoint]") -> None:
+    axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
+    axes.plot([one.stated for one in points], [one.right for one in points], marker="o")
+    axes.set_xlabel("probability of the first item shown")
+    axes.set_ylabel("share in which it was the remedy")
+
+
+def _draw_curves(axes: "Axes", curves: "Sequence[Curve]") -> None:
+    from contextgraph.evaluation import CURVE_AT
+
+    for one in curves:
+        coverage = [point.coverage for point in one.points]
+        precision = [point.precision for point in one.points]
+        axes.plot(coverage, precision, marker=".", label=one.method)
+    axes.set_xlabel("share of cleared errors answered")
+    axes.set_ylabel(f"of those, the remedy among the first {CURVE_AT}")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8)

@@ -1,7 +1,9 @@
-"""``contextgraph runs``, ``playbook`` and ``how``: the runs, and what they agree on."""
+"""Stored runs: ``contextgraph runs``, ``playbook`` and ``how``.
+
+What people report: ``report``, ``outcome``, ``quarantine`` and ``release``.
+"""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
@@ -9,18 +11,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, Workdir, open_memory, option
-from contextgraph.cli.output import emit, print_table, warn
+from contextgraph.cli.options import (
+    FAILED,
+    AsJson,
+    Source,
+    Store,
+    Tenant,
+    Workdir,
+    open_memory,
+    option,
+)
+from contextgraph.cli.output import answer, answer_rows, emit, print_table, warn
 from contextgraph.records import history_record, playbook_record, run_record
-from contextgraph.text import number_of, one_line
+from contextgraph.text import number_of, one_line, plain
 
 if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import CommandHistory, CommandRecord, RepositoryPlaybook, Trajectory
+    from contextgraph.model import (
+        CommandHistory,
+        CommandRecord,
+        Json,
+        RepositoryPlaybook,
+        Trajectory,
+    )
     from contextgraph.ports import RunStore
 
 
 _RUNS_AT_ONCE = 500
+_FIRST, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 class OutcomeName(StrEnum):
@@ -69,46 +87,28 @@ def runs(  # noqa: PLR0913  (one parameter per flag)
       contextgraph runs --repo owner/repo --outcome solved
       contextgraph runs --since 2026-01-01 --limit 20
     """
-    chosen = Chosen(agent, outcome, _in_utc(since), _in_utc(until))
+    first, end = _in_utc(since or _FIRST), _in_utc(until or _END)
     with open_memory(store, tenant, read_only=True) as memory:
-        found = [run for run in _stored(memory.store.runs, repo) if chosen.includes(run)]
+        found = [
+            run
+            for run in _stored(memory.store.runs, repo)
+            if agent in (None, run.agent)
+            and outcome in (None, str(run.outcome))
+            and first <= run.seen_at < end
+        ]
     found.sort(key=lambda run: (run.seen_at, run.id), reverse=True)
     shown = found[:limit]
-    if as_json:
-        for run in shown:
-            emit(run_record(run))
-        return
     has_changes = any(run.change != "unknown" for run in shown)
     change = ("change",) if has_changes else ()
     columns = ("when", "outcome", *change, "steps", "agent", "instance")
     title = number_of(len(shown), "run") + (f" of {len(found)}" if len(shown) < len(found) else "")
     rows = (_run_row(run, has_changes=has_changes) for run in shown)
-    print_table(title, columns, rows, numeric=("steps",))
-    if not shown:
-        print("no such run")
+    records, empty = map(run_record, shown), "no such run"
+    answer_rows(records, title, columns, rows, ("steps",), as_json=as_json, empty=empty)
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """Which runs are listed; None: all."""
-
-    agent: str | None
-    outcome: OutcomeName | None
-    since: datetime | None
-    until: datetime | None
-
-    def includes(self, run: "Trajectory") -> bool:
-        """Whether *run* is listed."""
-        return (
-            self.agent in (None, run.agent)
-            and (self.outcome is None or str(run.outcome) == self.outcome.value)
-            and (self.since is None or run.seen_at >= self.since)
-            and (self.until is None or run.seen_at < self.until)
-        )
-
-
-def _in_utc(time: datetime | None) -> datetime | None:
-    return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
+def _in_utc(time: datetime) -> datetime:
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _stored(runs: "RunStore", repo: str | None) -> "Iterator[Trajectory]":
@@ -138,7 +138,7 @@ def playbook(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show what the runs of a repository agree on.
+    """Show what the runs of a repository agree on, and its pinned notes.
 
     Shows which files a task is likely to change, how tests are run, what does not run, which tests
     always fail, what is installed first. Counts are of tasks; several runs of one task count once.
@@ -148,7 +148,7 @@ def playbook(
     With --json one object: "repo", "files" [{"path", "runs", "opened",
     "probability", "symbols"}], "test_command", "import_command", "package_dir",
     "setup" [], "failing_tests" [] where known, "commands" {"tests", "scripts",
-    "setup"}, "counts", "text".
+    "setup"}, "notes" [{"id", "content", "source"}], "counts", "text".
 
     \b
     Example:
@@ -165,6 +165,8 @@ def playbook(
         emit({**playbook_record(found), "text": render_playbook(found)})
     else:
         _show_playbook(found)
+    if found.degraded:
+        warn(found.degraded)
 
 
 def how(
@@ -211,6 +213,7 @@ def _unknown(memory: "AgentMemory", repo: str) -> None:
 
 
 def _show_playbook(found: "RepositoryPlaybook") -> None:
+    print_table("Pinned notes", ("note", "source"), ((n.content, n.source) for n in found.notes))
     tasks = f"{number_of(found.tasks, 'task')}, {number_of(found.runs, 'run')}"
     files = (
         (
@@ -251,3 +254,155 @@ def _command_rows(records: "Iterable[CommandRecord]") -> Iterator[tuple[str, ...
     for one in records:
         reason = one_line(one.error_type, _REASON_WIDTH)
         yield one_line(one.line, _COMMAND_WIDTH), f"{one.worked}", f"{one.tried}", reason
+
+
+Advice = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="Advice (adv_…) or a methodology (mth_…), as answers name them.",
+        show_default=False,
+    ),
+]
+
+
+def report(
+    context: Annotated[
+        str,
+        typer.Argument(metavar="CONTEXT", help="The id of an answer (ctx_…).", show_default=False),
+    ],
+    helped: Annotated[
+        bool | None, typer.Option("--helped/--hurt", help="Whether it helped.", show_default=False)
+    ] = None,
+    item: Annotated[
+        int | None,
+        option("--item", "N", "Only the item of this number.", min=1),
+    ] = None,
+    source: Source = None,
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Report whether the advice of an answer helped.
+
+    Advice is no longer shown if it clears an error far less often than runs do without it. An
+    outcome is counted once for each answer, or each item of it.
+
+    \b
+    With --json one object: "context", "helped", "item", "recorded".
+
+    \b
+    Example:
+      contextgraph report ctx_5f0c2a4d9e1b7c3a --helped
+      contextgraph report ctx_5f0c2a4d9e1b7c3a --hurt --item 2
+    """
+    if helped is None:
+        raise typer.BadParameter("give --helped or --hurt")
+    with open_memory(store, tenant, create=False, source=source) as memory:
+        recorded = memory.report_outcome(context, helped, item)
+    record: dict[str, Json] = {"context": context, "helped": helped, "item": item}
+    answer({**record, "recorded": recorded}, "recorded" if recorded else "", as_json=as_json)
+    if not recorded:
+        of_it = f"{context} has no item {item}, it" if item else context
+        warn(f"{of_it} is unknown, or its outcome was reported before")
+        raise typer.Exit(FAILED)
+
+
+def quarantine(
+    advice: Advice, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
+) -> None:
+    """Never show an advice or a methodology again.
+
+    This applies to every run that it comes from.
+
+    \b
+    With --json one object: "advice", "status".
+
+    \b
+    Example:
+      contextgraph quarantine adv_5f0c2a4d9e1b7c3a
+    """
+    with open_memory(store, tenant, create=False) as memory:
+        is_known = memory.quarantine(advice)
+    _report_decision(is_known, advice, "quarantined", as_json=as_json)
+
+
+def release(
+    advice: Advice, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
+) -> None:
+    """Show quarantined advice or methodologies again.
+
+    Earlier reports about it no longer count.
+
+    \b
+    With --json one object: "advice", "status".
+
+    \b
+    Example:
+      contextgraph release adv_5f0c2a4d9e1b7c3a
+    """
+    with open_memory(store, tenant, create=False) as memory:
+        is_known = memory.release(advice)
+    _report_decision(is_known, advice, "released", as_json=as_json)
+
+
+def _report_decision(is_known: bool, advice: str, status: str, *, as_json: bool) -> None:
+    if not is_known:
+        warn(f"no advice or methodology has the id {advice}; query --json shows them")
+        raise typer.Exit(FAILED)
+    answer({"advice": advice, "status": status}, f"{advice} is {status}", as_json=as_json)
+
+
+class GivenOutcome(StrEnum):
+    """An outcome that is set by hand."""
+
+    SOLVED = "solved"
+    FAILED = "failed"
+
+
+def outcome(
+    instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The instance.")],
+    result: Annotated[GivenOutcome, typer.Argument(metavar="solved|failed", help="Its outcome.")],
+    agent: Annotated[str, option("--agent", "NAME", "Only runs of this agent.")] = "",
+    run: Annotated[str, option("--run", "ID", "Only the run of this id.")] = "",
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """Set by hand whether runs solved their task.
+
+    It takes precedence over logs and reports, also over later ones. Where the instance has several
+    runs, name the agent or the run.
+
+    \b
+    With --json one object: "instance_id", "outcome", "trajectories" [ids of the
+    runs].
+
+    \b
+    Example:
+      contextgraph outcome owner__repo-12 solved
+      contextgraph outcome owner__repo-12 failed --agent claude-code
+    """
+    with open_memory(store, tenant, create=False) as memory:
+        if not (agent or run or memory.is_service):  # which refuses it itself
+            _refuse_several(memory.store.runs, instance)
+        solved = result is GivenOutcome.SOLVED
+        changed = list(memory.set_outcome(instance, solved, agent=agent, run=run))
+    if not changed:
+        named = " ".join(filter(None, (instance, agent and f"by {agent}", run)))
+        warn(f"no run of {named} in the memory; `contextgraph runs` lists those there are")
+        raise typer.Exit(FAILED)
+    answer(
+        {"instance_id": instance, "outcome": result.value, "trajectories": [*changed]},
+        f"{instance}: {number_of(len(changed), 'run')} {result.value}",
+        as_json=as_json,
+    )
+
+
+def _refuse_several(runs: "RunStore", instance: str) -> None:
+    found = runs.trajectories(runs.ids(instance=instance)).values()
+    if len(found) > 1:
+        for one in found:
+            typer.echo(f"  {one.id}  {plain(one.agent) or 'no agent'}, {one.outcome}", err=True)
+        warn(f"{instance} has {len(found)} runs; name one by --run ID, or those of an --agent NAME")
+        raise typer.Exit(FAILED)

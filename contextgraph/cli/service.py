@@ -17,7 +17,7 @@ from contextgraph.cli.options import (
     option,
     settings_of,
 )
-from contextgraph.cli.output import answer, emit, print_table, warn
+from contextgraph.cli.output import answer, answer_rows, emit, warn
 from contextgraph.mcp_server.clients import CLIENTS
 from contextgraph.records import record_of
 
@@ -104,7 +104,6 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
       contextgraph serve --store neo4j://localhost:7687 --host 0.0.0.0
       contextgraph serve --no-auth --port 8080
     """
-
     if no_auth and not _is_loopback(host):
         raise typer.BadParameter(f"--no-auth serves anyone: not on {host}, only on 127.0.0.1")
     settings = settings_of(store, tenant)
@@ -159,7 +158,6 @@ def create(
     Example:
       contextgraph token create --source ci --scope write --store team.db
     """
-
     settings = settings_of(store, tenant)
     _need_extra()
     from contextgraph.server.tokens import Scope
@@ -183,21 +181,16 @@ def list_(tokens: Tokens = None, as_json: AsJson = False, store: Store = None) -
     Example:
       contextgraph token list --store team.db
     """
-
     settings = settings_of(store)
     _need_extra()
     found = _tokens(settings, tokens).all()
-    if as_json:
-        for one in found:
-            emit(_token_record(one))
-        return
-    rows = [
+    rows = (
         (one.id, " ".join(one.scopes), one.tenant, one.source, f"{one.created_at:%Y-%m-%d}")
         for one in found
-    ]
-    print_table("Tokens", ("id", "scopes", "tenant", "source", "created"), rows)
-    if not rows:
-        print("no token; `contextgraph token create` makes one")
+    )
+    columns = ("id", "scopes", "tenant", "source", "created")
+    empty = "no token; `contextgraph token create` makes one"
+    answer_rows(map(_token_record, found), "Tokens", columns, rows, as_json=as_json, empty=empty)
 
 
 @token.command()
@@ -218,7 +211,6 @@ def revoke(
     Example:
       contextgraph token revoke 5f0c2a4d9e1b --store team.db
     """
-
     settings = settings_of(store)
     _need_extra()
     revoked = _tokens(settings, tokens).revoke(identity)

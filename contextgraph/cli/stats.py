@@ -9,7 +9,7 @@ import typer
 
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, settings_of
 from contextgraph.cli.output import console, emit, print_table, say, styled, warn
-from contextgraph.cli.plots import draw_statistics
+from contextgraph.cli.reports import draw_statistics
 from contextgraph.records import explanation_record, friction_record, stats_record
 from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
@@ -162,7 +162,7 @@ def _count_rows(stats: "MemoryStats") -> list[tuple[str, str]]:
     rows += [(f"runs {outcome}", counts.outcomes[outcome]) for outcome in sorted(counts.outcomes)]
     changed = {one: count for one, count in counts.changes.items() if one != "unknown" and count}
     rows += [(f"runs whose change is {one}", count) for one, count in sorted(changed.items())]
-    rows += [(f"notes of the kind {kind}", count) for kind, count in stats.notes.items()]
+    rows += [(f"notes of the kind {kind}", count) for kind, count in (stats.notes or {}).items()]
     statuses = sorted(counts.methodologies.items())
     rows += [(f"methodologies {status}", count) for status, count in statuses if count]
     rows += [(kind, counts.edges[kind]) for kind in sorted(counts.edges)]

@@ -9,7 +9,6 @@ from contextgraph.consolidation.changes import Changes, Counts, Derived, in_batc
 from contextgraph.consolidation.grouping import groups_of
 from contextgraph.consolidation.merging import Similarity, similar_fragments
 from contextgraph.consolidation.policy import ConsolidationPolicy
-from contextgraph.consolidation.wording import with_words_of
 from contextgraph.governance import Credit, confidence
 from contextgraph.model import (
     Methodology,
@@ -71,7 +70,7 @@ def _status_of(lift: float, credit: Credit, *, is_active: bool) -> MethodologySt
     return MethodologyStatus.ACTIVE if is_active and lift > 0 else MethodologyStatus.PROBATION
 
 
-_CONTENT = ("situation", "strategy", "made_by", "sources", "remedies")
+_CONTENT = ("situation", "strategy", "words", "sources", "remedies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +135,14 @@ class Abstraction:
         return [(group, self._as_before(one, known)) for group, one in new]
 
     def _as_before(self, now: Methodology, known: _Known) -> Methodology:
-        """*now* in the words of before, still retired where it was, and for the same reason.
+        """*now* with the words for the same remedies, and still retired for the same reason.
 
         What was merged stays so while both are nearly as similar as they had to be for that: the
         similarity varies a little with each fitting of the embedding space.
         """
         before = known.before.get(now.id)
-        now = with_words_of(before, now)
+        if before is not None and before.remedies == now.remedies:
+            now = replace(now, words=before.words)
         if before is None or before.status is not MethodologyStatus.RETIRED:
             return now
         if before.superseded_by is None:

@@ -16,6 +16,7 @@ from contextgraph.governance.eviction import (
     RecallStats,
     RecallValue,
     Ttl,
+    rarity,
 )
 from contextgraph.governance.evidence import (
     TWO_SIDED,
@@ -55,5 +56,6 @@ __all__ = [
     "effect_of",
     "is_active",
     "is_withheld",
+    "rarity",
     "wilson",
 ]

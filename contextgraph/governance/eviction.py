@@ -1,9 +1,10 @@
 """Which items go when there are too many, or when they are too old."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from math import log1p
+from math import log, log1p
 from typing import Protocol
 
 
@@ -18,11 +19,15 @@ class RecallStats:
 
 @dataclass(frozen=True, slots=True)
 class Evictable:
-    """An item as policies see it; *words* is the number of distinct words in its text."""
+    """An item as policies see it.
+
+    *words* is the number of distinct words in its text, where all texts are known weighted by
+    `rarity`.
+    """
 
     id: str
     created_at: datetime
-    words: int = 0
+    words: float = 0.0
     recalls: RecallStats = field(default_factory=RecallStats)
 
 
@@ -70,7 +75,7 @@ class RecallValue:
     recall: float = 0.3
     score: float = 0.5
     recency: float = 0.2
-    information: float = 1.0
+    information: float = 2.0
 
     def chosen(self, items: Sequence[Evictable], now: datetime) -> list[str]:
         """Those of least worth beyond *max_items*; of equal ones the oldest first."""
@@ -102,6 +107,12 @@ class Hybrid:
         gone = set(expired)
         rest = [item for item in items if item.id not in gone]
         return expired + (self.limit.chosen(rest, now) if self.limit else [])
+
+
+def rarity(texts: Mapping[str, Collection[str]]) -> dict[str, float]:
+    """How much each of *texts*, given as distinct words, says: a word in few texts says more."""
+    met = Counter(word for words in texts.values() for word in words)
+    return {id_: sum(log(len(texts) / met[word]) for word in words) for id_, words in texts.items()}
 
 
 def _age(item: Evictable) -> tuple[datetime, str]:

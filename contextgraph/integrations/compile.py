@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contextgraph.codec import encoded
+from contextgraph.errors import ContextGraphError
 from contextgraph.integrations.advice import (
     STAND_INS,
     Advice,
@@ -23,6 +24,7 @@ from contextgraph.model import (
     ErrorSignature,
     ErrorTally,
     Family,
+    NoteScope,
     RecoveryCandidate,
     RemedyKind,
     Scope,
@@ -44,7 +46,7 @@ from contextgraph.text import quoted_names
 from contextgraph.working_tree import WorkingTree
 
 # Patterns that are read at once, and recoveries of one that say where and of what it was.
-_MAX_ERRORS, _MAX_RECOVERIES = 100_000, 256
+_MAX_ERRORS, _MAX_RECOVERIES, _MAX_PINNED = 100_000, 256, 1_000
 _LIMIT = 3
 _EVERYWHERE = Scope(None)
 # Has none of the paths that advice names.
@@ -68,22 +70,28 @@ def compile_advice(
     *,
     whole: bool = False,
     consolidated: Collection[str] | None = None,
+    repos: Collection[str] = (),
 ) -> CompiledAdvice:
     """Write what *memory* answers to the file *path*, in one step.
 
     Errors are asked about as `query` does, at each level of their signature, in each repository
     that met them and in general, but without vectors. Where *path* was compiled before, only
     errors that were met since are asked about, after a consolidation also the *consolidated* ones
-    (by id) and those whose advice was shown or decided on by hand, unless the *whole* is wanted.
+    (by id) and those whose advice was shown or decided on by hand, unless the *whole* is wanted;
+    and only repositories are asked about that were met since, that have pinned notes, or *repos*.
     Raises `SettingsError` where the file cannot be written, and `StoreError`.
     """
     # One state of the memory, and one transaction for thousands of questions.
     with memory.store.admin.snapshot():
-        return _compiled(memory, path, whole, consolidated)
+        return _compiled(memory, path, whole, consolidated, repos)
 
 
 def _compiled(
-    memory: AgentMemory, path: Path, whole: bool, consolidated: Collection[str] | None
+    memory: AgentMemory,
+    path: Path,
+    whole: bool,
+    consolidated: Collection[str] | None,
+    repos: Collection[str],
 ) -> CompiledAdvice:
     before = None if whole else compiled_revision(path)
     todo = memory.store.admin.unconsolidated(before or 0)
@@ -100,7 +108,7 @@ def _compiled(
         path,
         todo.revision,
         compiler.errors(tallies),
-        compiler.repositories(todo.repos),
+        compiler.repositories({*todo.repos, *_with_notes(memory.store), *repos} - {""}),
         _submission_warnings(memory),
         outdated=None if before is None else [one.error for one in tallies],
     )
@@ -112,6 +120,15 @@ def _judged(store: Store) -> set[str]:
     decided = [one.advice for one in store.exposures.record([]).verdicts]
     errors = {one.error_id for one in store.methodologies.get(decided)}
     return errors | {one.error_id for one in every_exposure(store) if one.error_id}
+
+
+def _with_notes(store: Store) -> set[str]:
+    """The repositories with pinned notes, which have no revision; none while notes are away."""
+    try:
+        pinned = store.notes.newest(NoteScope(pinned=True), _MAX_PINNED)
+    except ContextGraphError:
+        return set()
+    return {note.repo for note in pinned}
 
 
 def _submission_warnings(memory: AgentMemory) -> list[tuple[str, str]]:
@@ -130,6 +147,7 @@ class _Compiler:
         # A message without its names has no meaning that could be compared, and models cost.
         channels = {name: one for name, one in whole.channels.items() if name != "semantic"}
         self._retriever = MemoryRetriever(memory.store, channels, whole.gate, weights=whole.weights)
+        self._retriever.playbooks = whole.playbooks
 
     def errors(self, tallies: Sequence[ErrorTally]) -> Iterator[tuple[ErrorKey, Advice]]:
         """The advice on each error that was cleared, by its key."""
@@ -137,7 +155,7 @@ class _Compiler:
         for tally in tallies:
             error = tally.error
             cleared = self._cleared(error) if tally.cleared_runs else ()
-            repos = sorted({one.trajectory.repo.casefold() for one in cleared} | {""})
+            repos = sorted({one.repo.casefold() for one in cleared} | {""})
             message = _neutral(error.context)
             for repo in repos if cleared else ():
                 yield self._entry(repo, _signature(error, message))
@@ -148,9 +166,9 @@ class _Compiler:
         for (repo, family, error_type), message in types.items():
             yield self._entry(repo, ErrorSignature(family, error_type, message, ""))
 
-    def repositories(self, repos: Sequence[str]) -> Iterator[RepositoryAdvice]:
+    def repositories(self, repos: Collection[str]) -> Iterator[RepositoryAdvice]:
         """What work in each of *repos* begins with, and which commands do not run there."""
-        for repo in repos:
+        for repo in {one.casefold(): one for one in sorted(repos)}.values():
             context = self._retriever.retrieve(State(repo=repo), _LIMIT)
             text, lines = start_of(context)
             text = text if lines else rendered(context).text
@@ -182,7 +200,7 @@ class _Compiler:
         seen = set[tuple[str, tuple[str, ...]]]()
         for one in cleared:
             names = quoted_names(one.recovered.message)
-            repo = one.trajectory.repo.casefold()
+            repo = one.repo.casefold()
             if names and repo and (repo, names) not in seen:
                 seen.add((repo, names))
                 signature = _signature(error, one.recovered.message)

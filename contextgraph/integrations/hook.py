@@ -5,6 +5,7 @@ Imports are made where they are needed: most events end before the error recogni
 
 import json
 import os
+import re
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 # After compaction or `/clear` the agent no longer knows what it was shown at its start.
 _FORGETTING = ("compact", "clear")
 _OUTPUT_KEYS = ("stdout", "stderr", "output", "text", "content", "error")
+# A UUID, or a short name.
+_USUAL_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{0,15}", re.ASCII)
 _Output: TypeAlias = dict[str, "Json"]
 
 
@@ -63,6 +66,15 @@ class HookEvent:
         """The text at *name*."""
         value = self.fields.get(name)
         return value if isinstance(value, str) else ""
+
+    def id(self, name: str) -> str:
+        """The id at *name*; loading the rules of secrets takes longer than most events."""
+        found = self.text(name)
+        if _USUAL_ID.fullmatch(found):
+            return found
+        from contextgraph.text import masked_name
+
+        return masked_name(found)
 
     def action(self) -> "Action":
         """The call of a tool that the event is about, as readers of logs would read it."""
@@ -246,8 +258,8 @@ class _Responder:
             at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             event=event.name,
             agent=event.agent,
-            session=event.text("session_id"),
-            subagent=event.text("agent_id"),
+            session=event.id("session_id"),
+            subagent=event.id("agent_id"),
             folder=event.folder,
             repo=self._repo,
         )
@@ -261,12 +273,12 @@ class _Responder:
     @cached_property
     def _before(self) -> Sequence[HookRecord]:
         """What this agent of the session was given before; a sub-agent knows nothing of others."""
-        subagent = self._event.text("agent_id")
+        subagent = self._event.id("agent_id")
         return [one for one in self._session if one.subagent == subagent]
 
     @cached_property
     def _session(self) -> Sequence[HookRecord]:
-        return list(self._files.records(self._event.text("session_id")))
+        return list(self._files.records(self._event.id("session_id")))
 
     @cached_property
     def _repo(self) -> str:

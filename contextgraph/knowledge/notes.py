@@ -102,10 +102,11 @@ class Notes:
     ) -> NoteReceipt:
         """Store what *source* says about *repo* (``""``: about anything); secrets are masked.
 
-        The same statement is confirmed. A statement that says otherwise about the same subject is
-        superseded, if it is older and of the same source or clearly less credible; else both stay
-        and are marked. *source* is a kind (user, file, tool, system, agent, web), or one with a
-        name (``user:chat``), by which *credibility* (0 to 1) is chosen where it is not given.
+        The same statement of another source is confirmed. A statement that says otherwise about
+        the same subject is superseded, if it is older and of the same source or clearly less
+        credible; else both stay and are marked. *source* is a kind (user, file, tool, system,
+        agent, web), or one with a name (``user:chat``), by which *credibility* (0 to 1) is chosen
+        where it is not given.
         *properties* are those of `NoteProperties`. Raises `InvalidNoteError` for a text that is
         empty or has more than 2,000 characters, and for properties that cannot be.
         """
@@ -296,12 +297,11 @@ class Notes:
         return self._policy.verdict(_statement(new), _statement(old))
 
     def _confirm(self, known: Note, again: Note) -> NoteReceipt:
-        """Count that *known* was said *again*; what is new in that is added."""
+        """Count that *known* was said *again* by another; what is new in that is added."""
 
         def confirmed(note: Note) -> Note:
             return replace(
-                note,
-                confirmed=note.confirmed + 1,
+                confirmed_by(note, again.source),
                 tags=tuple(dict.fromkeys((*note.tags, *again.tags))),
                 pinned=note.pinned or again.pinned,
             )
@@ -422,6 +422,14 @@ def with_link(note: Note, link: Link) -> Note:
     """*note* with *link* in place of one of its type to the same target."""
     others = (one for one in note.links if (one.type, one.target) != (link.type, link.target))
     return replace(note, links=(*others, link))
+
+
+def confirmed_by(note: Note, source: str) -> Note:
+    """*note*, confirmed by *source* unless that has said so before."""
+    if source in (note.source, *note.confirmed_by):
+        return note
+    sources = (*note.confirmed_by, source)
+    return replace(note, confirmed=note.confirmed + 1, confirmed_by=sources)
 
 
 def archived_at(note: Note, now: datetime) -> Note:

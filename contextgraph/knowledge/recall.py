@@ -16,7 +16,7 @@ from contextgraph.vectors import Vector
 
 MOST_WORDS = 32
 # Proposed by words, and by meaning; more changed nothing on LoCoMo. Those around the best count.
-_BY_WORDS, _BY_MEANING, _WITH_COSINE, _EXTENDED = 100, 100, 1_000, 30
+_BY_WORDS, _BY_MEANING, _WITH_COSINE, _EXTENDED = 60, 60, 1_000, 30
 # What is said next to an answer is often part of it: a quarter of the notes before and after, and
 # a tenth of those beside them.
 _NEXT, _SECOND = 0.25, 0.1

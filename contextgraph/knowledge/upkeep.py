@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import partial, reduce
 from itertools import combinations
 
 from contextgraph.governance import (
@@ -15,7 +15,9 @@ from contextgraph.governance import (
     Layer,
     RecallStats,
     RecallValue,
+    rarity,
 )
+from contextgraph.knowledge.notes import confirmed_by
 from contextgraph.knowledge.recall import credibility_of, searched_text, stem_counts
 from contextgraph.model import Link, LinkType, MaintenanceReport, Note, NoteKind
 from contextgraph.ports import NoteStore, every_note
@@ -120,14 +122,21 @@ def _evicted(
     notes: Sequence[Note], free: set[str], archived: int, now: datetime, policy: MaintenancePolicy
 ) -> list[str]:
     """The ids of those of *free* that are too many."""
-    items = [_evictable(note) for note in notes if note.id in free]
     excess = max(0, len(notes) - archived - policy.max_notes)
-    return RecallValue(max(0, len(items) - excess)).chosen(items, now) if excess else []
-
-
-def _evictable(note: Note) -> Evictable:
-    stats = RecallStats(note.recalls, note.recall_score, note.recalled_at)
-    return Evictable(note.id, note.created_at, len(stem_counts(searched_text(note))), stats)
+    if not excess:
+        return []
+    said = rarity({note.id: stem_counts(searched_text(note)) for note in notes})
+    items = [
+        Evictable(
+            note.id,
+            note.created_at,
+            said[note.id],
+            RecallStats(note.recalls, note.recall_score, note.recalled_at),
+        )
+        for note in notes
+        if note.id in free
+    ]
+    return RecallValue(max(0, len(items) - excess)).chosen(items, now)
 
 
 def _referenced(notes: Iterable[Note]) -> set[str]:
@@ -213,11 +222,11 @@ def _merge(store: NoteStore, group: Sequence[Note]) -> list[str]:
         if note.id != first.id:
             return replace(note, superseded_by=first.id)
         links = tuple(Link(LinkType.SUPERSEDES, id_) for id_ in gone)
+        sources = (source for one in others for source in (one.source, *one.confirmed_by))
         return replace(
-            note,
+            reduce(confirmed_by, sources, note),
             tags=tuple(dict.fromkeys(tag for one in (note, *others) for tag in one.tags)),
             credibility=max(one.credibility for one in group),
-            confirmed=note.confirmed + sum(one.confirmed + 1 for one in others),
             links=(*note.links, *links),
         )
 

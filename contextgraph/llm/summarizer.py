@@ -124,12 +124,12 @@ class RemoteSummarizer:
             answer, call = self.chat.ask(messages, answer_format, interactive=interactive)
             usage += call
             try:
-                return Wording(_words_in(answer, known), "", usage)
+                return Wording(_words_in(answer, known, self.name), usage)
             except UnusableWordsError as error:
                 reason = str(error)
             messages.append({"role": "assistant", "content": answer})
             messages.append({"role": "user", "content": f"Not usable: {reason}. Answer again."})
-        return Wording(None, reason, usage)
+        return Wording(Words(self.name), usage, reason)
 
 
 @cache
@@ -153,7 +153,7 @@ def _answer_model() -> "type[BaseModel]":
     )
 
 
-def _words_in(answer: str, known: str) -> Words:
+def _words_in(answer: str, known: str, model: str) -> Words:
     """The words in *answer*; code that they quote must stand in *known*."""
     from pydantic import ValidationError
 
@@ -168,6 +168,7 @@ def _words_in(answer: str, known: str) -> Words:
         raise UnusableWordsError(f"{where}: {first['msg']}" if where else first["msg"]) from error
     words: dict[str, Any] = parsed.model_dump()
     return Words(
+        model,
         situation=_checked("situation", words["situation"], _MAX_SITUATION, known),
         strategy=_checked("strategy", words["strategy"], _MAX_STRATEGY, known),
         not_when=_checked("not_when", words["not_when"], _MAX_SITUATION, known, required=False),

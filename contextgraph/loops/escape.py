@@ -216,7 +216,7 @@ class EscapeFinder:
         spans: dict[str, list[tuple[int, int]]] = {}
         for found in self.store.recoveries.for_error(questions, _CANDIDATES):
             span = (found.recovered.error_step, found.recovered.cleared_step)
-            spans.setdefault(found.trajectory.id, []).append(span)
+            spans.setdefault(found.trajectory_id, []).append(span)
         first = {run for why in whys for run in why.trajectories[:_MAX_RUNS_EACH]}
         fragments = self.store.runs.fragments(first & spans.keys())
         left = {run for run, of_run in fragments.items() if _has_loop_within(of_run, spans[run])}

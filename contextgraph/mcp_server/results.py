@@ -9,7 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from contextgraph.model import ErrorSolution, Outcome, Suggestion
+from contextgraph.model import Action, ErrorSolution, Outcome, Step, Suggestion
 from contextgraph.text import clip
 from contextgraph.trace import StepTrace, command_lines
 
@@ -36,6 +36,11 @@ class TakenStep(BaseModel):
         str, Field(max_length=OBSERVATION_CHARS, description="Its output; the end is enough.")
     ] = ""
     exit_code: int | None = None
+
+    def at(self, index: int) -> Step:
+        """It as the step *index* of a run."""
+        action = Action("bash", self.action, {"command": self.action})
+        return Step(index, "", action, self.observation, exit_code=self.exit_code)
 
 
 class Result(BaseModel):

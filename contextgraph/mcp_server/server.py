@@ -49,14 +49,12 @@ from contextgraph.mcp_server.results import (
 )
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
-    Action,
     MemoryContext,
     Outcome,
     Phase,
     RawTrajectory,
     Scope,
     State,
-    Step,
     new_context_id,
 )
 from contextgraph.readers import read_file
@@ -83,6 +81,7 @@ _STEPS, _PARTS, _ITEMS, _FILES = 300, 50, 10, 5
 _RUNS_LEARNED, _RUN_BYTES = 16, 32 * 1024 * 1024
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_WRITING = frozenset({"report_outcome", "learn_trajectory", "remember", "set_memory"})
 _WRITES = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
@@ -124,26 +123,12 @@ def server_of(
         log_level="WARNING",
     )
     tools = _Tools(memory, source)
-    reading: Sequence[Callable[..., BaseModel]] = (
-        tools.query_memory,
-        tools.check_loop,
-        tools.check_submit,
-        tools.playbook,
-        tools.how,
-        tools.search_trajectories,
-        tools.get_trajectory,
-        tools.recall,
-    )
-    for tool in reading:
-        server.add_tool(_guarded(tool), annotations=_READS)
-    writing: Sequence[Callable[..., BaseModel]] = (
-        tools.report_outcome,
-        tools.learn_trajectory,
-        tools.remember,
-        tools.set_memory,
-    )
-    for tool in writing if writes else ():
-        server.add_tool(_guarded(tool), annotations=_WRITES)
+    for name in (one for one in vars(_Tools) if not one.startswith("_")):
+        tool: Callable[..., BaseModel] = getattr(tools, name)
+        if name not in _WRITING:
+            server.add_tool(_guarded(tool), annotations=_READS)
+        elif writes:
+            server.add_tool(_guarded(tool), annotations=_WRITES)
     return server
 
 
@@ -165,7 +150,7 @@ def _guarded(tool: Callable[_P, _R]) -> Callable[_P, _R | CallToolResult]:
 
 
 class _Tools:
-    """The tools; names, docstrings and annotations are what a client sees."""
+    """The tools, its public methods: names, docstrings and annotations are what a client sees."""
 
     def __init__(self, memory: Callable[[], AgentMemory], source: Callable[[], str]) -> None:
         self._of_call = memory
@@ -395,17 +380,8 @@ class _Tools:
         return text, context.id if text else None
 
     def _inspected(self, steps: Sequence[TakenStep], repo: str) -> Inspection:
-        taken = (
-            Step(
-                index,
-                "",
-                Action("bash", step.action, {"command": step.action}),
-                step.observation,
-                exit_code=step.exit_code,
-            )
-            for index, step in enumerate(steps)
-        )
-        return self._memory.inspect(RawTrajectory("mcp", "", repo, "", tuple(taken)))
+        taken = tuple(step.at(index) for index, step in enumerate(steps))
+        return self._memory.inspect(RawTrajectory("mcp", "", repo, "", taken))
 
 
 def _read(run: JsonValue) -> list[RawTrajectory | ReadError]:

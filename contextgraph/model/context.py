@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from contextgraph.model.error import ErrorPattern, ErrorSignature, RemedyAction, SignatureLevel
 from contextgraph.model.fragment import Fragment, LoopInfo, Phase, Recovered
+from contextgraph.model.methodology import Words
 from contextgraph.model.playbook import RepositoryPlaybook
 from contextgraph.model.trajectory import Json, Outcome, Trajectory
 
@@ -65,11 +66,15 @@ class ErrorQuestion:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryCandidate:
-    """A recorded recovery with the error it cleared and the run it happened in."""
+    """A recorded recovery, with the error as it was shown and the run it happened in."""
 
     recovered: Recovered
-    error: ErrorPattern
-    trajectory: Trajectory
+    error: ErrorSignature
+    trajectory_id: str
+    instance_id: str
+    repo: str
+    contributor: str
+    seen_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +165,7 @@ class Suggestion:
     *remedies* are the alternatives that *strategy* words, the most frequent first; at an error it
     is one. *rank* is from 1 in one order over suggestions and error solutions, *probability* that
     of clearing the error, 0 where the query has no error. *advice* is the id by which its effect
-    is recorded.
+    is recorded. *words* are those of a language model, if it worded the methodology.
     """
 
     id: str
@@ -175,6 +180,7 @@ class Suggestion:
     rank: int = 0
     probability: float = 0.0
     advice: str = ""
+    words: Words | None = None
 
 
 @dataclass(frozen=True, slots=True)

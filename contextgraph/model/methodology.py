@@ -160,6 +160,29 @@ class ResolvedBy:
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """A group in a model's words: when it applies, what to do, and when not to, or "".
+
+    *model* names the model and the version of its prompt. False where its answer could not be used:
+    it is not requested again.
+    """
+
+    model: str
+    situation: str = ""
+    strategy: str = ""
+    not_when: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.strategy)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What to do and when not to, as it is shown below what was counted."""
+        shown = (("How", self.strategy), ("Not when", self.not_when))
+        return tuple(f"{label}: {text}" for label, text in shown if text)
+
+
+@dataclass(frozen=True, slots=True)
 class Methodology:
     """Advice abstracted from several runs.
 
@@ -169,7 +192,8 @@ class Methodology:
     are of the times it was shown: shares, where several items were shown together. *sources* are
     fragments, ascending. *superseded_by* is the methodology that took its place. *remedies* are
     the alternatives that *strategy* words, the most frequent first: as they were done where they
-    agree in one repository, else with the target of their pattern.
+    agree in one repository, else with the target of their pattern. *words* are those of a language
+    model for these remedies, None while there is no answer; *made_by* made the other texts.
     """
 
     id: str
@@ -193,6 +217,7 @@ class Methodology:
     sources: tuple[Source, ...] = ()
     superseded_by: str | None = None
     remedies: tuple[RemedyAction, ...] = ()
+    words: Words | None = None
 
     @property
     def name(self) -> str:
@@ -266,21 +291,12 @@ class Unconsolidated:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """A group in a model's words: when it applies, what to do, and when not to, or ""."""
-
-    situation: str
-    strategy: str
-    not_when: str
-
-
-@dataclass(frozen=True, slots=True)
 class Wording:
-    """The answer of a model and its usage; without *words*, the *reason* why it is unusable."""
+    """The answer of a model and its usage; *reason* is why its words are unusable."""
 
-    words: Words | None
-    reason: str
+    words: Words
     usage: Usage
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,11 +54,11 @@ class Link:
 class Note:
     """A statement about a repository (``""``: about anything), with its *source*.
 
-    *locator* is where the source says it (a URL, path or message). *confirmed* counts how often it
-    was remembered again. A note that another supersedes, or that is archived, stays, but is not
-    recalled; nor is one before *valid_from* or after *valid_until*. *contradicts* are the ids of
-    notes that say otherwise. *recall_score* is the sum of its scores over all *recalls*. A page or
-    an entity has a *title*.
+    *locator* is where the source says it (a URL, path or message). *confirmed* counts others who
+    said the same, *confirmed_by* are the sources. A note that another supersedes, or that is
+    archived, stays, but is not recalled; nor is one before *valid_from* or after *valid_until*.
+    *contradicts* are the ids of notes that say otherwise. *recall_score* is the sum of its scores
+    over all *recalls*. A page or an entity has a *title*.
     """
 
     id: str
@@ -87,6 +87,7 @@ class Note:
     recall_score: float = 0.0
     recalled_at: datetime | None = None
     updated_at: datetime | None = None
+    confirmed_by: tuple[str, ...] = ()
 
     @property
     def is_live(self) -> bool:

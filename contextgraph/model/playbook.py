@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from contextgraph.model.note import Note
+
 
 @dataclass(frozen=True, slots=True)
 class PlaybookFile:
@@ -59,7 +61,8 @@ class RepositoryPlaybook:
 
     *runs* were looked at, of so many *tasks*. *tests* are test commands, *scripts* ways to run
     Python with the imports of the project, *setup* are installations. *package* is the folder that
-    *package_tasks* changed files in.
+    *package_tasks* changed files in. *notes* are those that people pinned, the newest first;
+    *degraded* says why they could not be read.
     """
 
     repo: str
@@ -72,10 +75,12 @@ class RepositoryPlaybook:
     failing_tests: tuple[FailingTest, ...] = ()
     package: str = ""
     package_tasks: int = 0
+    notes: tuple[Note, ...] = ()
+    degraded: str = ""
 
     def __bool__(self) -> bool:
         """True where anything is known."""
-        return bool(self.runs)
+        return bool(self.runs or self.notes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from contextgraph.readers.sources import (
 from contextgraph.readers.streams import MAX_RUN_SIZE, OnBytes, too_large
 
 # A file with more records in a row that are not runs is given up.
-_MAX_FRUITLESS = 1_000_000
+_MAX_FRUITLESS = 100_000
 
 OnError: TypeAlias = Callable[[ReadError], None]
 OnSkip: TypeAlias = Callable[[SkippedError], None]

@@ -12,6 +12,7 @@ from contextgraph.retrieval.credit import credits_for
 from contextgraph.retrieval.fuse import final_score
 from contextgraph.retrieval.gate import CaseFeatures, Gate, case_probability
 from contextgraph.retrieval.query import CaseHit, Query
+from contextgraph.retrieval.recoveries import advice_ids
 from contextgraph.retrieval.score import scope_level, title_of
 
 FRAGMENTS_SHOWN = 3
@@ -134,11 +135,16 @@ def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[Similar
 
 def _without_quarantined(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:
     """*cases* without those that would cite quarantined advice."""
-    named = {fragment.id for case in cases for fragment in case.fragments}
-    record = store.exposures.record(sorted(named))
-    advice = {item.id: item.advice for one in record.exposures for item in one.items}
-    known = credits_for(store, (advice[one] for one in named & advice.keys()))
-    harmful = {one for one in named & advice.keys() if known.of(advice[one]).is_quarantined}
+    cited = {fragment.id: {fragment.id} for case in cases for fragment in case.fragments}
+    for one in store.recoveries.of_runs(case.trajectory_id for case in cases):
+        if one.recovered.fragment_id in cited:
+            cited[one.recovered.fragment_id] |= advice_ids(one)
+    known = credits_for(store, chain.from_iterable(cited.values()))
+    harmful = {
+        fragment
+        for fragment, names in cited.items()
+        if any(known.of(name).is_quarantined for name in names)
+    }
     return tuple(
         case for case in cases if harmful.isdisjoint(fragment.id for fragment in case.fragments)
     )

@@ -124,8 +124,7 @@ def _fresh_suggestion(
     if actions == suggestion.remedies:
         yield suggestion
     elif error and actions:
-        lines = (_in_general(actions, error), *suggestion.strategy.split("\n")[1:])
-        yield replace(suggestion, remedies=actions, strategy="\n".join(lines))
+        yield replace(suggestion, remedies=actions, strategy=_in_general(actions, error))
 
 
 def _in_general(actions: Remedy, error: ErrorSignature) -> str:

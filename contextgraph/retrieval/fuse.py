@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from contextgraph.governance import age_weight
-from contextgraph.model import Trajectory
+from contextgraph.model import RecoveryCandidate
 
 HALF_LIFE = timedelta(days=90)
 WEIGHTS: Mapping[str, float] = {
@@ -30,7 +30,7 @@ def final_score(fused: float, evidence: float, seen_at: datetime, newest: dateti
     return fused * (base + _EVIDENCE_LIFT * evidence + _RECENCY_LIFT * recency)
 
 
-def newest_first(trajectories: Iterable[Trajectory]) -> tuple[str, ...]:
-    """The ids of *trajectories*, each once, the newest first, ties by id."""
-    seen = {trajectory.id: trajectory.seen_at for trajectory in trajectories}
+def newest_first(found: Iterable[RecoveryCandidate]) -> tuple[str, ...]:
+    """The ids of the runs of *found*, each once, the newest first, ties by id."""
+    seen = {one.trajectory_id: one.seen_at for one in found}
     return tuple(sorted(seen, key=lambda id_: (-seen[id_].timestamp(), id_)))

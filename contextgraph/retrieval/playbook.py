@@ -2,20 +2,24 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeAlias
 
+from contextgraph.errors import ContextGraphError
 from contextgraph.model import (
     CommandHistory,
     CommandRecord,
     FailingTest,
+    LinkType,
+    Note,
+    NoteScope,
     RepositoryPlaybook,
     Scope,
     Trajectory,
 )
 from contextgraph.ports import Store
 from contextgraph.retrieval.files import OUTSIDE, KnownRun, known_run, ranked_files
-from contextgraph.text import mask_secrets, masked_name
+from contextgraph.text import gives_instructions, mask_secrets, masked_name
 from contextgraph.trace import (
     SCRIPT,
     TESTS,
@@ -31,13 +35,17 @@ from contextgraph.trace import (
 RUNS = 32
 FILES = 20
 _REMEMBERED_RUNS = 4_096
+_PINNED = 20
 
 
 class Playbooks:
-    """Makes playbooks; what a run shows is read once and remembered."""
+    """Makes playbooks; what a run shows is read once and remembered. *clock* gives the time."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self, store: Store, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         self._store = store
+        self._now = clock
         self._runs: dict[str, KnownRun] = {}
 
     def of(
@@ -50,8 +58,7 @@ class Playbooks:
         """The playbook of *repo*, its files ranked for *task*."""
         repo = masked_name(repo)
         runs = self.runs(repo, exclude_instances, as_of)
-        if not runs:
-            return RepositoryPlaybook(repo)
+        notes, degraded = self._notes(repo, exclude_instances, as_of)
         package = _package(runs)
         return RepositoryPlaybook(
             repo=repo,
@@ -64,6 +71,8 @@ class Playbooks:
             failing_tests=_failing(runs),
             package=package[0],
             package_tasks=package[1],
+            notes=notes,
+            degraded=degraded,
         )
 
     def history(
@@ -104,6 +113,35 @@ class Playbooks:
         scope = Scope(repo, hidden, as_of)
         found = self._store.runs.for_task(None, scope, RUNS) if repo else ()
         return [self._known(one) for one in found]
+
+    def _notes(
+        self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
+    ) -> tuple[tuple[Note, ...], str]:
+        """The pinned notes of *repo* that every agent may see, and why there are none.
+
+        Notes may be in a database of their own: while it is away the rest is still known.
+        """
+        scope = NoteScope((repo.casefold(),), pinned=True)
+        try:
+            pinned = self._store.notes.newest(scope, _PINNED) if repo else ()
+        except ContextGraphError as error:
+            return (), f"notes: {error}"
+        moment = as_of or self._now()
+        said_in = [run for note in pinned for run in note.targets(LinkType.SAID_IN)]
+        hidden = {
+            run.id
+            for run in self._store.runs.trajectories(said_in if exclude_instances else ()).values()
+            if run.instance_id in exclude_instances
+        }
+        shown = (
+            note
+            for note in pinned
+            if note.is_valid(moment)
+            and (as_of is None or note.created_at <= as_of)
+            and hidden.isdisjoint(note.targets(LinkType.SAID_IN))
+            and not (note.security.is_secret or gives_instructions(note.content))
+        )
+        return tuple(shown), ""
 
     def _known(self, run: Trajectory) -> KnownRun:
         known = self._runs.get(run.id)

@@ -21,6 +21,7 @@ from contextgraph.trace import (
     CURRENT_FOLDER,
     MISSING_MODULE,
     AdviceKey,
+    advice_id,
     advice_key,
     circumstances_of,
     command_lines,
@@ -75,7 +76,7 @@ class Found:
     @property
     def instance(self) -> str:
         """The instance of its run: several runs of one are not independent evidence."""
-        return self.candidate.trajectory.instance_id
+        return self.candidate.instance_id
 
 
 class _Known:
@@ -119,7 +120,7 @@ def found_for(
     contradicts = cache(partial(_contradicts, query))
     found = []
     for (one, about), score in zip(known, relevance, strict=True):
-        here = one.trajectory.repo.casefold() == state.repo.casefold()
+        here = one.repo.casefold() == state.repo.casefold()
         is_near = here and not about_another(signature, one.recovered)
         form = about.near if is_near else about.general
         if form.description and not any(contradicts(action.pattern) for action in form.remedy):
@@ -129,6 +130,16 @@ def found_for(
             is_withheld = about.is_hazardous or avoids
             found.append(Found(one, form, level, is_near, score, weight, is_withheld))
     return found
+
+
+def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
+    """The advice that *candidate* can be shown as: in either form, each action alone or all."""
+    done = candidate.recovered
+    if (about := _known(done.message, done.actions, done.circumstances)) is None:
+        return frozenset()
+    remedies = {about.near.remedy, about.general.remedy}
+    parts = {(action,) for remedy in remedies for action in remedy}
+    return frozenset(advice_id(candidate.error, remedy) for remedy in remedies | parts)
 
 
 def _differing(one: frozenset[str], other: frozenset[str]) -> float:

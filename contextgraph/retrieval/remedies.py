@@ -70,12 +70,12 @@ class Entry:
     @property
     def sources(self) -> tuple[str, ...]:
         """Who supplied the runs that did it."""
-        return tuple(sorted({one.candidate.trajectory.contributor for one in self.found}))
+        return tuple(sorted({one.candidate.contributor for one in self.found}))
 
     @property
     def is_of_one_run(self) -> bool:
         """True where no second run supports it."""
-        return len({one.candidate.trajectory.id for one in self.found}) == 1
+        return len({one.candidate.trajectory_id for one in self.found}) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ def _methodology_for(entry: Entry, methodologies: Sequence[Methodology]) -> Meth
 
 def _why(advice: Advice) -> Why:
     entry = advice.entry
-    runs = newest_first(one.candidate.trajectory for one in entry.found)
+    runs = newest_first(one.candidate for one in entry.found)
     return Why(
         channels=advice.ranks,
         scope=ScopeLevel.REPO if entry.best.is_near else ScopeLevel.GENERAL,
@@ -304,12 +304,12 @@ def _why(advice: Advice) -> Why:
 
 def _solution(query: Query, advice: Advice, rank: int) -> ErrorSolution:
     best = advice.entry.best
-    trajectory, recovered = best.candidate.trajectory, best.candidate.recovered
+    recovered = best.candidate.recovered
     return ErrorSolution(
         fragment_id=recovered.fragment_id,
-        trajectory_id=trajectory.id,
-        instance_id=trajectory.instance_id,
-        repo=trajectory.repo,
+        trajectory_id=best.candidate.trajectory_id,
+        instance_id=best.candidate.instance_id,
+        repo=best.candidate.repo,
         error_type=best.candidate.error.error_type,
         signature_level=best.level,
         actions=best.form.remedy,
@@ -324,12 +324,11 @@ def _solution(query: Query, advice: Advice, rank: int) -> ErrorSolution:
 
 
 def _suggestion(query: Query, advice: Advice, by: Methodology, rank: int) -> Suggestion:
-    """The remedy in words, then what a language model worded of the methodology."""
     form = advice.entry.best.form
     return Suggestion(
         id=by.id,
         situation=by.situation,
-        strategy="\n".join((query.names.fill(form.description), *by.strategy.split("\n")[1:])),
+        strategy=query.names.fill(form.description),
         confidence=by.confidence,
         status=str(by.status if advice.is_active else MethodologyStatus.PROBATION),
         scope=ScopeLevel.GENERAL if by.repo is None else ScopeLevel.REPO,
@@ -339,4 +338,5 @@ def _suggestion(query: Query, advice: Advice, by: Methodology, rank: int) -> Sug
         rank=rank,
         probability=advice.entry.probability,
         advice=advice.id,
+        words=by.words or None,
     )

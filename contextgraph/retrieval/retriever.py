@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeAlias
 
 from contextgraph.errors import ContextGraphError, StoreError
@@ -37,9 +37,10 @@ class MemoryRetriever:
         gate: Gate = CONSERVATIVE,
         embedder: EmbedderSource = no_embedder,
         weights: Mapping[str, float] = WEIGHTS,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._store = store
-        self.playbooks = Playbooks(store)
+        self.playbooks = Playbooks(store, clock)
         self.channels = channels
         self.gate = gate
         self.weights = weights
@@ -88,6 +89,9 @@ class MemoryRetriever:
             prepare = self._at_error if query.is_at_error else self._without_error
             answer = prepare(query, found)
             playbook = self._playbook(query)
+            if playbook and playbook.degraded:
+                degraded += (playbook.degraded,)
+            playbook = playbook if playbook and any(playbook_lines(playbook)) else None
             return tuple(
                 replace(answer(gate, limit), degraded=degraded, playbook=playbook) for gate in gates
             )
@@ -97,10 +101,9 @@ class MemoryRetriever:
         state, scope = query.state, query.scope
         if query.is_at_error or state.last_action or not state.repo:
             return None
-        found = self.playbooks.of(
+        return self.playbooks.of(
             state.repo, state.task_description, scope.exclude_instances, scope.as_of
         )
-        return found if any(playbook_lines(found)) else None
 
     def _at_error(self, query: Query, found: Mapping[str, Findings]) -> _Answer:
         """Remedies alone: past tasks and other errors say nothing of what clears this one."""

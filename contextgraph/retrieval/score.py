@@ -72,12 +72,15 @@ def scope_level(repo: str, asked: str) -> ScopeLevel:
 def signature_level(asked: ErrorSignature, candidate: RecoveryCandidate) -> SignatureLevel:
     """How exactly the error *asked* about and that of *candidate* agree."""
     level = asked.agreement(candidate.error, candidate.recovered.location)
-    if level in (SignatureLevel.PLACE, SignatureLevel.TEMPLATE) and not _says_something(asked):
+    if level in (SignatureLevel.PLACE, SignatureLevel.TEMPLATE) and not _says_something(
+        asked.template
+    ):
         return SignatureLevel.TYPE
     return level or SignatureLevel.FAMILY
 
 
-def _says_something(asked: ErrorSignature) -> bool:
+@lru_cache(_REMEMBERED_TASKS)
+def _says_something(template: str) -> bool:
     """False where a template is all placeholders, so that agreeing on it means nothing."""
-    bare = "".join("" if part.startswith("<") else part for part in asked.template.split())
+    bare = "".join("" if part.startswith("<") else part for part in template.split())
     return any(letter.isalpha() for letter in bare)

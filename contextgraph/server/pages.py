@@ -212,7 +212,7 @@ def _recovery_table(found: Iterable[RecoveryCandidate]) -> str:
         (
             shown(one_line(one.recovered.message, 160)),
             shown(describe_remedy(one.recovered.actions)),
-            _run_link(one.trajectory),
+            _run_link(one.trajectory_id, one.instance_id),
         )
         for one in found
     )
@@ -230,9 +230,9 @@ async def search(visitor: Visitor, text: Word = "") -> Response:
             yield f'<p><a href="{graph_address(text)}">{shown(found.label)} {shown(text)}</a></p>'
         if repos := [one for one in _repositories(memory) if text.casefold() in one]:
             yield "<h2>Repositories</h2>" + "".join(f"<p>{_repository_link(r)}</p>" for r in repos)
-        asked = [*dict.fromkeys(words(text))]
-        yield _run_table("Runs", memory.store.runs.for_text(asked, Scope(), _ROWS))
-        yield _recovery_table(memory.store.recoveries.for_text(asked, Scope(), _ERRORS))
+        terms = [*dict.fromkeys(words(text))]
+        yield _run_table("Runs", memory.store.runs.for_text(terms, Scope(), _ROWS))
+        yield _recovery_table(memory.store.recoveries.for_text(terms, Scope(), _ERRORS))
         yield _note_table("Notes", (without_secret(one.note) for one in memory.notes.recall(text)))
 
     return await _page(visitor, "Search", parts, text)
@@ -387,7 +387,7 @@ async def _page(
 def _run_table(title: str, runs: Iterable[Trajectory]) -> str:
     rows = (
         (
-            _run_link(one),
+            _run_link(one.id, one.instance_id),
             shown(one_line(one.task, 100)),
             _repository_link(one.repo),
             shown(one.agent),
@@ -424,7 +424,7 @@ def _methodology_table(visitor: Caller, methodologies: Iterable[Methodology]) ->
     rows = (
         (
             f'<a href="{graph_address(one.id)}">{shown(one.situation)}</a>',
-            shown(one.strategy),
+            shown("\n".join((one.strategy, *(one.words.lines if one.words else ())))),
             "quarantined by hand" if one.id in quarantined else f"{one.status}",
             f"{one.support} of {one.frequency}",
             f"{one.success_count:g} of {one.success_count + one.failure_count:g}",
@@ -453,8 +453,8 @@ def _decision(visitor: Caller, identity: str, *, is_quarantined: bool) -> str:
     )
 
 
-def _run_link(one: Trajectory) -> str:
-    return f'<a href="/pages/runs/{quote(one.id)}">{shown(one.instance_id or one.id)}</a>'
+def _run_link(run: str, instance: str) -> str:
+    return f'<a href="/pages/runs/{quote(run)}">{shown(instance or run)}</a>'
 
 
 def _repository_link(repo: str) -> str:

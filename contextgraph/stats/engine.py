@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from math import comb
 from typing import NamedTuple
 
-from contextgraph.errors import StoreError
+from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.governance import effect_of
 from contextgraph.model import (
     Effect,
@@ -78,7 +78,7 @@ def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
     signature = ErrorSignature(error.family, error.error_type, error.context, error.template)
     if abstracted := [one for one in _abstracted(signature, store, scope) if not one.keyword]:
         best = max(abstracted, key=lambda one: (one.repo is not None, one.support))
-        return best.strategy.split("\n")[0]  # the lines below it are from a language model
+        return best.strategy
     question = ErrorQuestion(signature, SignatureLevel.TEMPLATE, scope)
     found = store.recoveries.for_error([question], _RECOVERIES)
     if not found:
@@ -106,7 +106,7 @@ def _by_pattern(found: Iterable[RecoveryCandidate]) -> Iterable[list[RecoveryCan
 
 
 def _runs(found: Iterable[RecoveryCandidate]) -> int:
-    return len({one.trajectory.id for one in found})
+    return len({one.trajectory_id for one in found})
 
 
 # So many runs show well enough what goes with failure.
@@ -242,7 +242,8 @@ class MemoryStats:
     *transitions* gives, after an error type, the probability of each next one in the same run.
     *common_mistakes* is a function of a situation, see `StatisticsEngine.get_common_mistakes`.
     *usage* is what models cost for this memory, by space. *withholding* compares answers at errors
-    that were shown with those that were withheld. *notes* are live ones by kind.
+    that were shown with those that were withheld. *notes* are live ones by kind, None
+    where they are in a database that is away.
     """
 
     counts: MemoryCounts
@@ -252,7 +253,7 @@ class MemoryStats:
     failure_patterns: tuple[FailurePattern, ...]
     usage: Mapping[str, Usage]
     withholding: Effect
-    notes: Mapping[NoteKind, int] = field(default_factory=dict)
+    notes: Mapping[NoteKind, int] | None = None
 
 
 class StatisticsEngine:
@@ -277,8 +278,14 @@ class StatisticsEngine:
             failure_patterns=self.get_failure_patterns(),
             usage=self._usage(),
             withholding=effect_of(every_exposure(self._store)),
-            notes=self._store.notes.counts(),
+            notes=self._notes(),
         )
+
+    def _notes(self) -> Mapping[NoteKind, int] | None:
+        try:
+            return self._store.notes.counts()
+        except ContextGraphError:
+            return None
 
     def update_from_batch(self, trajectories: Iterable[Trajectory]) -> MemoryStats:
         """The statistics with *trajectories* in them.

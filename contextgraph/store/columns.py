@@ -8,21 +8,24 @@ from types import NoneType
 from typing import Any, Generic, TypeAlias, TypeVar, cast, get_args
 
 from contextgraph.codec import fields_of
-from contextgraph.model import RemedyAction
+from contextgraph.model import RemedyAction, Words
 from contextgraph.store import rules
 
 Value = TypeVar("Value")
 # To the database and back.
 Form: TypeAlias = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
-_REMEDIES: Mapping[Any, Form] = {tuple[RemedyAction, ...]: (rules.values_text, rules.actions_of)}
+_JSON: Mapping[Any, Form] = {
+    tuple[RemedyAction, ...]: (rules.json_text, rules.actions_of),
+    Words: (rules.json_text, rules.words_of),
+}
 
 
 class Columns(Generic[Value]):
     """The fields of the dataclass *kind* in their order, but for those *omitted*, as columns.
 
-    Enumerations are stored as their value, remedies as JSON text, None as NULL; *forms* has the
-    two directions for other types that the database does not hold as they are.
+    Enumerations are stored as their value, remedies and words as JSON text, None as NULL; *forms*
+    has the two directions for other types that the database does not hold as they are.
     """
 
     def __init__(
@@ -32,7 +35,7 @@ class Columns(Generic[Value]):
         fields = [field for field in fields_of(cast(Hashable, kind)) if field.name not in omitted]
         self.names = tuple(field.name for field in fields)
         kinds = [_without_none(field.hint) for field in fields]
-        found = [_form_of(one, {**_REMEDIES, **forms}) for one in kinds]
+        found = [_form_of(one, {**_JSON, **forms}) for one in kinds]
         self._writers = tuple((name, form[0]) for name, form in zip(self.names, found, strict=True))
         self._readers = tuple(
             (place, form[1], None if field.default is MISSING else field.default)

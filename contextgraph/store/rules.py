@@ -36,6 +36,7 @@ from contextgraph.model import (
     ShownItem,
     Space,
     Trajectory,
+    Words,
     adds_to,
     precedes,
 )
@@ -375,17 +376,17 @@ def in_order(relations: Iterable[Relation]) -> tuple[Relation, ...]:
     )
 
 
-def values_text(values: Iterable[RemedyAction | RemedyPattern]) -> str:
-    """*values* as JSON text; raises `StoreError` for a text that is not valid Unicode."""
+def json_text(value: Words | Sequence[RemedyAction | RemedyPattern]) -> str:
+    """*value* as JSON text; raises `StoreError` for a text that is not valid Unicode."""
     try:
-        return orjson.dumps([encoded(one) for one in values]).decode()
+        return orjson.dumps(encoded(value)).decode()
     except TypeError as error:
         raise StoreError(f"a text cannot be stored: {error}") from error
 
 
 @lru_cache(4_096)
 def actions_of(text: str) -> tuple[RemedyAction, ...]:
-    """The actions that `values_text` gave *text* for.
+    """The actions that `json_text` gave *text* for.
 
     Version 0.1 stored sentences in their place, which are skipped: a rebuild finds the actions.
     """
@@ -393,8 +394,13 @@ def actions_of(text: str) -> tuple[RemedyAction, ...]:
     return tuple(decoded(RemedyAction, one) for one in records if isinstance(one, dict))
 
 
+def words_of(text: str) -> Words:
+    """The words that `json_text` gave *text* for."""
+    return decoded(Words, orjson.loads(text))
+
+
 def patterns_of(text: str) -> tuple[RemedyPattern, ...]:
-    """The patterns that `values_text` gave *text* for."""
+    """The patterns that `json_text` gave *text* for."""
     return tuple(decoded(RemedyPattern, one) for one in orjson.loads(text))
 
 

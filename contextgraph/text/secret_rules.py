@@ -333,7 +333,7 @@ _WEBHOOK = (
     r"(?P<secret>[\w/+-]{20,100}+)"
 )
 # Lines of base64, each after a line end that may be escaped, quoted, numbered or a diff's.
-_LINE_END = r"(?:\\+[nr]|[\s\"'+,|>:0-9-])"
+_LINE_END = r"(?:\\+(?:[nr]|x0[ad])|[\s\"'+,|>:0-9-])"
 _PRIVATE_KEY = (
     r"(?P<secret>(?:(?:\\+[nr]|\s){1,8}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{1,80})*+"
     rf"(?:{_LINE_END}{{1,40}}?[A-Za-z0-9+/]{{16,}}+={{0,2}})++"

@@ -9,14 +9,14 @@ RETURN coalesce(m.identity, '') AS identity, m.revision AS revision, m.removals 
     s {.name, .runs, .similarity_threshold, .property} AS space
 
 // name: runs_changed_since
-// Runs that were learned or changed after a revision, and the errors that they may describe otherwise.
+// Runs that were learned or changed after a revision.
 MATCH (t:Trajectory)
 WHERE t.tenant = $tenant AND t.revision > $revision
 WITH t LIMIT $limit
-RETURN t.id AS id, COLLECT { MATCH (t)-[:MET]->(e:ErrorPattern) RETURN e.id } AS errors
+RETURN t.id AS id
 
 // name: values_of
-// Runs, fragments, recoveries and errors by key: all that is not cached, in one query.
+// Runs, fragments and recoveries by key: all that is not cached, in one query.
 UNWIND $trajectories AS id
 MATCH (t:Trajectory {tenant: $tenant, id: id})
 RETURN 'trajectory' AS kind, [id] AS key,
@@ -32,15 +32,14 @@ RETURN 'fragment' AS kind, [f.trajectory_id, id] AS key,
     .loop_command, .repetitions, .loop_ending} AS value
 UNION ALL
 UNWIND $recoveries AS row
+MATCH (t:Trajectory {tenant: $tenant, id: row.trajectory_id})
 MATCH (:Fragment {tenant: $tenant, id: row.fragment_id})
     -[r:RECOVERED {error_step: row.error_step}]->
-    (:ErrorPattern {tenant: $tenant, id: row.error_id})
+    (e:ErrorPattern {tenant: $tenant, id: row.error_id})
 RETURN 'recovery' AS kind,
-    [r.trajectory_id, row.fragment_id, row.error_id, row.error_step] AS key,
-    r {.error_step, .cleared_step, .message, .location, .actions, .verified,
-    .workaround, .circumstances} AS value
-UNION ALL
-UNWIND $errors AS id
-MATCH (e:ErrorPattern {tenant: $tenant, id: id})
-RETURN 'error' AS kind, [id] AS key,
-    e {.id, .family, .error_type, .template, .keywords, .context} AS value
+    [t.id, row.fragment_id, row.error_id, row.error_step] AS key,
+    {fragment_id: row.fragment_id,
+    recovered: r {.error_step, .cleared_step, .message, .location, .actions, .verified,
+    .workaround, .circumstances},
+    error: e {.id, .family, .error_type, .template},
+    run: t {.id, .instance_id, .repo, .contributor, .seen_at}} AS value

@@ -107,6 +107,15 @@ WITH f, r, e, relevance
 ORDER BY relevance DESC, f.id, e.id, r.error_step LIMIT $limit
 RETURN collect([r.trajectory_id, f.id, e.id, r.error_step]) AS found
 
+// name: recoveries_of_runs
+// The recoveries of some runs.
+UNWIND $ids AS id
+MATCH (:Trajectory {tenant: $tenant, id: id})-[:HAS_FRAGMENT]->(f:Fragment)
+    -[r:RECOVERED]->(e:ErrorPattern)
+WITH f, r, e
+ORDER BY f.id, e.id, r.error_step
+RETURN collect([r.trajectory_id, f.id, e.id, r.error_step]) AS found
+
 // name: recovered_word_counts
 // In how many recoveries each word occurs. The full-text query includes the term of the tenant:
 // filtering the results by tenant takes half as long again.

@@ -8,6 +8,8 @@ import pytest
 from tests.acceptance.command_line import Result, contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run
 
+TASK = "Totals are wrong when a tariff is missing"
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
@@ -62,10 +64,14 @@ def test_advice_that_hurts_is_gone_from_new_runs_too_until_it_is_released(
 
 
 def test_advice_is_quarantined_by_hand(store: Path) -> None:
+    task = ("query", "--repo", "acme/shop", "--task", TASK, "--store", store, "--json")
     advice = ask(store)["error_solutions"][0]["advice"]
+    assert len(contextgraph(*task).records[0]["similar_cases"]) == 3
     result = contextgraph("quarantine", advice, "--store", store, "--json")
     assert result.records == [{"advice": advice, "status": "quarantined"}]
     assert not ask(store)["error_solutions"]
+    # One of the three runs was shown; the others cite the same advice.
+    assert contextgraph(*task).records[0]["similar_cases"] == []
     unknown = contextgraph("quarantine", "mth_unknown", "--store", store)
     assert (unknown.code, "no advice or methodology has the id mth_unknown" in unknown.err) == (
         1,

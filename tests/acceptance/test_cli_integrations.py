@@ -251,6 +251,21 @@ def test_a_session_begins_with_the_playbook_and_a_failure_names_the_command_that
     assert "`python tests/runtests.py <tests>` (4 of 4) did" in said
 
 
+def test_a_session_begins_with_the_pinned_notes_of_the_repository(
+    tmp_path: Path, project: Path
+) -> None:
+    store = tmp_path / "memory.db"
+    learn(store, [run(RUN_TESTS, instance_id="acme__shop-1")])
+    contextgraph("integrations", "install", "claude-code", "--store", store)
+    noted = ("remember", "use tox", "--repo", "acme/shop", "--pin", "--store", store, "--json")
+    (note,) = contextgraph(*noted).records
+    start = {"hook_event_name": "SessionStart", "cwd": str(project)}
+    before = shown({**start, "session_id": "1"}, store)
+    contextgraph("notes", "--unpin", note["id"], "--store", store)
+    after = shown({**start, "session_id": "2"}, store)
+    assert ["pinned note: use tox (user)" in text for text in (before, after)] == [True, False]
+
+
 def test_nothing_is_said_of_files_that_the_checkout_no_longer_has(
     tmp_path: Path, project: Path
 ) -> None:
@@ -309,6 +324,7 @@ def test_no_secret_is_written_by_a_hook(store: Path, project: Path) -> None:
     error = f"Exit code 1\nModuleNotFoundError: No module named '{TOKEN}' ({TOKEN})"
     events = (
         failure(project, error=error, tool_input={"command": f"curl -H 'token: {TOKEN}'"}),
+        failure(project, session_id=TOKEN, agent_id=TOKEN),
         {"hook_event_name": "SessionStart", "cwd": f"/home/{TOKEN}", "session_id": "s"},
     )
     for event in events:
@@ -317,7 +333,7 @@ def test_no_secret_is_written_by_a_hook(store: Path, project: Path) -> None:
 
     written = [path for path in store.with_name("memory.hooks").rglob("*") if path.is_file()]
     assert written
-    assert not [path for path in written if TOKEN in path.read_text()]
+    assert not [path for path in written if TOKEN in f"{path}\n{path.read_text()}"]
 
 
 def test_each_agent_gets_the_answer_in_its_own_form(store: Path, project: Path) -> None:

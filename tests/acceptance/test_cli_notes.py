@@ -38,11 +38,26 @@ def test_notes_are_listed_archived_and_forgotten(store: Path) -> None:
     assert contextgraph("notes", *at).out.startswith("2 notes\n")
     one, other = (record["id"] for record in contextgraph("notes", *at, "--json").records)
     result = contextgraph("notes", "--archive", one, "--forget", other, *at, "--json")
-    assert result.records == [{"archived": 1, "restored": 0, "pinned": 0, "forgotten": 1}]
+    nothing = {"restored": 0, "pinned": 0, "unpinned": 0}
+    assert result.records == [{"archived": 1, **nothing, "forgotten": 1}]
     assert contextgraph("notes", *at).out == "no notes\n"
     assert contextgraph("recall", "tests", *at).out == "no such note\n"
     again = contextgraph("notes", "--archive", one, *at)
     assert (again.code, "not in the memory" in again.err) == (1, True)
+
+
+def test_a_pinned_note_stands_in_the_playbook_until_it_is_unpinned(store: Path) -> None:
+    where = (*REPO, "--store", store)
+    (note,) = contextgraph("remember", "run the tests with tox", *where, "--json").records
+    assert contextgraph("playbook", *where).code == 1
+    contextgraph("notes", "--pin", note["id"], "--store", store)
+    assert "run the tests with tox" in contextgraph("playbook", *where).out
+    (found,) = contextgraph("playbook", *where, "--json").records
+    source = {"content": "run the tests with tox", "source": "user"}
+    assert found["notes"] == [{"id": note["id"], **source}]
+    assert "pinned note: run the tests with tox (user)" in found["text"]
+    contextgraph("notes", "--unpin", note["id"], "--store", store)
+    assert contextgraph("playbook", *where).code == 1
 
 
 def test_a_note_that_cannot_be_stored_says_why(store: Path) -> None:

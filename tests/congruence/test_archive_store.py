@@ -49,6 +49,13 @@ def test_runs_restore(twins: Twins, memory: list[Bundle]) -> None:
     twins.ask("recoveries.errors", Scope(), 50, runs=RUNS)
 
 
+@congruent(memory=memories)
+def test_recoveries_of_runs(twins: Twins, memory: list[Bundle]) -> None:
+    twins.learn(memory)
+    for runs in ((), RUNS[:2], (*RUNS[:1], *RUNS, "absent")):
+        twins.ask("recoveries.of_runs", runs)
+
+
 @congruent(memory=memories, given=abstracted(RUNS[:4]))
 def test_recoveries_similar_to(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
     twins.learn(memory)

@@ -15,6 +15,7 @@ from tests.reference_memory import ReferenceMemory
 # answer.
 INCOMPARABLE = {
     *(f"admin_{name}" for name in ("health", "close", "snapshot", "migrate", "back_up")),
+    "admin_erase_deleted",
     "notes_close",
 }
 

@@ -79,7 +79,9 @@ GROUP = MethodologyGroup(
         Clearance(RECOVERED, "trj_1", "acme/shop", TaskType.BUG_FIX, Outcome.UNKNOWN, NOON),
     ),
 )
+NAME = "openai/gpt-test methodology.v2"
 WORDS = Words(
+    NAME,
     "When ModuleNotFoundError comes up in acme/shop.",
     "first run `pip install <the missing module>` first. Otherwise, "
     "first run `pip install -e .` first.",
@@ -266,7 +268,7 @@ def test_words_that_stay_unusable_are_given_up(
 ) -> None:
     server.fault = answering(server, content)
     made = summarizer(server).reword(GROUP)
-    assert made.words is None
+    assert made.words == Words(NAME)
     assert reason in made.reason
     assert made.usage.requests == len(server.chats) == 2
 

@@ -12,7 +12,7 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.errors import SettingsError, StoreUnavailableError
-from contextgraph.model import Note, NoteScope, RawTrajectory
+from contextgraph.model import Note, NoteScope, RawTrajectory, State
 from contextgraph.store.postgres import PostgresNotes
 from contextgraph.vectors import Vector
 from tests.postgres import running
@@ -121,6 +121,12 @@ def test_runs_are_learned_while_notes_are_away(
         assert "secret" not in str(caught.value)
         run = memory.learn(RawTrajectory("generic", "a", "acme/shop", "Totals are wrong"))
         assert memory.store.runs.ids() == [run.trajectory_id]
+        assert "notes: " in memory.playbook("acme/shop").degraded
+        asked = memory.query(State(repo="acme/shop", task_description="Totals"), degrade=True)
+        assert any(NOWHERE in one for one in asked.degraded)
+        assert memory.get_stats().notes is None
+        (check,) = (one for one in memory.health() if one.name == "notes")
+        assert (check.ok, NOWHERE in check.detail) == (False, True)
 
 
 def test_a_memory_keeps_its_notes_in_the_database(
@@ -129,7 +135,8 @@ def test_a_memory_keeps_its_notes_in_the_database(
     monkeypatch.setenv("CONTEXTGRAPH_NOTES", postgres)
     for folder in ("a", "b"):  # two memories of one team
         with AgentMemory.open(str(tmp_path / f"{folder}.db"), tenant="team") as memory:
-            memory.notes.remember("CI uses Python 3.12", repo="acme/shop")
+            source = f"agent:{folder}"
+            memory.notes.remember("CI uses Python 3.12", repo="acme/shop", source=source)
             (found,) = memory.notes.recall("which python does CI use", repo="acme/shop")
             assert found.note.confirmed == (folder == "b")
 

@@ -1,6 +1,8 @@
 """Methodologies worded by a language model, also while the model fails."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +12,8 @@ import pytest
 
 from contextgraph import AgentMemory, State
 from contextgraph.errors import LeaseLostError, SettingsError
-from contextgraph.model import ConsolidationReport, Methodology
+from contextgraph.model import ConsolidationReport, Methodology, Words
+from contextgraph.store.sqlite import checksums
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, run
 from tests.model_server import (
@@ -68,6 +71,12 @@ def methodology(store: Path) -> Methodology:
     return found
 
 
+def worded_by(store: Path) -> str:
+    words = methodology(store).words
+    assert words
+    return words.model
+
+
 def learn(store: Path, *runs) -> None:
     with AgentMemory.open(str(store)) as memory:
         for one in runs:
@@ -77,18 +86,24 @@ def learn(store: Path, *runs) -> None:
 def test_a_model_words_methodologies(server: Server, store: Path) -> None:
     report = worded(store)
     found = methodology(store)
-    counted, how = found.strategy.split("\n")
-    assert counted.startswith("install `<the missing module>` (4 of 4 runs")
-    assert how == "How: first install `<the missing module>`."
-    assert found.situation == "When ModuleNotFoundError comes up in acme/shop."
-    assert found.made_by.startswith(f"{MODEL} methodology.v2 ")
+    assert found.strategy.startswith("install `<the missing module>` (4 of 4 runs")
+    assert found.words == Words(
+        f"{MODEL} methodology.v2",
+        "When ModuleNotFoundError comes up in acme/shop.",
+        "first install `<the missing module>`.",
+    )
     assert (report.usage.requests, report.waiting) == (1, 0)
     with AgentMemory.open(str(store)) as memory:
         context = memory.query(State(repo="acme/shop", current_error=NO_MODULE))
         shown = memory.render(context).splitlines()
-        at = shown.index("   How: first install `<the missing module>`.")
+        how = "How: first install `<the missing module>`."
+        at = shown.index(f"   {how}")
         assert shown[at - 1].endswith("4 of 4 tasks]")
         assert memory.get_stats().usage == {MODEL: report.usage}
+        explained = memory.explain(found.id)
+    assert explained is not None
+    assert explained.facts["worded_by"] == f"{MODEL} methodology.v2"
+    assert explained.facts["words"] == how
 
 
 def test_a_worded_methodology_is_not_worded_again(server: Server, store: Path) -> None:
@@ -107,8 +122,7 @@ def test_counts_change_and_words_stay(server: Server, store: Path) -> None:
     worded(store, "template")
     after = methodology(store)
     assert "(5 of 5 runs" in after.strategy
-    assert after.strategy.split("\n")[1:] == before.strategy.split("\n")[1:]
-    assert (after.situation, after.made_by) == (before.situation, before.made_by)
+    assert after.words == before.words
     assert len(server.chats) == 1
 
 
@@ -116,7 +130,24 @@ def test_another_model_words_everything_again(server: Server, store: Path) -> No
     worded(store)
     worded(store, "openai/gpt-other")
     assert [body["model"] for body in server.chats] == ["gpt-test", "gpt-other"]
-    assert methodology(store).made_by.startswith("openai/gpt-other ")
+    assert worded_by(store) == "openai/gpt-other methodology.v2"
+
+
+def test_words_in_the_strategy_of_an_older_memory_are_requested_again(
+    server: Server, store: Path
+) -> None:
+    worded(store, "template")
+    counted = methodology(store).strategy
+    with closing(sqlite3.connect(store)) as file, file:
+        checksums.drop_triggers(file)
+        file.execute("ALTER TABLE methodology DROP COLUMN words")
+        older = (f"{counted}\nHow: so", f"{MODEL} methodology.v2 0123456789ab")
+        file.execute("UPDATE methodology SET strategy = ?, made_by = ?", older)
+        file.execute("PRAGMA user_version = 14")
+    worded(store)
+    found = methodology(store)
+    assert (found.strategy, found.made_by) == (counted, "template/1")
+    assert found.words
 
 
 def test_no_secret_of_a_run_is_sent(server: Server, tmp_path: Path) -> None:
@@ -134,11 +165,11 @@ def test_without_an_answer_the_words_of_the_template_stay(server: Server, store:
     assert report.waiting == 1
     assert "closed for today" in report.not_worded
     assert found.strategy.startswith("install `<the missing module>`")
-    assert found.made_by.startswith(f"template/1 (waits for {MODEL} methodology.v2 ")
+    assert found.words is None
     assert worded(store).changed == 0
     server.fault = lambda number, handler: None
     assert worded(store).waiting == 0
-    assert methodology(store).made_by.startswith(f"{MODEL} ")
+    assert worded_by(store) == f"{MODEL} methodology.v2"
 
 
 def test_an_unusable_answer_is_not_requested_again(server: Server, store: Path) -> None:
@@ -149,10 +180,7 @@ def test_an_unusable_answer_is_not_requested_again(server: Server, store: Path) 
     command = ("consolidate", "--store", store, "--summarizer", MODEL)
     shown = contextgraph(*command)
     assert "1 answer of the language model could not be used: Invalid JSON" in shown.err
-    found = methodology(store)
-    assert "\n" not in found.strategy
-    assert found.made_by.startswith(f"template/1 ({MODEL} methodology.v2 ")
-    assert found.made_by.endswith(": unusable answer)")
+    assert methodology(store).words == Words(f"{MODEL} methodology.v2")
     assert worded(store).usage.requests == 0
     assert len(server.chats) == 2
 
@@ -212,7 +240,7 @@ def test_learning_does_not_fail_with_the_model(
         receipts = list(memory.learn_many(installing_run(number) for number in range(16)))
     assert len(receipts) == 16
     assert "1 methodology still to be worded: " in caplog.text
-    assert methodology(tmp_path / "memory.db").made_by.startswith("template/1 (waits for ")
+    assert methodology(tmp_path / "memory.db").words is None
 
 
 def test_learning_one_run_limits_the_time_for_a_model_and_a_batch_does_not(
@@ -228,7 +256,7 @@ def test_learning_one_run_limits_the_time_for_a_model_and_a_batch_does_not(
         assert not server.chats
         list(memory.learn_many(runs[16:]))
         assert len(server.chats) == 1
-    assert methodology(tmp_path / "memory.db").made_by.startswith(f"{MODEL} ")
+    assert worded_by(tmp_path / "memory.db") == f"{MODEL} methodology.v2"
 
 
 def test_a_dry_run_shows_what_a_consolidation_then_sends(server: Server, store: Path) -> None:
@@ -277,11 +305,10 @@ def test_after_learning_only_what_changed_is_worded(server: Server, store: Path)
     with AgentMemory.open(str(store), summarizer=MODEL) as memory:
         for number in range(10, 26):
             memory.learn(without_pytest(number))
-        shop, bank = makers(memory, "acme/shop"), makers(memory, "acme/bank")
-        assert [made_by.partition(" ")[0] for made_by in shop] == ["template/1"]
-        assert {made_by.partition(" ")[0] for made_by in bank} == {MODEL}
+        assert not any(words_of(memory, "acme/shop"))
+        assert all(words_of(memory, "acme/bank"))
         memory.consolidate()
-        assert makers(memory, "acme/shop")[0].startswith(MODEL)
+        assert all(words_of(memory, "acme/shop"))
 
 
 def without_pytest(number: int):
@@ -293,9 +320,10 @@ def without_pytest(number: int):
     return run(commands, repo="acme/bank", instance_id=f"acme__bank-{number}")
 
 
-def makers(memory: AgentMemory, repo: str) -> list[str]:
-    found = memory.store.methodologies.get(memory.store.methodologies.ids())
-    return [one.made_by for one in found if one.repo == repo]
+def words_of(memory: AgentMemory, repo: str) -> list[Words | None]:
+    found = memory.store.methodologies.get(memory.store.methodologies.ids(repo))
+    assert found
+    return [one.words for one in found]
 
 
 def test_without_its_lease_a_process_writes_nothing_more(server: Server, store: Path) -> None:
@@ -310,4 +338,4 @@ def test_without_its_lease_a_process_writes_nothing_more(server: Server, store: 
     server.fault = taking
     with pytest.raises(LeaseLostError):
         worded(store)
-    assert methodology(store).made_by == "template/1"
+    assert methodology(store).words is None

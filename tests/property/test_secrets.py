@@ -166,6 +166,14 @@ def test_no_planted_secret_is_printed_or_in_any_file_that_a_command_writes(
     assert not leaking_files(tmp_path)
 
 
+def test_no_planted_secret_is_in_errors_about_wrong_usage():
+    for text, _ in TEXTS:
+        for command in ((text,), ("stats", text)):
+            done = contextgraph(*command)
+            assert done.code == 2
+            assert not leaked(done.out + done.err), command
+
+
 def test_no_planted_secret_is_in_the_spool_or_in_what_is_said_of_files(runs, tmp_path):
     store = tmp_path / "memory.db"
     path = write_runs(tmp_path / "runs.jsonl", [raw for raw, _ in runs])
@@ -309,7 +317,7 @@ def test_migrate_masks_once_and_counts_what_it_masked(older):
     assert solved.outcome is Outcome.SOLVED
 
 
-def test_masking_that_is_interrupted_goes_on(older, monkeypatch):
+def test_masking_that_is_interrupted_goes_on(older, runs, monkeypatch):
     with AgentMemory.open(str(older)) as memory:
         ids, replaced = memory.store.runs.ids(), memory.store.runs.replace
         calls = iter(range(2))
@@ -327,6 +335,8 @@ def test_masking_that_is_interrupted_goes_on(older, monkeypatch):
         assert 0 < left < len(ids) - 1
         assert len(memory.store.runs.ids()) == len(ids)
         assert memory.mask_stored() == (0, 0)
+    content = older.read_bytes()
+    assert not any(secret.encode() in content for _, secret in runs)
 
 
 def test_runs_are_hidden_by_the_name_that_they_came_with(tmp_path):

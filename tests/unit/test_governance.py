@@ -22,6 +22,7 @@ from contextgraph.governance import (
     Ttl,
     age_weight,
     conflict_confidence,
+    rarity,
 )
 
 COUNT = st.integers(0, 1000)
@@ -204,6 +205,10 @@ def test_the_value_of_recalls_agrees_with_its_formula():
 
 def test_what_is_recalled_or_says_much_stays_and_a_new_item_is_not_the_first_to_go():
     assert RecallValue(1).chosen(ITEMS, NOW) == ["old", "new", "old, often recalled"]
+
+
+def test_a_word_that_all_texts_have_says_nothing():
+    assert rarity({"a": {"the", "ledger"}, "b": {"the"}}) == {"a": pytest.approx(log(2)), "b": 0.0}
 
 
 def test_expired_items_make_room_before_the_limit_applies():

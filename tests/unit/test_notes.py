@@ -62,14 +62,16 @@ def test_who_is_right_is_left_open_and_both_are_marked(notes: Notes) -> None:
     assert len(notes.recall("who handles retries", repo=SHOP)) == 1
 
 
-def test_the_same_statement_is_confirmed(notes: Notes) -> None:
+def test_the_same_statement_of_another_source_is_confirmed(notes: Notes) -> None:
     first = notes.remember("Tests run with `tox`", repo=SHOP)
-    again = notes.remember("tests  run with `tox`", repo="Acme/Shop")
-    similar = notes.remember("the tests now run with tox", repo=SHOP)
+    again = notes.remember("tests  run with `tox`", repo="Acme/Shop", source="file:tox.ini")
+    similar = notes.remember("the tests now run with tox", repo=SHOP, source="agent:a")
+    for source in ("user", "agent:a"):  # who has said so before
+        notes.remember("Tests run with `tox`", repo=SHOP, source=source)
     assert again.id == similar.id == first.id
     assert again.status is similar.status is NoteStatus.SAME
     (note,) = notes.of(SHOP)
-    assert note.confirmed == 2
+    assert (note.confirmed, note.confirmed_by) == (2, ("file:tox.ini", "agent:a"))
 
 
 def test_other_repositories_and_subjects_do_not_conflict(notes: Notes) -> None:
@@ -132,6 +134,16 @@ def test_a_forgotten_note_is_gone(notes: Notes) -> None:
     assert notes.forget([note.id, "note_unknown"]) == 1
     assert notes.of() == notes.of(archived=True) == ()
     assert notes.recall("python") == ()
+
+
+def test_a_forgotten_note_is_nowhere_in_the_file(tmp_path: Path) -> None:
+    with AgentMemory.open(str(tmp_path / "memory.db")) as memory:
+        for word in ("harmlessword", "verysecretword"):
+            note = memory.notes.remember(f"deploys need the {word} switch", repo=SHOP)
+        assert memory.notes.forget([note.id]) == 1
+        content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"harmlessword" in content
+    assert b"verysecretword" not in content
 
 
 def test_secrets_are_masked(notes: Notes) -> None:

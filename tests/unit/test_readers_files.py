@@ -17,7 +17,7 @@ import zstandard
 
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import fields, read, size_of, write_jsonl
+from contextgraph.readers import fields, read, reading, size_of, write_jsonl
 
 RUNS = [
     RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", f"Task {number}")
@@ -379,3 +379,13 @@ def test_json_of_too_many_values_is_an_error(tmp_path, monkeypatch):
     path.write_bytes(b"[" + b"[]," * 2000 + b"[]]")
     _, errors = read_all(path)
     assert "more than 1,000 values" in str(errors)
+
+
+def test_a_file_is_given_up_where_too_many_records_in_a_row_are_not_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_MAX_FRUITLESS", 3)
+    path = tmp_path / "many.jsonl"
+    path.write_text('{"a": 1}\n' * 20)
+    runs, errors = read_all(path)
+    assert not runs
+    assert "the rest is not read" in errors[-1].reason
+    assert len(errors) == 4

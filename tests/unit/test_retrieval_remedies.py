@@ -19,7 +19,7 @@ from contextgraph.retrieval.gate import CONSERVATIVE, Gate, RemedyFeatures, prob
 from contextgraph.retrieval.query import query_of
 from contextgraph.retrieval.remedies import Entry, advice_of, entries_of, shown_of
 from contextgraph.store.sqlite import SqliteStore
-from tests.builders import NO_MODULE, SET_PATH, recovery, remedy, trajectory
+from tests.builders import NO_MODULE, SET_PATH, recovery, remedy
 
 INSTALL = RemedyAction(
     RemedyKind.INSTALL,
@@ -52,7 +52,7 @@ def entries(
 
 def elsewhere(number: int, **fields: object) -> RecoveryCandidate:
     one = recovery(number, **fields)
-    return replace(one, trajectory=replace(trajectory(number), repo="other/one"))
+    return replace(one, repo="other/one")
 
 
 def test_what_more_independent_instances_did_comes_first(store):
@@ -109,7 +109,7 @@ def test_a_hazardous_remedy_is_not_listed_and_counts_as_another_way(store):
 def test_among_equals_what_only_one_run_supports_comes_last(store):
     bake, cool = (remedy(line) for line in ("bake", "cool"))
     again = recovery(2, fragment_id="frg_again", actions=(cool,))
-    other_run = replace(again, trajectory=replace(again.trajectory, id="trj_again"))
+    other_run = replace(again, trajectory_id="trj_again")
     found = [recovery(1, actions=(bake,)), recovery(2, actions=(cool,)), other_run]
     first, second = entries(store, *found)
     assert first.probability == second.probability
@@ -153,7 +153,7 @@ def test_avoiding_an_exception_is_not_advice_and_counts_as_another_way(store):
 
 def test_a_module_of_the_project_itself_is_not_to_be_installed(store):
     found = recovery(actions=(INSTALL,))
-    tariffs = replace(found, trajectory=replace(found.trajectory, repo="acme/Tariffs"))
+    tariffs = replace(found, repo="acme/Tariffs")
     assert entries(store, found)
     assert not entries(store, tariffs, repo="acme/Tariffs")
 

@@ -112,6 +112,16 @@ def test_a_forgotten_text_is_nowhere_in_the_file(tmp_path: Path) -> None:
     assert b"run0020" not in content
 
 
+def test_a_replaced_text_can_be_erased_from_the_file(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "memory.db"))
+    store.runs.add([made_bundle(number, note="verysecretword") for number in range(40)])
+    store.runs.replace({f"run{number:04}": made_bundle(number) for number in range(40)})
+    store.admin.erase_deleted()
+    content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    store.admin.close()
+    assert b"verysecretword" not in content
+
+
 def effects(store: SqliteStore, *names: str) -> dict[str, bool | None]:
     """Item -> whether it helped, of those that `record` finds by *names*."""
     found = store.exposures.record(names).exposures

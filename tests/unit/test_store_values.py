@@ -31,7 +31,8 @@ def outcomes(store: SqliteStore) -> list[Outcome]:
     found = store.recoveries.for_error(
         [ErrorQuestion(SIGNATURE, SignatureLevel.TEMPLATE, Scope())], 9
     )
-    return [one.trajectory.outcome for one in found]
+    runs = store.runs.trajectories(one.trajectory_id for one in found)
+    return [runs[one.trajectory_id].outcome for one in found]
 
 
 def test_an_outcome_that_another_process_learned_is_seen(store: SqliteStore, path: str) -> None:

@@ -114,6 +114,9 @@ class Neo4jAdmin:
             "neo4j-admin database dump; contextgraph export writes a memory to a file"
         )
 
+    def erase_deleted(self) -> None:
+        pass
+
     def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
         def work(transaction: Transaction) -> datetime | None:
             transaction.begin_change()

@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from contextgraph.model import (
-    ErrorPattern,
     Fragment,
     FragmentCandidate,
-    Recovered,
     RecoveryCandidate,
     Trajectory,
 )
@@ -86,16 +84,14 @@ class RecoveryKey(NamedTuple):
 class _Values:
     """Values that were read at *revision*, or earlier and have not changed since.
 
-    Fragments and recoveries do not change until they are removed; a run changes with its revision,
-    and with it the descriptions of the errors that it met.
+    Fragments and recoveries do not change until they are removed; a run changes with its revision.
     """
 
     generation: CacheGeneration = NEVER
     revision: int = -1
     trajectories: ValueCache[str, Trajectory] = field(default_factory=ValueCache)
     fragments: ValueCache[FragmentKey, Fragment] = field(default_factory=ValueCache)
-    recovered: ValueCache[RecoveryKey, Recovered] = field(default_factory=ValueCache)
-    errors: ValueCache[str, ErrorPattern] = field(default_factory=ValueCache)
+    recoveries: ValueCache[RecoveryKey, RecoveryCandidate] = field(default_factory=ValueCache)
 
     def is_current(self, state: MemoryState) -> bool:
         """True where nothing has changed since."""
@@ -112,8 +108,7 @@ class _Found:
 
     trajectories: dict[str, Trajectory] = field(default_factory=dict)
     fragments: dict[FragmentKey, Fragment] = field(default_factory=dict)
-    recovered: dict[RecoveryKey, Recovered] = field(default_factory=dict)
-    errors: dict[str, ErrorPattern] = field(default_factory=dict)
+    recoveries: dict[RecoveryKey, RecoveryCandidate] = field(default_factory=dict)
 
 
 class CandidateCache:
@@ -141,22 +136,12 @@ class CandidateCache:
 
     def recoveries(self, keys: Collection[RecoveryKey]) -> dict[RecoveryKey, RecoveryCandidate]:
         """The recoveries of these keys, each once, in their order."""
-        found = self._find([key.trajectory_id for key in keys], recoveries=keys)
-        return {
-            key: RecoveryCandidate(
-                found.recovered[key],
-                found.errors[key.error_id],
-                found.trajectories[key.trajectory_id],
-            )
-            for key in keys
-            if key in found.recovered
-            and key.error_id in found.errors
-            and key.trajectory_id in found.trajectories
-        }
+        found = self._find(recoveries=keys).recoveries
+        return {key: found[key] for key in keys if key in found}
 
     def _find(
         self,
-        trajectory_ids: Iterable[str],
+        trajectory_ids: Iterable[str] = (),
         fragments: Sequence[FragmentKey] = (),
         recoveries: Collection[RecoveryKey] = (),
     ) -> _Found:
@@ -164,27 +149,23 @@ class CandidateCache:
         values = self._current()
         cached_runs, runs = values.trajectories.cached(trajectory_ids)
         cached_fragments, missing = values.fragments.cached(fragments)
-        cached_recovered, cleared = values.recovered.cached(recoveries)
-        cached_errors, errors = values.errors.cached(key.error_id for key in recoveries)
-        found = _Found(cached_runs, cached_fragments, cached_recovered, cached_errors)
-        if runs or missing or cleared or errors:
+        cached_recoveries, cleared = values.recoveries.cached(recoveries)
+        found = _Found(cached_runs, cached_fragments, cached_recoveries)
+        if runs or missing or cleared:
             new = _read(
                 self._connection.rows(
                     "values_of",
                     trajectories=runs,
                     fragments=[key.fragment_id for key in missing],
                     recoveries=[key._asdict() for key in cleared],
-                    errors=errors,
                 )
             )
             values.trajectories.add(new.trajectories)
             values.fragments.add(new.fragments)
-            values.recovered.add(new.recovered)
-            values.errors.add(new.errors)
+            values.recoveries.add(new.recoveries)
             found.trajectories.update(new.trajectories)
             found.fragments.update(new.fragments)
-            found.recovered.update(new.recovered)
-            found.errors.update(new.errors)
+            found.recoveries.update(new.recoveries)
         return found
 
     def _current(self) -> _Values:
@@ -221,8 +202,7 @@ class CandidateCache:
             state.revision,
             before.trajectories.without([row["id"] for row in changed]),
             before.fragments,
-            before.recovered,
-            before.errors.without({error for row in changed for error in row["errors"]}),
+            before.recoveries,
         )
 
 
@@ -235,11 +215,6 @@ def _read(found: Iterable[Row]) -> _Found:
                 values.trajectories[key[0]] = rows.trajectory_of(value)
             case "fragment":
                 values.fragments[FragmentKey(*key)] = rows.fragment_of(value)
-            case "recovery":
-                named = RecoveryKey(*key)
-                values.recovered[named] = rows.recovered_of(
-                    value, named.fragment_id, named.error_id
-                )
             case _:
-                values.errors[key[0]] = rows.error_of(value)
+                values.recoveries[RecoveryKey(*key)] = rows.recovery_of(value)
     return values

@@ -29,7 +29,7 @@ class Neo4jExposures:
                         "id": item.id,
                         "position": position,
                         "advice": item.advice,
-                        "patterns": rules.values_text(item.patterns),
+                        "patterns": rules.json_text(item.patterns),
                         "helped": item.helped,
                     }
                     for position, item in enumerate(one.items)

@@ -64,6 +64,10 @@ class Neo4jRecoveries:
         )
         return list(self._values.recoveries([RecoveryKey(*key) for key in found]).values())
 
+    def of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+        found = self._connection.found("recoveries_of_runs", ids=sorted(set(trajectory_ids)))
+        return list(self._values.recoveries([RecoveryKey(*key) for key in found]).values())
+
     def histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
         ids = sorted(set(error_ids))
         found = self._connection.rows("error_histories", ids=ids, runs=runs)

@@ -12,9 +12,11 @@ from contextgraph.model import (
     ErrorPattern,
     ErrorSignature,
     ErrorTally,
+    Family,
     Fragment,
     Methodology,
     Recovered,
+    RecoveryCandidate,
     Scope,
     Source,
     Trajectory,
@@ -167,6 +169,28 @@ def tally_of(row: Row) -> ErrorTally:
 def recovered_of(row: Row, fragment_id: str, error_id: str) -> Recovered:
     """The value of the properties of a relation."""
     return _value(_RECOVERIES, row, fragment_id=fragment_id, error_id=error_id)
+
+
+def recovery_of(row: Row) -> RecoveryCandidate:
+    """The value of the properties of a relation, of its two nodes and of its run."""
+    pattern, run = row["error"], row["run"]
+    recovered = recovered_of(row["recovered"], row["fragment_id"], pattern["id"])
+    error = ErrorSignature(
+        Family(pattern["family"]),
+        pattern["error_type"],
+        recovered.message,
+        pattern["template"],
+        location=recovered.location,
+    )
+    return RecoveryCandidate(
+        recovered,
+        error,
+        run["id"],
+        run["instance_id"],
+        run["repo"],
+        run["contributor"] or "",
+        time_of(run["seen_at"]),
+    )
 
 
 def methodology_row(value: Methodology) -> Parameters:

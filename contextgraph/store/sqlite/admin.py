@@ -17,7 +17,7 @@ from contextgraph.model import (
     Unconsolidated,
 )
 from contextgraph.store import rules
-from contextgraph.store.sqlite import exposures, graph, health, rows
+from contextgraph.store.sqlite import exposures, graph, health, rows, word_index
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.transaction import REMOVALS_LISTED, Transaction, json_text
 
@@ -119,6 +119,11 @@ class SqliteAdmin:
 
     def back_up(self, path: Path) -> None:
         self._database.connections.back_up(path)
+
+    def erase_deleted(self) -> None:
+        with self._database.writing() as transaction:
+            word_index.compact(transaction)
+        self._database.connections.rewrite()
 
     def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
         with self._database.writing() as transaction:

@@ -134,6 +134,17 @@ class Connections:
         with store_errors(self.path), self._borrowed() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
+    def rewrite(self) -> None:
+        """Write the file again: SQLite moves rows between pages, and leaves copies where they were.
+
+        Readers go on meanwhile.
+        """
+        if self.in_memory:
+            return
+        with store_errors(self.path), self._writer, closing(self._connected("rw")) as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
     def close(self) -> None:
         """Close idle connections now, and borrowed ones when they are given back."""
         self._renew_after_fork()

@@ -9,7 +9,6 @@ from sqlite3 import Connection
 from threading import local
 
 from contextgraph.errors import StoreError
-from contextgraph.store.cache import ValueCache
 from contextgraph.store.sqlite.connections import Connections
 from contextgraph.store.sqlite.graph import CurrentGraph
 from contextgraph.store.sqlite.matrix import MatrixCache
@@ -45,7 +44,6 @@ class LatestValues:
                     runs,
                     before.fragments,
                     before.recoveries,
-                    ValueCache(),
                     before.recovery_ids,
                     {},
                 )

@@ -159,7 +159,7 @@ def _insert(transaction: Transaction, exposure: Exposure) -> None:
                     transaction.tenant,
                     position,
                     one.advice,
-                    rules.values_text(one.patterns),
+                    rules.json_text(one.patterns),
                     one.helped,
                 )
                 for position, one in enumerate(exposure.items)

@@ -9,12 +9,11 @@ import orjson
 from contextgraph.codec import decoded, encoded
 from contextgraph.model import Note, NoteKind, NoteScope
 from contextgraph.store import rules
-from contextgraph.store.sqlite import rows
+from contextgraph.store.sqlite import rows, word_index
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.transaction import Transaction, json_text
-from contextgraph.store.sqlite.word_index import add_texts, match
 from contextgraph.text import stems
-from contextgraph.vectors import Vector, dimensions_of, products
+from contextgraph.vectors import Vector, products
 
 _PUT = """
 INSERT INTO note (tenant, id, place, kind, live, created_at, data) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -25,13 +24,14 @@ _OF_IDS = "tenant = :tenant AND id IN (SELECT value FROM json_each(:ids))"
 _TAGGED = """
 AND NOT EXISTS (SELECT value FROM json_each(:tags)
     EXCEPT SELECT value FROM json_each(n.data, '$.tags'))"""
-_FOR_TEXT = """
-SELECT n.data FROM (SELECT key, sum(weight) AS found FROM ({match}) GROUP BY key) f
-CROSS JOIN note n ON n.key = f.key
-WHERE {scope} ORDER BY f.found DESC, n.created_at DESC, n.id LIMIT :limit"""
+_OF_KEYS = """
+SELECT n.data FROM json_each(:keys) AS named CROSS JOIN note n ON n.key = named.value
+WHERE {scope} ORDER BY n.created_at DESC, n.id LIMIT :limit"""
 _TO_EMBED = """
 SELECT data FROM note WHERE tenant = ? AND live AND id > ? AND (?3 IS NULL OR space IS NOT ?3)
 ORDER BY id LIMIT ?"""
+
+_VECTORS_AT_ONCE = 4_096
 
 
 class SqliteNotes:
@@ -63,35 +63,44 @@ class SqliteNotes:
             places = _places(transaction, scope)
             if places is not None and not places:
                 return []
-            sql, found = match("note", transaction.tenant, places, dict.fromkeys(words, 1))
-            where, parameters = _within(transaction, scope)
-            return _notes_of(
-                transaction,
-                _FOR_TEXT.format(match=sql, scope=where),
-                {**parameters, **found, "limit": max(0, limit)},
+            sql, asked = word_index.match(
+                "note", transaction.tenant, places, dict.fromkeys(words, 1)
             )
+            shared = word_index.summed(transaction.connection.execute(sql, asked))
+            where, parameters = _within(transaction, scope)
+            found: list[Note] = []
+            # Only of those that share most words the rows are read.
+            for number in sorted({*shared.values()}, reverse=True):
+                keys = [key for key, words_shared in shared.items() if words_shared == number]
+                found += _notes_of(
+                    transaction,
+                    _OF_KEYS.format(scope=where),
+                    {**parameters, "keys": json_text(keys), "limit": max(0, limit - len(found))},
+                )
+                if len(found) >= limit:
+                    break
+            return found
 
     def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
         import numpy as np
 
+        ids: list[str] = []
+        parts = [np.empty(0, dtype="<f4")]
         with self._database.reading() as transaction:
             where, parameters = _within(transaction, scope)
-            found = transaction.rows(
+            found = transaction.connection.execute(
                 f"SELECT n.id, n.vector FROM note n WHERE {where} "
                 "AND n.space = :space AND n.vector IS NOT NULL",
                 {**parameters, "space": vector.space},
             )
-        if not found:
-            return {}
-        numbers = np.frombuffer(b"".join(data for _, data in found), dtype="<f4")
-        cosines = np.round(
-            products(numbers.reshape(-1, dimensions_of(vector.space)), vector),
-            rules.COSINE_DECIMALS,
-        )
-        ranked = sorted(
-            zip(cosines.tolist(), (one for one, _ in found), strict=True), key=_by_cosine
-        )
-        return {id_: cosine for cosine, id_ in ranked[: max(0, limit)]}
+            while some := found.fetchmany(_VECTORS_AT_ONCE):
+                ids += [id_ for id_, _ in some]
+                numbers = np.frombuffer(b"".join(data for _, data in some), dtype="<f4")
+                parts.append(products(numbers.reshape(len(some), -1), vector))
+        names = np.array(ids)
+        cosines = np.round(np.concatenate(parts), rules.COSINE_DECIMALS)
+        first = np.lexsort((names, -cosines))[: max(0, limit)]
+        return dict(zip(names[first].tolist(), cosines[first].tolist(), strict=True))
 
     def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
         with self._database.reading() as transaction:
@@ -157,7 +166,10 @@ class SqliteNotes:
             keys = f"(SELECT key FROM note WHERE {_OF_IDS})"
             transaction.write(f"DELETE FROM note_text WHERE rowid IN {keys}", parameters)
             transaction.write(f"DELETE FROM note_link WHERE note IN {keys}", parameters)
-            return transaction.write(f"DELETE FROM note WHERE {_OF_IDS}", parameters)
+            count = transaction.write(f"DELETE FROM note WHERE {_OF_IDS}", parameters)
+            word_index.compact(transaction)
+        self._database.connections.empty_log()
+        return count
 
 
 def _put_all(transaction: Transaction, notes: Iterable[Note]) -> None:
@@ -178,7 +190,7 @@ def _put(transaction: Transaction, note: Note, before: Note | None) -> None:
     if before is None or (before.repo, rules.note_text(before)) != (note.repo, text):
         transaction.write("UPDATE note SET space = NULL, vector = NULL WHERE key = ?", (key,))
         transaction.write("DELETE FROM note_text WHERE rowid = ?", (key,))
-        add_texts(transaction, "note", place, [(key, text)], stems)
+        word_index.add_texts(transaction, "note", place, [(key, text)], stems)
     if before is None or before.links != note.links:
         transaction.write("DELETE FROM note_link WHERE note = ?", (key,))
         links = [(transaction.tenant, link.target, key) for link in note.links]
@@ -226,10 +238,6 @@ def _places(transaction: Transaction, scope: NoteScope) -> list[int] | None:
         return None
     sql = "SELECT key FROM place WHERE tenant = ? AND repo IN (SELECT value FROM json_each(?))"
     return transaction.column(sql, (transaction.tenant, json_text(scope.repos)))
-
-
-def _by_cosine(found: tuple[float, str]) -> tuple[float, str]:
-    return -found[0], found[1]
 
 
 def _same(note: Note) -> Note:

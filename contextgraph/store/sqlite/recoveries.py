@@ -27,6 +27,7 @@ from contextgraph.model import (
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows, run_rows, word_index
 from contextgraph.store.sqlite.database import Database
+from contextgraph.store.sqlite.schema import RUN_BITS
 from contextgraph.store.sqlite.transaction import SqlScope, Transaction, json_text
 
 _INDEXED = word_index.Indexed("recovered", "trajectory")
@@ -86,6 +87,10 @@ SELECT f.id, t.id, t.repo, t.task_type, t.outcome, t.seen_at, t.instance_id, t.c
 FROM json_each(?) AS named CROSS JOIN recovered r ON r.error = ? AND r.trajectory = named.value
 CROSS JOIN fragment f ON f.key = r.fragment CROSS JOIN trajectory t ON t.key = r.trajectory
 ORDER BY t.seen_at DESC, t.id, r.error_step, f.id"""
+_OF_RUN_IDS = f"""
+SELECT r.key FROM json_each(?) AS named
+CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value
+CROSS JOIN recovered r ON r.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1"""
 _SIMILAR = """
 SELECT s.error_id, ft.id, f.id, rt.id, r.id, s.weight FROM similar s
 JOIN fragment f ON f.key = s.fragment JOIN trajectory ft ON ft.key = f.trajectory
@@ -134,6 +139,12 @@ class SqliteRecoveries:
             ids = transaction.recovery_ids(found)
             best = nsmallest(limit, found, key=lambda key: (-found[key], ids[key]))
             return transaction.recoveries(best)
+
+    def of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
+        with self._database.reading() as transaction:
+            named = json_text([*trajectory_ids]), transaction.tenant
+            ids = transaction.recovery_ids(transaction.column(_OF_RUN_IDS, named))
+            return transaction.recoveries(sorted(ids, key=ids.__getitem__))
 
     def histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
         with self._database.reading() as transaction:

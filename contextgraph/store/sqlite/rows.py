@@ -10,9 +10,12 @@ from contextgraph.errors import StoreError
 from contextgraph.model import (
     CausedError,
     ErrorPattern,
+    ErrorSignature,
+    Family,
     Fragment,
     Methodology,
     Recovered,
+    RecoveryCandidate,
     Trajectory,
 )
 from contextgraph.store.columns import Columns, Form
@@ -69,6 +72,21 @@ FRAGMENTS = Columns(Fragment, _FORMS, omitted=["trajectory_id"])
 ERRORS = Columns(ErrorPattern, _FORMS)
 RECOVERIES = Columns(Recovered, _FORMS, omitted=["fragment_id", "error_id"])
 METHODOLOGIES = Columns(Methodology, _FORMS, omitted=["sources"])
+
+
+def recovery_of(row: Row) -> RecoveryCandidate:
+    """The value of the columns of RECOVERIES after those of its error, its run and its key.
+
+    They are family, error_type, template; id, instance_id, repo, contributor, seen_at; fragment_id,
+    error_id.
+    """
+    family, error_type, template, run, instance, repo, contributor, seen_at, *ids = row[:10]
+    recovered = RECOVERIES.value(row[10:], fragment_id=ids[0], error_id=ids[1])
+    error = ErrorSignature(
+        Family(family), error_type, recovered.message, template, location=recovered.location
+    )
+    return RecoveryCandidate(recovered, error, run, instance, repo, contributor, time_of(seen_at))
+
 
 # Words of SQL cannot be names of columns.
 _RENAMED = {"order": "position", "end": "stop"}

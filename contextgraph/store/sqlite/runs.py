@@ -321,8 +321,7 @@ def _forget(transaction: Transaction, keys: Sequence[int]) -> None:
         )
     run_rows.remove_former_ids(transaction, keys)
     run_rows.remove_unused(transaction, run_rows.remove(transaction, revision, keys))
-    for table in ("trajectory", "recovered"):
-        word_index.compact(transaction, table)
+    word_index.compact(transaction)
 
 
 def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:

@@ -288,6 +288,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (tenant, target, note)) WITHOUT ROWID""",
         "CREATE INDEX note_link_of ON note_link (note)",
     ),
+    (
+        # The words of a model, which stood in the strategy; the next consolidation requests them.
+        "ALTER TABLE methodology ADD COLUMN words TEXT",
+        """UPDATE methodology SET made_by = 'template/1',
+            strategy = substr(strategy, 1, instr(strategy || char(10), char(10)) - 1)
+            WHERE instr(made_by, ' ')""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20

@@ -12,7 +12,6 @@ from contextgraph.model import (
     ErrorPattern,
     Fragment,
     FragmentCandidate,
-    Recovered,
     RecoveryCandidate,
     Scope,
     Trajectory,
@@ -36,27 +35,17 @@ _EXCLUDED = (
 
 
 @dataclass(frozen=True, slots=True)
-class CachedRecovery:
-    """A recovery with the keys of its run and of its error."""
-
-    run: int
-    error: int
-    recovered: Recovered
-
-
-@dataclass(frozen=True, slots=True)
 class Values:
     """Values that were read at *revision*, or before it and are still the same.
 
     Fragments and recoveries never change, and keys of runs are not used twice; a run changes with
-    its revision; the words of an error and the key of a repository may change with every revision.
+    its revision; the key of a repository may change with every revision.
     """
 
     revision: int
     trajectories: ValueCache[int, Trajectory]
     fragments: ValueCache[int, tuple[int, Fragment]]
-    recoveries: ValueCache[int, CachedRecovery]
-    errors: ValueCache[int, ErrorPattern]
+    recoveries: ValueCache[int, RecoveryCandidate]
     recovery_ids: ValueCache[int, tuple[str, str, int]]
     repositories: dict[str, int]
 
@@ -65,7 +54,6 @@ def no_values(revision: int) -> Values:
     """An empty cache for *revision*."""
     return Values(
         revision,
-        ValueCache(),
         ValueCache(),
         ValueCache(),
         ValueCache(),
@@ -218,12 +206,7 @@ class Transaction:
     def recoveries(self, keys: Sequence[int]) -> list[RecoveryCandidate]:
         """The recoveries with these keys, in their order."""
         found = self.values.recoveries.get_or_read(keys, self._read_recoveries)
-        runs = self.trajectories([one.run for one in found.values()])
-        errors = self.errors([one.error for one in found.values()])
-        return [
-            RecoveryCandidate(one.recovered, errors[one.error], runs[one.run])
-            for one in map(found.__getitem__, keys)
-        ]
+        return [found[key] for key in keys]
 
     def recovery_ids(self, keys: Iterable[int]) -> dict[int, tuple[str, str, int]]:
         """Fragment id, error id and error step of the recoveries with these keys: their order."""
@@ -231,7 +214,14 @@ class Transaction:
 
     def errors(self, keys: Sequence[int]) -> dict[int, ErrorPattern]:
         """The error patterns with these keys, by key, in the words of the run of least id."""
-        return self.values.errors.get_or_read(keys, self._read_errors)
+        return self._read(
+            keys,
+            "SELECT e.key, e.id, e.family, e.error_type, e.template, m.keywords, m.context "
+            "FROM json_each(?) AS named CROSS JOIN error_pattern e ON e.key = named.value "
+            "CROSS JOIN met m ON m.error = e.key AND m.trajectory = (SELECT trajectory FROM met "
+            "INDEXED BY met_by_error WHERE error = e.key ORDER BY trajectory_id LIMIT 1)",
+            rows.ERRORS.value,
+        )
 
     def _read(self, keys: Sequence[int], sql: str, value: Callable[[Row], Any]) -> dict[int, Any]:
         """The values that *sql* finds for *keys*; its first column is the key."""
@@ -254,19 +244,16 @@ class Transaction:
             lambda row: (row[0], rows.FRAGMENTS.value(row[2:], trajectory_id=row[1])),
         )
 
-    def _read_recoveries(self, keys: Sequence[int]) -> dict[int, CachedRecovery]:
+    def _read_recoveries(self, keys: Sequence[int]) -> dict[int, RecoveryCandidate]:
         return self._read(
             keys,
-            "SELECT r.key, r.trajectory, r.error, f.id, e.id, "
-            f"{rows.columns_of(rows.RECOVERIES, 'r')} "
+            "SELECT r.key, r.family, r.error_type, e.template, t.id, t.instance_id, t.repo, "
+            f"t.contributor, r.seen_at, f.id, e.id, {rows.columns_of(rows.RECOVERIES, 'r')} "
             "FROM json_each(?) AS named CROSS JOIN recovered r ON r.key = named.value "
             "CROSS JOIN fragment f ON f.key = r.fragment "
+            "CROSS JOIN trajectory t ON t.key = r.trajectory "
             "CROSS JOIN error_pattern e ON e.key = r.error",
-            lambda row: CachedRecovery(
-                row[0],
-                row[1],
-                rows.RECOVERIES.value(row[4:], fragment_id=row[2], error_id=row[3]),
-            ),
+            rows.recovery_of,
         )
 
     def _read_recovery_ids(self, keys: Sequence[int]) -> dict[int, tuple[str, str, int]]:
@@ -277,16 +264,6 @@ class Transaction:
             "CROSS JOIN fragment f ON f.key = r.fragment "
             "CROSS JOIN error_pattern e ON e.key = r.error",
             tuple,
-        )
-
-    def _read_errors(self, keys: Sequence[int]) -> dict[int, ErrorPattern]:
-        return self._read(
-            keys,
-            "SELECT e.key, e.id, e.family, e.error_type, e.template, m.keywords, m.context "
-            "FROM json_each(?) AS named CROSS JOIN error_pattern e ON e.key = named.value "
-            "CROSS JOIN met m ON m.error = e.key AND m.trajectory = (SELECT trajectory FROM met "
-            "INDEXED BY met_by_error WHERE error = e.key ORDER BY trajectory_id LIMIT 1)",
-            rows.ERRORS.value,
         )
 
 

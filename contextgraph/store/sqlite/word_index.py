@@ -37,9 +37,10 @@ def remove_texts(transaction: Transaction, table: str, first: int, last: int) ->
     transaction.write_all(f"DELETE FROM {table}_text WHERE rowid = ?", keys)
 
 
-def compact(transaction: Transaction, table: str) -> None:
-    """Rewrite the index without the words of removed texts."""
-    transaction.write(f"INSERT INTO {table}_text ({table}_text) VALUES ('optimize')")
+def compact(transaction: Transaction) -> None:
+    """Rewrite all indexes without the words of removed texts."""
+    for table in ("trajectory", "recovered", "note"):
+        transaction.write(f"INSERT INTO {table}_text ({table}_text) VALUES ('optimize')")
 
 
 def match(
@@ -81,7 +82,7 @@ def most_relevant(
     places = None if scope.repository is None else [scope.repository]
     sql, parameters = match(indexed.table, transaction.tenant, places, weights)
     texts = transaction.connection.execute(sql, parameters)
-    found = dict(texts) if len(weights) == 1 else _summed(texts)
+    found = dict(texts) if len(weights) == 1 else summed(texts)
     # The match has selected tenant and repository.
     if scope.has_as_of or scope.has_excluded:
         found = {key: found[key] for key in _visible(transaction, indexed, scope, found)}
@@ -91,7 +92,8 @@ def most_relevant(
     return {key: weight for key, weight in found.items() if weight >= least}
 
 
-def _summed(texts: Iterable[tuple[int, int]]) -> dict[int, int]:
+def summed(texts: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Key -> the sum of its weights in what `match` found."""
     weights: dict[int, int] = {}
     for key, weight in texts:
         weights[key] = weights.get(key, 0) + weight

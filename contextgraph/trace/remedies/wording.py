@@ -192,10 +192,6 @@ _PURPOSES = {
 }
 
 
-def _repeated(_: RemedyAction | RemedyPattern) -> str:
-    return _REPEAT
-
-
 _CONCRETE: Mapping[RemedyKind, Callable[[RemedyAction], str]] = {
     RemedyKind.RUN: _run,
     RemedyKind.USE: _used,
@@ -210,7 +206,7 @@ _CONCRETE: Mapping[RemedyKind, Callable[[RemedyAction], str]] = {
     RemedyKind.CONFIGURE: _edit,
     RemedyKind.REVERT: _with_command("undo the changes of"),
     RemedyKind.DELETE: _with_command("delete"),
-    RemedyKind.RETRY: _repeated,
+    RemedyKind.RETRY: lambda _: _REPEAT,
     RemedyKind.OTHER: lambda action: f"run {code(action.target)}",
 }
 
@@ -379,16 +375,8 @@ def _configure_pattern(pattern: RemedyPattern) -> str:
     return f"configure `{pattern.target}` before the first use"
 
 
-def _revert_pattern(pattern: RemedyPattern) -> str:
-    return "undo the last edits of the file (`git checkout <file>`)"
-
-
 def _delete_pattern(pattern: RemedyPattern) -> str:
     return "" if pattern.target == of.FILE else f"delete `{pattern.target}`"
-
-
-def _other_pattern(pattern: RemedyPattern) -> str:
-    return ""
 
 
 _GENERAL: Mapping[RemedyKind, Callable[[RemedyPattern], str]] = {
@@ -403,10 +391,10 @@ _GENERAL: Mapping[RemedyKind, Callable[[RemedyPattern], str]] = {
     RemedyKind.EDIT: _edit_pattern,
     RemedyKind.RESEND: lambda pattern: _RESENT.get(pattern.target, ""),
     RemedyKind.CONFIGURE: _configure_pattern,
-    RemedyKind.REVERT: _revert_pattern,
+    RemedyKind.REVERT: lambda _: "undo the last edits of the file (`git checkout <file>`)",
     RemedyKind.DELETE: _delete_pattern,
-    RemedyKind.RETRY: _repeated,
-    RemedyKind.OTHER: _other_pattern,
+    RemedyKind.RETRY: lambda _: _REPEAT,
+    RemedyKind.OTHER: lambda _: "",
 }
 
 
