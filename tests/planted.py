@@ -72,7 +72,7 @@ def _few_digits(chance: Random) -> str:
 
 
 def _in(template: str, value: Callable[[Random], str]) -> Draw:
-    """Draws *template* with a *value* in the place of its braces; the value is the secret."""
+    """Draws *template* with a *value* instead of its braces; the value is the secret."""
 
     def draw(chance: Random) -> tuple[str, str]:
         secret = value(chance)

@@ -195,7 +195,7 @@ class _Writer(_Part, MemoryWriter):
 
 
 class _Store(_Part):
-    """The store of the service, of which only the exposures can be reached."""
+    """The store of the service; only its exposures can be reached."""
 
     def __init__(self, service: Service, policy: RetryPolicy) -> None:
         super().__init__(service, policy)
@@ -229,7 +229,7 @@ class _LoopDetector(_Part, LoopDetector):
         self, trouble: LoopInfo | State, *, exclude_instances: frozenset[str] = frozenset()
     ) -> tuple[EscapeSuggestion, ...]:
         if isinstance(trouble, LoopInfo):
-            raise NeedsStoreError(f"{self._service.name}: give the state in the place of the loop")
+            raise NeedsStoreError(f"{self._service.name}: give the state instead of the loop")
         body = {"state": _state(trouble), "exclude_instances": [*exclude_instances]}
         found = self.send("POST", "/v1/escapes", json=body)
         return tuple(decoded(EscapeSuggestion, one) for one in found["escapes"])

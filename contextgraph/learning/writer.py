@@ -68,7 +68,7 @@ class MemoryWriter:
 
     @contextmanager
     def in_processes(self, workers: int) -> Iterator[Callable[[Sequence[RawTrajectory]], None]]:
-        """Within it, runs that the function is called with are traced in *workers* processes.
+        """Trace the runs that the function is called with in *workers* processes.
 
         They are to be written later, as the same objects; what is known is not traced. What is
         stored is the same as without. Raises `ContextGraphError` where a process was killed.
@@ -214,7 +214,7 @@ class MemoryWriter:
         return receipt or self.write(raw, held.source)
 
     def _joined(self, raw: RawTrajectory, held: _Held, receipt: LearnReceipt) -> LearnReceipt:
-        """*receipt*, or that of the one run of which *raw* and a stored log are both a part.
+        """*receipt*, or that of the one run that *raw* and a stored log are both a part of.
 
         The other may be shorter, if another process has just learned it, or longer.
         """
@@ -243,7 +243,7 @@ class MemoryWriter:
         return None
 
     def _replaced(self, bundles: Mapping[str, Bundle]) -> dict[str, LearnReceipt]:
-        """Put *bundles* in the place of runs, by their ids; the receipts of those still known."""
+        """Replace runs by *bundles*, by their ids; the receipts of those still known."""
         if not bundles:
             return {}
         made = dict(zip(bundles, self._embedded([*bundles.values()], False), strict=True))
@@ -304,7 +304,7 @@ class MemoryWriter:
 
 
 def checked_source(source: str) -> str:
-    """*source*; raises `SettingsError` where it is no name, or may be a secret."""
+    """*source*; raises `SettingsError` where it is not a name, or may be a secret."""
     if source and (not is_id(source) or masked_name(source) != source):
         raise SettingsError(
             f"source {source!r}: only letters, digits and _.:- are allowed, at most 128, and no "

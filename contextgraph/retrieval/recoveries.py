@@ -80,7 +80,7 @@ class Found:
 
 
 class _Known:
-    """What a recovery says whatever is asked: its words, and its forms where they are needed."""
+    """What a recovery says for every query: its words, and its forms where they are needed."""
 
     def __init__(self, message: str, actions: Remedy, circumstances: tuple[str, ...]) -> None:
         done = "\n".join((describe_remedy(actions), *command_lines(actions)))
@@ -172,7 +172,7 @@ def _of_same_repository(actions: Remedy) -> Remedy:
 
 
 def _says_all(pattern: RemedyPattern) -> bool:
-    """True where nothing but what *pattern* says matters: what was typed is of another task."""
+    """True where only what *pattern* says matters: what was typed belongs to another task."""
     if pattern.kind is RemedyKind.USE:
         return "<" not in f"{pattern.target}{pattern.replaced}"
     return pattern.target == CURRENT_FOLDER
