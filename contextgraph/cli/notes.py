@@ -234,10 +234,10 @@ def review(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show what people corrected, refused or decided in learned sessions.
+    """Show what people said in learned sessions, for review.
 
-    It is recalled once it is accepted here, or once a second session says it. Below are the notes
-    that people had to repeat.
+    That is what they corrected, refused or decided. `recall` finds it once it is accepted here, or
+    once a second session says it. Below are the notes that people had to repeat.
 
     \b
     With --json one line per candidate: as `notes`, "locator" (run#step) and

@@ -112,7 +112,9 @@ def search(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show the pages that share most words with a question, those of --repo first.
+    """Show the pages that share most words with a question.
+
+    Those of --repo come first.
 
     \b
     With --json one line per page: as `pages list`, and "content", "score"
@@ -208,7 +210,9 @@ def related(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """List the entities around one, in both directions, the nearest first.
+    """List entities that are related to one, the nearest first.
+
+    Relations count in both directions.
 
     \b
     With --json one line per entity: as `entities add`, and "distance", "score".
@@ -234,7 +238,7 @@ def tags(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """List the tags of entities that begin with a prefix: look here before you make a new one.
+    """List tags that begin with a prefix, to use an existing one.
 
     \b
     With --json one object: tag -> number of entities.
