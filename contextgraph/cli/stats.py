@@ -214,7 +214,7 @@ def friction(
 
 def _show_friction(found: "Sequence[Friction]") -> None:
     for one in found:
-        steps = f", {one.steps_lost:g} steps lost" if one.steps_lost is not None else ""
+        steps = f", steps lost {one.steps_lost:g}" if one.steps_lost is not None else ""
         figures = f"{number_of(one.tasks, 'task')}, cleared in {one.cleared}{steps}: "
         say(figures, (one_line(one.error, _FACT_WIDTH), "bold"))
         for remedy in one.remedies:

@@ -1,6 +1,6 @@
 """The errors that runs met in a situation, and those that recur across tasks."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from statistics import median
@@ -136,24 +136,22 @@ def _friction(
         tasks=_tasks(met, runs),
         cleared=_tasks((one.trajectory_id for one in cleared), runs),
         steps_lost=median(one.steps for one in cleared) if cleared else None,
-        remedies=tuple(_remedies(cleared, runs))[:_REMEDIES],
+        remedies=tuple(_remedies(cleared, runs)[:_REMEDIES]),
     )
 
 
-def _remedies(
-    cleared: Iterable[Clearance], runs: Mapping[str, Trajectory]
-) -> Iterator[FrictionRemedy]:
-    """What was done, by its patterns, the most frequent first."""
+def _remedies(cleared: Iterable[Clearance], runs: Mapping[str, Trajectory]) -> list[FrictionRemedy]:
+    """What was done, by its patterns, the most frequent first; equal words count as one."""
     groups: dict[tuple[RemedyPattern, ...], list[Clearance]] = {}
     for one in cleared:
         if not is_retry(one.recovered.actions):
             patterns = tuple(action.pattern for action in one.recovered.actions)
             groups.setdefault(patterns, []).append(one)
-    found = [
-        FrictionRemedy(_text_of(group), _tasks((one.trajectory_id for one in group), runs))
-        for group in groups.values()
-    ]
-    yield from sorted((one for one in found if one.text), key=lambda one: (-one.tasks, one.text))
+    worded: dict[str, list[str]] = {}
+    for group in groups.values():
+        worded.setdefault(_text_of(group), []).extend(one.trajectory_id for one in group)
+    found = [FrictionRemedy(text, _tasks(ids, runs)) for text, ids in worded.items() if text]
+    return sorted(found, key=lambda one: (-one.tasks, one.text))
 
 
 def _text_of(group: Sequence[Clearance]) -> str:

@@ -171,5 +171,23 @@ def test_a_history_of_many_runs_is_read_in_batches(
     assert batches == [2, 2, 1]
 
 
+def test_remedies_of_equal_words_count_as_one(memory: AgentMemory) -> None:
+    for number, again in enumerate(["", "", " --verbose", " --verbose"]):
+        missing = (
+            'Traceback (most recent call last):\n  File "/shop/demo.py", line 1, in <module>\n'
+            f"ModuleNotFoundError: No module named 'mod{number}'\n"
+        )
+        commands = [("ls", "demo.py", 0), ("python demo.py", missing, 1)]
+        commands += [(f"pip install mod{number}", f"Successfully installed mod{number}", 0)]
+        commands += [(f"python demo.py{again}", "total: 12\n", 0)]
+        memory.learn(run(commands, instance_id=f"acme__shop-{number}"))
+
+    (found,) = memory.stats.get_friction()
+
+    assert [(one.text, one.tasks) for one in found.remedies] == [
+        ("install `<the missing module>`", 4)
+    ]
+
+
 def test_no_runs_have_no_history() -> None:
     assert outcomes_over_time(()) == ()
