@@ -115,7 +115,7 @@ def recall(
             question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
         )
     rows = ((f"{one.score:.2f}", *_row(one.note)) for one in found)
-    columns, empty = ("score", *_COLUMNS), "no such note"
+    columns, empty = ("score", *_COLUMNS), "no note answers this"
     records = map(_recalled_record, found)
     answer_rows(records, "Notes", columns, rows, ("score",), as_json=as_json, empty=empty)
 
@@ -320,7 +320,7 @@ def snapshot(
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
     record: dict[str, Json] = {"notes": [record_of(note) for note in found.notes]}
-    answer({**record, "text": found.text}, found.text or "no such note", as_json=as_json)
+    answer({**record, "text": found.text}, found.text or "no note matters now", as_json=as_json)
 
 
 def maintain(

@@ -279,7 +279,7 @@ def _row(page: "Page") -> tuple[str, ...]:
 
 def _say_removed(removed: bool, what: str, *, as_json: bool) -> None:
     if not removed:
-        warn(f"there is no {what}")
+        warn(f"no {what} in the memory")
     answer({"removed": removed}, f"{what} removed" if removed else "", as_json=as_json)
     if not removed:
         raise typer.Exit(FAILED)
@@ -421,5 +421,5 @@ def _json(text: str, what: str) -> object:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise typer.BadParameter(
-            f"{what} is not JSON: {error}; a text needs quotes, as in '\"text\"'"
+            f"{what} cannot be parsed: {error}; a text needs quotes, as in '\"text\"'"
         ) from error

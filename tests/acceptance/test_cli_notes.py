@@ -41,7 +41,7 @@ def test_notes_are_listed_archived_and_forgotten(store: Path) -> None:
     nothing = {"restored": 0, "pinned": 0, "unpinned": 0}
     assert result.records == [{"archived": 1, **nothing, "forgotten": 1}]
     assert contextgraph("notes", *at).out == "no notes\n"
-    assert contextgraph("recall", "tests", *at).out == "no such note\n"
+    assert contextgraph("recall", "tests", *at).out == "no note answers this\n"
     again = contextgraph("notes", "--archive", one, *at)
     assert (again.code, "not in the memory" in again.err) == (1, True)
 
