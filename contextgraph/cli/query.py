@@ -23,7 +23,7 @@ from contextgraph.cli.options import (
 from contextgraph.cli.output import emit, print_panel, say, styled, warn
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.records import context_record
-from contextgraph.text import number_of, one_line
+from contextgraph.text import masked_name, number_of, one_line, plain
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -288,18 +288,25 @@ def _answer(memory: "AgentMemory", question: "Question", bounds: Bounds, *, as_j
         context = replace(context, suggestions=(), error_solutions=())
     if as_json:
         emit(context_record(context, text, question.key))
-    else:
+    elif context:
         _show(context)
+    else:
+        print(f"nothing useful known{_reason(memory, question.state.repo)}")
     for reason in context.degraded:
         warn(f"did not answer: {reason}")
     return bool(context) or not context.degraded
 
 
+def _reason(memory: "AgentMemory", repo: str) -> str:
+    """Why nothing is known, where that is because *repo* is not in the memory."""
+    repo = masked_name(repo)
+    if not repo or memory.is_service or memory.store.runs.ids(repo=repo):
+        return ""
+    return f": no run of {plain(repo)} in this memory; `contextgraph runs` lists those there are"
+
+
 def _show(context: "MemoryContext") -> None:
-    """Print the answer, each item with its reasons; one line where nothing is known."""
-    if not context:
-        print("nothing useful known")
-        return
+    """Print the answer, each item with its reasons."""
     title = "What cleared this error" if context.error else "What has worked"
     if context.playbook:
         from contextgraph.retrieval import playbook_lines
