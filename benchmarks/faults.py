@@ -1,4 +1,6 @@
-"""``python -m benchmarks.faults``: many processes on one Neo4j server, and a killed server.
+"""``python -m benchmarks.faults``: many processes on one Neo4j server, which is killed twice.
+
+A batch and a service lose nothing by it.
 
 Starts a server with ``scripts/neo4j``, loopback only, and stops it at the end. Prints one JSON
 object a line; exits with 1 where anything was lost or stored twice.
@@ -20,11 +22,15 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+import httpx
+import orjson
+
 from benchmarks.corpus import EXAMPLES, renamed, runs
+from benchmarks.service import JSON, serving
 from contextgraph import AgentMemory
 from contextgraph.errors import ContextGraphError
 from contextgraph.model import RawTrajectory
-from contextgraph.readers import write_jsonl
+from contextgraph.readers import to_record, write_jsonl
 from contextgraph.trace import states_of
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "neo4j"
@@ -173,6 +179,65 @@ def outage(started: Started, found: Sequence[RawTrajectory], count: int) -> dict
     }
 
 
+def service_outage(
+    started: Started, found: Sequence[RawTrajectory], seconds: float
+) -> dict[str, object]:
+    """A service whose server is killed, and started again after *seconds*.
+
+    A run and a query are sent to it each second meanwhile.
+    """
+    with TemporaryDirectory(prefix="contextgraph-faults-") as folder:
+        environment = {**started.environment(), "XDG_DATA_HOME": folder}
+        with (
+            serving(started.uri, environment) as (url, _),
+            httpx.Client(base_url=url, timeout=60) as client,
+        ):
+            more = renamed(found, sys.maxsize)
+            for _ in range(16):
+                _send(client, "/v1/learn?wait=30", to_record(next(more)))
+            kill(started)
+            until, jobs, answers = time.monotonic() + seconds, [], Counter[str]()
+            slowest = {"/v1/learn": 0.0, "/v1/query": 0.0}
+            while time.monotonic() < until:
+                for path, body in (
+                    ("/v1/learn", to_record(next(more))),
+                    ("/v1/query", {"state": {"repo": "acme/shop", "current_error": "KeyError: 2"}}),
+                ):
+                    sent = time.monotonic()
+                    answer = _send(client, path, body)
+                    slowest[path] = max(slowest[path], time.monotonic() - sent)
+                    answers[f"{path} {answer.status_code}"] += 1
+                    jobs += [answer.json()["job"]] if answer.status_code == 202 else []
+                time.sleep(1)
+            waiting = len([*Path(folder).rglob("*.jsonl")])
+            start()
+            restarted = time.monotonic()
+            learned = [_learned(client, job) for job in jobs]
+            took = time.monotonic() - restarted
+            trajectories = client.get("/v1/stats").json()["counts"]["nodes"]["Trajectory"]
+            return {
+                "what": f"a service whose server was away for {seconds:.0f} s",
+                "answers": answers,
+                "slowest": {path: round(value, 2) for path, value in slowest.items()},
+                "waited_in_files": waiting,
+                "seconds_until_learned": round(took, 1),
+                "left_in_files": len([*Path(folder).rglob("*.jsonl")]),
+                "lost": len(jobs) - sum(learned),
+                "runs": trajectories,
+            }
+
+
+def _send(client: httpx.Client, path: str, body: object) -> httpx.Response:
+    return client.post(path, content=orjson.dumps(body), headers=JSON)
+
+
+def _learned(client: httpx.Client, job: str) -> int:
+    """How many runs of *job* are in the memory when it is done."""
+    while (found := client.get(f"/v1/learn/{job}?wait=30").json())["state"] != "done":
+        pass
+    return sum(one["status"] in {"created", "unchanged"} for one in found["runs"])
+
+
 def _of_runs(memory: AgentMemory) -> dict[str, int]:
     nodes = memory.store.admin.counts().nodes
     return {kind: nodes[kind] for kind in ("Trajectory", "Fragment", "ErrorPattern")}
@@ -215,6 +280,8 @@ def main() -> None:
         reports = [outage(started, found, options.runs)]
         print(json.dumps(reports[-1]), flush=True)
         reports.append(run_workers(start(), found, options.processes, options.seconds))
+        print(json.dumps(reports[-1]), flush=True)
+        reports.append(service_outage(start(), found, options.seconds))
         print(json.dumps(reports[-1]), flush=True)
     sys.exit(any(report["lost"] or report.get("twice") for report in reports))
 

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -48,7 +48,7 @@ class Load:
         """Send one request and note its latency."""
         started = perf_counter()
         try:
-            status = str((await client.post(path, content=body, headers=_JSON)).status_code)
+            status = str((await client.post(path, content=body, headers=JSON)).status_code)
         except httpx.HTTPError as error:
             status = type(error).__name__
         self.took[path].append(perf_counter() - started)
@@ -78,7 +78,7 @@ class Load:
         return figures
 
 
-_JSON = {"Content-Type": "application/json"}
+JSON = {"Content-Type": "application/json"}
 
 
 async def run(url: str, load: Load, clients: int) -> None:
@@ -104,11 +104,13 @@ async def run(url: str, load: Load, clients: int) -> None:
 
 
 @contextmanager
-def serving(store: str) -> Iterator[tuple[str, int]]:
+def serving(store: str, environment: Mapping[str, str] | None = None) -> Iterator[tuple[str, int]]:
     """The URL and the process id of a server of *store*."""
     command = [sys.executable, "-m", "contextgraph", "serve", "--store", store, "--no-auth"]
     options = ["--port", "0", "--json", "--log-level", "warning"]
-    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [*command, *options], env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout
         try:
             yield json.loads(process.stdout.readline())["url"], process.pid

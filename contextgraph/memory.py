@@ -22,6 +22,7 @@ from contextgraph.model import (
     HealthCheck,
     LearnReceipt,
     MaintenanceReport,
+    MethodologyStatus,
     RawTrajectory,
     Snapshot,
     Verdict,
@@ -297,6 +298,21 @@ class AgentMemory(AdvisingMemory):
         ids = [one.trajectory_id for one in known.values()]
         with operation("delete_memory", self.store_id, ids[0] if len(ids) == 1 else ""):
             return self.store.runs.forget(ids)
+
+    def retire(self, methodology_ids: Iterable[str]) -> int:
+        """Show and derive methodologies no more; returns how many of them were not retired.
+
+        Each stays as a tombstone, so that consolidation does not derive it again. Waits where
+        another process consolidates.
+        """
+        with exclusive(self.store, self._now, lambda until: None):
+            retired = [
+                replace(one, status=MethodologyStatus.RETIRED)
+                for one in self.store.methodologies.get([*methodology_ids])
+                if one.status is not MethodologyStatus.RETIRED
+            ]
+            self.store.methodologies.put(retired)
+        return len(retired)
 
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error, context or note comes from; None if unknown.

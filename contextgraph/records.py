@@ -21,11 +21,12 @@ if TYPE_CHECKING:
         MemoryContext,
         MistakePattern,
         RawTrajectory,
+        Recollection,
         RepositoryPlaybook,
         Trajectory,
         Usage,
     )
-    from contextgraph.stats import Friction, MemoryStats
+    from contextgraph.stats import Friction, Interventions, MemoryStats
 
 
 def record_of(value: object, /, *omitted: str, **changed: "Json") -> "dict[str, Json]":
@@ -218,7 +219,10 @@ def run_record(run: "Trajectory") -> "dict[str, Json]":
 
 
 def stats_record(
-    stats: "MemoryStats", mistakes: "Iterable[MistakePattern]", plots: "Iterable[Path]"
+    stats: "MemoryStats",
+    mistakes: "Iterable[MistakePattern]",
+    plots: "Iterable[Path]",
+    people: "Interventions | None" = None,
 ) -> "dict[str, Json]":
     """The JSON object of `contextgraph stats`."""
     return {
@@ -233,6 +237,7 @@ def stats_record(
         if stats.notes is None
         else {kind.value: count for kind, count in stats.notes.items()},
         "plots": [str(file) for file in plots],
+        "people": record_of(people) if people else None,
     }
 
 
@@ -242,6 +247,17 @@ def friction_record(repo: str, found: "Iterable[Friction]") -> "dict[str, Json]"
         record_of(one, share_cleared=round(one.cleared / one.tasks, 4)) for one in found
     ]
     return {"repo": repo or None, "friction": records}
+
+
+def recalled_record(found: "Recollection") -> "dict[str, Json]":
+    """The JSON object of `contextgraph recall`, of one note."""
+    why: dict[str, Json] = {name: round(value, 4) for name, value in found.why.items()}
+    return record_of(
+        found.note,
+        score=round(found.score, 4),
+        probability=round(found.probability, 4),
+        why=why,
+    )
 
 
 def explanation_record(found: "Explanation") -> "dict[str, Json]":

@@ -225,7 +225,7 @@ class ReferenceStore:
 
     def recoveries_of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
         named = set(trajectory_ids)
-        found = [c for c in self._recoveries(Scope()) if c.trajectory.id in named]
+        found = [c for c in self._recoveries(Scope()) if c.trajectory_id in named]
         return sorted(found, key=recovery_id)
 
     def runs_for_task(
@@ -592,7 +592,9 @@ def cosine(one: Vector, other: Vector) -> float:
     return round(product, 4)
 
 
-def agrees(error: ErrorPattern, signature: ErrorSignature, level: SignatureLevel) -> bool:
+def agrees(
+    error: ErrorPattern | ErrorSignature, signature: ErrorSignature, level: SignatureLevel
+) -> bool:
     pattern = ErrorSignature(error.family, error.error_type, "", error.template)
     agreement = pattern.agreement(signature)
     return agreement in _LEVELS and _LEVELS.index(agreement) <= _LEVELS.index(level)

@@ -23,6 +23,7 @@ SETS = {
     "agents-fresh-held": LABELS / "agents" / "fresh_held",
     "agents-later-dev": LABELS / "agents" / "later_dev",
     "agents-later-held": LABELS / "agents" / "later_held",
+    "agents-last-dev": LABELS / "agents" / "last_dev",
 }
 # Tools by which an agent thinks or ends its run; the labels of agents do not count them as steps.
 _NOT_STEPS = frozenset({"think", "finish"})
@@ -65,7 +66,7 @@ def load(name: str, paths: Iterable[Path], unread: list[str]) -> LabelSet:
 
     Raises `ValueError` naming labelled runs that are not in *paths*.
     """
-    labels = {file.stem: list(_lines(file)) for file in sorted(SETS[name].glob("*.jsonl"))}
+    labels = {file.stem: list(read_labels(file)) for file in sorted(SETS[name].glob("*.jsonl"))}
     by_agent = name.startswith("agents-")
     wanted = {label["run"] for kind in labels.values() for label in kind}
     runs = {}
@@ -81,7 +82,8 @@ def load(name: str, paths: Iterable[Path], unread: list[str]) -> LabelSet:
     return LabelSet(labels, runs)
 
 
-def _lines(file: Path) -> Iterator[Label]:
+def read_labels(file: Path) -> Iterator[Label]:
+    """The labels in *file*, each with the name of its run."""
     for line in file.read_text().splitlines():
         label = json.loads(line)
         label.setdefault("run", label["instance_id"])

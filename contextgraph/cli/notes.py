@@ -11,11 +11,11 @@ import typer
 from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
 from contextgraph.cli.output import answer, answer_rows, emit, print_table, warn
-from contextgraph.records import record_of
+from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from contextgraph.model import Json, Note, Recollection
+    from contextgraph.model import Json, Note
 
 
 Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "The repository it is about.")]
@@ -116,14 +116,8 @@ def recall(
         )
     rows = ((f"{one.score:.2f}", *_row(one.note)) for one in found)
     columns, empty = ("score", *_COLUMNS), "no note answers this"
-    records = map(_recalled_record, found)
+    records = map(recalled_record, found)
     answer_rows(records, "Notes", columns, rows, ("score",), as_json=as_json, empty=empty)
-
-
-def _recalled_record(one: "Recollection") -> "dict[str, Json]":
-    why: dict[str, Json] = {name: round(value, 4) for name, value in one.why.items()}
-    figures = {"score": round(one.score, 4), "probability": round(one.probability, 4)}
-    return record_of(one.note, **figures, why=why)
 
 
 @app.callback()

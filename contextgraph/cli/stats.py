@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         MistakePattern,
         Relation,
     )
-    from contextgraph.stats import Friction, MemoryStats
+    from contextgraph.stats import Friction, Interventions, MemoryStats
 
 _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
@@ -44,6 +44,9 @@ def stats(
             "Failures in a phase, in a type of task, at a file, or in tasks about some words.",
         ),
     ] = "",
+    people: Annotated[
+        bool, typer.Option("--people", help="Count what people wrote, stopped and refused.")
+    ] = False,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -68,13 +71,15 @@ def stats(
     repository, "usage" {model: {"requests", "tokens", "cost"}} of models behind
     an API, from this machine, "withholding" {"shown", "shown_cleared",
     "withheld", "withheld_cleared", "difference", "low", "high"} of answers at
-    errors (see query --withhold), "notes" {kind: live notes}, "plots" [file].
+    errors (see query --withhold), "notes" {kind: live notes}, "plots" [file],
+    "people" {"messages", "interrupted", "denied", "runs", "total"} (--people).
 
     \b
     Example:
       contextgraph stats --top 5
       contextgraph stats --repo owner/repo --situation testing
       contextgraph stats --plot pictures/
+      contextgraph stats --people
     """
     address = settings_of(store, tenant).address
     repo, situation = masked_name(repo), mask_secrets(situation)
@@ -82,13 +87,16 @@ def stats(
         found = memory.get_stats()
         patterns = memory.stats.get_failure_patterns(repo) if repo else found.failure_patterns
         mistakes = memory.stats.get_common_mistakes(situation, repo)
+        interventions = memory.stats.get_interventions(repo) if people else None
         drawn = draw_statistics(memory.stats, plot) if plot else []
     if as_json:
-        record = stats_record(replace(found, failure_patterns=patterns), mistakes, drawn)
-        emit({"store": address, **record})
+        known = replace(found, failure_patterns=patterns)
+        emit({"store": address, **stats_record(known, mistakes, drawn, interventions)})
         return
     print(f"Memory: {address}")
-    if repo or situation:
+    if interventions:
+        _show_interventions(interventions)
+    elif repo or situation:
         scope = " ".join(filter(None, (repo and f"in {repo}", situation and f"at {situation!r}")))
         _show_mistakes(scope, mistakes, () if situation else patterns, top)
     else:
@@ -116,6 +124,17 @@ def _show_stats(stats: "MemoryStats", top: int) -> None:
     print_table("Model usage from this machine", columns, usage, numeric=columns[1:])
     if stats.withholding.withheld:
         print(f"Effect of advice at errors: {effect_text(stats.withholding)}")
+
+
+def _show_interventions(found: "Interventions") -> None:
+    """Print how often people stepped in."""
+    rows = [
+        (f"{found.messages:,}", "messages of people after a step"),
+        (f"{found.interrupted:,}", "steps that they interrupted"),
+        (f"{found.denied:,}", "tool calls that they denied"),
+    ]
+    title = f"People, in {found.runs:,} of {number_of(found.total, 'run')}"
+    print_table(title, ("count", "what"), rows, numeric=("count",))
 
 
 def effect_text(effect: "Effect") -> str:

@@ -1,10 +1,12 @@
 """`AgentMemory` over HTTP."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from http import HTTPStatus
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, Unpack, cast
+from urllib.parse import quote
 
 import orjson
 
@@ -13,14 +15,17 @@ from contextgraph.client.service import Service
 from contextgraph.codec import decoded, encoded
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.errors import SettingsError, StoreError, StoreUnavailableError
+from contextgraph.knowledge import RECALLED, NoteProperties, Notes
 from contextgraph.learning import MemoryWriter
 from contextgraph.loops import LoopDetector
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     CommandHistory,
+    ConsolidationReport,
     Effect,
     ErrorSignature,
     EscapeSuggestion,
+    Explanation,
     Exposure,
     FailurePattern,
     Json,
@@ -29,8 +34,12 @@ from contextgraph.model import (
     MemoryContext,
     MemoryCounts,
     MistakePattern,
+    Note,
+    NoteReceipt,
     RawTrajectory,
+    Recollection,
     RepositoryPlaybook,
+    Snapshot,
     State,
     new_context_id,
 )
@@ -45,6 +54,7 @@ from contextgraph.trace import SubmissionSign
 DEADLINE = 5.0
 # A run that is learned is waited for; it is not lost where this is not enough.
 _WRITE, _WAIT_SECONDS = RetryPolicy(timeout=45, outage=60, rate_limit=60), 30
+_CONSOLIDATION = RetryPolicy(timeout=600, outage=20, rate_limit=60)
 _CHARS = 200_000
 _OF_STORE = "needs the store itself: run it where the service runs, with the address of its store"
 
@@ -67,23 +77,25 @@ class _OverHttp:
 class _Part(_OverHttp):
     """A part of a memory whose work is done by a service."""
 
-    def __init__(self, service: Service, policy: RetryPolicy) -> None:
-        self._service, self._policy = service, policy
+    def __init__(self, service: Service, retries: RetryPolicy) -> None:
+        self._service, self._retries = service, retries
 
     def send(self, method: str, path: str, **content: Any) -> Any:
         """The answer of the service: see `Service.send`."""
-        return self._service.send(method, path, self._policy, **content)
+        return self._service.send(method, path, self._retries, **content)
 
 
 class Client(_OverHttp, AgentMemory):
     """As `AgentMemory`, of the service at *url*, used with *token* (``CONTEXTGRAPH_TOKEN``).
 
-    Queries, live runs, learning, outcomes, playbooks and statistics; other methods raise
-    `NeedsStoreError`. A query is answered within *deadline* seconds, or its answer is empty and
-    `degraded` says why, whatever *degrade* is. All else is retried for a minute, then raises
-    `StoreUnavailableError`. The service consolidates in its own time, and takes the source of a run
-    from the token: naming another raises `SettingsError`, as does a token that does not suffice. A
-    service whose version has another interface raises `StoreError`.
+    Queries, live runs, learning, outcomes, playbooks, statistics, notes, explanations, quarantine,
+    `forget`, `retire` and `consolidate`; other methods raise `NeedsStoreError`.
+
+    A query is answered within *deadline* seconds, or its answer is empty and `degraded` says why,
+    whatever *degrade* is. All else is retried for a minute, then raises `StoreUnavailableError`.
+    The service also consolidates by itself, and takes the source of a run or note from the token:
+    naming another raises `SettingsError`, as does a token that does not suffice. A service whose
+    version has another interface raises `StoreError`.
     """
 
     is_service = True
@@ -102,6 +114,47 @@ class Client(_OverHttp, AgentMemory):
         self._trigger = ConsolidationTrigger(None)
         self._now = lambda: datetime.now(UTC)
         self._shown = deque(maxlen=MOST_SHOWN)
+
+    @cached_property
+    def notes(self) -> "RemoteNotes":
+        """What people and agents say: see `RemoteNotes`."""
+        return RemoteNotes(self._service, _WRITE)
+
+    def explain(self, node_id: str) -> Explanation | None:
+        self.note_exposures()
+        path = f"/v1/explain/{quote(node_id, safe='')}"
+        found = self._service.send(
+            "GET", path, _WRITE, accept=HTTPStatus.NOT_FOUND, params={"complete": True}
+        )
+        return decoded(Explanation, found["value"]) if found else None
+
+    def forget(self, trajectory_ids: Iterable[str]) -> int:
+        return _delete(self._service, "/v1/trajectories", trajectory_ids)
+
+    def retire(self, methodology_ids: Iterable[str]) -> int:
+        return _delete(self._service, "/v1/methodologies", methodology_ids)
+
+    def consolidate(
+        self, progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> ConsolidationReport:
+        """As of `AgentMemory`; *progress* is not called."""
+        self.note_exposures()
+        found = self._service.send(
+            "POST",
+            "/v1/consolidate",
+            _CONSOLIDATION,
+            accept=HTTPStatus.CONFLICT,
+            params={"complete": True},
+        )
+        if found is None:
+            return ConsolidationReport(False, "another process consolidates", 0, (), 0.0)
+        return decoded(ConsolidationReport, found["value"])
+
+    def _decide(self, advice: str, *, is_quarantined: bool) -> bool:
+        self.note_exposures()
+        decision = "quarantine" if is_quarantined else "release"
+        path = f"/v1/methodologies/{quote(advice, safe='')}/{decision}"
+        return bool(self._service.send("POST", path, _WRITE, accept=HTTPStatus.NOT_FOUND))
 
     def close(self) -> None:
         """Close the connections, once what was shown is noted."""
@@ -216,6 +269,66 @@ class _Exposures(_Part):
         return bool(self.send("POST", "/v1/reports", json=body)["recorded"])
 
 
+class RemoteNotes(_Part, Notes):
+    """Notes of the service: `remember`, `recall`, `snapshot`, `of` (the newest 500), `forget`.
+
+    The texts of confidential and restricted notes are left out. Other methods raise
+    `NeedsStoreError`.
+    """
+
+    def remember(
+        self,
+        text: str,
+        *,
+        repo: str = "",
+        source: str = "user",
+        tags: Collection[str] = (),
+        credibility: float | None = None,
+        **properties: Unpack[NoteProperties],
+    ) -> NoteReceipt:
+        """As of `Notes`; the source, and with it the credibility, is that of the token."""
+        _check_source("" if source == "user" and credibility is None else source)
+        properties["caused_by"] = [*properties.get("caused_by", ())]
+        given = {name: encoded(value) for name, value in properties.items()}
+        body = {"content": text, "repo": repo, "tags": [*tags], **given}
+        return decoded(NoteReceipt, self.send("POST", "/v1/notes", json=body))
+
+    def recall(
+        self,
+        question: str,
+        *,
+        repo: str | None = None,
+        limit: int = RECALLED,
+        tags: Collection[str] = (),
+        min_probability: float = 0.0,
+    ) -> tuple[Recollection, ...]:
+        params = {
+            "question": question,
+            "limit": limit,
+            "tags": [*tags],
+            "min_probability": min_probability,
+            **_of(repo),
+        }
+        return tuple(
+            Recollection(decoded(Note, one), one["score"], one["why"], one["probability"])
+            for one in self.send("GET", "/v1/notes", params=params)["notes"]
+        )
+
+    def snapshot(
+        self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
+    ) -> Snapshot:
+        params = {"trigger": trigger, "focus": focus, "max_tokens": max_tokens, **_of(repo)}
+        return decoded(Snapshot, self.send("GET", "/v1/snapshot", params=params))
+
+    def of(self, repo: str | None = None, *, archived: bool = False) -> tuple[Note, ...]:
+        params = {"limit": 500, "archived": archived, **_of(repo)}
+        found = self.send("GET", "/v1/notes", params=params)["notes"]
+        return tuple(decoded(Note, one) for one in found)
+
+    def forget(self, ids: Collection[str]) -> int:
+        return _delete(self._service, "/v1/notes", ids)
+
+
 class _LoopDetector(_Part, LoopDetector):
     """Loops and escape suggestions, as the service finds them."""
 
@@ -226,11 +339,9 @@ class _LoopDetector(_Part, LoopDetector):
         return decoded(MemoryContext, self.send("POST", "/v1/loops", json=body)["context"]).loop
 
     def get_escape_suggestions(
-        self, trouble: LoopInfo | State, *, exclude_instances: frozenset[str] = frozenset()
+        self, state: State, *, exclude_instances: frozenset[str] = frozenset()
     ) -> tuple[EscapeSuggestion, ...]:
-        if isinstance(trouble, LoopInfo):
-            raise NeedsStoreError(f"{self._service.name}: give the state instead of the loop")
-        body = {"state": _state(trouble), "exclude_instances": [*exclude_instances]}
+        body = {"state": _state(state), "exclude_instances": [*exclude_instances]}
         found = self.send("POST", "/v1/escapes", json=body)
         return tuple(decoded(EscapeSuggestion, one) for one in found["escapes"])
 
@@ -273,6 +384,19 @@ class _Statistics(_Part, StatisticsEngine):
 def _check_source(source: str) -> None:
     if source:
         raise SettingsError("a service takes the source from the token; name none")
+
+
+def _of(repo: str | None) -> dict[str, str]:
+    return {} if repo is None else {"repo": repo}
+
+
+def _delete(service: Service, path: str, ids: Iterable[str]) -> int:
+    """How many of *ids* were there to be deleted."""
+    answers = (
+        service.send("DELETE", f"{path}/{quote(one, safe='')}", _WRITE, accept=HTTPStatus.NOT_FOUND)
+        for one in ids
+    )
+    return sum(answer is not None for answer in answers)
 
 
 def _bounds(exclude_instances: Iterable[str], as_of: datetime | None) -> dict[str, Any]:

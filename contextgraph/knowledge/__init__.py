@@ -5,9 +5,12 @@ from contextgraph.knowledge.entities import Entities, Entity, RelatedEntity
 from contextgraph.knowledge.explaining import explain_note
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
+    RECALLED,
     NoteProperties,
     Notes,
     render_notes,
+    shareable,
+    shareable_snapshot,
     without_secret,
 )
 from contextgraph.knowledge.pages import Page, PageFound, Pages
@@ -15,6 +18,7 @@ from contextgraph.knowledge.upkeep import MaintenancePolicy, maintain_notes
 
 __all__ = [
     "MAX_NOTE",
+    "RECALLED",
     "Candidates",
     "Entities",
     "Entity",
@@ -28,5 +32,7 @@ __all__ = [
     "explain_note",
     "maintain_notes",
     "render_notes",
+    "shareable",
+    "shareable_snapshot",
     "without_secret",
 ]

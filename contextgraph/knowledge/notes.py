@@ -418,6 +418,16 @@ def without_secret(note: Note) -> Note:
     return replace(note, content=f"[{note.security.upper()}]") if note.security.is_secret else note
 
 
+def shareable(found: Recollection) -> Recollection:
+    """*found* with its note as `without_secret` leaves it."""
+    return replace(found, note=without_secret(found.note))
+
+
+def shareable_snapshot(found: Snapshot, max_tokens: int) -> Snapshot:
+    """*found* with its notes, and their text, as `without_secret` leaves them."""
+    return Snapshot(*_rendered(map(without_secret, found.notes), max_tokens))
+
+
 def with_link(note: Note, link: Link) -> Note:
     """*note* with *link* in place of one of its type to the same target."""
     others = (one for one in note.links if (one.type, one.target) != (link.type, link.target))

@@ -18,7 +18,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, JsonValue
 
 from contextgraph.errors import ContextGraphError, ReadError, StoreError
-from contextgraph.knowledge import render_notes, without_secret
+from contextgraph.knowledge import render_notes, shareable, shareable_snapshot
 from contextgraph.learning import Inspection
 from contextgraph.live import submission_context
 from contextgraph.mcp_server.results import (
@@ -318,11 +318,25 @@ class _Tools:
     ) -> Recalled:
         """What people and agents noted about a repository, or about anything."""
         found = [
-            replace(one, note=without_secret(one.note))
+            shareable(one)
             for one in self._memory.notes.recall(question, repo=repo or None, limit=limit)
         ]
         ids = [one.note.id for one in found]
         return Recalled(text=render_notes(found), context_id=None, ids=ids)
+
+    def snapshot(
+        self,
+        trigger: Annotated[Text, Field(description="What happens: an event, an error, a task.")],
+        focus: Annotated[Text, Field(description="What you look at meanwhile.")] = "",
+        repo: Repository = "",
+        max_tokens: Annotated[int, Field(ge=50, le=4000)] = 500,
+    ) -> Recalled:
+        """The notes that matter now: pinned, about the trigger, of the last day."""
+        found = shareable_snapshot(
+            self._memory.snapshot(trigger, focus, repo=repo or None, max_tokens=max_tokens),
+            max_tokens,
+        )
+        return Recalled(text=found.text, context_id=None, ids=[one.id for one in found.notes])
 
     def remember(
         self,

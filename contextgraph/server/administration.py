@@ -11,19 +11,20 @@ from starlette.responses import FileResponse
 
 from contextgraph.records import consolidation_record
 from contextgraph.server.access import Admin
-from contextgraph.server.answers import json_response
+from contextgraph.server.answers import Complete, json_response, valued
 
 router = APIRouter()
 
 
 @router.post("/v1/consolidate")
-async def consolidate(caller: Admin) -> Response:
+async def consolidate(caller: Admin, complete: Complete = False) -> Response:
     """Bring methodologies up to date, as `contextgraph consolidate --json`; may take minutes.
 
     409 where another process does so.
     """
     report = await caller.service.maintain(caller.tenant.memory.consolidate)
-    return json_response(consolidation_record(report), 200 if report.started else 409)
+    record = valued(consolidation_record(report), report, complete=complete)
+    return json_response(record, 200 if report.started else 409)
 
 
 @router.post("/v1/methodologies/{identity}/{decision}")
@@ -53,6 +54,14 @@ async def forget(caller: Admin, identity: str) -> Response:
     if not await caller.service.maintain(lambda: memory.forget([identity])):
         raise HTTPException(404, f"no run {identity}; /v1/trajectories lists those there are")
     return json_response({"forgotten": 1})
+
+
+@router.delete("/v1/methodologies/{identity}")
+async def retire(caller: Admin, identity: str) -> Response:
+    """Show and derive a methodology no more; it stays as a tombstone, with the status retired."""
+    if not await caller.service.maintain(lambda: caller.tenant.memory.retire([identity])):
+        raise HTTPException(404, f"no methodology {identity}, or it is retired")
+    return json_response({"retired": 1})
 
 
 @router.get("/v1/export", response_class=FileResponse)

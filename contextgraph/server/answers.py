@@ -9,9 +9,9 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Response
 from pydantic import AwareDatetime
 
 from contextgraph.codec import encoded
-from contextgraph.knowledge import without_secret
+from contextgraph.knowledge import shareable, shareable_snapshot, without_secret
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Json, MemoryContext, Recollection, new_context_id
+from contextgraph.model import Json, MemoryContext, new_context_id
 from contextgraph.readers import to_record
 from contextgraph.records import (
     context_record,
@@ -20,6 +20,7 @@ from contextgraph.records import (
     friction_record,
     history_record,
     playbook_record,
+    recalled_record,
     record_of,
     run_record,
     stats_record,
@@ -43,15 +44,16 @@ Name = Annotated[str, Query(max_length=500)]
 Text = Annotated[str, Query(max_length=LONGEST)]
 After = Annotated[str, Query(max_length=100, description='"next" of the page before.')]
 Excluded = Annotated[Sequence[Name], Query(max_length=1000)]
+Complete = Annotated[bool, Query(description='With the whole value, as "value".')]
 
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """What a question about a repository may see, and whether the *complete* value is wanted."""
+    """What a question about a repository may see, and what its answer holds."""
 
     exclude_instances: Excluded = ()
     as_of: AwareDatetime | None = None
-    complete: bool = False
+    complete: Complete = False
 
 
 Bounds = Annotated[_Bounds, Depends()]
@@ -61,6 +63,11 @@ PageSize = Annotated[int, Query(ge=1, le=500)]
 def json_response(record: Mapping[str, Json], status: int = 200) -> Response:
     """*record* as the body of a response."""
     return Response(orjson.dumps(record), status, media_type="application/json")
+
+
+def valued(record: Mapping[str, Json], value: object, *, complete: bool) -> dict[str, Json]:
+    """*record*; *complete* with the *value* that it is made of, for `contextgraph.client`."""
+    return {**record, "value": encoded(value)} if complete else {**record}
 
 
 @router.post("/v1/query", responses=answered(CONTEXT))
@@ -118,10 +125,7 @@ async def playbook(
     repo: Name,
     task: Text = "",
 ) -> Response:
-    """What the runs of a repository agree on, as `contextgraph playbook --json` prints it.
-
-    With *complete* also the whole of it as "value".
-    """
+    """What the runs of a repository agree on, as `contextgraph playbook --json` prints it."""
     found = await caller.service.answer(
         caller.tenant.memory.playbook,
         repo,
@@ -130,7 +134,7 @@ async def playbook(
         as_of=bounds.as_of,
     )
     record = {**playbook_record(found), "text": render_playbook(found)}
-    return json_response({**record, "value": encoded(found)} if bounds.complete else record)
+    return json_response(valued(record, found, complete=bounds.complete))
 
 
 @router.get("/v1/how")
@@ -140,10 +144,7 @@ async def how(
     repo: Name,
     command: Text,
 ) -> Response:
-    """How a command is really run in a repository, as `contextgraph how --json` prints it.
-
-    With *complete* also the whole of it as "value".
-    """
+    """How a command is really run in a repository, as `contextgraph how --json` prints it."""
     found = await caller.service.answer(
         caller.tenant.memory.how,
         repo,
@@ -151,8 +152,7 @@ async def how(
         exclude_instances=bounds.exclude_instances,
         as_of=bounds.as_of,
     )
-    record = history_record(found)
-    return json_response({**record, "value": encoded(found)} if bounds.complete else record)
+    return json_response(valued(history_record(found), found, complete=bounds.complete))
 
 
 @router.post("/v1/escapes")
@@ -287,36 +287,60 @@ async def methodology(caller: Reader, identity: str) -> Response:
 
 @router.get("/v1/notes")
 async def notes(
-    caller: Reader, question: Text = "", repo: Name = "", limit: PageSize = 50
+    caller: Reader,
+    question: Text | None = None,
+    repo: Name | None = None,
+    tags: Annotated[Sequence[Name], Query(max_length=100)] = (),
+    min_probability: Annotated[float, Query(ge=0, le=1)] = 0.0,
+    limit: PageSize = 50,
+    archived: bool = False,
 ) -> Response:
-    """The notes that share most with *question*, as `contextgraph recall --json`; else the newest.
+    """The notes that answer *question* best, as `contextgraph recall --json`; else the newest.
 
-    Of *repo* where one is given; a question also finds those about anything.
+    Of *repo* where one is given; a question also finds those about anything. *tags* and
+    *min_probability* are of questions, *archived* is of a list.
     """
 
     def answer() -> dict[str, Json]:
         known = caller.tenant.memory.notes
-        if not question:
-            newest = known.of(repo or None)[:limit]
+        if question is None:
+            newest = known.of(repo, archived=archived)[:limit]
             return {"notes": [record_of(without_secret(note)) for note in newest]}
-        found = known.recall(question, repo=repo or None, limit=limit)
-        return {"notes": [_recalled(one) for one in found]}
+        found = known.recall(
+            question,
+            repo=repo,
+            limit=limit,
+            tags=tags,
+            min_probability=min_probability,
+        )
+        return {"notes": [recalled_record(shareable(one)) for one in found]}
 
     return json_response(await caller.service.answer(answer))
 
 
-def _recalled(found: Recollection) -> dict[str, Json]:
-    return record_of(without_secret(found.note), score=round(found.score, 4))
+@router.get("/v1/snapshot")
+async def snapshot(
+    caller: Reader,
+    trigger: Text,
+    focus: Text = "",
+    repo: Name | None = None,
+    max_tokens: Annotated[int, Query(ge=1, le=100_000)] = 500,
+) -> Response:
+    """What notes say that matters when *trigger* happens, as `contextgraph snapshot --json`."""
+    found = await caller.service.answer(
+        caller.tenant.memory.snapshot, trigger, focus, repo=repo, max_tokens=max_tokens
+    )
+    return json_response(record_of(shareable_snapshot(found, max_tokens)))
 
 
 @router.get("/v1/explain/{identity}")
-async def explain(caller: Reader, identity: str) -> Response:
+async def explain(caller: Reader, identity: str, complete: Complete = False) -> Response:
     """Where a methodology, run, fragment, error or context comes from, as `explain --json`."""
 
     def answer() -> dict[str, Json]:
         found = caller.tenant.memory.explain(identity)
         if found is None:
             raise HTTPException(404, f"nothing has the id {identity}")
-        return explanation_record(found)
+        return valued(explanation_record(found), found, complete=complete)
 
     return json_response(await caller.service.answer(answer))

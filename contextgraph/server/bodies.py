@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 from contextgraph.codec import decoded
-from contextgraph.model import Exposure, Outcome, Phase, ShownItem, State
+from contextgraph.model import Exposure, Outcome, Phase, Security, ShownItem, State
 
 LONGEST = 200_000
 
@@ -140,6 +140,12 @@ class LoopBody(_Body):
 class EscapeBody(_Body):
     """A state in which an agent is stuck."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {"state": {"repo": "acme/shop", "current_error": "KeyError: 'tariff'"}}
+        }
+    )
+
     state: StateBody
     exclude_instances: Names = []
 
@@ -163,6 +169,20 @@ class ExposureBody(_Body):
 
 class ExposuresBody(_Body):
     """What was shown."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "exposures": [
+                    {
+                        "context_id": "ctx_5f0c2a4d9e1b7c3a",
+                        "shown_at": "2026-01-31T12:00:00Z",
+                        "items": [{"id": "frg_306a88efae182c7b51d36faf"}],
+                    }
+                ]
+            }
+        }
+    )
 
     exposures: Annotated[list[ExposureBody], Field(max_length=4096)]
 
@@ -273,7 +293,7 @@ class OutcomeBody(_Body):
 
 
 class NoteBody(_Body):
-    """A statement about a repository, or about anything."""
+    """A statement about a repository, or about anything, with properties as of `remember`."""
 
     model_config = ConfigDict(
         json_schema_extra={"example": {"content": "CI uses Python 3.11", "repo": "acme/shop"}}
@@ -282,6 +302,13 @@ class NoteBody(_Body):
     content: Text
     repo: Name = ""
     tags: Names = []
+    locator: Name = ""
+    pinned: bool = False
+    security: Security = Security.INTERNAL
+    valid_from: AwareDatetime | None = None
+    valid_until: AwareDatetime | None = None
+    importance: Annotated[float, Field(ge=0, le=1)] = 0.5
+    caused_by: Names = []
 
 
 class ReportBody(_Body):

@@ -190,12 +190,12 @@ async def outcomes(body: OutcomeBody, caller: Writing) -> Response:
 @router.post("/v1/notes")
 async def remember(body: NoteBody, caller: Writing) -> Response:
     """Remember a statement, as `contextgraph remember --json`; its source is that of the token."""
+    properties = body.model_dump(exclude={"content"}, exclude_unset=True)
     receipt = await caller.service.answer(
         caller.tenant.memory.notes.remember,
         body.content,
-        repo=body.repo,
         source=f"agent:{caller.token.source}",
-        tags=body.tags,
+        **properties,
     )
     return json_response(record_of(receipt))
 

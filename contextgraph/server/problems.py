@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from fastapi import FastAPI, Request
@@ -24,6 +24,7 @@ from contextgraph.server.service import TooBusyError
 from contextgraph.text import mask_secrets
 
 _RETRY_SECONDS = "5"
+_SHOWN = 3  # errors of a request that its "detail" names
 _STATUSES: Mapping[type[Exception], HTTPStatus] = {
     StoreUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
     TooBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -101,11 +102,13 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 async def _invalid(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors: list[Json] = [
+    errors = [
         {"at": mask_secrets(".".join(map(str, one["loc"]))), "reason": mask_secrets(one["msg"])}
         for one in error.errors()
     ]
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "the request is not valid", errors=errors)
+    detail = "; ".join(f"{one['at']}: {one['reason']}" for one in errors[:_SHOWN])
+    detail = f"the request is not valid: {detail}"
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=cast(list[Json], errors))
 
 
 async def _unexpected(_request: Request, error: Exception) -> Response:

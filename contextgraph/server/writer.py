@@ -17,7 +17,7 @@ from contextgraph.records import learned_record, not_learned_record
 from contextgraph.spool import Spool, WaitingRun
 
 # So many seconds pass before a store that was away is tried again: doubled up to the second.
-_FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
+_FIRST_WAIT, _LONGEST_WAIT = 1.0, 5.0
 _JOBS_KEPT = 1024
 _IDLE_SECONDS = 1.0
 

@@ -2,6 +2,7 @@
 
 from contextgraph.stats.engine import (
     LEAST_RUNS,
+    Interventions,
     MemoryStats,
     OutcomePeriod,
     SolveRates,
@@ -14,6 +15,7 @@ __all__ = [
     "LEAST_RUNS",
     "Friction",
     "FrictionRemedy",
+    "Interventions",
     "MemoryStats",
     "OutcomePeriod",
     "SolveRates",

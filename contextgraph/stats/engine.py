@@ -26,6 +26,7 @@ from contextgraph.model import (
     RemedyPattern,
     Scope,
     SignatureLevel,
+    Step,
     Trajectory,
     Usage,
 )
@@ -256,6 +257,29 @@ class MemoryStats:
     notes: Mapping[NoteKind, int] | None = None
 
 
+def _interventions(step: Step) -> Iterator[str]:
+    if step.user_message:
+        yield "messages"
+    if step.interrupted:
+        yield "interrupted"
+    if step.denied:
+        yield "denied"
+
+
+@dataclass(frozen=True, slots=True)
+class Interventions:
+    """How often people stepped in: *messages* after a step, *interrupted* steps, *denied* calls.
+
+    *runs* counts those with any of them, *total* all runs that were read.
+    """
+
+    messages: int
+    interrupted: int
+    denied: int
+    runs: int
+    total: int
+
+
 class StatisticsEngine:
     """Error frequencies, transitions, common mistakes and failure patterns.
 
@@ -330,6 +354,21 @@ class StatisticsEngine:
         Each has the phase in which most runs met it, and what most runs did that resolved it.
         """
         return failure_patterns(self._store, Scope(repo or None))
+
+    def get_interventions(self, repo: str = "") -> Interventions:
+        """How often people stepped in, in *repo* where one is given.
+
+        This reads every step of the runs: some milliseconds for each run.
+        """
+        steps, runs, total = Counter[str](), 0, 0
+        for run_id in self._store.runs.ids(repo or None):
+            if (raw := self._store.runs.raw(run_id)) is None:
+                continue
+            total += 1
+            found = Counter(kind for step in raw.steps for kind in _interventions(step))
+            runs += bool(found)
+            steps += found
+        return Interventions(steps["messages"], steps["interrupted"], steps["denied"], runs, total)
 
     def get_friction(self, repo: str = "", limit: int = COMMON) -> tuple[Friction, ...]:
         """What keeps failing across tasks, in *repo* where one is given; most tasks first.

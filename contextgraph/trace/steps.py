@@ -69,7 +69,7 @@ class PhaseTracker:
         if reading.scripted:
             return Phase.FIXING
         if kind.runs or kind is ActionKind.INSTALL or kind is ActionKind.OTHER:
-            return Phase.UNDERSTANDING if _is_version_query(reading) else self._trying()
+            return Phase.UNDERSTANDING if is_version_query(reading) else self._trying()
         if kind.writes:
             return Phase.FIXING if edits_source else self._trying()
         if kind is ActionKind.DELETE or kind is ActionKind.VCS:
@@ -133,7 +133,8 @@ def _names(text: str, paths: Iterable[str]) -> bool:
     return any(posixpath.basename(path) in text for path in paths)
 
 
-def _is_version_query(reading: ActionReading) -> bool:
+def is_version_query(reading: ActionReading) -> bool:
+    """True for a command that only asks which version of something is there."""
     command = reading.command[:300]
     may_be = "version" in command or "pip" in command or command.endswith(" -V")
     return may_be and _VERSION_QUERY.search(command) is not None

@@ -40,6 +40,12 @@ def test_runs_are_learned_and_queried_and_their_outcome_is_set(
     assert stats["counts"]["outcomes"]["solved"] == 1
     playbook = contextgraph("playbook", "--repo", "acme/shop", "--store", service)
     assert (playbook.code, playbook.err) == (0, "")
+    noted = contextgraph("remember", "CI uses Python 3.11", "--store", service, "--json")
+    recalled = contextgraph("recall", "which python does CI use", "--store", service, "--json")
+    assert recalled.records[0]["id"] == noted.records[0]["id"]
+    assert "Python 3.11" in contextgraph("snapshot", "CI fails", "--store", service).out
+    explained = contextgraph("explain", learned.records[0]["trajectory_id"], "--store", service)
+    assert "acme__shop-1" in explained.out
     unknown = contextgraph("playbook", "--repo", "acme/other", "--store", service)
     assert (unknown.code, "memory of 3 runs" in unknown.err) == (1, True)
 

@@ -1,6 +1,7 @@
 """``contextgraph stats``: of a repository, of a situation, as pictures."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,26 @@ def test_for_an_unknown_repository_nothing_is_known(store: Path) -> None:
     result = contextgraph("stats", "--store", store, "--repo", "zoo/lion")
 
     assert (result.code, result.out.splitlines()[1:]) == (0, ["nothing known in zoo/lion"])
+
+
+def test_what_people_wrote_stopped_and_denied_is_counted(tmp_path: Path) -> None:
+    first, second, third = recovering_run(1).steps
+    steps = (
+        replace(first, user_message="use the library"),
+        replace(second, interrupted=True, user_message="not so"),
+        replace(third, denied=True),
+    )
+    file = write_runs(tmp_path / "runs.jsonl", [recovering_run(1, steps=steps), recovering_run(2)])
+    contextgraph("learn", file, "--store", tmp_path / "memory.db")
+
+    asked = ("stats", "--people", "--store", tmp_path / "memory.db")
+    (found,) = contextgraph(*asked, "--json").records
+    shown = contextgraph(*asked).out
+
+    people = {"messages": 2, "interrupted": 1, "denied": 1, "runs": 1, "total": 2}
+    assert found["people"] == people
+    assert "People, in 1 of 2 runs" in shown
+    assert "tool calls that they denied" in shown
 
 
 def test_friction_is_what_several_tasks_met_with_its_cost_and_remedies(store: Path) -> None:

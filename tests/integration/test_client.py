@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -107,6 +108,43 @@ def test_outcomes_are_set_by_instance(client: Client, running: Running) -> None:
     assert client.set_outcome("acme__shop-unknown", solved=True) == []
 
 
+def test_notes_are_kept_by_the_service(client: Client, running: Running) -> None:
+    text = "CI of the shop uses Python 3.11"
+    receipt = client.notes.remember(text, repo="acme/shop", tags=["ci"], security="public")
+    client.notes.remember("the vault is in room 7", repo="acme/shop", security="restricted")
+
+    (found,) = client.notes.recall("which python does CI use", repo="acme/shop", tags=["ci"])
+    (kept,) = running.memory.notes.recall("which python does CI use", tags=["ci"])
+    snapshot = client.snapshot("CI fails", repo="acme/shop")
+    assert found.note == kept.note
+    assert found.score == pytest.approx(kept.score, abs=1e-3)
+    assert (found.note.id, found.note.source) == (receipt.id, "agent:ci")
+    assert text in snapshot.text
+    assert "room 7" not in f"{snapshot} {client.notes.of('acme/shop')}"
+    with pytest.raises(SettingsError, match="source"):
+        client.notes.remember(text, source="file:tox.ini")
+    with pytest.raises(SettingsError, match="needs the store itself"):
+        client.notes.pin([receipt.id])
+
+
+def test_what_is_known_is_explained_and_withdrawn(running: Running) -> None:
+    _, token = running.tokens.create([Scope.ADMIN], "default", "admin")
+    with Client(running.url, token) as client:
+        learned = [*client.learn_many(runs(70))]
+        client.consolidate()
+        assert client.consolidate().changed == 0
+        methodology, *_ = running.memory.store.methodologies.ids("acme/shop")
+        assert client.explain(methodology) == running.memory.explain(methodology)
+        assert client.explain("mth_unknown") is None
+        assert [client.quarantine(methodology), client.release(methodology)] == [True, True]
+        assert not client.quarantine("mth_unknown")
+        assert client.retire([methodology, "mth_unknown"]) == 1
+        assert client.forget([learned[0].trajectory_id, "trj_unknown"]) == 1
+        receipt = client.notes.remember("a note to forget")
+        assert client.notes.forget([receipt.id, "note_unknown"]) == 1
+    assert not running.memory.store.runs.ids(instance="acme__shop-70")
+
+
 def test_a_live_run_is_advised_and_learned(client: Client, running: Running) -> None:
     [*client.learn_many(runs(1))]
 
@@ -129,13 +167,16 @@ def test_asyncio_has_the_same_methods(running: Running) -> None:
             context = await client.query(AT_ERROR)
             async with client.live(repo="acme/shop", instance_id="i-1", task="Totals") as live:
                 advice = await live.observe("python reproduce.py", NO_MODULE, exit_code=1)
-            return receipt, client.render(context), advice
+            note = await client.notes.remember("totals include the tariff", repo="acme/shop")
+            explained = await client.explain(note.id)
+            return receipt, client.render(context), advice, explained
 
-    receipt, text, advice = asyncio.run(use())
+    receipt, text, advice, explained = asyncio.run(use())
 
     assert receipt.trajectory_id
     assert "set `PYTHONPATH=lib`" in text
     assert "set `PYTHONPATH=lib`" in advice
+    assert "tariff" in explained.name
 
 
 def test_an_address_opens_a_client(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +187,7 @@ def test_an_address_opens_a_client(running: Running, monkeypatch: pytest.MonkeyP
         with pytest.raises(SettingsError, match="needs the store itself"):
             memory.graph()
         with pytest.raises(SettingsError, match="needs the store itself"):
-            memory.forget(["trj_1"])
+            memory.back_up(Path("copy.db"))
 
 
 def test_a_token_that_does_not_suffice_is_refused(running: Running) -> None:

@@ -80,7 +80,7 @@ def test_each_tool_says_what_it_does_and_none_destroys(store: Path) -> None:
 
     assert all(tool.description and tool.output_schema for tool in tools)
     notes = {tool.name: tool.annotations for tool in tools if tool.annotations}
-    assert len(notes) == len(tools) == 12
+    assert len(notes) == len(tools) == 13
     writing = {name for name, note in notes.items() if not note.read_only_hint}
     assert writing == {"learn_trajectory", "report_outcome", "remember", "set_memory"}
     assert not any(notes[name].destructive_hint for name in writing)
@@ -117,9 +117,12 @@ def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:
 def test_what_is_secret_is_not_recalled(store: Path, call: Call) -> None:
     with AgentMemory.open(str(store)) as memory:
         memory.notes.remember("the parcels key is under the mat", repo=REPO, security="restricted")
-    text = answer_of(call("recall", question="parcels key", repo=REPO))["text"]
-    assert "[RESTRICTED]" in text
-    assert "mat" not in text
+    recalled = answer_of(call("recall", question="parcels key", repo=REPO))
+    snapshot = answer_of(call("snapshot", trigger="where is the parcels key?", repo=REPO))
+    assert recalled["ids"] == snapshot["ids"]
+    for text in (recalled["text"], snapshot["text"]):
+        assert "[RESTRICTED]" in text
+        assert "mat" not in text
 
 
 def test_an_entry_is_kept_under_its_key(call: Call) -> None:

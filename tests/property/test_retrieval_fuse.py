@@ -1,5 +1,6 @@
 """Fusion of rankings and of scores."""
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 
@@ -8,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from contextgraph.ranking import blend, ranks_in, reciprocal_rank_fusion
 from contextgraph.retrieval.fuse import WEIGHTS, final_score, newest_first
-from tests.builders import NOON, trajectory
+from tests.builders import NOON, recovery
 
 KEYS = st.sampled_from("abcdefgh")
 RANKING = st.lists(KEYS, unique=True, max_size=8).map(lambda keys: [(k, 0.5) for k in keys])
@@ -72,9 +73,9 @@ def test_the_final_score_grows_with_evidence_and_never_with_age(fused, evidence,
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 5))))
 def test_newest_first_names_each_run_once_and_breaks_ties_by_id(found):
     seen = dict(found)
-    runs = [trajectory(n, run_at=NOON + timedelta(days=day)) for n, day in seen.items()]
-    expected = sorted(runs, key=lambda run: (-run.seen_at.timestamp(), run.id))
-    assert newest_first([*runs, *runs]) == tuple(run.id for run in expected)
+    runs = [replace(recovery(n), seen_at=NOON + timedelta(days=day)) for n, day in seen.items()]
+    expected = sorted(runs, key=lambda one: (-one.seen_at.timestamp(), one.trajectory_id))
+    assert newest_first([*runs, *runs]) == tuple(one.trajectory_id for one in expected)
 
 
 def test_reciprocal_rank_fusion_agrees_with_the_worked_example():

@@ -1,14 +1,22 @@
 """Of another tenant nothing is read, counted or named, whatever both do."""
 
+import re
 from collections.abc import Iterator, Mapping
-from functools import partial
+from itertools import product
 from typing import Any, TypeAlias
+from urllib.parse import urlencode
 from uuid import uuid4
 
+import httpx2
 import pytest
-from fastapi.testclient import TestClient
+import zstandard
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from hypothesis import given, strategies as st
 
+from contextgraph.readers import to_record
+from contextgraph.server import pages
+from contextgraph.server.access import COOKIE
 from contextgraph.server.tokens import Scope
 from tests.builders import NO_MODULE, recovering_run
 from tests.served import Served, learn, served
@@ -18,14 +26,37 @@ STATE = {"repo": "acme/shop", "current_error": NO_MODULE}
 LIVE = {"repo": "acme/shop", "instance_id": "live-1", "task": "Totals are wrong"}
 STEP = {"action": "python reproduce.py", "observation": NO_MODULE, "exit_code": 1}
 # Parts of equal answers that differ: random ids and times.
-VOLATILE = frozenset({"id", "learned_at", "seconds", "last_used", "job"})
+VOLATILE = frozenset(
+    {"id", "learned_at", "seconds", "last_used", "job", "created_at", "updated_at"}
+)
+RANDOM = re.compile(r"\b(ctx|live)_[0-9a-f]{16}\b")
 READS = (
     "/v1/stats",
     "/v1/trajectories",
     "/v1/methodologies",
     "/v1/playbook?repo=acme/shop",
     "/v1/how?repo=acme/shop&command=python reproduce.py",
+    "/v1/notes",
 )
+EXPOSURES = {"context_id": "ctx_5f0c2a4d9e1b7c3a", "shown_at": "2026-01-31T12:00:00Z"}
+# Of parameters that requests and tools need.
+PARAMETERS: dict[str, Any] = {
+    "repo": "acme/shop",
+    "command": "python reproduce.py",
+    "trigger": "the tariff is wrong",
+    "question": "what is the tariff?",
+    "steps": [STEP],
+    "content": "a note",
+    "key": "/user/style",
+    "json_content": 1,
+    "source": "user",
+    "helped": True,
+    "wait": 30,
+    "run": to_record(recovering_run(9)),
+    "text": "tariff",
+}
+PAGE = {"parameters": [{"name": name, "required": True} for name in ("repo", "text")]}
+HEADERS = {"Accept": "application/json, text/event-stream", "Origin": "http://testserver"}
 
 
 @pytest.fixture(scope="module")
@@ -34,39 +65,63 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Another service, in which no tenant is called zebra."""
+    with served(tmp_path_factory.mktemp("isolated")) as running:
+        yield running
+
+
 class Tenant:
     """What one tenant does, and what it is answered."""
 
     def __init__(self, service: Served, mark: str) -> None:
-        self.client = service.client(Scope.ADMIN, tenant=uuid4().hex)
+        self.name = uuid4().hex
+        self.client = service.client(Scope.ADMIN, tenant=self.name)
+        self.client.cookies.set(COOKIE, self.client.headers["Authorization"].split()[1])
         self.mark = mark
         self.ids: Ids = {}
 
     def learn(self, number: int) -> Any:
         raw = recovering_run(number, instance_id=f"{self.mark}-{number}", agent=self.mark)
         job = learn(self.client, raw)
-        self.ids |= {"job": job["job"], "trajectory": job["runs"][0]["trajectory_id"]}
+        self.ids |= {"job": job["job"], "trajectory_id": job["runs"][0]["trajectory_id"]}
         return job
+
+    def fill(self) -> None:
+        """Have something of every kind, also what the examples of requests name."""
+        for number in range(3):
+            self.learn(number)
+        learn(self.client, recovering_run(7, instance_id="acme__shop-7", agent=self.mark))
+        for action in (self.consolidate, self.query, self.remember, self.live):
+            action(1)
+        known = self.client.get("/v1/methodologies").json()["methodologies"]
+        self.ids["methodology"] = known[0]["id"]
+        exposures = EXPOSURES | {"items": [{"id": known[0]["id"]}]}
+        self.client.post("/v1/exposures", json={"exposures": [exposures]}).raise_for_status()
 
     def query(self, _number: int) -> Any:
         answer = self.client.post("/v1/query", json={"state": STATE}).json()
-        self.ids["context"] = answer["id"]
-        return {**answer, "text": answer["text"].replace(answer["id"], "")}
+        self.ids["context_id"] = answer["id"]
+        return answer
 
     def live(self, _number: int) -> Any:
         identity = self.client.post("/v1/runs/live", json=LIVE).json()["id"]
         self.ids["live"] = identity
-        text = self.client.post(f"/v1/runs/live/{identity}/observe", json=STEP).json()["text"]
-        return (text or "").partition("\n")[2]
+        return self.client.post(f"/v1/runs/live/{identity}/observe", json=STEP).json()["text"]
 
     def consolidate(self, _number: int) -> Any:
         return self.client.post("/v1/consolidate").json()
+
+    def remember(self, number: int) -> Any:
+        note = {"content": f"{self.mark}: the tariff is {number}", "repo": "acme/shop"}
+        self.ids["note"] = self.client.post("/v1/notes", json=note).json()["id"]
 
     def read(self, number: int) -> Any:
         return self.client.get(READS[number % len(READS)]).json()
 
 
-ACTIONS = ("learn", "query", "live", "consolidate", "read")
+ACTIONS = ("learn", "query", "live", "consolidate", "remember", "read")
 actions = st.tuples(st.sampled_from(ACTIONS), st.integers(0, 4))
 
 
@@ -74,14 +129,16 @@ def stable(answer: Any) -> Any:
     """*answer* without what differs between two equal memories."""
     if isinstance(answer, Mapping):
         return {key: stable(one) for key, one in answer.items() if key not in VOLATILE}
+    if isinstance(answer, str):
+        return RANDOM.sub("", answer)
     return [stable(one) for one in answer] if isinstance(answer, list) else answer
 
 
 @given(st.lists(st.tuples(st.booleans(), actions), max_size=8))
 def test_answers_are_those_of_a_memory_without_the_other_tenant(
-    service: Served, steps: list[tuple[bool, tuple[str, int]]]
+    service: Served, isolated: Served, steps: list[tuple[bool, tuple[str, int]]]
 ) -> None:
-    one, other, alone = (Tenant(service, mark) for mark in ("one", "zebra", "one"))
+    one, other, alone = Tenant(service, "one"), Tenant(service, "zebra"), Tenant(isolated, "one")
     for is_other, (name, number) in steps:
         if is_other:
             getattr(other, name)(number)
@@ -91,31 +148,90 @@ def test_answers_are_those_of_a_memory_without_the_other_tenant(
         assert "zebra" not in str(answer)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("GET", "/v1/learn/{job}", None),
-        ("GET", "/v1/learn/{job}/events", None),
-        ("GET", "/v1/trajectories/{trajectory}", None),
-        ("DELETE", "/v1/trajectories/{trajectory}", None),
-        ("GET", "/v1/explain/{trajectory}", None),
-        ("GET", "/v1/explain/{context}", None),
-        ("POST", "/v1/runs/live/{live}/start", None),
-        ("POST", "/v1/runs/live/{live}/observe", STEP),
-        ("POST", "/v1/runs/live/{live}/finish", {}),
-        ("POST", "/v1/outcomes", {"instance_id": "zebra-1", "outcome": "solved"}),
-    ],
-)
-def test_what_belongs_to_another_tenant_is_not_found(
-    service: Served, method: str, path: str, body: Any
+def requests(app: FastAPI, ids: Ids) -> Iterator[tuple[str, str, Any]]:
+    """Every request that the service takes: its method, its path with each of *ids*, its body."""
+    document = app.openapi()
+    schemas = document["components"]["schemas"]
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            content = example(operation.get("requestBody"), schemas)
+            yield from ((method, one, content) for one in filled(path, operation, ids))
+    for route in pages.router.routes:
+        assert isinstance(route, APIRoute)
+        for method, one in product(sorted(route.methods or ()), filled(route.path, PAGE, ids)):
+            yield method, one, {"decision": "quarantine"}
+
+
+def filled(path: str, operation: Any, ids: Ids) -> list[str]:
+    """*path* with each of *ids* in the place of its identity, and the parameters it needs."""
+    given = operation.get("parameters", ())
+    named = [one["name"] for one in given if one["required"] or one["name"] == "wait"]
+    query = {name: PARAMETERS[name] for name in named if f"{{{name}}}" not in path}
+    path = path.replace("{decision}", "quarantine").replace("{job}", "{identity}")
+    paths = {path.format(identity=one) for one in ids.values()}
+    return sorted(f"{one}?{urlencode(query)}" for one in paths)
+
+
+def example(body: Any, schemas: Any) -> Any:
+    """The example of a body, which the document has for each."""
+    if body is None:
+        return None
+    media = body["content"]["application/json"]
+    return media.get("example") or schemas[media["schema"]["$ref"].rpartition("/")[2]]["example"]
+
+
+def called(tool: Any, ids: Ids) -> dict[str, Any]:
+    """The call of an MCP *tool*."""
+    names = tool["inputSchema"].get("required", ["repo"])
+    arguments = {name: ({**PARAMETERS, **ids})[name] for name in names}
+    return call("tools/call", name=tool["name"], arguments=arguments)
+
+
+def call(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+def body_of(path: str, body: Any) -> dict[str, Any]:
+    return {"data" if path.startswith("/pages") else "json": body}
+
+
+def content_of(response: httpx2.Response) -> str:
+    """What is in *response*, as text."""
+    if response.headers.get("content-type") == "application/zstd":
+        with zstandard.ZstdDecompressor().stream_reader(response.content) as archive:
+            return archive.read().decode()
+    return response.text
+
+
+def compared(response: httpx2.Response) -> Any:
+    """What is the same of two equal memories."""
+    if "json" in response.headers.get("content-type", ""):
+        return response.status_code, stable(response.json())
+    return response.status_code
+
+
+def test_no_request_reads_counts_or_names_what_is_of_another_tenant(
+    service: Served, isolated: Served
 ) -> None:
     other = Tenant(service, "zebra")
-    for action in (other.learn, other.query, other.live):
-        action(1)
-    client: TestClient = Tenant(service, "one").client
-    send = partial(client.request, method, path.format(**other.ids), json=body)
-
-    assert send().status_code == 404
+    other.fill()
+    one, alone = Tenant(service, "one"), Tenant(isolated, "one")
+    tools = one.client.post("/mcp", json=call("tools/list"), headers=HEADERS).json()["result"][
+        "tools"
+    ]
+    every = [
+        *requests(service.app, other.ids),
+        *(("post", "/mcp", called(tool, other.ids)) for tool in tools),
+    ]
+    for method, path, body in every:
+        answer, expected = (
+            who.client.request(method, path, headers=HEADERS, **body_of(path, body))
+            for who in (one, alone)
+        )
+        assert compared(answer) == compared(expected), path
+        found = content_of(answer).replace(path, "")
+        assert "zebra" not in found, path
+        assert other.name not in found, path
 
 
 def test_advice_of_another_tenant_cannot_be_reported(service: Served) -> None:
@@ -123,7 +239,7 @@ def test_advice_of_another_tenant_cannot_be_reported(service: Served) -> None:
     for number in range(3):
         other.learn(number)
     other.query(0)
-    report = {"context": other.ids["context"], "helped": False}
+    report = {"context": other.ids["context_id"], "helped": False}
 
     assert not Tenant(service, "one").client.post("/v1/reports", json=report).json()["recorded"]
     assert other.client.post("/v1/reports", json=report).json()["recorded"]

@@ -454,16 +454,15 @@ def test_merged_methodologies_stay_merged_while_nearly_as_similar():
         assert consolidated(0.999, 0.999) == apart_from_the_first
 
 
-def test_a_tombstone_keeps_a_methodology_from_coming_back(memory):
-    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(3)))
+def test_a_retired_methodology_is_not_derived_again(memory):
+    learn_all(memory, *(missing_module(n, f"mod{n}") for n in range(4)))
     memory.consolidate()
     (known,) = methodologies(memory)
-    gone = replace(known, status=MethodologyStatus.RETIRED)
-    memory.store.methodologies.put([gone], [], [], [])
-    memory.learn(missing_module(9, "mod9"))
+    assert memory.retire([known.id, "mth_unknown"]) == 1
+    assert memory.retire([known.id]) == 0
+    learn_all(memory, missing_module(4, "mod4"))
     memory.consolidate()
-    (after,) = methodologies(memory)
-    assert after.status is MethodologyStatus.RETIRED
+    assert [one.status for one in methodologies(memory)] == [MethodologyStatus.RETIRED]
     assert memory.query(query_state("yaml")).suggestions == ()
 
 

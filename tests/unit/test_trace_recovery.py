@@ -392,6 +392,55 @@ def test_a_missing_module_is_cleared_by_a_run_after_its_installation(
     assert not any(one.verified for one in found)
 
 
+FAILED = "Traceback (most recent call last):\nValueError: too hot"
+
+
+@pytest.mark.parametrize(
+    ("between", "later", "expected"),
+    [
+        ("echo 'cool()' >> oven.py", "python taste.py", [(0, 2)]),
+        ("cat oven.py", "python taste.py", []),
+        ("pip list", "python taste.py", []),
+        ("echo 'cool()' >> oven.py", "python --version", []),
+    ],
+)
+def test_another_program_after_a_change_leaves_an_error_behind(
+    between: str, later: str, expected: list[tuple[int, int]]
+) -> None:
+    steps = [("python bake.py", FAILED, 1), (between, "ok", 0), (later, "sweet", 0)]
+    found = trace(run(steps)).recoveries
+    assert [(one.error_step, one.cleared_step) for one in found] == expected
+    # Nothing shows which change it was, or that it was one.
+    assert not any(one.verified or one.actions for one in found)
+
+
+def test_the_same_program_clears_its_error_where_it_runs_again() -> None:
+    steps = [("python bake.py", FAILED, 1), ("echo 'cool()' >> oven.py", "", 0)]
+    steps += [("python taste.py", "sweet", 0), ("python bake.py", "baked", 0)]
+    (found,) = trace(run(steps)).recoveries
+    assert (found.cleared_step, found.verified) == (3, True)
+
+
+def test_a_list_of_packages_clears_no_installation() -> None:
+    refused = "ERROR: Could not find a version that satisfies the requirement flour"
+    steps = [("pip install flour", refused, 1), ("conda list flour", "# packages", 0)]
+    assert trace(run(steps)).recoveries == ()
+
+
+@pytest.mark.parametrize(
+    ("later", "cleared"),
+    [
+        ("python tests/runtests.py oven", True),
+        ("python -m django test oven.test_bread", True),
+        ("python tests/runtests.py shop", False),
+    ],
+)
+def test_the_same_tests_may_be_run_by_another_runner(later: str, cleared: bool) -> None:
+    failed = "E   ImproperlyConfigured: no settings\n=== 1 error in 0.1s ==="
+    steps = [("pytest tests/oven/test_bread.py", failed, 1), (later, "Ran 3 tests\n\nOK", 0)]
+    assert bool(trace(run(steps)).recoveries) is cleared
+
+
 def test_tests_that_were_not_found_are_cleared_by_a_run_of_others() -> None:
     missing = "ERROR: file or directory not found: tests/test_oven.py\n"
     steps = [("pytest tests/test_oven.py", missing, 4), ("ls tests", "test_bread.py", 0)]

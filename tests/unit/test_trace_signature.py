@@ -518,6 +518,20 @@ def test_exit_code_one_of_a_question_is_an_answer(command):
     assert recognise(Action("bash", command), "", exit_code=1) is None
 
 
+def test_exit_code_123_of_xargs_says_that_grep_found_nothing():
+    command = "find . -name '*.cfg' | xargs grep -l yeast"
+    assert recognise(Action("bash", command), "", exit_code=123) is None
+
+
+def test_a_file_that_does_not_compile_is_a_syntax_error_at_its_line():
+    shown = "Sorry: IndentationError: unexpected indent (bake.py, line 7)"
+    signature = recognise(Action("bash", "python -m py_compile bake.py"), shown, exit_code=1)
+
+    assert signature is not None
+    assert (signature.error_type, signature.location) == ("IndentationError", "bake.py:7")
+    assert signature.message == "unexpected indent"
+
+
 @pytest.mark.parametrize("command", ["cd test && python -c 'import oven'", "python find.py"])
 def test_exit_code_one_of_anything_else_is_a_failure(command):
     assert recognise(Action("bash", command), "", exit_code=1) is not None

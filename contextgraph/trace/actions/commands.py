@@ -320,7 +320,12 @@ def _package_tool(rest: tuple[str, ...]) -> ActionKind:
     return ActionKind.INSTALL if words & _INSTALLING else ActionKind.RUN
 
 
+def _django(rest: tuple[str, ...]) -> ActionKind:
+    return ActionKind.TEST if rest[:1] == ("test",) else ActionKind.RUN
+
+
 _KIND_BY_ARGUMENTS: dict[str, Callable[[tuple[str, ...]], ActionKind]] = {
     "git": _git,
+    **dict.fromkeys(("django", "django-admin"), _django),
     **dict.fromkeys(_PACKAGE_TOOLS, _package_tool),
 }

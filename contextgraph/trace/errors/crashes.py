@@ -23,7 +23,11 @@ _CERTAIN = re.compile(
 )
 _LIKELY = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Z]\w*(?:: |:?[ ]?$)|[A-Z]\w*: ")
 _LOOKED_AHEAD = 40
-_BARE_SYNTAX = re.compile(r"^(SyntaxError|IndentationError|TabError): ([^\n]*)", re.MULTILINE)
+_BARE_SYNTAX = re.compile(
+    r"^(?P<compiled>Sorry: )?(?P<name>SyntaxError|IndentationError|TabError): (?P<message>[^\n]*)",
+    re.MULTILINE,
+)
+_COMPILED_PLACE = re.compile(r" \(([^\s()]+), line (\d+)\)$")
 _LINES = 20_000
 
 _crash = partial(row, Family.RUNTIME_EXCEPTION)
@@ -139,9 +143,12 @@ def _bare_syntax_error(text: str) -> Finding | None:
     if not (match := _BARE_SYNTAX.search(text)):
         return None
     frames = _FRAME.findall(text, max(0, match.start() - 1500), match.start())
+    if match["compiled"]:  # py_compile names the place in the message
+        frames = _COMPILED_PLACE.findall(match["message"])
     if not frames:
         return None
-    return Finding(Family.SYNTAX_ERROR, match[1], match[2], ":".join(frames[-1]))
+    message = _COMPILED_PLACE.sub("", match["message"])
+    return Finding(Family.SYNTAX_ERROR, match["name"], message, ":".join(frames[-1]))
 
 
 def usage_error(text: str) -> Finding | None:

@@ -61,7 +61,8 @@ _TOOLS: tuple[Search, ...] = (timeout, refused_edit, tool_message)
 # What begins like this is neither a refusal nor a message of a tool.
 _NO_TOOL_MESSAGE = ("[File: ", "Found ", "No matches found", "Traceback ", "Your command ran")
 
-# Commands whose exit code 1 is an answer: nothing found, files differ, test is false.
+# Commands whose exit code 1, or 123 of xargs, is an answer: nothing found, files differ, test is
+# false.
 _ANSWER_BY_EXIT_CODE = re.compile(
     r"(?:^|[;&|(!\n])[ \t]*(?:(?:git|sudo|then|if|xargs(?: -\S+)*)[ \t]+)?"
     r"(?:[ef]?grep|rg|ag|diff|cmp|test|which|find|pgrep|type|command|\[)(?:[ \t]|$)"
@@ -165,7 +166,7 @@ def _log_says_failed(action: Action, exit_code: int | None, is_error: bool | Non
         return bool(is_error)
     if exit_code == 0:
         return False
-    return not (exit_code == 1 and _ANSWER_BY_EXIT_CODE.search(action.text))
+    return not (exit_code in (1, 123) and _ANSWER_BY_EXIT_CODE.search(action.text))
 
 
 def _unexplained(reading: ActionReading, text: str, exit_code: int | None) -> Finding:

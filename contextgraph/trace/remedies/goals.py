@@ -21,6 +21,7 @@ _WRITING = frozenset({ActionKind.EDIT, ActionKind.CREATE})
 _MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
 _MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
 _NOTHING_FOUND = "No matches found"
+_INSTALLS = re.compile(r"\b(?:install|develop|add|sync|upgrade|update)\b")
 _HELP = re.compile(r"\s(?:-h|--help)\b")
 
 # A corrected attempt follows soon after; the same command much later serves another end.
@@ -77,15 +78,17 @@ def _same_run(failed: StepTrace, later: StepTrace) -> bool:
     if later.index - failed.index <= _NEAR and is_version(failed.reading, later.reading):
         return True
     # A program typed on the line has no name by which to know it again.
-    if failed.reading.targets or later.reading.targets or _import_others(failed, later):
+    if not is_typed_again(failed, later):
         return False
     return _share(failed, later) >= _SHARED_PROGRAM and _is_similar(failed, later)
 
 
-def _import_others(failed: StepTrace, later: StepTrace) -> bool:
-    """True where both programs import something, but nothing in common."""
+def is_typed_again(failed: StepTrace, later: StepTrace) -> bool:
+    """True for programs on the line, unless both import something, but nothing in common."""
+    if failed.reading.targets or later.reading.targets:
+        return False
     one, other = (imported_names(step.step.action.text[:_PROGRAM_READ]) for step in (failed, later))
-    return bool(one and other) and one.isdisjoint(other)
+    return not (one and other and one.isdisjoint(other))
 
 
 def _ran_no_test(failed: StepTrace) -> bool:
@@ -115,11 +118,19 @@ def _covers(wide: ActionReading, narrow: ActionReading) -> bool:
     """True where the tests of *narrow* are among those of *wide*."""
     if not narrow.targets:
         return not wide.targets and wide.verb == narrow.verb
-    return all(any(_is_in(target, other) for other in wide.targets) for target in narrow.targets)
+    named = (*wide.targets, *wide.command.split())
+    return all(any(_is_in(target, other) for other in named) for target in narrow.targets)
 
 
 def _is_in(target: str, other: str) -> bool:
-    return target == other or target.startswith((f"{other}/", f"{other}::"))
+    if target == other or target.startswith((f"{other}/", f"{other}::")):
+        return True
+    # One runner wants files, another modules.
+    return f".{_dotted(other)}." in f".{_dotted(target)}."
+
+
+def _dotted(tests: str) -> str:
+    return tests.replace(".py", "").replace("::", ".").replace("/", ".")
 
 
 def _same_look(failed: StepTrace, later: StepTrace) -> bool:
@@ -145,7 +156,15 @@ def _same_look(failed: StepTrace, later: StepTrace) -> bool:
 
 
 def _same_install(failed: StepTrace, later: StepTrace) -> bool:
-    return later.reading.kind is ActionKind.INSTALL and later.index - failed.index <= 2 * _NEAR
+    soon = later.index - failed.index <= 2 * _NEAR
+    return (
+        soon and later.reading.kind is ActionKind.INSTALL and is_installing(later.reading.command)
+    )
+
+
+def is_installing(command: str) -> bool:
+    """True for a package manager's command that installs, rather than lists."""
+    return _INSTALLS.search(command[:200]) is not None
 
 
 def _is_similar(failed: StepTrace, later: StepTrace) -> bool:

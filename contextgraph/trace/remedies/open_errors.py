@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from contextgraph.model import EXCEPTIONS, ErrorSignature, Family
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.predicament import steady
-from contextgraph.trace.remedies.goals import same_goal, same_run
-from contextgraph.trace.steps import StepTrace
+from contextgraph.trace.remedies.goals import is_installing, is_typed_again, same_goal, same_run
+from contextgraph.trace.steps import StepTrace, is_version_query
 
 # Older errors than the newest 12 open ones are dropped: what clears them later is chance.
 _FOLLOWED = 12
@@ -28,6 +28,8 @@ _RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
 # What an installation clears, and within how many steps after it.
 _MISSING = ("ModuleNotFoundError", "python -m: No module named", "bash: command not found")
 _STEPS_AFTER_INSTALLING = 4
+# Agents write another program rather than run the same one again, within so many steps.
+_STEPS_TO_REPLACE = 12
 _OF_PROJECT = re.compile(
     r"(?:install|develop|sync)\b.* -(?:e|r)\b|setup\.py|\bsync\b| \.(?:\[|\s|$)"
 )
@@ -51,7 +53,8 @@ _LATE = 2
 class OpenError:
     """An error from its *first* to its *last* showing; *gone* is where another took its place.
 
-    *installed* is where what it misses was installed.
+    *installed* is where what it misses was installed. *changed*: files were changed after its last
+    showing; *replaced* is where another program then ended well.
     """
 
     error: ErrorSignature
@@ -59,6 +62,8 @@ class OpenError:
     last: StepTrace
     gone: StepTrace | None = None
     installed: StepTrace | None = None
+    changed: bool = False
+    replaced: StepTrace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +103,7 @@ class OpenErrors:
 
     def finish(self) -> tuple[Cleared, ...]:
         """What the end of the run settles: errors that gave way to others."""
-        return tuple(
-            Cleared(opened, opened.gone, moved=True) for opened in self._open if opened.gone
-        )
+        return tuple(end for opened in self._open if (end := _given_up(opened)) is not None)
 
     @property
     def latest(self) -> OpenError | None:
@@ -111,14 +114,16 @@ class OpenErrors:
     def _settle(self, step: StepTrace) -> tuple[Cleared, ...]:
         if not self._open:
             return ()
+        for opened in self._open:
+            _follow(opened, step)
         ends = [(opened, _ended(opened, step)) for opened in self._open]
         self._open = [one for one, end in ends if end is None and not _is_stale(one, step)]
         return tuple(end for _, end in ends if end is not None)
 
     def _meet(self, step: StepTrace, error: ErrorSignature) -> None:
-        for opened in self._open:
+        for number, opened in enumerate(self._open):
             if _same_error(opened.error, error) and same_goal(opened.last, step):
-                opened.last, opened.gone, opened.installed = step, None, None
+                self._open[number] = OpenError(opened.error, opened.first, step)
                 return
         for opened in self._open:
             if same_run(opened.last.reading, step.reading) and _further(opened.error, error):
@@ -139,7 +144,38 @@ def _ended(opened: OpenError, step: StepTrace) -> Cleared | None:
         return Cleared(opened, step, moved=True)
     if opened.gone is not None and step.index - opened.gone.index > PATIENCE:
         return Cleared(opened, opened.gone, moved=True)
-    return None
+    return _given_up(opened) if _is_stale(opened, step) else None
+
+
+def _given_up(opened: OpenError) -> Cleared | None:
+    """Where an error, whose goal was not reached as long as it was followed, was left behind."""
+    by = opened.gone or opened.replaced
+    return Cleared(opened, by, moved=True) if by is not None else None
+
+
+def _follow(opened: OpenError, step: StepTrace) -> None:
+    """Note in *opened* that *step* changes files, or does with another program what failed."""
+    reading = step.reading
+    opened.changed = (
+        opened.changed
+        or bool(reading.changed or reading.scripted)
+        or (reading.kind is ActionKind.INSTALL and is_installing(reading.command))
+    )
+    if opened.replaced is None and _replaces(opened, step):
+        opened.replaced = step
+
+
+def _replaces(opened: OpenError, step: StepTrace) -> bool:
+    """True for another program of the run's own that ends well where the first one did not."""
+    failed, reading = opened.last, step.reading
+    if opened.error.family not in _RUNS or opened.error.error_type in _MISSING:
+        return False
+    if not failed.reading.kind is reading.kind is ActionKind.RUN or not step.succeeded:
+        return False
+    if reading.scripted or is_version_query(reading):
+        return False
+    soon = step.index - failed.index <= _STEPS_TO_REPLACE
+    return soon and (opened.changed or is_typed_again(failed, step))
 
 
 def _has_started(opened: OpenError, step: StepTrace) -> bool:

@@ -25,7 +25,7 @@ from contextgraph.trace.remedies.commands import (
     shell_action,
 )
 from contextgraph.trace.remedies.edits import IMPORTING, code_change, refused_edit
-from contextgraph.trace.remedies.goals import is_version, same_goal
+from contextgraph.trace.remedies.goals import is_installing, is_version, same_goal
 from contextgraph.trace.remedies.open_errors import (
     Cleared,
     OpenError,
@@ -60,7 +60,6 @@ _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
 _OF_RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
 _PREPARING = frozenset({"mkdir", "touch", "cp", "mv", "ln", "chmod", "export"})
 _UNDOING = re.compile(r"git\s+(?:checkout|restore|reset|stash)\b")
-_INSTALLS = re.compile(r"\b(?:install|develop|add|sync|upgrade|update)\b")
 _QUOTED = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
 
 
@@ -178,6 +177,8 @@ def _remedy(
 ) -> tuple[Sequence[RemedyAction], bool]:
     """What was done between the last showing of an error and its clearance."""
     failed, by = end.opened.last, end.by
+    if end.moved and by is end.opened.replaced:
+        return (), False  # nothing shows what of it the error needed
     if is_edit(failed) and is_edit(by) and (new_lines(failed) or failed.reading.span):
         before = [step for step in _between(steps, failed, by) if is_edit(step) and step.succeeded]
         return refused_edit(failed, by, before), False
@@ -264,13 +265,8 @@ def _is_other_program(failed: StepTrace, worked: StepTrace) -> bool:
 def _prepares(step: StepTrace) -> bool:
     """True for a command that changes what later commands meet."""
     if step.reading.kind is ActionKind.INSTALL:
-        return _is_installing(step.reading.command)
+        return is_installing(step.reading.command)
     return step.reading.verb in _PREPARING
-
-
-def _is_installing(command: str) -> bool:
-    """True for a package manager's command that installs, rather than lists."""
-    return _INSTALLS.search(command[:200]) is not None
 
 
 def _rerun(
@@ -347,7 +343,7 @@ def _bears(part: str) -> bool:
     """False for what only opens a file or looks at what is installed."""
     if part.startswith("create "):
         return False
-    return not part.startswith("pip") or _is_installing(part)
+    return not part.startswith("pip") or is_installing(part)
 
 
 def _written(step: StepTrace, failed: StepTrace) -> Change:

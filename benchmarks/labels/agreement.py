@@ -1,0 +1,44 @@
+"""How far two readers of the same runs agree: ``python -m benchmarks.labels.agreement``.
+
+The second one labelled a part of the held sets of agents without seeing the labels of the first.
+"""
+
+import json
+
+from benchmarks.labels.load import LABELS, SETS, Label, read_labels
+
+_BORDER = 2
+
+
+def main() -> None:
+    """Print the agreement on loops and on recoveries."""
+    file = LABELS / "agents" / "second_reader.jsonl"
+    second = [json.loads(line) for line in file.read_text().splitlines()]
+    loops = [
+        (_first(one, "loops")["has_loop"], one["has_loop"]) for one in second if "has_loop" in one
+    ]
+    both = sum(first and again for first, again in loops)
+    f1 = 2 * both / sum(first + again for first, again in loops)
+    same = sum(first == again for first, again in loops)
+    print(f"loops: {same} of {len(loops)} runs alike, F1 {f1:.3f}")
+    ends = [one for one in second if "has_loop" not in one]
+    alike = sum(_is_near(_first(one, "recoveries"), one) for one in ends)
+    print(f"recoveries: {alike} of {len(ends)} ends within {_BORDER} steps")
+
+
+def _first(second: Label, kind: str) -> Label:
+    """What the first reader said about the same run, and about the same error of it."""
+    key = ("run", "error_step") if kind == "recoveries" else ("run",)
+    labels = read_labels(SETS[second["set"]] / f"{kind}.jsonl")
+    return next(one for one in labels if all(one[name] == second[name] for name in key))
+
+
+def _is_near(first: Label, second: Label) -> bool:
+    one, other = first["recovered_step"], second["recovered_step"]
+    if one is None or other is None:
+        return one is other
+    return bool(abs(one - other) <= _BORDER)
+
+
+if __name__ == "__main__":
+    main()
