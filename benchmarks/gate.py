@@ -11,7 +11,7 @@ how often a gate answers, is right among the first three shown, and its Brier sc
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from itertools import chain
 from pathlib import Path
@@ -28,7 +28,7 @@ from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory, State
 from contextgraph.readers import read
-from contextgraph.retrieval import CHANNELS, query_of
+from contextgraph.retrieval import CHANNELS, Channel, query_of
 from contextgraph.retrieval.gate import CONSERVATIVE, RemedyFeatures
 from contextgraph.retrieval.remedies import entries_of
 from contextgraph.trace import Names, names_in, states_of, trace
@@ -81,18 +81,33 @@ def _of_parts(path: Path, *, both: bool = False) -> tuple[list[list[Judged]], li
 
     The memory holds the first part only.
     """
-    learned, others = split(read(path, on_error=_report, on_skip=_report), SHARE)
     with AgentMemory.open(":memory:") as memory:
-        for _ in memory.learn_many(learned):
-            pass
-        return tuple(  # type: ignore[return-value]  # of two
-            [
-                list(_of_moment(memory, raw, state, done, names))
-                for raw in runs
-                for state, done, names in _cleared(raw)
-            ]
-            for runs in (learned, others if both else [])
-        )
+        learned, others = learned_part(path, memory)
+        of_others = moments_of(others, memory) if both else []
+        return [one for _, one in moments_of(learned, memory)], [one for _, one in of_others]
+
+
+def learned_part(
+    path: Path, memory: AgentMemory
+) -> tuple[Sequence[RawTrajectory], Sequence[RawTrajectory]]:
+    """The runs of *path* that *memory* now holds, and the others."""
+    learned, others = split(read(path, on_error=_report, on_skip=_report), SHARE)
+    for _ in memory.learn_many(learned):
+        pass
+    return learned, others
+
+
+def moments_of(
+    runs: Iterable[RawTrajectory],
+    memory: AgentMemory,
+    channels: Mapping[str, Channel] = CHANNELS,
+) -> list[tuple[str, list[Judged]]]:
+    """Of each error that was cleared in *runs* the instance, and what is advised, best first."""
+    return [
+        (raw.instance_id, list(_of_moment(memory, channels, raw, state, done, names)))
+        for raw in runs
+        for state, done, names in _cleared(raw)
+    ]
 
 
 def _print_own(path: Path) -> None:
@@ -164,10 +179,15 @@ def _cleared(raw: RawTrajectory) -> Iterator[tuple[State, Remedy, Names]]:
 
 
 def _of_moment(
-    memory: AgentMemory, raw: RawTrajectory, state: State, done: Remedy, names: Names
+    memory: AgentMemory,
+    channels: Mapping[str, Channel],
+    raw: RawTrajectory,
+    state: State,
+    done: Remedy,
+    names: Names,
 ) -> Iterator[Judged]:
     query = query_of(state, memory.store, frozenset({raw.instance_id}), raw.started_at)
-    found = [channel(query, memory.store).recoveries for channel in CHANNELS.values()]
+    found = [channel(query, memory.store).recoveries for channel in channels.values()]
     candidates = dict.fromkeys(one for of_channel in found for one in of_channel)
     for entry in entries_of(query, candidates):
         advised = remedy_of(entry.best.form.remedy, entry.best.candidate.repo)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.environments import agent_sdks, axe, mini_swe_agent, ray_python, zensical
+from tests.environments import (
+    agent_sdks,
+    axe,
+    claude_code,
+    codex_cli,
+    mini_swe_agent,
+    ray_python,
+    zensical,
+)
 from tests.postgres import postgres
 from tests.profiles import load_default_profile
 from tests.server import neo4j, neo4j_server
@@ -14,6 +22,8 @@ from tests.server import neo4j, neo4j_server
 __all__ = [
     "agent_sdks",
     "axe",
+    "claude_code",
+    "codex_cli",
     "mini_swe_agent",
     "neo4j",
     "neo4j_server",

@@ -14,7 +14,6 @@ import pytest
 from tests.server import ENVIRONMENT
 
 ROOT = Path(__file__).parents[1]
-AXE = "axe-core@4.14.1"
 
 
 @pytest.fixture(scope="session")
@@ -43,23 +42,46 @@ def zensical() -> Path:
 
 @pytest.fixture(scope="session")
 def axe() -> Path:
-    """The script of axe-core, which npm installs once for the clone."""
-    folder = ROOT / ".venv-axe-core"
-    script = folder / AXE / "node_modules" / "axe-core" / "axe.min.js"
-    if not script.exists():
-        if shutil.which("npm") is None:
-            unavailable("axe-core: npm is not installed")
-        options = ("--prefix", script.parents[2], "--ignore-scripts", "--no-audit", "--no-fund")
-        done = subprocess.run(
-            ["npm", "install", *options, AXE],
-            env=ENVIRONMENT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            unavailable(f"npm could not install {AXE}: {done.stderr.strip()[-300:]}")
-    return script
+    """The script of axe-core."""
+    return from_npm("axe-core@4.14.1", "axe-core/axe.min.js")
+
+
+@pytest.fixture(scope="session")
+def claude_code() -> Path:
+    """The program of Claude Code."""
+    return from_npm("@anthropic-ai/claude-code@2.1.328", "@anthropic-ai/claude-code-*/claude")
+
+
+@pytest.fixture(scope="session")
+def codex_cli() -> Path:
+    """The program of Codex CLI."""
+    return from_npm("@openai/codex@0.169.0", ".bin/codex")
+
+
+def from_npm(package: str, pattern: str) -> Path:
+    """A file of *package*, which npm installs once for the clone.
+
+    Where it cannot be installed, the test is skipped; in CI it fails.
+    """
+    folder = ROOT / f".venv-{package.replace('/', '-')}"
+    modules = folder / "node_modules"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of several test processes, one installs
+        if not any(modules.glob(pattern)):
+            if shutil.which("npm") is None:
+                unavailable(f"{package}: npm is not installed")
+            options = ("--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund")
+            done = subprocess.run(
+                ["npm", "install", *options, package],
+                env=ENVIRONMENT,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                unavailable(f"npm could not install {package}: {done.stderr.strip()[-300:]}")
+    return next(modules.glob(pattern))
 
 
 def environment_with(*packages: str) -> Path:

@@ -111,11 +111,9 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
             "name what to forget: a trajectory id, --instance, --repo, --older-than, --all or --key"
         )
     with open_memory(store, tenant, create=False) as memory:
-        known = memory.store.runs
-        chosen = known.ids()
-        if named and not everything:
-            chosen = _named(known, ids or (), instance or (), repo or ())
-        found = list(known.trajectories(chosen).values())
+        runs = memory.store.runs
+        chosen = _named(runs, ids or (), instance or (), repo or ())
+        found = list(runs.trajectories(chosen if named and not everything else runs.ids()).values())
         if older_than:
             oldest = datetime.now(UTC) - timedelta(days=older_than)
             found = [one for one in found if one.seen_at < oldest]

@@ -145,7 +145,7 @@ def remove(
       contextgraph pages remove payments
     """
     with open_memory(store, tenant, create=False) as memory:
-        _say_removed(memory.pages.remove_page(page_id), f"page {page_id!r}", as_json=as_json)
+        _report_removed(memory.pages.remove_page(page_id), f"page {page_id!r}", as_json=as_json)
 
 
 @entities.command()
@@ -267,7 +267,7 @@ def remove_entity(
       contextgraph entities remove PriceRule
     """
     with open_memory(store, tenant, create=False) as memory:
-        _say_removed(memory.entities.remove_entity(name), f"entity {name!r}", as_json=as_json)
+        _report_removed(memory.entities.remove_entity(name), f"entity {name!r}", as_json=as_json)
 
 
 _COLUMNS = ("id", "title", "summary")
@@ -277,7 +277,7 @@ def _row(page: "Page") -> tuple[str, ...]:
     return page.id, page.title, page.summary
 
 
-def _say_removed(removed: bool, what: str, *, as_json: bool) -> None:
+def _report_removed(removed: bool, what: str, *, as_json: bool) -> None:
     if not removed:
         warn(f"no {what} in the memory")
     answer({"removed": removed}, f"{what} removed" if removed else "", as_json=as_json)

@@ -138,9 +138,9 @@ def playbook(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show what the runs of a repository agree on.
+    """Show what runs of a repository agree on, and its notes.
 
-    Shows its pinned notes, which files a task is likely to change, how tests are run, what does not
+    Shows which files a task is likely to change, how tests are run, what does not
     run, which tests always fail, what is installed first. Counts are of tasks; several runs of one
     task count once.
     What an agent would be shown ("text") is only what at least two tasks agree on.

@@ -3,7 +3,7 @@
 import posixpath
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from contextgraph.evaluation.baselines import (
@@ -14,7 +14,13 @@ from contextgraph.evaluation.baselines import (
     files_in,
     files_most_frequent,
 )
-from contextgraph.evaluation.matching import Remedy, first_match, remedy_of
+from contextgraph.evaluation.matching import (
+    Remedy,
+    first_match,
+    kind_of_command,
+    kinds_of_commands,
+    remedy_of,
+)
 from contextgraph.evaluation.moments import OURS, Moment, MomentKind, Verdict
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
@@ -35,11 +41,12 @@ from contextgraph.trace import (
     LoopTracker,
     Names,
     Recovery,
+    StepTrace,
     Trace,
+    error_of,
     files_changed,
     files_created,
     names_in,
-    signature_of,
     states_of,
     trace,
 )
@@ -51,6 +58,7 @@ POLICIES = (STUCK, REPEATING, SAME_ACTION)
 # A run that goes on for so many steps after a loop got out of it by itself.
 _FREE_STEPS = 4
 _SAME_ACTIONS = 3
+_NOTHING, _NO_NAMES = Remedy("", ()), Names()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,36 +164,43 @@ class Judge:
         raw, cleared = read.raw, dict(_judgeable(read))
         errors = {step.index: step.error for step in read.steps if step.error}
         for step in sorted(cleared.keys() | _first_occurrences(read)):
-            state = states[step - read.steps[0].index + 1]
-            shown, ranking = self._ask(raw, state, hidden, ranked=step in cleared)
-            remedies, tokens = _remedies_of(shown, raw.repo), count_tokens(render(shown))
-            topic = errors[step].family if step in errors else ""
-            moment = (MomentKind.ERROR, run, raw.instance_id, raw.repo, step, topic)
-            score = _score(shown.ranked)
-            if step not in cleared:
-                ours = Verdict(bool(remedies), score=score, tokens=tokens)
-                yield Moment(*moment, {OURS: ours}, has_answer=False)
-                continue
-            recovery, done = cleared[step]
-            names = names_in(recovery.error.error_type, recovery.error.message)
-            rank = first_match(done, _remedies_of(ranking, raw.repo)[:LIMIT], names)
-            ours = Verdict(
-                bool(remedies), rank, first_match(done, remedies[:LIMIT], names), score, tokens
+            at = step - read.steps[0].index
+            shown, ranking = self._ask(raw, states[at + 1], hidden, ranked=True)
+            recovery, done = cleared.get(step, (None, _NOTHING))
+            names = (
+                names_in(recovery.error.error_type, recovery.error.message)
+                if recovery
+                else _NO_NAMES
             )
-            answers = self._remedies(raw, state, step, hidden)
-            verdicts = {name: _verdict(answer, done, names) for name, answer in answers.items()}
+            kind = _next_kind(read.steps[at:])
+            ours = replace(
+                _verdict(Answer(tuple(_remedies_of(ranking, raw.repo))), done, names, kind),
+                answered=bool(shown.ranked),
+                shown=first_match(done, _remedies_of(shown, raw.repo)[:LIMIT], names),
+                score=_score(shown.ranked),
+                tokens=count_tokens(render(shown)),
+            )
+            answers = self._remedies(raw, states[at + 1], step, hidden)
+            others = {name: _verdict(one, done, names, kind) for name, one in answers.items()}
             yield Moment(
-                *moment,
-                {OURS: ours, **verdicts},
-                steps_left=recovery.cleared_step - step,
-                reachable=self._recoveries.reaches(done, names, hidden),
+                MomentKind.ERROR,
+                run,
+                raw.instance_id,
+                raw.repo,
+                step,
+                errors[step].family if step in errors else "",
+                {OURS: ours, **others},
+                has_answer=recovery is not None,
+                steps_left=recovery.cleared_step - step if recovery else 0,
+                reachable=bool(done) and self._recoveries.reaches(done, names, hidden),
+                next_kind=kind,
             )
 
     def _remedies(
         self, raw: RawTrajectory, state: State, step: int, hidden: frozenset[str]
     ) -> dict[str, Answer[Remedy]]:
         """What the baselines advise; they see the state that the memory sees."""
-        signature = signature_of(state.current_error)
+        signature = error_of(state)
         text = signature.message if signature else state.current_error
         kind = signature.error_type if signature else ""
         chance = random.Random(f"{self._seed}:{raw.instance_id}:{step}")
@@ -271,9 +286,24 @@ def _score(*items: Sequence[Suggestion | ErrorSolution | SimilarCase]) -> float:
     return next((one.score for one in chain.from_iterable(items)), 0.0)
 
 
-def _verdict(answer: Answer[Remedy], done: Remedy, names: Names) -> Verdict:
-    rank = first_match(done, answer.items[:LIMIT], names)
-    return Verdict(bool(answer.items), rank, rank, answer.score)
+def _verdict(answer: Answer[Remedy], done: Remedy, names: Names, kind: str) -> Verdict:
+    items = answer.items[:LIMIT]
+    rank = first_match(done, items, names)
+    kinds = enumerate(map(kinds_of_commands, items), start=1)
+    same_kind = next((place for place, known in kinds if kind in known), None)
+    return Verdict(bool(items), rank, rank, answer.score, same_kind=same_kind)
+
+
+def _next_kind(steps: Sequence[StepTrace]) -> str:
+    """The kind of the command that next succeeded after the first of *steps*, empty for none.
+
+    Looking around only counts where the first was a look.
+    """
+    for step in steps[1:]:
+        did = step.reading.kind
+        if step.succeeded and (not did.is_passive or (did.reads and steps[0].reading.kind.reads)):
+            return kind_of_command(step.reading)
+    return ""
 
 
 def _rank_of_file(files: Sequence[str], right: frozenset[str]) -> int | None:

@@ -6,11 +6,11 @@ and the new version under one rule.
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
-from contextgraph.trace import Names
+from contextgraph.model import Action, RemedyAction, RemedyKind, RemedyPattern
+from contextgraph.trace import ActionReading, Names, read_action
 
 # Of the identifiers that two changes add (or only drop), so large a share must be common to both.
 SHARED_CHANGE = 0.4
@@ -82,6 +82,27 @@ def first_match(done: Remedy, advised: Sequence[Remedy], names: Names) -> int | 
     """The rank, from 1, of the first of *advised* that is the same remedy; None for none."""
     ranked = enumerate(advised, start=1)
     return next((rank for rank, one in ranked if same_remedy(done, one, names)), None)
+
+
+def kind_of_command(reading: ActionReading) -> str:
+    """The program or tool of a command; `edit` for all that changes files."""
+    return "edit" if reading.kind.changes_files else reading.verb
+
+
+def kinds_of_commands(advised: Remedy) -> frozenset[str]:
+    """The kinds of command that *advised* consists of."""
+    return frozenset(kind for one in advised.actions for kind in _kinds(one))
+
+
+def _kinds(action: RemedyAction) -> Iterator[str]:
+    if action.kind in _CODE_KINDS:
+        yield "edit"
+    lines = (action.target, *action.values_of("command"))
+    if action.kind is RemedyKind.INSTALL:
+        lines = lines[1:] or ("pip install",)
+    for line in lines:
+        if line and not line.startswith("<"):
+            yield kind_of_command(read_action(Action(line.split()[0], line), None, None))
 
 
 def same_action(done: RemedyAction, advised: RemedyAction, names: Names, *, here: bool) -> bool:

@@ -107,6 +107,7 @@ def _definitions(
     errors = [moment for moment in moments if moment.kind is MomentKind.ERROR]
     cleared = [moment for moment in errors if moment.has_answer]
     answered = [moment for moment in cleared if moment.verdicts[OURS].answered]
+    acted = [moment for moment in errors if moment.next_kind]
     starts = [moment for moment in moments if moment.kind is MomentKind.START]
     named = [moment for moment in starts if moment.has_answer]
     related = [moment for moment in moments if moment.kind is MomentKind.RELATED]
@@ -116,6 +117,7 @@ def _definitions(
         "clearance reachable": (cleared, _reachable, ours),
         **{f"clearance@{k} shown": (cleared, _shown(k), METHODS) for k in (1, 3, 5)},
         **{f"precision@{k}": (answered, _shown(k), METHODS) for k in (1, 3, 5)},
+        **{f"kind of next command@{k}": (acted, _same_kind(k), METHODS) for k in (1, 3)},
         "answered: cleared errors": (cleared, _answered, METHODS),
         # Where the run does not show what was right, only the memory is queried.
         "answered: all errors": (errors, _answered, ours),
@@ -321,6 +323,10 @@ def _ranked(k: int) -> ShareOf:
 def _shown(k: int) -> ShareOf:
     """Whether what helps is among the first *k* that are shown."""
     return lambda _, verdict: Share(_within(verdict.shown, k), 1)
+
+
+def _same_kind(k: int) -> ShareOf:
+    return lambda _, verdict: Share(_within(verdict.same_kind, k), 1)
 
 
 def _reachable(moment: Moment, _verdict: Verdict) -> Share:

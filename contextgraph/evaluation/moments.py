@@ -29,8 +29,9 @@ class Verdict:
     """How one method did at a moment.
 
     *rank* is the place of the first item that would have helped in the ranking before the gate,
-    *shown* that among the items that are shown; None where none would. *answered* says whether
-    anything is shown, *score* is of its first item, *tokens* the length of its text.
+    *shown* that among the items that are shown, *same_kind* the first in the ranking of the kind of
+    command that next succeeded; None where none would. *answered* says whether anything is shown,
+    *score* is of its first item, *tokens* the length of its text.
     """
 
     answered: bool
@@ -38,6 +39,7 @@ class Verdict:
     shown: int | None = None
     score: float = 0.0
     tokens: int = 0
+    same_kind: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class Moment:
 
     *reachable*: what was learned has what would have helped, whether or not any method finds it.
     *run* is the id of the trajectory, *topic* the error family at an error, *steps_left* how many
-    steps the run then took until it had cleared the error.
+    steps the run then took until it had cleared the error, *next_kind* the kind of command that
+    next succeeded.
     """
 
     kind: MomentKind
@@ -59,6 +62,7 @@ class Moment:
     has_answer: bool = True
     steps_left: int = 0
     reachable: bool = False
+    next_kind: str = ""
 
     @property
     def key(self) -> str:

@@ -96,7 +96,7 @@ class Statement:
 
     text: str
     source: str
-    said_at: datetime
+    stated_at: datetime
     credibility: float = 0.75
     subject: str = ""
 
@@ -133,7 +133,7 @@ class ConflictPolicy:
         if _differ(new.subject, old.subject):
             return _UNRELATED
         ours, theirs = _Wording.of(new.text), _Wording.of(old.text)
-        if ours.says_the_same(theirs):
+        if ours.is_equal_to(theirs):
             return Verdict(Relation.SAME, 1.0)
         opposite = ours.negative != theirs.negative
         if not (ours.is_nearly(theirs) if opposite else ours.has_other_value(theirs)):
@@ -152,7 +152,7 @@ class ConflictPolicy:
 
     def _prevails(self, new: Statement, old: Statement) -> bool:
         more_credible = new.credibility >= old.credibility + self.credibility_margin
-        return new.said_at >= old.said_at and (new.source == old.source or more_credible)
+        return new.stated_at >= old.stated_at and (new.source == old.source or more_credible)
 
 
 _UNRELATED = Verdict(Relation.UNRELATED, 0.0)
@@ -194,7 +194,7 @@ class _Wording:
     def __str__(self) -> str:
         return " ".join(self.words)
 
-    def says_the_same(self, other: "_Wording") -> bool:
+    def is_equal_to(self, other: "_Wording") -> bool:
         """Whether the two differ in fillers and forms of "be" alone."""
         ours, theirs = (self.core, self.modals), (other.core, other.modals)
         return ours == theirs and self.negative == other.negative

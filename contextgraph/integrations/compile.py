@@ -190,8 +190,8 @@ class _Compiler:
         return {command: one for command, one in found.items() if one.text}
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
-        asked = ErrorQuestion(_signature(error), SignatureLevel.TEMPLATE, _EVERYWHERE)
-        return self._store.recoveries.for_error([asked], _MAX_RECOVERIES)
+        question = ErrorQuestion(_signature(error), SignatureLevel.TEMPLATE, _EVERYWHERE)
+        return self._store.recoveries.for_error([question], _MAX_RECOVERIES)
 
     def _by_name(
         self, error: ErrorPattern, cleared: Sequence[RecoveryCandidate]

@@ -50,7 +50,9 @@ class HookEvent:
         """The agent, by the name that its logs have when they are read."""
         if "event_type" in self.fields:
             return "openhands"
-        return "codex-cli" if "turn_id" in self.fields else "claude-code"
+        # The log of a session is named so by Codex CLI.
+        rollout = os.path.basename(self.text("transcript_path")).startswith("rollout-")
+        return "codex-cli" if rollout or "turn_id" in self.fields else "claude-code"
 
     @property
     def cwd(self) -> str:
@@ -200,8 +202,8 @@ class _Responder:
         """A message to the user alone: to the agent it would be a reason to go on."""
         with self._file() as file:
             warnings = file.submission_warnings()
-        said = {one.text for one in self._before}
-        new = {sign: text for sign, text in warnings.items() if text not in said}
+        earlier = {one.text for one in self._before}
+        new = {sign: text for sign, text in warnings.items() if text not in earlier}
         shown = [new[sign] for sign in self._signs() if sign in new] if new else []
         for text in shown:
             self._files.append(replace(self._record(), text=text))

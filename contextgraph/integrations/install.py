@@ -109,12 +109,12 @@ def hook_command(store: str | None, *, is_shared: bool = False) -> str:
 
 
 class SettingsFile:
-    """The settings file *path* of an agent; what was in it before is kept in the folder *kept*."""
+    """The settings file *path* of an agent; its former content is in the folder *backup*."""
 
-    def __init__(self, path: Path, kept: Path) -> None:
+    def __init__(self, path: Path, backup: Path) -> None:
         self.path = path
         name = hashlib.blake2b(str(path.absolute()).encode(), digest_size=8).hexdigest()
-        self._kept = kept / f"{name}.json"
+        self._backup = backup / f"{name}.json"
 
     def has_hooks(self) -> bool:
         """Whether it holds hooks of ContextGraph."""
@@ -149,9 +149,9 @@ class SettingsFile:
         rest = _without_ours(config)
         if rest == config:
             return False
-        kept = json.loads(self._kept.read_text()) if self._kept.exists() else {}
-        before = kept.get("before") if kept.get("after") == now else _written(rest, now)
-        self._kept.unlink(missing_ok=True)
+        backup = json.loads(self._backup.read_text()) if self._backup.exists() else {}
+        before = backup.get("before") if backup.get("after") == now else _written(rest, now)
+        self._backup.unlink(missing_ok=True)
         if before is None:
             self.path.unlink()
         else:
@@ -183,8 +183,8 @@ class SettingsFile:
         return dict(config)
 
     def _keep(self, before: str | None, after: str) -> None:
-        self._kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _replace(self._kept, json.dumps({"before": before, "after": after}))
+        self._backup.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _replace(self._backup, json.dumps({"before": before, "after": after}))
 
 
 def _with_hooks(config: Config, events: Mapping[str, str], command: str) -> Config:

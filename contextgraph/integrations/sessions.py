@@ -20,7 +20,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_CHARS = 100
 _EMPTY = ("", (), None)
 # Sessions that were not written to for so long are removed when their lines are noted.
-_KEPT = timedelta(days=90)
+_RETENTION = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class HookFiles:
 
     def _remove_old(self) -> None:
         """Remove the files of sessions that ended long ago."""
-        oldest = (datetime.now(UTC) - _KEPT).timestamp()
+        oldest = (datetime.now(UTC) - _RETENTION).timestamp()
         for path in self.sessions.glob("*.jsonl"):
             if path.stat().st_mtime < oldest:
                 path.unlink()

@@ -198,8 +198,8 @@ class KeyedFiles:
             seq, ts = max(seq, envelope.seq), max(ts or envelope.ts, envelope.ts)
         archived = [int(path.stem.rpartition("_")[2]) for path in self.archive.glob("log_*.jsonl")]
         size = self.log.stat().st_size if self.log.exists() else 0
-        kept = lines if compacted else before.compacted_lines
-        return Position(max((seq, *archived)), ts, size, lines, kept)
+        compacted_count = lines if compacted else before.compacted_lines
+        return Position(max((seq, *archived)), ts, size, lines, compacted_count)
 
     def _apply(self, envelope: Envelope, line: bytes) -> bool:
         """Bring index and state up to date with the last *line* of the log.

@@ -79,9 +79,9 @@ class KeyedMemory:
         lacks them is refused, or stored below ``/untrusted``, which no brief shows. Secrets are
         masked. Raises `InvalidEntryError`, and `StoreError` where nothing could be stored.
         """
-        asked = normalised_key(key)
+        normalised = normalised_key(key)
         content = checked_content(json_content)
-        target, origin = checked_source(asked, source, untrusted)
+        target, origin = checked_source(normalised, source, untrusted)
         valid = content is not None
         with self._files.writing() as position:
             now = max(self._now(), position.ts) if position.ts else self._now()
@@ -94,7 +94,7 @@ class KeyedMemory:
         return SetReceipt(
             target,
             envelope.seq,
-            "isolated" if target != asked else status,
+            "isolated" if target != normalised else status,
             self._files.index / index_path(target) if valid else None,
         )
 

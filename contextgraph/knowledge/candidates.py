@@ -40,7 +40,7 @@ class Candidates:
             if known is None:
                 self._store.put([candidate])
                 continue
-            (known,) = self._store.change([known.id], partial(_said_again, link=candidate.links[0]))
+            (known,) = self._store.change([known.id], partial(_repeated, link=candidate.links[0]))
             if known.kind is NoteKind.CANDIDATE and known.is_live and sessions(known) >= _SESSIONS:
                 self.accept([known.id])
 
@@ -62,7 +62,7 @@ class Candidates:
                 one.content, repo=one.repo, source=one.source, locator=one.locator
             )
             for link in one.links:
-                self._store.change([receipt.id], partial(_said_again, link=link))
+                self._store.change([receipt.id], partial(_repeated, link=link))
         self._store.delete([one.id for one in found])
         return len(found)
 
@@ -90,9 +90,9 @@ class Candidates:
         """The note or candidate that says the same."""
         if known := self._store.get([candidate.id]).get(candidate.id):
             return known
-        asked = [*dict.fromkeys(stems(candidate.content))]
+        terms = [*dict.fromkeys(stems(candidate.content))]
         scope = NoteScope((candidate.repo,), (NoteKind.NOTE, NoteKind.CANDIDATE))
-        related = self._store.for_text(asked, scope, _COMPARED)
+        related = self._store.for_text(terms, scope, _COMPARED)
         return next((one for one in related if self._is_same(candidate, one)), None)
 
     def _is_same(self, one: Note, other: Note) -> bool:
@@ -106,7 +106,7 @@ def sessions(note: Note) -> int:
     return len(note.targets(LinkType.SAID_IN))
 
 
-def _said_again(note: Note, *, link: Link) -> Note:
+def _repeated(note: Note, *, link: Link) -> Note:
     if link in note.links:
         return note
     return replace(note, links=(*note.links, link), confirmed=note.confirmed + 1)

@@ -67,8 +67,8 @@ def corrections_in(run: RawTrajectory) -> Iterator[Correction]:
 
     The task itself is not read, nor questions, pasted texts and instructions of the moment.
     """
-    said = [step.user_message for step in run.steps if step.user_message]
-    repeated = {message for message in said if said.count(message) > 1}  # by a program
+    messages = [step.user_message for step in run.steps if step.user_message]
+    repeated = {message for message in messages if messages.count(message) > 1}  # by a program
     found = chain.from_iterable(
         _of_step(step) for step in run.steps if step.user_message not in repeated
     )

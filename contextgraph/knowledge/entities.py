@@ -105,12 +105,12 @@ class Entities:
 
     def find_by_keywords(self, question: str) -> tuple[Entity, ...]:
         """Entities whose name begins with a word of *question*, or that have it as tag or type."""
-        asked = {*words(question), *(tag for word in words(question) for tag in tags_of(word))}
+        terms = {*words(question), *(tag for word in words(question) for tag in tags_of(word))}
         return tuple(
             entity
             for entity in self._all()
-            if any(entity.name.casefold().startswith(word) for word in asked)
-            or asked & {*entity.tags, entity.entity_type.casefold()}
+            if any(entity.name.casefold().startswith(word) for word in terms)
+            or terms & {*entity.tags, entity.entity_type.casefold()}
         )
 
     def find_tags(self, prefix: str = "") -> dict[str, int]:
@@ -140,8 +140,10 @@ class Entities:
 
 def _without(note: Note, target: str, type_: str | None = None) -> Note:
     """*note* without its links to *target*, of one type where given."""
-    kept = (link for link in note.links if link.target != target or type_ not in (None, link.type))
-    return replace(note, links=tuple(kept))
+    remaining = (
+        link for link in note.links if link.target != target or type_ not in (None, link.type)
+    )
+    return replace(note, links=tuple(remaining))
 
 
 def _note_of(entity: Entity, now: datetime) -> Note:

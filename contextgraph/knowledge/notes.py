@@ -116,8 +116,8 @@ class Notes:
         if known is not None and known.is_live:
             return self._confirm(known, note)
         scope = NoteScope((note.repo,))
-        asked = [*dict.fromkeys(stems(note.content))][:MOST_WORDS]
-        related = self._store.for_text(asked, scope, _COMPARED)
+        query = [*dict.fromkeys(stems(note.content))][:MOST_WORDS]
+        related = self._store.for_text(query, scope, _COMPARED)
         verdicts = [(one, self._verdict(note, one)) for one in related]
         for one, verdict in verdicts:
             if verdict.relation is Relation.SAME:
@@ -144,9 +144,9 @@ class Notes:
         recalled, nor is what answers with less than *min_probability*.
         """
         scope = NoteScope(_places(repo), tags=tuple(map(str.casefold, tags)))
-        asked = Question.of(question, self._vector(question), scope, self._now())
+        query = Question.of(question, self._vector(question), scope, self._now())
         found = [
-            one for one in recollections(self._store, asked) if one.probability >= min_probability
+            one for one in recollections(self._store, query) if one.probability >= min_probability
         ][: max(0, limit)]
         self._recalled.extend(found)
         return tuple(found)

@@ -103,20 +103,20 @@ class Pages:
 
         Those of *repo* first, then those of others.
         """
-        asked = [*dict.fromkeys(stems(question))][:_MOST_WORDS]
-        found = self._ranked(asked, None if repo is None else (repo_name(repo),), limit)
+        terms = [*dict.fromkeys(stems(question))][:_MOST_WORDS]
+        found = self._ranked(terms, None if repo is None else (repo_name(repo),), limit)
         if repo is not None and len(found) < limit:
             known = {one.page.id for one in found}
-            others = self._ranked(asked, None, limit)
+            others = self._ranked(terms, None, limit)
             found += [one for one in others if one.page.id not in known]
         return tuple(found[: max(0, limit)])
 
     def _ranked(
-        self, asked: Sequence[str], repos: tuple[str, ...] | None, limit: int
+        self, terms: Sequence[str], repos: tuple[str, ...] | None, limit: int
     ) -> list[PageFound]:
         scope = NoteScope(repos, (NoteKind.PAGE,))
-        notes = self._store.for_text(asked, scope, max(_PROPOSED, limit))
-        scores = bm25(asked, [stem_counts(_weighted(note)) for note in notes])
+        notes = self._store.for_text(terms, scope, max(_PROPOSED, limit))
+        scores = bm25(terms, [stem_counts(_weighted(note)) for note in notes])
         ranked = sorted(zip(notes, scores, strict=True), key=lambda one: (-one[1], one[0].id))
         most = ranked[0][1] if ranked else 0.0
         return [PageFound(_page_of(note), score / most) for note, score in ranked if score > 0]

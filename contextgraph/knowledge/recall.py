@@ -49,19 +49,19 @@ def recollections(store: NoteStore, question: Question) -> list[Recollection]:
     cosines = _cosines(store, question)
     found |= store.get([id_ for id_ in [*cosines][:_BY_MEANING] if id_ not in found])
     weights = _weights(question.words, found.values())
-    said = {id_: _said(note, weights, cosines) for id_, note in found.items()}
-    most = {name: max((one[name] for one in said.values()), default=0.0) for name in _CHANNELS}
-    own = blend(said, _CHANNELS) if any(most.values()) else {}
+    scores = {id_: _channel_scores(note, weights, cosines) for id_, note in found.items()}
+    most = {name: max((one[name] for one in scores.values()), default=0.0) for name in _CHANNELS}
+    own = blend(scores, _CHANNELS) if any(most.values()) else {}
     best = sorted(own, key=lambda id_: (-own[id_], id_))[:_EXTENDED]
     around = _around(store, {id_: found[id_] for id_ in best})
     for id_, note in around.items():
         if id_ not in found:
-            said[id_] = _said(note, weights, cosines)
-            own[id_] = _blended(said[id_], most)
+            scores[id_] = _channel_scores(note, weights, cosines)
+            own[id_] = _blended(scores[id_], most)
     found |= around
     beside = _beside(found)
     ranked = [
-        _recollection(found[id_], said[id_], own, beside, question)
+        _recollection(found[id_], scores[id_], own, beside, question)
         for id_, value in own.items()
         if value > 0 and _is_recalled(found[id_], question)
     ]
@@ -86,7 +86,7 @@ def _cosines(store: NoteStore, question: Question) -> Mapping[str, float]:
     return {id_: cosine for id_, cosine in found.items() if cosine > 0}
 
 
-def _said(
+def _channel_scores(
     note: Note, weights: Mapping[str, float], cosines: Mapping[str, float]
 ) -> dict[str, float]:
     """What the two channels say of *note*."""
@@ -94,19 +94,19 @@ def _said(
     return {"words": overlap(weights, counted), "meaning": cosines.get(note.id, 0.0)}
 
 
-def _blended(said: Mapping[str, float], most: Mapping[str, float]) -> float:
+def _blended(scores: Mapping[str, float], most: Mapping[str, float]) -> float:
     """As `blend` for a note that was not proposed; no channel says more than *most*."""
     used = [name for name in _CHANNELS if most[name] > 0]
     total = sum(_CHANNELS[name] for name in used)
-    return sum(_CHANNELS[name] * min(1.0, said[name] / most[name]) for name in used) / total
+    return sum(_CHANNELS[name] * min(1.0, scores[name] / most[name]) for name in used) / total
 
 
-def _weights(asked: Sequence[str], found: Collection[Note]) -> dict[str, float]:
-    """How rare the words *asked* are among the notes *found*."""
+def _weights(terms: Sequence[str], found: Collection[Note]) -> dict[str, float]:
+    """How rare the words *terms* are among the notes *found*."""
     met = Counter(
-        word for note in found for word in stem_counts(searched_text(note)).keys() & {*asked}
+        word for note in found for word in stem_counts(searched_text(note)).keys() & {*terms}
     )
-    return {word: log(1 + (len(found) - met[word] + 0.5) / (met[word] + 0.5)) for word in asked}
+    return {word: log(1 + (len(found) - met[word] + 0.5) / (met[word] + 0.5)) for word in terms}
 
 
 def _around(store: NoteStore, notes: Mapping[str, Note]) -> dict[str, Note]:
@@ -141,7 +141,7 @@ def _beside(notes: Mapping[str, Note]) -> Mapping[str, frozenset[str]]:
 
 def _recollection(
     note: Note,
-    said: Mapping[str, float],
+    scores: Mapping[str, float],
     own: Mapping[str, float],
     beside: Mapping[str, frozenset[str]],
     question: Question,
@@ -150,7 +150,7 @@ def _recollection(
     second = {id_ for one in first for id_ in beside[one]} - {note.id, *first}
     neighbours = _NEXT * _sum(own, first) + _SECOND * _sum(own, second)
     why = {
-        **said,
+        **scores,
         "neighbours": neighbours,
         "recency": age_weight(question.now - note.created_at, _HALF_LIFE),
         "credibility": credibility_of(note, question.now),
@@ -193,11 +193,11 @@ class _Evidence:
 
 
 _BY_BOTH = _Evidence(-5.7, 7.4, 3.1)
-_BY_WORDS_ALONE = _Evidence(-4.25, 7.8)
+_BY_WORDS_ONLY = _Evidence(-4.25, 7.8)
 _CALIBRATED = "local/all-MiniLM-L6-v2"
 
 
 def _evidence(vector: Vector | None) -> _Evidence:
     """What is known of the space of *vector*; cosines of others mean something else."""
     is_known = vector is not None and vector.space.startswith(_CALIBRATED)
-    return _BY_BOTH if is_known else _BY_WORDS_ALONE
+    return _BY_BOTH if is_known else _BY_WORDS_ONLY

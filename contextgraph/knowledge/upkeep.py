@@ -34,8 +34,8 @@ class MaintenancePolicy:
 
     A note is archived when it is weak, was not recalled for *retention*, and fewer than
     *min_recalls* times in all; beyond *max_notes* those worth least. A note is merged into one of
-    its repository that says all that it says, where their words agree by *likeness* and they are
-    *merged_within* of each other; of a large repository the newest *compared* are looked at.
+    its repository that says all that it says, where their words agree by *similarity_threshold* and
+    they are *merged_within* of each other; of a large repository the newest *compared* are used.
     """
 
     forgetting: ForgettingPolicy = field(default_factory=ForgettingPolicy)
@@ -43,7 +43,7 @@ class MaintenancePolicy:
     retention: timedelta = timedelta(days=365)
     min_recalls: int = 3
     max_notes: int = 10_000
-    likeness: float = 0.75
+    similarity_threshold: float = 0.75
     merged_within: timedelta = timedelta(days=45)
     compared: int = 400
 
@@ -125,12 +125,12 @@ def _evicted(
     excess = max(0, len(notes) - archived - policy.max_notes)
     if not excess:
         return []
-    said = rarity({note.id: stem_counts(searched_text(note)) for note in notes})
+    pair = rarity({note.id: stem_counts(searched_text(note)) for note in notes})
     items = [
         Evictable(
             note.id,
             note.created_at,
-            said[note.id],
+            pair[note.id],
             RecallStats(note.recalls, note.recall_score, note.recalled_at),
         )
         for note in notes
@@ -196,19 +196,22 @@ def _groups(notes: Sequence[Note], policy: MaintenancePolicy) -> list[list[Note]
     for longer, shorter in combinations(sorted(notes, key=lambda one: -len(tokens[one.id])), 2):
         is_free = not ({longer.id, shorter.id} & taken or shorter.pinned or shorter.id in groups)
         is_near = abs(longer.created_at - shorter.created_at) <= policy.merged_within
-        said = tokens[longer.id], tokens[shorter.id]
-        if is_free and is_near and _contains(*said, policy.likeness):
+        pair = tokens[longer.id], tokens[shorter.id]
+        if is_free and is_near and _contains(*pair, policy.similarity_threshold):
             groups[longer.id] = [*(groups[longer.id] or [longer]), shorter]
             taken.add(shorter.id)
     return [*groups.values()]
 
 
-def _contains(longer: Sequence[str], shorter: Sequence[str], likeness: float) -> bool:
+def _contains(longer: Sequence[str], shorter: Sequence[str], similarity_threshold: float) -> bool:
     """Whether *longer* has all words of *shorter* in their order, few others, and no restriction.
 
     So that nothing is lost but words that both have.
     """
-    if dice({*longer}, {*shorter}) < likeness or {*longer} & _LIMITS != {*shorter} & _LIMITS:
+    if (
+        dice({*longer}, {*shorter}) < similarity_threshold
+        or {*longer} & _LIMITS != {*shorter} & _LIMITS
+    ):
         return False
     rest = iter(longer)
     return all(word in rest for word in shorter)

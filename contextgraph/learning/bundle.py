@@ -106,8 +106,8 @@ def _loop_outcome(steps: Sequence[StepTrace]) -> FragmentOutcome:
 
 TASK_CHARS = 8_000
 MESSAGE_CHARS = 600
-ACTIONS_KEPT = 12
-FILES_KEPT = 50
+MAX_ACTIONS = 12
+MAX_FILES = 50
 
 _WRITES = frozenset({ActionKind.EDIT, ActionKind.CREATE})
 
@@ -170,7 +170,7 @@ def _fragment(read: Trace, identity: str, order: int, start: int, end: int) -> F
         phase=steps[0].phase,
         outcome=outcome,
         description=describe(read, start, end, kind, recoveries, loops),
-        action_sequence=tuple(action_line(step) for step in steps[:ACTIONS_KEPT]),
+        action_sequence=tuple(action_line(step) for step in steps[:MAX_ACTIONS]),
         files=_targets(steps),
         open_file=steps[0].step.open_file,
         repo=read.raw.repo.casefold(),
@@ -206,7 +206,7 @@ def _targets(steps: Sequence[StepTrace]) -> tuple[str, ...]:
     named = dict.fromkeys(
         target for step in steps for target in step.reading.targets if "." in target
     )
-    return tuple(named)[:FILES_KEPT]
+    return tuple(named)[:MAX_FILES]
 
 
 def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
@@ -222,7 +222,7 @@ def _trajectory(read: Trace, identity: str, learned_at: datetime) -> Trajectory:
         exit_status=raw.exit_status,
         total_steps=len(raw.steps),
         summary=summarise(read, files),
-        files=tuple(one for one in files if one not in made)[:FILES_KEPT],
+        files=tuple(one for one in files if one not in made)[:MAX_FILES],
         agent=raw.agent,
         model=raw.model,
         source_format=raw.source_format,

@@ -209,8 +209,8 @@ class EscapeFinder:
     def _past_runs(self, whys: Sequence[Why], error: ErrorSignature, repo: str) -> "_PastRuns":
         """The runs that *whys* name, and which of them left a loop before they cleared *error*."""
         ids = {run for why in whys for run in why.trajectories}
-        kept = self.store.runs.trajectories(ids).values()
-        names = {one.id: (one.instance_id, one.repo) for one in kept}
+        stored = self.store.runs.trajectories(ids).values()
+        names = {one.id: (one.instance_id, one.repo) for one in stored}
         scopes = dict.fromkeys(Scope(one, self.exclude_instances) for one in (repo or None, None))
         questions = [ErrorQuestion(error, level, scope) for scope in scopes for level in _LEVELS]
         spans: dict[str, list[tuple[int, int]]] = {}

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         LoopSeverity as LoopSeverity,
         Phase as Phase,
         Recovered as Recovered,
-        most_telling as most_telling,
+        most_informative as most_informative,
     )
     from contextgraph.model.methodology import (
         NO_USAGE as NO_USAGE,

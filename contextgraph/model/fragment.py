@@ -181,7 +181,7 @@ class Recovered:
 
 
 # What another run learns most from, first.
-TELLING = (
+INFORMATIVE_FIRST = (
     FragmentType.ERROR_RECOVERY,
     FragmentType.SUCCESSFUL_FIX,
     FragmentType.LOOP,
@@ -190,7 +190,7 @@ TELLING = (
 )
 
 
-def most_telling(fragments: Sequence[Fragment], count: int) -> tuple[Fragment, ...]:
+def most_informative(fragments: Sequence[Fragment], count: int) -> tuple[Fragment, ...]:
     """At most *count* of *fragments*: those that another run learns most from, first."""
-    telling = sorted(fragments, key=lambda f: (TELLING.index(f.fragment_type), f.order))
-    return tuple(telling[:count])
+    ranked = sorted(fragments, key=lambda f: (INFORMATIVE_FIRST.index(f.fragment_type), f.order))
+    return tuple(ranked[:count])

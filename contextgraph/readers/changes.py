@@ -38,10 +38,10 @@ def change_status(raw: RawTrajectory) -> ChangeStatus:
     committed = _by_name(added_lines(git_output(folder, *later, seconds=_GIT_SECONDS)))
     touched = added.keys() & committed.keys()
     wanted = sum(len(added[name]) for name in touched)
-    kept = sorted({line for name in touched for line in added[name] & committed[name]})
-    if not kept or 2 * len(kept) < wanted:
+    remaining = sorted({line for name in touched for line in added[name] & committed[name]})
+    if not remaining or 2 * len(remaining) < wanted:
         return ChangeStatus.UNKNOWN
-    decisive = kept[:_MOST_LINES]
+    decisive = remaining[:_MOST_LINES]
     is_held = 2 * len(_at_head(folder, decisive)) >= len(decisive)
     return ChangeStatus.HELD if is_held else ChangeStatus.REVERTED
 

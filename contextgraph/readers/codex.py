@@ -18,6 +18,7 @@ from contextgraph.readers.conversation import (
 from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
 from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments
+from contextgraph.text import may_be_fenced
 
 NAME = "codex-cli"
 
@@ -54,13 +55,17 @@ def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadErr
     """The run of one rollout; a line of the wrong shape is an error, and the others are read."""
     turns: list[Turn] = []
     meta: dict[str, Any] = {}
+    shown: list[str] = []
     for index, line in enumerate(lines):
         try:
             row = as_row(line, "line")
             item = row_at(row, "payload") if "payload" in row else row
             kind = text(row, "type")
-            if found := _WORKING_FOLDER.match(content_text(item) if "role" in item else ""):
+            said = content_text(item) if "role" in item else ""
+            if found := _WORKING_FOLDER.match(said):
                 meta.setdefault("cwd", found[1].strip())
+            if item.get("role") == "developer" and may_be_fenced(said):
+                shown.append(said)
             if kind in ("session_meta", "turn_context") or "instructions" in row:
                 meta |= {name: value for name, value in item.items() if name not in meta}
             elif kind == "thread.started":
@@ -68,10 +73,10 @@ def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadErr
             turns += _streamed(row) if _STREAM.fullmatch(kind) else _turns(kind, item, row)
         except ValueError as error:
             yield ReadError(place.file, place.part(index), f"malformed {NAME} line: {error}")
-    yield _run(turns, meta, place)
+    yield _run(turns, meta, shown, place)
 
 
-def _run(turns: Sequence[Turn], meta: Row, place: Place) -> RawTrajectory:
+def _run(turns: Sequence[Turn], meta: Row, shown: Sequence[str], place: Place) -> RawTrajectory:
     is_subagent = isinstance(meta.get("source"), dict) and "subagent" in meta["source"]
     known = RawTrajectory(
         source_format=NAME,
@@ -80,6 +85,8 @@ def _run(turns: Sequence[Turn], meta: Row, place: Place) -> RawTrajectory:
         task="",
         agent=f"{NAME}/subagent" if is_subagent else NAME,
         model=text(meta, "model"),
+        # What hooks showed: stripped before learning; its ids say what this run was shown.
+        system_prompt="\n".join(shown),
     )
     return conversation_of(turns).run(
         known,

@@ -226,8 +226,8 @@ class GivenOutcomes:
         chosen = [one for one in known if one.names and _names(one, run)] or known
         outcomes = {one.outcome for one in chosen}
         if len(outcomes) > 1:
-            said = ", ".join(f"{one.outcome} in {one.file}" for one in chosen)
-            on_conflict(f"{run.source}: outcome not set: {said}")
+            stated = ", ".join(f"{one.outcome} in {one.file}" for one in chosen)
+            on_conflict(f"{run.source}: outcome not set: {stated}")
             return run
         if not outcomes:
             return run

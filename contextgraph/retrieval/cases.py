@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
-from contextgraph.model import ChannelRank, ScopeLevel, SimilarCase, Why, most_telling
+from contextgraph.model import ChannelRank, ScopeLevel, SimilarCase, Why, most_informative
 from contextgraph.ports import Store
 from contextgraph.ranking import blend, ranks_in, word_counts
 from contextgraph.retrieval.credit import credits_for
@@ -55,8 +55,8 @@ def ranking_of(query: Query, found: Rankings, weights: Mapping[str, float]) -> l
     by_run: dict[str, list[CaseHit]] = {}
     for hit in chain.from_iterable(found.values()):
         by_run.setdefault(hit.trajectory.id, []).append(hit)
-    asked = {name: weights[name] for name in found if found[name]}
-    scores = _scored(by_run, blend(_said(by_run, found), asked))
+    given = {name: weights[name] for name in found if found[name]}
+    scores = _scored(by_run, blend(_channel_scores(by_run, found), given))
     ranking = sorted(by_run, key=lambda run: (-scores[run], run))
     return [
         RankedRun(run, by_run[run], scores[run], _features(query, by_run[run], closeness))
@@ -71,7 +71,9 @@ def _features(query: Query, hits: Sequence[CaseHit], closeness: float) -> CaseFe
     return CaseFeatures(similarity, len(shared), closeness)
 
 
-def _said(runs: Mapping[str, Sequence[CaseHit]], found: Rankings) -> dict[str, dict[str, float]]:
+def _channel_scores(
+    runs: Mapping[str, Sequence[CaseHit]], found: Rankings
+) -> dict[str, dict[str, float]]:
     """Run -> what each channel goes by, whichever of them found the run."""
     # What is not among the nearest is at most as near as the last of them.
     least = min((hit.similarity for hit in found.get("semantic", ())), default=0.0)
@@ -126,7 +128,7 @@ def _case(
 def _with_fragments(cases: Sequence[SimilarCase], store: Store) -> tuple[SimilarCase, ...]:
     found = store.runs.fragments(case.trajectory_id for case in cases if not case.fragments)
     return tuple(
-        replace(case, fragments=most_telling(found[case.trajectory_id], FRAGMENTS_SHOWN))
+        replace(case, fragments=most_informative(found[case.trajectory_id], FRAGMENTS_SHOWN))
         if case.trajectory_id in found
         else case
         for case in cases

@@ -46,11 +46,11 @@ def by_error(query: Query, store: Store) -> Findings:
     signature = query.signature
     if signature is None:
         return Findings()
-    asked = [
+    questions = [
         ErrorQuestion(variant, level, scope)
         for scope, level, variant in product(query.scopes, _LEVELS, signature.variants())
     ]
-    found = store.recoveries.for_error(asked, RECOVERIES)
+    found = store.recoveries.for_error(questions, RECOVERIES)
     known = _methodologies(query, signature, store)
     return Findings(recoveries=tuple(found), methodologies=known)
 

@@ -83,14 +83,14 @@ INTERCEPT = -5.55
 
 def ranked_files(runs: Sequence[KnownRun], task: str) -> list[PlaybookFile]:
     """The files that runs changed, the most probable for *task* first; ties by path."""
-    asked = frozenset(words(task[:TASK_CHARS]))
+    terms = frozenset(words(task[:TASK_CHARS]))
     found = [
         PlaybookFile(
             path,
             len(evidence.changed),
             len(evidence.opened),
             _probability(evidence.features),
-            tuple(_symbols_to_name(evidence.symbols, asked)),
+            tuple(_symbols_to_name(evidence.symbols, terms)),
         )
         for path, evidence in file_evidence(runs, task).items()
     ]
@@ -98,10 +98,10 @@ def ranked_files(runs: Sequence[KnownRun], task: str) -> list[PlaybookFile]:
 
 
 def _symbols_to_name(
-    changed: Mapping[str, Collection[str]], asked: frozenset[str]
+    changed: Mapping[str, Collection[str]], terms: frozenset[str]
 ) -> Iterator[str]:
     for name, tasks in sorted(changed.items(), key=lambda one: (-len(one[1]), one[0])):
-        if len(tasks) > 1 or _is_named(name, asked):
+        if len(tasks) > 1 or _is_named(name, terms):
             yield name
 
 
@@ -145,7 +145,7 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
             of_file = symbols.setdefault(file, {})
             for name in names:
                 of_file.setdefault(name, set()).add(instance)
-    asked = frozenset(words(task[:TASK_CHARS]))
+    terms = frozenset(words(task[:TASK_CHARS]))
     count = len({run.instance_id for run in runs}) + 1
     kinds = {posixpath.splitext(file)[1] for file in changed}
     rarity = _rarity({*changed, *opened})
@@ -155,12 +155,12 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
             frozenset(opened.get(file, ())),
             symbols.get(file, {}),
             FileFeatures(
-                folders=_share(_words_of(file)[0], asked, rarity),
-                name=_share(_words_of(file)[1], asked, rarity),
+                folders=_share(_words_of(file)[0], terms, rarity),
+                name=_share(_words_of(file)[1], terms, rarity),
                 changed=len(did) / count,
                 opened=len(opened.get(file, ())) / count,
                 nearest=max((similarities[one] for one in did), default=0.0),
-                symbol=float(any(_is_named(name, asked) for name in symbols.get(file, ()))),
+                symbol=float(any(_is_named(name, terms) for name in symbols.get(file, ()))),
             ),
         )
         for file in sorted({*changed, *opened})
@@ -182,9 +182,9 @@ def _rarity(files: Collection[str]) -> dict[str, float]:
     return {word: log(1 + len(files) / n) for word, n in met.items()}
 
 
-def _share(named: Collection[str], asked: frozenset[str], rarity: Mapping[str, float]) -> float:
+def _share(named: Collection[str], terms: frozenset[str], rarity: Mapping[str, float]) -> float:
     # In a fixed order: floating-point sums depend on it.
-    shared = sum(rarity[word] for word in named if word in asked)
+    shared = sum(rarity[word] for word in named if word in terms)
     return shared / sum(rarity[word] for word in named) if shared else 0.0
 
 
@@ -197,5 +197,5 @@ def _words_of(file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(dict.fromkeys(words(folder))), tuple(dict.fromkeys(words(stem)))
 
 
-def _is_named(symbol: str, asked: frozenset[str]) -> bool:
-    return len(symbol) >= _SHORTEST_NAME and symbol.lower() in asked
+def _is_named(symbol: str, terms: frozenset[str]) -> bool:
+    return len(symbol) >= _SHORTEST_NAME and symbol.lower() in terms

@@ -40,11 +40,13 @@ def fresh_playbook(playbook: RepositoryPlaybook, tree: WorkingTree) -> Repositor
     package = playbook.package if tree.has(playbook.package) else ""
     return replace(
         playbook,
-        files=tuple(_present_symbols(one, tree) for one in _kept(playbook.files, tree, _of_file)),
-        tests=_kept(playbook.tests, tree, _of_command),
-        scripts=_kept(playbook.scripts, tree, _of_command),
-        setup=_kept(playbook.setup, tree, _of_command),
-        failing_tests=_kept(playbook.failing_tests, tree, _of_test),
+        files=tuple(
+            _present_symbols(one, tree) for one in _present(playbook.files, tree, _of_file)
+        ),
+        tests=_present(playbook.tests, tree, _of_command),
+        scripts=_present(playbook.scripts, tree, _of_command),
+        setup=_present(playbook.setup, tree, _of_command),
+        failing_tests=_present(playbook.failing_tests, tree, _of_test),
         package=package,
         package_tasks=playbook.package_tasks if package else 0,
     )
@@ -75,7 +77,7 @@ def fresh_context(context: MemoryContext, tree: WorkingTree) -> MemoryContext:
 
 def fresh_history(history: CommandHistory, tree: WorkingTree) -> CommandHistory:
     """*history* whose other ways exist in *tree*."""
-    return replace(history, others=_kept(history.others, tree, _of_command))
+    return replace(history, others=_present(history.others, tree, _of_command))
 
 
 def stale_in(playbook: RepositoryPlaybook, tree: WorkingTree) -> Iterator[Stale]:
@@ -131,7 +133,7 @@ def _in_general(actions: Remedy, error: ErrorSignature) -> str:
     return names_in(error.error_type, error.message).fill(describe_remedy(actions, general=True))
 
 
-def _kept(
+def _present(
     named: Iterable[_Named], tree: WorkingTree, missing: Callable[[_Named, WorkingTree], str]
 ) -> tuple[_Named, ...]:
     return tuple(one for one in named if not missing(one, tree))

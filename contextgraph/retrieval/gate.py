@@ -10,31 +10,29 @@ from contextgraph.trace import is_hazardous
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
 COEFFICIENTS = {
-    "same_template": 4.488,
-    "same_type": 2.438,
-    "relevance": 1.173,
-    "circumstances": 0.309,
+    "same_template": 4.686,
+    "same_type": 2.553,
+    "relevance": 0.924,
+    "attempt": 0.556,
 }
-INTERCEPT = -4.817
+INTERCEPT = -4.819
 # Probability before calibration, share that was right; between two of them it is interpolated.
 CALIBRATION = (
     (0.0, 0.0),
-    (0.007, 0.003),
-    (0.008, 0.006),
-    (0.011, 0.011),
-    (0.016, 0.018),
-    (0.024, 0.021),
-    (0.03, 0.032),
-    (0.032, 0.034),
-    (0.036, 0.037),
-    (0.052, 0.049),
-    (0.081, 0.058),
-    (0.109, 0.095),
-    (0.164, 0.14),
-    (0.286, 0.376),
-    (0.473, 0.5),
-    (0.845, 0.853),
-    (0.955, 1.0),
+    (0.011, 0.01),
+    (0.018, 0.019),
+    (0.025, 0.019),
+    (0.031, 0.029),
+    (0.038, 0.037),
+    (0.049, 0.037),
+    (0.06, 0.048),
+    (0.065, 0.066),
+    (0.085, 0.075),
+    (0.147, 0.158),
+    (0.307, 0.37),
+    (0.536, 0.505),
+    (0.856, 0.87),
+    (0.966, 1.0),
     (1.0, 1.0),
 )
 
@@ -44,14 +42,14 @@ class RemedyFeatures:
     """What the probability of a remedy is computed from.
 
     The first two are shares of independent instances that did so: among those that cleared an error
-    of the same template or type, each over their number + 2. *relevance* is BM25 over that of the
-    most relevant remedy, *circumstances* how far those of any such recovery agree, at most 1.
+    of the same template or type, each over their number + 2. *relevance* and *attempt* are BM25 for
+    the message of the error and for the action that failed, over that of the most relevant remedy.
     """
 
     same_template: float
     same_type: float
     relevance: float
-    circumstances: float
+    attempt: float
 
 
 def probability(features: RemedyFeatures) -> float:
@@ -109,7 +107,7 @@ class Gate:
     (docs/retrieval.md).
     """
 
-    min_precision: float = 0.25
+    min_precision: float = 0.3
     min_case_precision: float = 0.25
 
 

@@ -89,10 +89,10 @@ class Playbooks:
         made = {path for run in runs for path in run.facts.created}
         # A script that is not known is one that the run has just made.
         for created in (made, command.split()):
-            asked = command_use(command, created)
-            same = [(run, use) for run, use in uses if asked and _runner(use) == _runner(asked)]
-            if asked and same:
-                exact = [one for one in same if one[1].text == asked.text]
+            given = command_use(command, created)
+            same = [(run, use) for run, use in uses if given and _runner(use) == _runner(given)]
+            if given and same:
+                exact = [one for one in same if one[1].text == given.text]
                 return CommandHistory(
                     repo,
                     command,
@@ -101,7 +101,7 @@ class Playbooks:
                     first=_record(list(_first_of_each_run(same)), _runner),
                     exact=_record(exact, lambda use: use.text),
                     ways=_recorded(same, lambda use: (use.text, use.folder)),
-                    others=tuple(_instead_of(asked, runs)),
+                    others=tuple(_instead_of(given, runs)),
                 )
         return CommandHistory(repo, command, len(runs))
 
@@ -209,13 +209,13 @@ def _record(uses: Sequence[_Use], command: Callable[[CommandUse], str]) -> Comma
     return next(iter(_recorded(uses, lambda use: (command(use), ""))), None)
 
 
-def _instead_of(asked: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
+def _instead_of(given: CommandUse, runs: Sequence[KnownRun]) -> Iterator[CommandRecord]:
     """Other ways to run tests, or a script, that mostly worked."""
-    if asked.kind is ActionKind.TEST or asked.form.endswith(SCRIPT):
-        for one in _records(runs, asked.kind):
+    if given.kind is ActionKind.TEST or given.form.endswith(SCRIPT):
+        for one in _records(runs, given.kind):
             is_script = one.command.endswith(SCRIPT)
-            is_same = one.command.removesuffix(f" {TESTS}") == _runner(asked)
-            if one.is_agreed and not is_same and is_script == asked.form.endswith(SCRIPT):
+            is_same = one.command.removesuffix(f" {TESTS}") == _runner(given)
+            if one.is_agreed and not is_same and is_script == given.form.endswith(SCRIPT):
                 yield one
 
 

@@ -22,7 +22,7 @@ from contextgraph.ports import EmbedderSource, Store
 from contextgraph.ranking import overlap, word_counts
 from contextgraph.retrieval.score import emphasised, scope_level, task_counts
 from contextgraph.text import masked_name, words
-from contextgraph.trace import Names, names_in, signature_of, task_type_of
+from contextgraph.trace import Names, error_of, names_in, task_type_of
 
 TASK_WORDS = 160
 ERROR_WORDS = 40
@@ -93,7 +93,7 @@ def query_of(
     """What *state* asks of *store*; *error* is its error where that is recognised already."""
     signature = error
     if signature is None and state.current_error.strip():
-        signature = signature_of(state.current_error)
+        signature = error_of(state)
     # Beside an error tasks are not compared.
     weights = {} if signature else _weights_in_task(state.task_description, store)
     exclude_instances = frozenset(map(masked_name, exclude_instances))
@@ -117,18 +117,18 @@ def _error_words(message: str) -> tuple[str, ...]:
 
 def _weights_in_task(task: str, store: Store) -> dict[str, float]:
     """The first words of *task*, in order, with their weights."""
-    asked = dict(islice(word_counts(task).items(), TASK_WORDS))
-    return emphasised(weights_of(asked, store), task)
+    terms = dict(islice(word_counts(task).items(), TASK_WORDS))
+    return emphasised(weights_of(terms, store), task)
 
 
-def weights_of(asked: Mapping[str, int], store: Store) -> dict[str, float]:
+def weights_of(terms: Mapping[str, int], store: Store) -> dict[str, float]:
     """BM25's inverse document frequency, ln(1 + (N - n + 0.5) / (n + 0.5)), times 1 + ln(count)."""
-    if not asked:
+    if not terms:
         return {}
-    counts = store.runs.word_counts(tuple(asked))
+    counts = store.runs.word_counts(tuple(terms))
     return {
         word: (1 + log(count)) * log(1 + (counts.total - n + 0.5) / (n + 0.5))
-        for word, count in asked.items()
+        for word, count in terms.items()
         for n in [counts.by_word[word]]
     }
 

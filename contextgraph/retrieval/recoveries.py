@@ -54,15 +54,21 @@ class Form:
     key: AdviceKey
     description: str
 
+    def only(self, part: RemedyAction | RemedyPattern) -> "Form":
+        """That action of the remedy whose key is *part*, by itself."""
+        return _form((self.remedy[self.key.index(part)],))
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """A recovery that may help, and in which form.
 
     *form* is in the words of the project where *is_near*: in the repository that asks, and not
-    about other names; else in general terms. *weight*, at most 1, says how far the circumstances
-    of both errors agree. *is_withheld*: it is never advised, since it destroys work or avoids an
-    exception in place of solving it.
+    about other names; else in general terms. *relevance* is BM25 for the message of the error;
+    *similarity* is BM25 for the first line of the action that failed, or *relevance* where that is
+    not known. *weight*, at most 1, says how far the circumstances of both errors agree.
+    *is_withheld*: it is never advised, since it destroys work or avoids an exception in place of
+    solving it.
     """
 
     candidate: RecoveryCandidate
@@ -70,6 +76,7 @@ class Found:
     level: SignatureLevel
     is_near: bool
     relevance: float
+    similarity: float
     weight: float
     is_withheld: bool
 
@@ -114,12 +121,15 @@ def found_for(
         for done in [one.recovered]
         if (about := _known(done.message, done.actions, done.circumstances)) is not None
     ]
-    relevance = bm25(word_counts(signature.message), [about.words for _, about in known])
     state = query.state
+    texts = [about.words for _, about in known]
+    relevance = bm25(word_counts(signature.message), texts)
+    attempt = word_counts(state.last_action.partition("\n")[0])
+    similarity = bm25(attempt, texts) if attempt else relevance
     asked = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
     contradicts = cache(partial(_contradicts, query))
     found = []
-    for (one, about), score in zip(known, relevance, strict=True):
+    for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
         here = one.repo.casefold() == state.repo.casefold()
         is_near = here and not about_another(signature, one.recovered)
         form = about.near if is_near else about.general
@@ -128,7 +138,7 @@ def found_for(
             weight = _OTHERWISE ** _differing(asked, about.circumstances)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
             is_withheld = about.is_hazardous or avoids
-            found.append(Found(one, form, level, is_near, score, weight, is_withheld))
+            found.append(Found(one, form, level, is_near, score, similar, weight, is_withheld))
     return found
 
 

@@ -1,7 +1,7 @@
 """At an error: one list of remedies, each once, by the agreement of independent instances."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import fsum
 from typing import TypeAlias
@@ -72,11 +72,6 @@ class Entry:
         """Who supplied the runs that did it."""
         return tuple(sorted({one.candidate.contributor for one in self.found}))
 
-    @property
-    def is_of_one_run(self) -> bool:
-        """True where no second run supports it."""
-        return len({one.candidate.trajectory_id for one in self.found}) == 1
-
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -107,7 +102,7 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
             groups.setdefault(one.form.key, []).append(one)
     _simplify(groups)
     cleared = _shares(found)
-    most = max((one.relevance for one in found), default=0.0) or 1.0
+    most = _relevance(found)
     entries = [_entry(key, same, cleared, most) for key, same in groups.items()]
     return tuple(sorted(entries, key=_order))
 
@@ -118,11 +113,13 @@ def _simplify(groups: dict[AdviceKey, list[Found]]) -> None:
     for key in [key for key in groups if len(key) > 1]:
         parts = [(part,) for part in key if (part,) in alone]
         if parts:
-            groups[max(parts, key=alone.__getitem__)] += groups.pop(key)
+            most = max(parts, key=alone.__getitem__)
+            for one in groups.pop(key):
+                groups[most].append(replace(one, form=one.form.only(*most)))
 
 
 def _order(entry: Entry) -> tuple[object, ...]:
-    return -entry.probability, entry.is_of_one_run, *_place(entry.best)
+    return -entry.probability, *_place(entry.best)
 
 
 def advice_of(
@@ -183,9 +180,9 @@ def _trusted(
     return [*without([*harmful, *others]), *others] if others else kept
 
 
-def _advice_order(one: Advice) -> tuple[bool, float, bool]:
+def _advice_order(one: Advice) -> tuple[bool, float]:
     is_first = one.is_active and one.entry.probability >= CONSERVATIVE.min_precision
-    return not is_first, -one.score, one.entry.is_of_one_run
+    return not is_first, -one.score
 
 
 def shown_of(
@@ -223,33 +220,45 @@ def _count(shares: Shares, found: Found) -> None:
     shares[found.instance] = max(shares.get(found.instance, 0.0), found.weight)
 
 
-def _entry(key: AdviceKey, found: Sequence[Found], cleared: Sequence[Shares], most: float) -> Entry:
+def _relevance(found: Sequence[Found]) -> tuple[float, float]:
+    """The greatest relevance for the message and similarity of the attempt."""
+    return (
+        max((one.relevance for one in found), default=0.0),
+        max((one.similarity for one in found), default=0.0),
+    )
+
+
+def _entry(
+    key: AdviceKey,
+    found: Sequence[Found],
+    cleared: Sequence[Shares],
+    most: tuple[float, float],
+) -> Entry:
     did = _shares(found)
     _, same_template, same_type = (
         fsum(one.values()) / (fsum(every.values()) + _DOUBT)
         for one, every in zip(did, cleared, strict=True)
     )
-    features = RemedyFeatures(
-        same_template,
-        same_type,
-        relevance=max(one.relevance for one in found) / most,
-        circumstances=max(one.weight for one in found),
+    relevance, attempt = (
+        value / (limit or 1.0) for value, limit in zip(_relevance(found), most, strict=True)
     )
+    features = RemedyFeatures(same_template, same_type, relevance, attempt)
     nearest = next((at for at, one in enumerate(did) if one), None)
     agreement = (
         Agreement(len(did[nearest]), len(cleared[nearest]), *GROUPS[nearest])
         if nearest is not None
         else None
     )
-    ordered = tuple(sorted(found, key=lambda one: (len(one.form.key), *_place(one))))
+    ordered = tuple(sorted(found, key=_place))
     return Entry(key, ordered, features, agreement, probability(features))
 
 
-def _place(found: Found) -> tuple[bool, bool, float, str, str, int]:
-    """What is shown for a remedy: the nearest, then the most exact, then the most relevant."""
+def _place(found: Found) -> tuple[bool, bool, float, float, str, str, int]:
+    """What is shown for a remedy: the nearest, most exact, then that of the nearest attempt."""
     return (
         not found.is_near,
         found.level not in _SAME_TEMPLATE,
+        -found.similarity,
         -found.relevance,
         *_identity(found.candidate),
     )

@@ -150,8 +150,8 @@ class MemoryRetriever:
         return self._by("semantic", state, limit)
 
     def _by(self, channel: str, state: State, limit: int) -> MemoryContext:
-        alone = {channel: self.channels.get(channel, CHANNELS[channel])}
-        retriever = MemoryRetriever(self._store, alone, self.gate, self.embedder, self.weights)
+        single = {channel: self.channels.get(channel, CHANNELS[channel])}
+        retriever = MemoryRetriever(self._store, single, self.gate, self.embedder, self.weights)
         retriever.playbooks = self.playbooks
         return replace(retriever.retrieve(state, limit), playbook=None)
 

@@ -50,37 +50,37 @@ def emphasised(weights: Mapping[str, float], task: str) -> dict[str, float]:
     }
 
 
-def about_another(asked: ErrorSignature, recovered: Recovered) -> bool:
-    """True where code was at fault, and what was cleared names other things than the error *asked*.
+def about_another(current: ErrorSignature, recovered: Recovered) -> bool:
+    """True where code was at fault, and what was cleared names other things than *current*.
 
     What was done about one name does not help with another (figures: docs/evaluation.md), nor
     is the package of another module; that one path or command is not found often has the same
     reason as that another one is not.
     """
-    if asked.family not in _OF_CODE and not asked.error_type.endswith("No module named"):
+    if current.family not in _OF_CODE and not current.error_type.endswith("No module named"):
         return False
-    ours, theirs = set(quoted_names(asked.message)), set(quoted_names(recovered.message))
+    ours, theirs = set(quoted_names(current.message)), set(quoted_names(recovered.message))
     return bool(ours and theirs and ours.isdisjoint(theirs))
 
 
-def scope_level(repo: str, asked: str) -> ScopeLevel:
-    """Whether evidence of *repo* is of the repository *asked* about."""
-    same = asked and repo.casefold() == asked.casefold()
+def scope_level(repo: str, current: str) -> ScopeLevel:
+    """Whether evidence of *repo* is of the *current* repository."""
+    same = current and repo.casefold() == current.casefold()
     return ScopeLevel.REPO if same else ScopeLevel.GENERAL
 
 
-def signature_level(asked: ErrorSignature, candidate: RecoveryCandidate) -> SignatureLevel:
-    """How exactly the error *asked* about and that of *candidate* agree."""
-    level = asked.agreement(candidate.error, candidate.recovered.location)
-    if level in (SignatureLevel.PLACE, SignatureLevel.TEMPLATE) and not _says_something(
-        asked.template
+def signature_level(current: ErrorSignature, candidate: RecoveryCandidate) -> SignatureLevel:
+    """How exactly the *current* error and that of *candidate* agree."""
+    level = current.agreement(candidate.error, candidate.recovered.location)
+    if level in (SignatureLevel.PLACE, SignatureLevel.TEMPLATE) and not _is_specific(
+        current.template
     ):
         return SignatureLevel.TYPE
     return level or SignatureLevel.FAMILY
 
 
 @lru_cache(_REMEMBERED_TASKS)
-def _says_something(template: str) -> bool:
+def _is_specific(template: str) -> bool:
     """False where a template is all placeholders, so that agreeing on it means nothing."""
     bare = "".join("" if part.startswith("<") else part for part in template.split())
     return any(letter.isalpha() for letter in bare)

@@ -40,12 +40,12 @@ def similar_in_words(query: Query, store: Store, failure: str) -> Findings:
 
 
 def _ranked(
-    asked: str, texts: Sequence[tuple[str, Scored]], store: Store
+    target: str, texts: Sequence[tuple[str, Scored]], store: Store
 ) -> list[tuple[Scored, float]]:
-    """The items whose texts are most like *asked*, with their similarity; ties in given order."""
+    """The items whose texts are most like *target*, with their similarity; ties in given order."""
     known = {word for text, _ in texts for word in word_counts(text)}
-    rarity = weights_of(dict.fromkeys((*word_counts(asked), *sorted(known)), 1), store)
-    like = _weighed(word_counts(asked), rarity)
+    rarity = weights_of(dict.fromkeys((*word_counts(target), *sorted(known)), 1), store)
+    like = _weighed(word_counts(target), rarity)
     pairs = [(item, _cosine(like, _weighed(word_counts(text), rarity))) for text, item in texts]
     return sorted(pairs, key=lambda pair: -pair[1])[:_NEAREST]
 
@@ -114,9 +114,9 @@ def rescaled(cosine: float, threshold: float | None) -> float:
     return AT_THRESHOLD + (1 - AT_THRESHOLD) * (cosine - threshold) / (1 - threshold)
 
 
-def _by_cosine(asked: Vector, near: Sequence[Near]) -> list[tuple[Trajectory, float]]:
+def _by_cosine(target: Vector, near: Sequence[Near]) -> list[tuple[Trajectory, float]]:
     """What is near with its cosine, highest first; ties as the store gave them."""
-    similarities = cosines(asked, [one.vector for one in near])
+    similarities = cosines(target, [one.vector for one in near])
     pairs = zip((one.trajectory for one in near), similarities, strict=True)
     return sorted(pairs, key=lambda pair: -pair[1])
 

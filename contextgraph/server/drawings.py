@@ -33,7 +33,7 @@ svg { display: block; max-width: 100%; height: auto } svg text { font: 12px syst
 .solved { fill: #2a7d2a; background: #2a7d2a } .failed { fill: #c43c3c; background: #c43c3c }
 .unknown { fill: #9a9a9a; background: #9a9a9a }
 .bar { height: .7rem; display: flex; background: #eee; min-width: 8rem }
-.bar i { display: block; height: 100%; background: #3f6fa8 } .kept { white-space: nowrap }
+.bar i { display: block; height: 100%; background: #3f6fa8 } .whole { white-space: nowrap }
 .node rect { fill: #f2f5f9; stroke: #7a8ca5 } .node.here rect { fill: #fff3df; stroke: #fb8500 }
 .node:focus-visible rect { stroke: #fb8500; stroke-width: 3 }
 .edge { stroke: #9aa5b1; fill: none } .kind { fill: #555 }

@@ -1,6 +1,6 @@
 """Pages for people at /pages: what the memory holds, without scripts and without other hosts."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Literal
 from urllib.parse import quote, urlsplit
 
@@ -8,20 +8,11 @@ from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Res
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from contextgraph.knowledge import without_secret
-from contextgraph.memory import AgentMemory
 from contextgraph.model import (
-    Evidence,
-    Exposure,
     Methodology,
-    Note,
-    RecoveryCandidate,
-    RepositoryPlaybook,
     Scope,
-    Trajectory,
 )
 from contextgraph.page import document, phase_styles, run_parts, shown
-from contextgraph.ports import every_exposure
-from contextgraph.retrieval import playbook_lines
 from contextgraph.server.access import COOKIE, Caller, caller_of
 from contextgraph.server.drawings import (
     STYLE,
@@ -30,17 +21,29 @@ from contextgraph.server.drawings import (
     neighbourhood,
     numbers,
     outcome_chart,
-    share_bar,
     table,
-    tiles,
+)
+from contextgraph.server.tables import (
+    effect_table,
+    error_table,
+    evidence_text,
+    friction_table,
+    memory_tiles,
+    note_table,
+    playbook_parts,
+    recovery_table,
+    relation_table,
+    repositories,
+    repository_link,
+    repository_table,
+    run_table,
 )
 from contextgraph.server.tokens import Scope as TokenScope
 from contextgraph.text import number_of, one_line, words
-from contextgraph.trace import describe_remedy
 
 router = APIRouter(prefix="/pages", include_in_schema=False)
 
-_ROWS, _COMMANDS, _ERRORS, _REPOSITORIES, _RELATIONS = 50, 8, 12, 200, 500
+_ROWS, _RECOVERIES = 50, 12
 _SIGN_IN = """<main><h1>ContextGraph</h1><form method="post" action="/pages/login">
 <label>Token <input type="password" name="token" autocomplete="current-password" required></label>
 <button>Sign in</button></form>
@@ -121,102 +124,18 @@ async def overview(visitor: Visitor) -> Response:
     def parts() -> Iterator[str]:
         memory = visitor.tenant.memory
         yield "<h1>The memory</h1>"
-        counts = memory.store.admin.counts()
-        yield tiles(
-            [
-                ("runs", f"{counts.nodes['Trajectory']:,}"),
-                ("repositories", f"{counts.repositories:,}"),
-                ("kinds of error", f"{counts.nodes['ErrorPattern']:,}"),
-                ("recoveries", f"{counts.edges['RECOVERED']:,}"),
-                ("methodologies", f"{counts.nodes.get('Methodology', 0):,}"),
-            ]
-        )
+        yield memory_tiles(memory.store.admin.counts())
         periods = memory.stats.get_outcomes_over_time()
         yield "<h2>Outcomes over time</h2>" + (
             outcome_chart(periods) if periods else "<p>No runs yet.</p>"
         )
-        yield _error_map(memory)
-        yield _friction_table(memory, "")
-        yield _effect(memory)
-        yield _repository_table(memory)
-        yield _run_table(
-            "Runs, solved ones first", memory.store.runs.for_task(None, Scope(), _ROWS)
-        )
+        yield error_table(memory)
+        yield friction_table(memory, "")
+        yield effect_table(memory)
+        yield repository_table(memory)
+        yield run_table("Runs, solved ones first", memory.store.runs.for_task(None, Scope(), _ROWS))
 
     return await _page(visitor, "Memory", parts)
-
-
-def _error_map(memory: AgentMemory) -> str:
-    """The most frequent types of error, and which one follows each in the same run."""
-    frequency = memory.stats.get_error_frequency()
-    following = memory.stats.get_error_transitions()
-    most = max(frequency.values(), default=0)
-    rows = []
-    for error, count in [*frequency.items()][:_ERRORS]:
-        nexts = [*following.get(error, {}).items()][:3]
-        then = ", ".join(f"{shown(name)} ({share:.0%})" for name, share in nexts)
-        rows.append((shown(error), f"{count:,}", share_bar(count, most), then))
-    columns = ("type", *numbers("times"), "", "the next error of the same run")
-    return table("Errors", columns, rows)
-
-
-def _friction_table(memory: AgentMemory, repo: str) -> str:
-    rows = (
-        (
-            f'<a href="{graph_address(one.error_id)}">{shown(one.error)}</a>',
-            f"{one.tasks}",
-            f"{one.cleared}",
-            "" if one.steps_lost is None else f"{one.steps_lost:.0f}",
-            "<br>".join(shown(remedy.text) for remedy in one.remedies),
-        )
-        for one in memory.stats.get_friction(repo)
-    )
-    columns = ("error", *numbers("tasks", "cleared", "steps lost"), "what cleared it")
-    none = "No error was met in two tasks."
-    return table("What keeps failing", columns, rows, none)
-
-
-def _effect(memory: AgentMemory) -> str:
-    """How often errors were cleared after advice was shown, and after it was withheld."""
-    found = [*every_exposure(memory.store)]
-    groups = (
-        ("shown", [one for one in found if not one.is_withheld]),
-        ("withheld by chance, to compare", [one for one in found if one.is_withheld]),
-    )
-    rows = (_effect_row(name, exposures) for name, exposures in groups if exposures)
-    columns = ("advice", *numbers("times", "outcome known", "helped", "share"), "")
-    return table("Effect of advice", columns, rows, "No advice was shown yet.")
-
-
-def _effect_row(name: str, exposures: list[Exposure]) -> tuple[str, ...]:
-    known = [one.helped for one in exposures if one.helped is not None]
-    share = f"{sum(known) / len(known):.0%}" if known else ""
-    bar = share_bar(sum(known), len(known)) if known else ""
-    return name, f"{len(exposures)}", f"{len(known)}", f"{sum(known)}", share, bar
-
-
-def _repository_table(memory: AgentMemory) -> str:
-    runs = memory.store.runs
-    repos = ((len(runs.ids(repo)), repo) for repo in _repositories(memory)[:_REPOSITORIES])
-    most = sorted(repos, key=lambda one: (-one[0], one[1]))[:_ERRORS]
-    rows = ((_repository_link(repo), f"{count:,}") for count, repo in most)
-    return table("Repositories with most runs", ("repository", *numbers("runs")), rows)
-
-
-def _repositories(memory: AgentMemory) -> Sequence[str]:
-    return memory.store.admin.unconsolidated(0).repos
-
-
-def _recovery_table(found: Iterable[RecoveryCandidate]) -> str:
-    rows = (
-        (
-            shown(one_line(one.recovered.message, 160)),
-            shown(describe_remedy(one.recovered.actions)),
-            _run_link(one.trajectory_id, one.instance_id),
-        )
-        for one in found
-    )
-    return table("Errors, and what cleared them", ("error", "what cleared it", "run"), rows)
 
 
 @router.get("/search")
@@ -228,12 +147,12 @@ async def search(visitor: Visitor, text: Word = "") -> Response:
         yield f"<h1>Search for “{shown(text)}”</h1>"
         if found := memory.explain(text):
             yield f'<p><a href="{graph_address(text)}">{shown(found.label)} {shown(text)}</a></p>'
-        if repos := [one for one in _repositories(memory) if text.casefold() in one]:
-            yield "<h2>Repositories</h2>" + "".join(f"<p>{_repository_link(r)}</p>" for r in repos)
+        if repos := [one for one in repositories(memory) if text.casefold() in one]:
+            yield "<h2>Repositories</h2>" + "".join(f"<p>{repository_link(r)}</p>" for r in repos)
         terms = [*dict.fromkeys(words(text))]
-        yield _run_table("Runs", memory.store.runs.for_text(terms, Scope(), _ROWS))
-        yield _recovery_table(memory.store.recoveries.for_text(terms, Scope(), _ERRORS))
-        yield _note_table("Notes", (without_secret(one.note) for one in memory.notes.recall(text)))
+        yield run_table("Runs", memory.store.runs.for_text(terms, Scope(), _ROWS))
+        yield recovery_table(memory.store.recoveries.for_text(terms, Scope(), _RECOVERIES))
+        yield note_table("Notes", (without_secret(one.note) for one in memory.notes.recall(text)))
 
     return await _page(visitor, "Search", parts, text)
 
@@ -245,7 +164,7 @@ async def notes(visitor: Visitor) -> Response:
     def parts() -> Iterator[str]:
         found = [*map(without_secret, visitor.tenant.memory.notes.of())]
         yield "<h1>Notes</h1>"
-        yield _note_table(f"The newest of {number_of(len(found), 'note')}", found[:_ROWS])
+        yield note_table(f"The newest of {number_of(len(found), 'note')}", found[:_ROWS])
 
     return await _page(visitor, "Notes", parts)
 
@@ -260,7 +179,7 @@ async def run(visitor: Visitor, identity: str) -> Response:
         if raw is None:
             raise HTTPException(404, f"no run {identity}")
         graph = f'<a href="{graph_address(identity)}">graph around this run</a>'
-        yield f"<p>{_repository_link(raw.repo)} · {graph}</p>"
+        yield f"<p>{repository_link(raw.repo)} · {graph}</p>"
         yield from run_parts(memory.inspect(raw))
 
     return await _page(visitor, identity, parts)
@@ -278,34 +197,15 @@ async def graph(visitor: Visitor, identity: str) -> Response:
         values = [(name.replace("_", " "), shown(f"{fact}")) for name, fact in found.facts.items()]
         if found.label == "Trajectory":
             values.insert(0, ("steps", f'<a href="/pages/runs/{quote(identity)}">timeline</a>'))
-        values += [("evidence", shown(_in_words(found.evidence)))] if found.evidence else []
+        values += [("evidence", shown(evidence_text(found.evidence)))] if found.evidence else []
         yield facts(values)
         if found.label == "Methodology":
             is_quarantined = found.evidence is not None and found.evidence.is_quarantined
             yield _decision(visitor, identity, is_quarantined=is_quarantined)
         yield neighbourhood(found)
-        rows = (
-            (
-                f'<span class="kept">{"to" if one.outgoing else "from"}</span>',
-                f'<span class="kept">{shown(one.type)}</span>',
-                f'<a href="{graph_address(one.id)}">{shown(one.name)}</a>',
-                shown(", ".join(f"{name} {value}" for name, value in one.properties.items())),
-            )
-            for one in found.relations[:_RELATIONS]
-        )
-        count = number_of(len(found.relations), "relation")
-        title = count if len(found.relations) <= _RELATIONS else f"The first of {count}"
-        yield table(title, ("direction", "type", "node", "properties"), rows)
+        yield relation_table(found.relations)
 
     return await _page(visitor, identity, parts)
-
-
-def _in_words(one: Evidence) -> str:
-    return (
-        f"shown {one.shown} times, tried {one.tried}, cleared the error {one.cleared} times; "
-        f"of {one.runs} runs that met it {one.runs_cleared} cleared it; trust {one.trust:.2f}"
-        f"{f'; {one.by_hand} by hand' if one.by_hand else ''}"
-    )
 
 
 @router.get("/repositories")
@@ -315,36 +215,16 @@ async def repository(visitor: Visitor, repo: Word) -> Response:
     def parts() -> Iterator[str]:
         memory = visitor.tenant.memory
         yield f"<h1>{shown(repo)}</h1>"
-        yield from _playbook(memory.playbook(repo))
-        yield _friction_table(memory, repo)
+        yield from playbook_parts(memory.playbook(repo))
+        yield friction_table(memory, repo)
         store = memory.store.methodologies
         found = store.get(store.ids(repo, limit=_ROWS))
         yield _methodology_table(visitor, found)
-        yield _run_table(
+        yield run_table(
             "Runs, solved ones first", memory.store.runs.for_task(None, Scope(repo), _ROWS)
         )
 
     return await _page(visitor, repo, parts)
-
-
-def _playbook(found: RepositoryPlaybook) -> Iterator[str]:
-    lines = "".join(f"<li>{shown(line.text)}</li>" for line in playbook_lines(found))
-    yield "<h2>Playbook</h2>" + (f"<ul>{lines}</ul>" if lines else "<p>Nothing agrees yet.</p>")
-    files = (
-        (shown(one.path), f"{one.changed}", f"{one.opened}", shown(", ".join(one.symbols)))
-        for one in found.files
-    )
-    columns = ("file", *numbers("tasks that changed it", "opened it"), "functions and classes")
-    yield table("Files", columns, files)
-    commands = (
-        (f"<code>{shown(one.line)}</code>", f"{one.worked} of {one.tried}", shown(one.error_type))
-        for records in (found.tests, found.scripts, found.setup)
-        for one in records[:_COMMANDS]
-    )
-    yield table("Commands", ("command", *numbers("worked in"), "why it did not"), commands)
-    if found.failing_tests:
-        tests = ((shown(one.name), f"{one.tasks}") for one in found.failing_tests)
-        yield table("Tests that fail anyway", ("test", *numbers("tasks")), tests)
 
 
 @router.get("/methodologies")
@@ -384,39 +264,6 @@ async def _page(
     return HTMLResponse(await visitor.service.answer(page), 200, _HEADERS)
 
 
-def _run_table(title: str, runs: Iterable[Trajectory]) -> str:
-    rows = (
-        (
-            _run_link(one.id, one.instance_id),
-            shown(one_line(one.task, 100)),
-            _repository_link(one.repo),
-            shown(one.agent),
-            f"{one.outcome}",
-            f"{one.total_steps}",
-            f"{one.seen_at:%Y-%m-%d}",
-        )
-        for one in runs
-    )
-    columns = ("instance", "task", "repository", "agent", "outcome", *numbers("steps"), "when")
-    return table(title, columns, rows)
-
-
-def _note_table(title: str, found: Iterable[Note]) -> str:
-    rows = (
-        (
-            shown(one.content),
-            _repository_link(one.repo) if one.repo else "any",
-            shown(one.source),
-            f"{one.credibility:.2f}",
-            f"{one.confirmed}",
-            f"{one.created_at:%Y-%m-%d}",
-        )
-        for one in found
-    )
-    columns = ("note", "repository", "source", *numbers("credibility", "confirmed"), "when")
-    return table(title, columns, rows)
-
-
 def _methodology_table(visitor: Caller, methodologies: Iterable[Methodology]) -> str:
     found = sorted(methodologies, key=lambda one: (-one.confidence, one.id))
     record = visitor.tenant.memory.store.exposures.record([one.id for one in found])
@@ -451,11 +298,3 @@ def _decision(visitor: Caller, identity: str, *, is_quarantined: bool) -> str:
         f'<form method="post" action="/pages/methodologies/{quote(identity)}">'
         f'<button name="decision" value="{decision}">{decision.capitalize()}</button></form>'
     )
-
-
-def _run_link(run: str, instance: str) -> str:
-    return f'<a href="/pages/runs/{quote(run)}">{shown(instance or run)}</a>'
-
-
-def _repository_link(repo: str) -> str:
-    return f'<a href="/pages/repositories?repo={quote(repo, safe="")}">{shown(repo)}</a>'

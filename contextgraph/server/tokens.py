@@ -54,7 +54,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _TokenList:
     tokens: tuple[Token, ...] = ()
 
 
@@ -93,9 +93,9 @@ class TokenFile:
     def revoke(self, identity: str) -> bool:
         """Remove a token; False where there is none with this id."""
         with self._changing() as tokens:
-            kept = [one for one in tokens if one.id != identity]
-            found = len(kept) < len(tokens)
-            tokens[:] = kept
+            remaining = [one for one in tokens if one.id != identity]
+            found = len(remaining) < len(tokens)
+            tokens[:] = remaining
         return found
 
     def all(self) -> Sequence[Token]:
@@ -135,7 +135,7 @@ class TokenFile:
 
     def _read(self) -> tuple[Token, ...]:
         try:
-            return decoded(_Kept, orjson.loads(self.path.read_bytes())).tokens
+            return decoded(_TokenList, orjson.loads(self.path.read_bytes())).tokens
         except FileNotFoundError:
             return ()
         except (OSError, ReadError, orjson.JSONDecodeError) as error:
@@ -152,7 +152,7 @@ class TokenFile:
                 yield tokens
                 part = self.path.with_suffix(".part")
                 with open(part, "wb", opener=_private) as file:
-                    file.write(orjson.dumps(encoded(_Kept(tuple(tokens)))))
+                    file.write(orjson.dumps(encoded(_TokenList(tuple(tokens)))))
                     file.flush()
                     os.fsync(file.fileno())
                 part.replace(self.path)

@@ -18,7 +18,7 @@ from contextgraph.spool import Spool, WaitingRun
 
 # So many seconds pass before a store that was away is tried again: doubled up to the second.
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 5.0
-_JOBS_KEPT = 1024
+_MAX_JOBS = 1024
 _IDLE_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class Writer:
 
     def _forget_old(self) -> None:
         old = [key for key, job in self._jobs.items() if job.done.is_set()]
-        for key in old[: max(0, len(self._jobs) - _JOBS_KEPT)]:
+        for key in old[: max(0, len(self._jobs) - _MAX_JOBS)]:
             del self._jobs[key]
 
     def _work(self) -> None:

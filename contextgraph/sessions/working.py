@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from contextgraph.model import Action, Json, Phase, State, Step
 from contextgraph.text import clip, clip_tokens, count_tokens
-from contextgraph.trace import ActionKind, StateTracker, StepReader, StepTrace, signature_of
+from contextgraph.trace import ActionKind, StateTracker, StepReader, StepTrace, error_of
 from contextgraph.trace.wording import one_line
 
 MAX_TOKENS = 2_000
@@ -110,7 +110,7 @@ class WorkingMemory:
         ]
 
     def _state_lines(self) -> list[str]:
-        error = signature_of(self._tracker.state.current_error)
+        error = error_of(self._tracker.state)
         files = [*self._changed][-_FILES_NAMED:]
         place = f" ({error.location})" if error and error.location else ""
         lines = (
@@ -167,16 +167,16 @@ def _shared(texts: Sequence[str], tokens: int) -> list[str]:
 
 def _latest(lines: Sequence[str], tokens: int) -> list[str]:
     """As many of the last *lines* as fit into *tokens*, and how many do not."""
-    kept: list[str] = []
+    fitting: list[str] = []
     left = tokens - _cost([_omitted(len(lines))])
     for line in reversed(lines):
         if (cost := _cost([line])) > left:
             break
         left -= cost
-        kept.append(line)
-    if left >= 0 and len(kept) < len(lines):
-        kept.append(_omitted(len(lines) - len(kept)))
-    return kept[::-1]
+        fitting.append(line)
+    if left >= 0 and len(fitting) < len(lines):
+        fitting.append(_omitted(len(lines) - len(fitting)))
+    return fitting[::-1]
 
 
 def _omitted(count: int) -> str:

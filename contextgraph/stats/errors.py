@@ -123,12 +123,14 @@ def friction(store: Store, repo: str, limit: int) -> tuple[Friction, ...]:
 def _friction(
     tally: ErrorTally, history: ErrorHistory, runs: Mapping[str, Trajectory], repo: str
 ) -> Friction:
-    def is_asked(trajectory_id: str) -> bool:
+    def is_selected(trajectory_id: str) -> bool:
         return trajectory_id in runs and repo.casefold() in ("", runs[trajectory_id].repo)
 
-    met = [one.trajectory_id for one in history.occurrences if is_asked(one.trajectory_id)]
+    met = [one.trajectory_id for one in history.occurrences if is_selected(one.trajectory_id)]
     cleared = [
-        one for one in history.clearances if is_asked(one.trajectory_id) and one.recovered.verified
+        one
+        for one in history.clearances
+        if is_selected(one.trajectory_id) and one.recovered.verified
     ]
     return Friction(
         error_id=history.error.id,

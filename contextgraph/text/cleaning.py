@@ -157,12 +157,12 @@ def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:
     """
     if not may_be_fenced(text):
         return text, ()
-    kept: list[str] = []
+    parts: list[str] = []
     ids: dict[str, None] = {}
     depth = end = 0
     for marker in _FENCE.finditer(text):
         if depth == 0:
-            kept.append(text[end : marker.start()])
+            parts.append(text[end : marker.start()])
         if marker["close"]:
             depth = max(0, depth - 1)
         else:
@@ -170,8 +170,8 @@ def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:
             ids.update(dict.fromkeys(_ATTRIBUTE_ID.findall(marker["attributes"] or "")[:1]))
         end = marker.end()
     if depth == 0:
-        kept.append(text[end:])
-    return "".join(kept), tuple(ids)
+        parts.append(text[end:])
+    return "".join(parts), tuple(ids)
 
 
 def plain(text: str) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from contextgraph.trace.errors.signature import recognise, signature_of
     from contextgraph.trace.files import added_lines, files_changed, files_created
     from contextgraph.trace.loops import LoopTracker, loop_in, loops_of
-    from contextgraph.trace.predicament import is_same_predicament
+    from contextgraph.trace.predicament import error_of, is_same_predicament
     from contextgraph.trace.project import (
         TESTS,
         CommandUse,
@@ -91,6 +91,7 @@ __all__ = [
     "describe_change",
     "describe_pattern",
     "describe_remedy",
+    "error_of",
     "files_changed",
     "files_created",
     "folder_of",

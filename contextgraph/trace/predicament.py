@@ -17,6 +17,7 @@ _VOLATILE = re.compile(
     r"|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
 )
 _COMPARED = 4_000
+_HEAD = 80
 # The file that a command puts back as it was, from git or from a copy that was made before.
 _RESTORED = re.compile(
     r"git (?:checkout|restore)\b(?: \S+)*? (?P<file>[\w./+-]+\.[A-Za-z]\w{0,4}|\.)(?: |$)"
@@ -123,6 +124,18 @@ def predicament_in(state: State, *, has_outcomes: bool = True) -> Predicament | 
     return predicament_of(_step_in(state, answer))
 
 
+def error_of(state: State) -> ErrorSignature | None:
+    """The failure that the current error of *state* shows, None where it is not recognised.
+
+    Where it is the answer to the last action it is read as such, as in recorded runs.
+    """
+    if state.last_action.strip() and state.current_error:
+        error = _step_in(state, state.current_error).error
+        if error and error.message[:_HEAD] in (state.last_outcome or state.current_error):
+            return error
+    return signature_of(state.current_error)
+
+
 def _step_in(state: State, answer: str) -> StepTrace:
     """The last step as *state* shows it."""
     action = Action(state.last_action.split(maxsplit=1)[0], state.last_action)
@@ -160,7 +173,7 @@ def steady(text: str) -> str:
 
 def _error_of(state: State, predicament: Predicament | None) -> ErrorSignature | None:
     if state.current_error:
-        return signature_of(state.current_error)
+        return error_of(state)
     return predicament.error if predicament else None
 
 

@@ -29,7 +29,9 @@ _CHANGING = frozenset({ActionKind.EDIT, ActionKind.DELETE})
 _IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
 _OF_CODE = EXCEPTIONS | {Family.SYNTAX_ERROR, Family.RUNTIME_EXCEPTION}
 # What only asks, or only shapes the output, says nothing of how a project is used.
-_ASKING = frozenset({"--version", "-V", "--help", "-h", "--collect-only", "--co", "--fixtures"})
+_INFORMATION_FLAGS = frozenset(
+    {"--version", "-V", "--help", "-h", "--collect-only", "--co", "--fixtures"}
+)
 _SHOWING = re.compile(
     r"-(?:[vqsxly]+\d?|r\w|-quiet|-verbose|-(?:verbosity|parallel|tb|color)(?:=\S+)?|-no-header|-yes)"
 )
@@ -120,8 +122,8 @@ class _Seen:
                 self.uses.append(use)
                 if use.kind is ActionKind.TEST and use.ran:
                     again = failed_tests(step.observation)
-                    kept = [test for test in self.failing if not _covers(use, test)]
-                    self.failing = dict.fromkeys((*kept, *again))
+                    remaining = [test for test in self.failing if not _covers(use, test)]
+                    self.failing = dict.fromkeys((*remaining, *again))
 
 
 def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:
@@ -148,7 +150,7 @@ def _uses(
     folder = _folder(line, cwd)
     for command in commands:
         own = read_action(Action("bash", command.text), None, None)
-        if own.kind in _RUNNABLE and _ASKING.isdisjoint(command.flags):
+        if own.kind in _RUNNABLE and _INFORMATION_FLAGS.isdisjoint(command.flags):
             kind = _kind(own.kind, command)
             ran = error is None or _ran(kind, error)
             for form in _forms(command, kind, own.verb, created):

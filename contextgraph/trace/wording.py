@@ -33,12 +33,12 @@ def code(text: str) -> str:
     return f"`{command_text(text, _CODE_CHARS)}`"
 
 
-def telling_lines(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[str, ...]:
+def informative_lines(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[str, ...]:
     """The two lines that say most, in order.
 
     Those that hold a word of *named* are preferred, then those that come first.
     """
-    candidates = list(dict.fromkeys(filter(_is_telling, lines)) or dict.fromkeys(lines))
+    candidates = list(dict.fromkeys(filter(_is_informative, lines)) or dict.fromkeys(lines))
     best = sorted(candidates, key=lambda line: not any(name in line for name in named))[
         :_LINES_NAMED
     ]
@@ -46,12 +46,12 @@ def telling_lines(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[str,
 
 
 def shortened(lines: Sequence[str], named: Sequence[str] = ()) -> tuple[str, ...]:
-    """The lines that say most, as `telling_lines`, then an ellipsis where there are others."""
-    chosen = telling_lines(lines, named)
-    others = sum(map(_is_telling, dict.fromkeys(lines))) > len(chosen)
+    """The lines that say most, as `informative_lines`, then an ellipsis where there are others."""
+    chosen = informative_lines(lines, named)
+    others = sum(map(_is_informative, dict.fromkeys(lines))) > len(chosen)
     return (*chosen, ELLIPSIS) if others else chosen
 
 
-def _is_telling(line: str) -> bool:
+def _is_informative(line: str) -> bool:
     bare = line.strip()
     return len(bare) > 2 and not bare.startswith("#")

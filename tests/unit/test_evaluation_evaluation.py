@@ -100,6 +100,13 @@ def test_a_remedy_that_was_learned_before_is_found() -> None:
     assert found.reachable
 
 
+def test_the_kind_of_the_command_that_next_succeeded_is_looked_for_in_the_ranking() -> None:
+    found = at_error(judged(recovering_run(1), by=recovering_run(2)))
+    assert found.next_kind == "python"
+    assert found.verdicts[OURS].same_kind == found.verdicts["bm25"].same_kind == 1
+    assert found.verdicts["nothing"].same_kind is None
+
+
 def test_an_empty_memory_answers_nothing() -> None:
     found = at_error(judged(by=recovering_run(2)))
 

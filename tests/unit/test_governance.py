@@ -112,7 +112,7 @@ def test_the_confidence_of_a_conflict_agrees_with_the_worked_example():
 
 def relation(new: str, old: str, **of_new) -> Relation:
     earlier = Statement(old, "agent", NOW - timedelta(days=3), subject=of_new.pop("other", ""))
-    later = Statement(new, **{"source": "user", "said_at": NOW, **of_new})
+    later = Statement(new, **{"source": "user", "stated_at": NOW, **of_new})
     return ConflictPolicy().verdict(later, earlier).relation
 
 
@@ -172,7 +172,7 @@ def test_the_newer_of_one_source_or_a_more_credible_one_supersedes():
     assert relation(*pair, source="agent") is Relation.SUPERSEDES
     assert relation(*pair, credibility=0.9) is Relation.SUPERSEDES
     earlier = NOW - timedelta(days=9)
-    assert relation(*pair, source="agent", said_at=earlier) is Relation.CONTRADICTS
+    assert relation(*pair, source="agent", stated_at=earlier) is Relation.CONTRADICTS
 
 
 def item(id_: str, days: float, words: int = 0, recalls: RecallStats | None = None) -> Evictable:

@@ -83,6 +83,19 @@ def test_what_was_done_in_the_same_circumstances_comes_first(store):
     assert second.agreement == Agreement(2, 3, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
 
+def test_of_one_remedy_the_attempt_most_like_this_one_is_shown(store):
+    pattern = RemedyPattern(RemedyKind.RUN, "<same name elsewhere>")
+    moved = {
+        name: RemedyAction(RemedyKind.RUN, f"load lib/{name}", pattern, f"load src/{name}")
+        for name in ("carts.yaml", "rates.yaml")
+    }
+    found = [recovery(number, actions=(one,)) for number, one in enumerate(moved.values())]
+    for name, action in moved.items():
+        state = State(repo="acme/shop", current_error=NO_MODULE, last_action=f"load old/{name}")
+        (entry,) = entries_of(query_of(state, store), found)
+        assert entry.best.form.remedy == (action,)
+
+
 @pytest.mark.parametrize(
     "target",
     ["<another module>", "import of <the name> from another module", "definition of <the name>"],
@@ -104,16 +117,6 @@ def test_a_hazardous_remedy_is_not_listed_and_counts_as_another_way(store):
     (entry,) = entries(store, *found)
     assert entry.best.form.remedy == (SET_PATH,)
     assert entry.agreement == Agreement(1, 2, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
-
-
-def test_among_equals_what_only_one_run_supports_comes_last(store):
-    bake, cool = (remedy(line) for line in ("bake", "cool"))
-    again = recovery(2, fragment_id="frg_again", actions=(cool,))
-    other_run = replace(again, trajectory_id="trj_again")
-    found = [recovery(1, actions=(bake,)), recovery(2, actions=(cool,)), other_run]
-    first, second = entries(store, *found)
-    assert first.probability == second.probability
-    assert (first.best.form.remedy, second.best.form.remedy) == ((cool,), (bake,))
 
 
 def test_of_another_repository_only_general_terms_are_shown(store):
@@ -180,7 +183,7 @@ def test_the_order_of_the_candidates_does_not_matter(store):
     assert entries(store, *found) == entries(store, *reversed(found))
 
 
-@pytest.mark.parametrize("name", ["same_template", "same_type", "relevance", "circumstances"])
+@pytest.mark.parametrize("name", ["same_template", "same_type", "relevance", "attempt"])
 def test_each_piece_of_evidence_raises_the_probability(name):
     nothing = RemedyFeatures(0, 0, 0, 0)
     some = replace(nothing, **{name: 1.0})
@@ -197,5 +200,5 @@ def test_every_remedy_that_is_shown_is_probable_enough(store):
 
 
 def test_a_shared_type_in_another_repository_is_too_little_to_be_shown():
-    features = RemedyFeatures(0, same_type=0.3, relevance=1, circumstances=1)
+    features = RemedyFeatures(0, same_type=0.3, relevance=1, attempt=1)
     assert probability(features) < CONSERVATIVE.min_precision

@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from contextgraph.model import Phase, State
-from contextgraph.trace import StateTracker, StepReader, signature_of, state_at, states_of
+from contextgraph.trace import (
+    StateTracker,
+    StepReader,
+    error_of,
+    signature_of,
+    state_at,
+    states_of,
+    trace,
+)
 from tests.sessions import Session, traceback
 
 COMMANDS = """COMMANDS:
@@ -34,6 +42,17 @@ def test_a_state_describes_the_step_before_it() -> None:
     assert state.last_action == "open core.py"
     assert state.last_outcome.endswith("1:x = 1")
     assert state.open_file == "/shop/core.py"
+
+
+def test_an_error_is_recognised_as_in_the_record_of_the_run() -> None:
+    refused = "ERROR: shop is not a valid editable requirement. It should be a path"
+    raw = Session().failed("pip install -e shop", refused).worked("ls", "core.py").raw()
+    recorded = trace(raw).steps[0].error
+    assert error_of(state_at(raw, 1)) == recorded != signature_of(refused)
+    assert error_of(State(current_error=refused)) == signature_of(refused)
+    # An older error is not read as the answer to what was done since.
+    older = State(current_error="KeyError: 'tax'", last_action="pip list", last_outcome="shop")
+    assert error_of(older) == signature_of("KeyError: 'tax'")
 
 
 def test_an_error_stays_current_until_it_is_cleared() -> None:

@@ -109,9 +109,9 @@ class PostgresNotes:
 
     def for_text(self, words: Sequence[str], scope: NoteScope, limit: int) -> Sequence[Note]:
         most = _ALL if scope.tags or scope.pinned else max(1, limit)
-        asked = {"words": [*{*words}], "most": most, "limit": max(0, limit)}
+        extra = {"words": [*{*words}], "most": most, "limit": max(0, limit)}
         return self._connection.run(
-            lambda cursor: _notes(cursor, _FOR_TEXT, self._within(cursor, scope, asked))
+            lambda cursor: _notes(cursor, _FOR_TEXT, self._within(cursor, scope, extra))
         )
 
     def nearest(self, vector: Vector, scope: NoteScope, limit: int) -> Mapping[str, float]:
@@ -129,9 +129,9 @@ class PostgresNotes:
         return {id_: -cosine for cosine, id_ in sorted(found)[: max(0, limit)]}
 
     def newest(self, scope: NoteScope, limit: int) -> Sequence[Note]:
-        asked = {"limit": max(0, limit)}
+        extra = {"limit": max(0, limit)}
         return self._connection.run(
-            lambda cursor: _notes(cursor, _NEWEST, self._within(cursor, scope, asked))
+            lambda cursor: _notes(cursor, _NEWEST, self._within(cursor, scope, extra))
         )
 
     def linking(self, ids: Sequence[str]) -> Sequence[Note]:
@@ -211,16 +211,16 @@ class PostgresNotes:
             cursor.execute(sql, {"tenant": self._tenant, **given})
 
     def _within(
-        self, cursor: "Cursor", scope: NoteScope, asked: Mapping[str, object]
+        self, cursor: "Cursor", scope: NoteScope, extra: Mapping[str, object]
     ) -> dict[str, object]:
-        """*asked*, with the parameters of *scope*."""
+        """*extra*, with the parameters of *scope*."""
         cursor.execute(
             "SELECT key FROM contextgraph_place WHERE tenant = %s AND kind = ANY(%s) "
             "AND (%s::text[] IS NULL OR repo = ANY(%s))",
             (self._tenant, [*scope.kinds], *[scope.repos and [*scope.repos]] * 2),
         )
         places = [key for (key,) in cursor]
-        return {"places": places, "tags": [*scope.tags], "pinned": scope.pinned, **asked}
+        return {"places": places, "tags": [*scope.tags], "pinned": scope.pinned, **extra}
 
     def _nearest(self, cursor: "Cursor", vector: Vector, scope: NoteScope, most: int) -> "Composed":
         """The query for the vectors in *scope*: by the index where these are many."""

@@ -63,10 +63,10 @@ class SqliteNotes:
             places = _places(transaction, scope)
             if places is not None and not places:
                 return []
-            sql, asked = word_index.match(
+            sql, terms = word_index.match(
                 "note", transaction.tenant, places, dict.fromkeys(words, 1)
             )
-            shared = word_index.summed(transaction.connection.execute(sql, asked))
+            shared = word_index.summed(transaction.connection.execute(sql, terms))
             where, parameters = _within(transaction, scope)
             found: list[Note] = []
             # Only of those that share most words the rows are read.

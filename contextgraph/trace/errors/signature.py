@@ -100,7 +100,7 @@ def recognise(
     if not is_display:
         text = without_banners(text)
     finding = _found(text, reading, is_display=is_display)
-    if finding is None and _log_says_failed(action, exit_code, is_error):
+    if finding is None and _is_logged_failure(action, exit_code, is_error):
         finding = _unexplained(reading, text, exit_code)
     return signature_for(finding) if finding else None
 
@@ -160,7 +160,7 @@ def _first(searches: tuple[Search, ...], text: str) -> Finding | None:
     return next((found for search in searches if (found := search(text))), None)
 
 
-def _log_says_failed(action: Action, exit_code: int | None, is_error: bool | None) -> bool:
+def _is_logged_failure(action: Action, exit_code: int | None, is_error: bool | None) -> bool:
     """What the log itself says, without the exit codes that only answer a question with no."""
     if exit_code is None:
         return bool(is_error)

@@ -66,8 +66,8 @@ def _of_range(span: Span, text: Sequence[str], shown: str) -> Iterator[str]:
     old, behind = _lines(shown, first, last), _lines(shown, last + 1, last + _LINES_BEHIND)
     if not text or not old:
         return
-    kept = {line.strip() for line in text}
-    opens = any(line.endswith(":") and line.strip() not in kept for line in old)
+    stripped = {line.strip() for line in text}
+    opens = any(line.endswith(":") and line.strip() not in stripped for line in old)
     yield "opening of a block replaced" if opens else "no opening of a block replaced"
     shares = not _identifiers(text).isdisjoint(_identifiers(old))
     yield "text about the lines replaced" if shares else "text about other lines"

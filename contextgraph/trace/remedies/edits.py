@@ -10,7 +10,7 @@ from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyP
 from contextgraph.trace.edits import Change, Span, edited_file, new_lines, similarity
 from contextgraph.trace.remedies.placeholders import GENERIC_ROLES, UNDEFINED_NAME, Names, names_in
 from contextgraph.trace.steps import StepTrace
-from contextgraph.trace.wording import shortened, telling_lines
+from contextgraph.trace.wording import informative_lines, shortened
 
 ANOTHER_NAME = "<another name>"
 ANOTHER_MODULE = "<another module>"
@@ -41,7 +41,7 @@ _QUOTES = re.compile(r"[\"']")
 _SPACE = re.compile(r"\s+")
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test\.\w+|tests?/.*)$")
 _LINE_READ = 500
-_IDENTIFIERS_KEPT = 24
+_MAX_IDENTIFIERS = 24
 
 IMPORTING = frozenset({"ImportError", "ModuleNotFoundError"})
 
@@ -65,8 +65,8 @@ def code_change(change: Change, error: ErrorSignature, script: Sequence[str]) ->
     added, removed = identifiers(change.added), identifiers(change.removed)
     adds, drops = sorted(added - removed), sorted(removed - added)
     parameters: Parameters = [("file", change.file)] if change.file else []
-    parameters += [("adds", name) for name in adds[:_IDENTIFIERS_KEPT]]
-    parameters += [("drops", name) for name in drops[:_IDENTIFIERS_KEPT]]
+    parameters += [("adds", name) for name in adds[:_MAX_IDENTIFIERS]]
+    parameters += [("drops", name) for name in drops[:_MAX_IDENTIFIERS]]
     pattern = (
         _configuring(change, error)
         or _named_change(change, names)
@@ -246,8 +246,8 @@ def _text_change(
     come, gone = _differences(_text_of(failed), _text_of(accepted))
     named = failed.error.keywords if failed.error else ()
     parameters: Parameters = [*more, ("file", edited_file(accepted))]
-    parameters += [("with", line) for line in telling_lines(come, named)]
-    parameters += [("without", line) for line in telling_lines(gone, named)]
+    parameters += [("with", line) for line in informative_lines(come, named)]
+    parameters += [("without", line) for line in informative_lines(gone, named)]
     was, now = failed.reading.span, accepted.reading.span
     if was is not None and now is not None and was != now:
         parameters += [("lines", _span(now)), ("replaced_lines", _span(was))]

@@ -53,7 +53,7 @@ _WORD = re.compile(r"\b(?!from\b|import\b|as\b)[A-Za-z_]\w+")
 _DEFINED = re.compile(r"\b(?:class|def) (\w+)")
 _ASSERTING = re.compile(r"\bassert")
 
-_CHANGES_KEPT = 3
+_MAX_CHANGES = 3
 _TRIES = 40
 _LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
 _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
@@ -329,7 +329,7 @@ def _parts(
             if part not in done and _bears(part):
                 made[part] = _written(step, failed) if "<<" in part else None
     chosen = [part for part in made if not part.startswith("rm ")] or list(made)
-    return {part: made[part] for part in chosen[-_CHANGES_KEPT:]}
+    return {part: made[part] for part in chosen[-_MAX_CHANGES:]}
 
 
 def _took_effect(step: StepTrace) -> bool:
@@ -362,7 +362,7 @@ def _bearing_edits(
     made = [change_of(steps, step.index - first) for step in accepted]
     made = [change for change in made if change.added or change.removed]
     bearing = [change for change in made if _touches(change, end.opened.error)]
-    return (bearing or made)[-_CHANGES_KEPT:]
+    return (bearing or made)[-_MAX_CHANGES:]
 
 
 def _touches(change: Change, error: ErrorSignature) -> bool:

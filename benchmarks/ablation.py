@@ -1,0 +1,109 @@
+"""What each part of the advice at errors brings: ``python -m benchmarks.ablation runs.jsonl.gz``.
+
+Of each path the part that ``contextgraph evaluate`` learns by default is learned; every error that
+was cleared in it is asked about with its own instance hidden. Prints clearance@1/3/5, and by how
+much each part raises it, with 95 % intervals: a channel or rule that is switched off, a feature of
+the gate that is left out where the regression is fitted again (by ten folds of instances).
+"""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import fields
+from pathlib import Path
+from typing import TypeAlias
+from unittest.mock import patch
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, cross_val_predict
+
+from benchmarks.gate import FOLDS, Judged, learned_part, moments_of
+from contextgraph.evaluation.measures import Share, difference, summed
+from contextgraph.memory import AgentMemory
+from contextgraph.model import RawTrajectory
+from contextgraph.retrieval import CHANNELS
+from contextgraph.retrieval.gate import RemedyFeatures
+
+PLACES = (1, 3, 5)
+_RECOVERIES, _REMEDIES = "contextgraph.retrieval.recoveries", "contextgraph.retrieval.remedies"
+_FEATURES = tuple(field.name for field in fields(RemedyFeatures))
+
+Moments: TypeAlias = Sequence[tuple[str, Sequence[Judged]]]
+
+
+RULES: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
+    "what contradicts the state": lambda: patch(f"{_RECOVERIES}._contradicts", lambda *_: False),
+    "circumstances": lambda: patch(f"{_RECOVERIES}._differing", lambda *_: 0.0),
+    "other names in general terms": lambda: patch(f"{_RECOVERIES}.about_another", lambda *_: False),
+    "avoiding an exception": lambda: patch(f"{_RECOVERIES}.EXCEPTIONS", frozenset()),
+    "several actions count for one": lambda: patch(f"{_REMEDIES}._simplify", lambda _: None),
+    "two instances of doubt": lambda: patch(f"{_REMEDIES}._DOUBT", 1e-9),
+}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ablation", description=__doc__)
+    parser.add_argument("paths", nargs="+", type=Path, help="recorded runs, a corpus each")
+    for path in parser.parse_args().paths:
+        with AgentMemory.open(":memory:") as memory:
+            _print_corpus(path.name, learned_part(path, memory)[0], memory)
+
+
+def _print_corpus(name: str, runs: Sequence[RawTrajectory], memory: AgentMemory) -> None:
+    whole = moments_of(runs, memory)
+    shares = "/".join(f"{np.mean([_is_hit(one, k) for _, one in whole]):.3f}" for k in PLACES)
+    print(f"{name}: {len(whole)} errors, clearance@1/3/5 {shares}")
+    for channel in ("error", "lexical"):
+        others = {one: found for one, found in CHANNELS.items() if one != channel}
+        _print_part(f"channel {channel}", whole, moments_of(runs, memory, others))
+    for rule, without in RULES.items():
+        with without():
+            _print_part(f"rule: {rule}", whole, moments_of(runs, memory))
+    fitted = _fitted(whole, _FEATURES)
+    for feature in _FEATURES:
+        kept = [one for one in _FEATURES if one != feature]
+        _print_part(f"feature {feature}", fitted, _fitted(whole, kept))
+
+
+def _fitted(moments: Moments, features: Sequence[str]) -> Moments:
+    """*moments* in the order of a regression on *features*, fitted on other instances."""
+    columns = [_FEATURES.index(one) for one in features]
+    judged = [one for _, moment in moments for one in moment]
+    by = cross_val_predict(
+        LogisticRegression(max_iter=5_000),
+        np.array([one.features for one in judged])[:, columns],
+        [one.is_right for one in judged],
+        groups=[one.instance for one in judged],
+        cv=GroupKFold(FOLDS),
+        method="predict_proba",
+    )[:, 1]
+    scores = iter(by.tolist())
+    scored = [(name, [(next(scores), one) for one in moment]) for name, moment in moments]
+    return [
+        (name, [one for _, one in sorted(moment, key=lambda pair: -pair[0])])
+        for name, moment in scored
+    ]
+
+
+def _print_part(name: str, whole: Moments, without: Moments) -> None:
+    """By how much the part raises clearance, which *without* it is not there."""
+    figures = []
+    for k in PLACES:
+        before, after = _shares(without, k), _shares(whole, k)
+        gap = difference({one: (before[one], after[one]) for one in after}, seed=0)
+        figures.append(f"{gap.value:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})")
+    print(f"  {name:36}", "  ".join(figures), flush=True)
+
+
+def _shares(moments: Moments, k: int) -> Mapping[str, Share]:
+    return summed((instance, Share(_is_hit(found, k), 1)) for instance, found in moments)
+
+
+def _is_hit(found: Sequence[Judged], k: int) -> bool:
+    return any(one.is_right for one in found[:k])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Claude Code and Codex CLI with the installed hooks; only the model is scripted."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.command_line import contextgraph, write_runs
+from tests.builders import recovering_run
+from tests.model_server import Body, Handler, Reply, serving
+
+TASK = "Totals are wrong"
+FAILING = "python3 -c 'import tariffs'"
+COMMANDS = (FAILING, f"PYTHONPATH=lib {FAILING}")
+SHOWN = re.compile(r"<contextgraph-memory.*?</contextgraph-memory>", re.DOTALL)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A memory in which three runs cleared the error of the failing command."""
+    path = tmp_path / "memory.db"
+    runs = write_runs(tmp_path / "runs.jsonl", [recovering_run(number) for number in (1, 2, 3)])
+    assert contextgraph("learn", runs, "--store", path).code == 0
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A checkout whose module is in the folder ``lib``."""
+    folder = tmp_path / "checkout"
+    (folder / "lib").mkdir(parents=True)
+    for name in ("lib/tariffs.py", "reproduce.py"):
+        (folder / name).touch()
+    for command in (["init", "-q"], ["remote", "add", "origin", "git@github.com:acme/shop.git"]):
+        subprocess.run(["git", "-C", folder, *command], check=True)
+    return folder
+
+
+def events(*sent: Mapping[str, Any]) -> Reply:
+    """Server-sent events as a reply."""
+    text = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in sent)
+    return 200, {"Content-Type": "text/event-stream"}, text.encode()
+
+
+def message(command: str | None) -> Reply:
+    """An answer of the route /v1/messages: a call of the tool Bash, or "done"."""
+    block: dict[str, Any] = {"type": "text", "text": ""}
+    delta = {"type": "text_delta", "text": "done"}
+    if command:
+        block = {"type": "tool_use", "id": f"toolu_{os.urandom(4).hex()}"}
+        block |= {"name": "Bash", "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps({"command": command})}
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted"}
+    end = {"stop_reason": "tool_use" if command else "end_turn"}
+    return events(
+        {"type": "message_start", "message": {**head, "content": [], "usage": usage}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": end, "usage": usage},
+        {"type": "message_stop"},
+    )
+
+
+def response(command: str | None) -> Reply:
+    """An answer of the route /v1/responses: a call of the tool exec_command, or "done"."""
+    text = {"type": "output_text", "text": "done"}
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "content": [text]}
+    if command:
+        number = os.urandom(4).hex()
+        item = {"type": "function_call", "id": f"fc_{number}", "call_id": number}
+        item |= {"name": "exec_command", "arguments": json.dumps({"cmd": command})}
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    return events(
+        {"type": "response.created", "response": {"id": "resp_1"}},
+        {"type": "response.output_item.done", "item": item},
+        {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}},
+    )
+
+
+def shown_to(
+    command: Sequence[str | Path], project: Path, settings: Mapping[str, str]
+) -> Sequence[str]:
+    """What the memory says in each request of an agent whose model calls `COMMANDS`."""
+
+    def answer(number: int, handler: Handler) -> Reply:
+        call = COMMANDS[number] if number < len(COMMANDS) else None
+        return (response if "/responses" in handler.path else message)(call)
+
+    with serving(fault=answer) as server:
+        done = subprocess.run(
+            [str(one).replace("{url}", server.url) for one in command],
+            cwd=project,
+            env={**os.environ, **settings, "ANTHROPIC_BASE_URL": server.url.removesuffix("/v1")},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return ["\n".join(texts_of(body)) for body in server.requests]
+
+
+def texts_of(body: Body) -> Sequence[str]:
+    return SHOWN.findall(json.dumps(body))
+
+
+def check(agent: str, requests: Sequence[str], store: Path) -> None:
+    """The playbook came first, the remedy once after the failure; the session is learned."""
+    first, second, third = requests
+    assert "scripts run with `PYTHONPATH=lib python reproduce.py`" in first
+    assert "What cleared this error" not in first
+    assert "1. set `PYTHONPATH=lib`" in second
+    assert third.count("1. set `PYTHONPATH=lib`") == 1
+
+    assert contextgraph("learn", "--discover", "--yes", "--store", store).code == 0
+    runs = contextgraph("runs", "--store", store, "--json").records
+    assert len(runs) == 4
+    shown = contextgraph("log", "--store", store, "--json").records
+    assert [one["agent"] for one in shown] == [agent] * 2
+    assert shown[1]["cleared"] is True
+
+
+def test_claude_code_is_advised_and_its_session_is_learned(
+    claude_code: Path, store: Path, project: Path
+) -> None:
+    assert contextgraph("integrations", "install", "claude-code", "--store", store).code == 0
+    settings = {"ANTHROPIC_API_KEY": "scripted", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+
+    requests = shown_to([claude_code, "-p", TASK, "--allowedTools", "Bash"], project, settings)
+
+    check("claude-code", requests, store)
+
+
+def test_codex_cli_is_advised_and_its_session_is_learned(
+    codex_cli: Path, store: Path, project: Path
+) -> None:
+    assert contextgraph("integrations", "install", "codex-cli", "--store", store).code == 0
+    provider = '{name = "scripted", base_url = "{url}", env_key = "SCRIPTED_KEY"}'
+    options = ["--config", "model_provider='scripted'", "--model", "scripted"]
+    options += ["--config", f"model_providers.scripted={provider}"]
+    # In place of a person who trusts the hooks, and of a sandbox that a container may not have.
+    options += ["--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox"]
+
+    requests = shown_to([codex_cli, "exec", *options, TASK], project, {"SCRIPTED_KEY": "scripted"})
+
+    check("codex-cli", requests, store)
