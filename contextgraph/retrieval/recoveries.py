@@ -126,7 +126,7 @@ def found_for(
     relevance = bm25(word_counts(signature.message), texts)
     attempt = word_counts(state.last_action.partition("\n")[0])
     similarity = bm25(attempt, texts) if attempt else relevance
-    asked = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
+    queried = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
     contradicts = cache(partial(_contradicts, query))
     found = []
     for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
@@ -135,7 +135,7 @@ def found_for(
         form = about.near if is_near else about.general
         if form.description and not any(contradicts(action.pattern) for action in form.remedy):
             level = signature_level(signature, one)
-            weight = _OTHERWISE ** _differing(asked, about.circumstances)
+            weight = _OTHERWISE ** _differing(queried, about.circumstances)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
             is_withheld = about.is_hazardous or avoids
             found.append(Found(one, form, level, is_near, score, similar, weight, is_withheld))

@@ -173,11 +173,11 @@ def _trusted(
         gone = {_identity(one.candidate) for entry in left_out for one in entry.found}
         return entries_of(query, [one for one in candidates if _identity(one) not in gone])
 
-    kept = without(harmful) if harmful else entries
+    remaining = without(harmful) if harmful else entries
     if not known.several_sources:
-        return kept
-    others = [one for one in kept if not known.is_active(one.instances, len(one.sources))]
-    return [*without([*harmful, *others]), *others] if others else kept
+        return remaining
+    others = [one for one in remaining if not known.is_active(one.instances, len(one.sources))]
+    return [*without([*harmful, *others]), *others] if others else remaining
 
 
 def _advice_order(one: Advice) -> tuple[bool, float]:
