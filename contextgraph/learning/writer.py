@@ -11,9 +11,9 @@ from contextgraph.errors import (
     SettingsError,
     StoreError,
 )
-from contextgraph.learning.ahead import Begun, Prepared, worker_processes
 from contextgraph.learning.bundle import bundle_of, renewed
 from contextgraph.learning.identity import RunIds, former_trajectory_id, run_ids
+from contextgraph.learning.parallel import Begun, Prepared, worker_processes
 from contextgraph.model import (
     Bundle,
     EmbeddedBundle,

@@ -213,7 +213,7 @@ def _records_in(source: Source, on_bytes: OnBytes, max_size: int) -> Iterator[Re
             reason = getattr(error, "strerror", None) or error
             yield ReadError(source.name, "", f"cannot be opened: {reason}")
             return
-        yield from records(source.name, file, on_bytes, max_size)
+        yield from records(source.name, file, on_bytes, max_size, source.section)
 
 
 def _opened(source: Source, stack: ExitStack) -> IO[bytes]:

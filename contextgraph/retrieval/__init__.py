@@ -8,7 +8,7 @@ from contextgraph.retrieval.channels import (
     by_task,
 )
 from contextgraph.retrieval.credit import Credits, credits_for, evidence_of
-from contextgraph.retrieval.fresh import (
+from contextgraph.retrieval.freshness import (
     Stale,
     fresh_context,
     fresh_history,

@@ -42,7 +42,7 @@ _OTHERWISE = 0.3
 Remedy: TypeAlias = tuple[RemedyAction, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Form:
     """A *remedy* as it may be shown, with its *description* and what makes it the same as others.
 
@@ -90,7 +90,8 @@ class _Known:
     """What a recovery says for every query: its words, and its forms where they are needed."""
 
     def __init__(self, message: str, actions: Remedy, circumstances: tuple[str, ...]) -> None:
-        done = "\n".join((describe_remedy(actions), *command_lines(actions)))
+        self._description = describe_remedy(actions)
+        done = "\n".join((self._description, *command_lines(actions)))
         self.words = word_counts(f"{message}\n{done}")
         self.circumstances = frozenset(circumstances)
         self._actions = actions
@@ -98,7 +99,10 @@ class _Known:
     @cached_property
     def near(self) -> Form:
         """In the words of its project."""
-        return _form(_of_same_repository(self._actions))
+        remedy = _of_same_repository(self._actions)
+        if remedy == self._actions:
+            return Form(remedy, advice_key(remedy), self._description)
+        return _form(remedy)
 
     @cached_property
     def general(self) -> Form:
@@ -127,13 +131,13 @@ def found_for(
     attempt = word_counts(state.last_action.partition("\n")[0])
     similarity = bm25(attempt, texts) if attempt else relevance
     queried = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
-    contradicts = cache(partial(_contradicts, query))
+    repo = state.repo.casefold()
+    could_help = cache(partial(_could_help, query))
     found = []
     for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
-        here = one.repo.casefold() == state.repo.casefold()
-        is_near = here and not about_another(signature, one.recovered)
+        is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
         form = about.near if is_near else about.general
-        if form.description and not any(contradicts(action.pattern) for action in form.remedy):
+        if could_help(form):
             level = signature_level(signature, one)
             weight = _OTHERWISE ** _differing(queried, about.circumstances)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
@@ -163,6 +167,7 @@ def _known(message: str, actions: Remedy, circumstances: tuple[str, ...]) -> _Kn
     return None if is_retry(actions) else _Known(message, actions, circumstances)
 
 
+@lru_cache(_REMEMBERED)
 def _form(remedy: Remedy) -> Form:
     return Form(remedy, advice_key(remedy), describe_remedy(remedy))
 
@@ -191,6 +196,12 @@ def _says_all(pattern: RemedyPattern) -> bool:
 def _general(actions: Remedy) -> Remedy:
     """What *actions* come to in another repository: nothing of what is of one project."""
     return tuple(one.general for one in actions if is_general(one.pattern))
+
+
+def _could_help(query: Query, form: Form) -> bool:
+    """True for what says something, of which nothing contradicts the state of *query*."""
+    actions = form.remedy
+    return bool(form.description) and not any(_contradicts(query, one.pattern) for one in actions)
 
 
 def _contradicts(query: Query, pattern: RemedyPattern) -> bool:

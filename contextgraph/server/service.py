@@ -20,7 +20,7 @@ from contextgraph.live import LiveRun
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
 from contextgraph.server.journal import Journal
-from contextgraph.server.observing import Metrics
+from contextgraph.server.monitoring import Metrics
 from contextgraph.server.tokens import TokenFile
 from contextgraph.server.writer import Job, Writer
 from contextgraph.spool import Spool

@@ -1,4 +1,4 @@
-"""Bundles that are made in other processes or machines, ahead of the writer."""
+"""Bundles that are made in other processes or on other machines, before they are written."""
 
 import os
 import signal
