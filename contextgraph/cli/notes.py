@@ -2,14 +2,14 @@
 
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, time_option
 from contextgraph.cli.output import answer, answer_rows, emit, print_table, warn
 from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
@@ -41,7 +41,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
         str, option("--security", "LEVEL", "public, internal, confidential or restricted.")
     ] = "internal",
     until: Annotated[
-        datetime | None, option("--until", "TIME", "Recall it until then (UTC).")
+        datetime | None, time_option("--until", "Recall it until then (ISO 8601, UTC).")
     ] = None,
     as_json: AsJson = False,
     store: Store = None,
@@ -72,7 +72,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
             locator=locator,
             pinned=pin,
             security=security,
-            valid_until=until and until.replace(tzinfo=UTC),
+            valid_until=until,
         )
         if pin or receipt.others:
             compile_for_hooks(memory, store, tenant, repos=[repo or ""])
