@@ -239,9 +239,9 @@ def _show_playbook(found: "RepositoryPlaybook") -> None:
 def _show_history(found: "CommandHistory") -> None:
     if found.form is None:
         print(f"no run of {found.repo} gave such a command ({number_of(found.runs, 'run')})")
-        return
-    _print_commands("This form", [found.form])
-    _print_commands("As typed", found.ways)
+    else:
+        _print_commands("This form", [found.form])
+        _print_commands("As typed", found.ways)
     _print_commands("What ran instead", found.others)
 
 
