@@ -218,7 +218,8 @@ def summarize(results: Results, intake: Intake) -> None:
         print_table(title, columns, [[*row, f"{failed:,}", f"{skipped:,}"]], numeric=columns)
 
 
-# Small files are read together: a task of the cluster costs some milliseconds.
+# Small files are read together: a task of the cluster costs some milliseconds. Larger ones are
+# read in sections.
 _SHARD_BYTES = 32 << 20
 _SHARD_FILES = 64
 # What the workers send is passed on in blocks of about this size.
@@ -303,7 +304,7 @@ def _ray() -> Any:
 def _shards(
     paths: "Iterable[StrPath]", on_error: "OnError", *, follow_links: bool
 ) -> "Iterator[Shard]":
-    """The files behind *paths*, in order, in groups that are worth a task each."""
+    """The files behind *paths*, in order, in groups and sections that are worth a task each."""
     from contextgraph.readers.sources import sources
 
     shard: list[Source] = []
@@ -314,13 +315,12 @@ def _shards(
         except ReadError as error:
             on_error(error)
             continue
-        for source in found:
+        for source in (part for one in found for part in one.split(_SHARD_BYTES)):
             if shard and (size + source.size > _SHARD_BYTES or len(shard) >= _SHARD_FILES):
                 yield shard
                 shard, size = [], 0
             shard.append(source)
-            # How large a file elsewhere is is not known before it is read.
-            size += _SHARD_BYTES if source.is_remote else source.size
+            size += source.size
     if shard:
         yield shard
 

@@ -12,7 +12,9 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from enum import StrEnum
 
-_TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+(?:[.\-/:'’][^\W\u4e00-\u9fff]+)*")
+from contextgraph.text import compiled
+
+_TOKEN = r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+(?:[.\-/:'’][^\W\u4e00-\u9fff]+)*"
 _NEGATION = frozenset("not never no cannot without nobody 不 没".split())
 _CONTRACTED = re.compile(r"n['’]t\Z")
 _PREFERENCE = frozenset("prefer preferred want use using selected choose chose".split())
@@ -181,7 +183,7 @@ class _Wording:
 
     @classmethod
     def of(cls, text: str) -> "_Wording":
-        tokens = _TOKEN.findall(text)[:_WORDS_READ]
+        tokens = compiled(_TOKEN).findall(text)[:_WORDS_READ]
         singular = (_PLURAL.sub("", token.lower()) for token in tokens)
         plain = [_SYNONYMS.get(word, word) for word in singular]
         negated = [word for word in plain if word in _NEGATION or _CONTRACTED.search(word)]

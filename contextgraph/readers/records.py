@@ -18,6 +18,7 @@ from contextgraph.readers.fields import is_conversation, loads
 from contextgraph.readers.format import ForeignError, Place
 from contextgraph.readers.formats import format_of, format_of_part
 from contextgraph.readers.marked_text import AIDER_START
+from contextgraph.readers.sources import Section
 from contextgraph.readers.streams import MAX_RATIO, OnBytes, pieces, too_large, whole
 from contextgraph.text import mask_secrets
 
@@ -42,9 +43,9 @@ def is_parquet(head: bytes) -> bool:
 
 
 def parquet_rows(
-    name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int
+    name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int, section: Section | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of *file*, which can seek, with their number from 1.
+    """The rows of *file*, which can seek, with their number from 1; those of a *section* only.
 
     Raises ReadError after the rows that could be read, also where one has more than *max_size*
     bytes or a column is packed to nearly nothing; MissingExtraError without pyarrow.
@@ -60,9 +61,9 @@ def parquet_rows(
     file.seek(0)
     try:
         opened = ParquetFile(file)
-        for batch in _batches(name, opened, max_size, max(max_size, MAX_RATIO * size)):
-            for row in batch.to_pylist():
-                number += 1
+        most = max(max_size, MAX_RATIO * size)
+        for first, batch in _batches(name, opened, max_size, most, section):
+            for number, row in enumerate(batch.to_pylist(), first):
                 yield number, row
             on_bytes(size * batch.num_rows // max(1, opened.metadata.num_rows))
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
@@ -71,10 +72,19 @@ def parquet_rows(
         raise ReadError(name, position, reason) from error
 
 
-def _batches(name: str, opened: "ParquetFile", max_size: int, most: int) -> Iterator["RecordBatch"]:
-    """Batches whose rows have at most *max_size* bytes, up to *most* bytes of all."""
+def _batches(
+    name: str, opened: "ParquetFile", max_size: int, most: int, section: Section | None
+) -> Iterator[tuple[int, "RecordBatch"]]:
+    """Batches whose rows have at most *max_size* bytes, up to *most* bytes of all.
+
+    Each with the number of its first row. A *section* has whole groups of rows.
+    """
     number = total = 0
-    for group in range(opened.metadata.num_row_groups):
+    groups = opened.metadata.num_row_groups
+    for group in range(groups):
+        if section and section.at(group, groups) != section.number:
+            number += opened.metadata.row_group(group).num_rows
+            continue
         # Not the sizes of its columns: pyarrow ends the process where their metadata is damaged.
         unpacked = opened.metadata.row_group(group).total_byte_size
         if unpacked > most:
@@ -89,8 +99,8 @@ def _batches(name: str, opened: "ParquetFile", max_size: int, most: int) -> Iter
                 for row in range(batch.num_rows):
                     if batch.slice(row, 1).nbytes > max_size:
                         raise too_large(name, f"record {number + row + 1}", max_size)
+            yield number + 1, batch
             number += batch.num_rows
-            yield batch
 
 
 def _packed(name: str, position: str) -> ReadError:
@@ -116,46 +126,89 @@ class _Parsed(NamedTuple):
 
 
 def records(
-    name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int
+    name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int, section: Section | None = None
 ) -> Iterator[Record | ReadError]:
     """The records of *file* in order, and at its place the error for each that is broken.
+
+    Of a *section* those that end in it; a file that is one record is all in the first section.
 
     A line, or a few rows, or one session of a database, is held at a time; a file that is one
     JSON document or one session is held whole. What would be more than *max_size* bytes is an
     error, which ends the file.
     """
-    stream = pieces(name, file, on_bytes, max_size)
+    window = _Window(section, on_bytes)
+    stream = pieces(name, file, window.take, max_size)
     try:
         head = next(stream, b"")
-        if is_database(head):
-            for number, session in sessions_in(name, max_size):
-                yield Record(session, Place(name, number, "session"))
-        elif head[_TAR_MARK_AT:].startswith(_TAR_MARK):
-            yield ReadError(name, "", "a tar archive: unpack it, and give the folder")
-        elif head.lstrip().startswith(AIDER_START.encode()):
-            text = whole(name, chain([head], stream), max_size)
-            yield Record(text.decode("utf-8", "replace"), Place(name))
-        elif is_parquet(head):
+        if is_parquet(head):
             if not file.seekable():
                 file = BytesIO(whole(name, chain([head], stream), max_size))
-            for number, row in parquet_rows(name, file, on_bytes, max_size):
+            for number, row in parquet_rows(name, file, on_bytes, max_size, section):
                 yield Record(row, Place(name, number, "record"))
-        else:
-            yield from _text_records(name, chain([head], stream), max_size)
+        elif (found := _not_in_lines(name, head, stream, max_size)) is None:
+            yield from _text_records(name, chain([head], stream), max_size, window)
+        elif window.is_first:
+            yield from found
     except ReadError as error:
         yield error
 
 
+def _not_in_lines(
+    name: str, head: bytes, stream: Iterable[bytes], max_size: int
+) -> Iterator[Record | ReadError] | None:
+    """The records of a database or a history in plain text; None for a file of JSON."""
+    if is_database(head):
+        sessions = sessions_in(name, max_size)
+        return (Record(found, Place(name, number, "session")) for number, found in sessions)
+    if head[_TAR_MARK_AT:].startswith(_TAR_MARK):
+        return iter([ReadError(name, "", "a tar archive: unpack it, and give the folder")])
+    if head.lstrip().startswith(AIDER_START.encode()):
+        return _history(name, chain([head], stream), max_size)
+    return None
+
+
+def _history(name: str, stream: Iterable[bytes], max_size: int) -> Iterator[Record | ReadError]:
+    text = whole(name, stream, max_size)
+    yield Record(text.decode("utf-8", "replace"), Place(name))
+
+
+class _Window:
+    """Where the reading of a file is, beside the *section* of it that is wanted."""
+
+    def __init__(self, section: Section | None, on_bytes: OnBytes) -> None:
+        self.section = section
+        self._on_bytes = on_bytes
+        self._taken = 0
+
+    def take(self, count: int) -> None:
+        """Count bytes taken from the file."""
+        self._taken += count
+        self._on_bytes(count)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the section begins with the file."""
+        return self.section is None or self.section.number == 0
+
+    @property
+    def distance(self) -> int:
+        """How many sections it is to the wanted one: 0 inside, less than 0 behind it."""
+        if self.section is None:
+            return 0
+        return self.section.number - self.section.at(self._taken - 1, self.section.size)
+
+
 def _text_records(
-    name: str, stream: Iterable[bytes], max_size: int
+    name: str, stream: Iterable[bytes], max_size: int, window: _Window
 ) -> Iterator[Record | ReadError]:
     broken: list[ReadError] = []
     lines = _lines(name, stream, broken, max_size)
-    for found in _json_records(name, lines, broken, max_size):
+    for found in _json_records(name, lines, broken, max_size, window):
         # A stream without any record is not foreign if it is known to be broken.
         if not (broken and isinstance(found, ForeignError)):
             yield found
-    yield from broken
+    if window.distance == 0:
+        yield from broken
 
 
 def _lines(
@@ -188,21 +241,23 @@ def _line(number: int, text: bytes) -> Iterable[_Line]:
 
 
 def _json_records(
-    name: str, lines: Iterator[_Line], broken: Sequence[ReadError], max_size: int
+    name: str, lines: Iterator[_Line], broken: Sequence[ReadError], max_size: int, window: _Window
 ) -> Iterator[Record | ReadError]:
     opening = list(islice(lines, 2))
-    if not opening or not (_is_named_json(name) or any(map(_starts_json, opening))):
-        yield _foreign(name, opening)
-        return
     values = [_value(line.text) for line in opening]
-    if _is_document(opening, values):
-        yield from _document(name, chain(opening, lines), broken, max_size)
-    elif len(opening) == 1:
-        yield from _records_in(name, values[0])
-    else:
+    is_json = bool(opening) and (_is_named_json(name) or any(map(_starts_json, opening)))
+    is_document = is_json and _is_document(opening, values)
+    if is_json and len(opening) > 1 and not is_document:
         first = map(_Parsed, opening, values)
-        later = (_Parsed(line, _value(line.text)) for line in lines)
-        yield from _line_records(name, chain(first, later), max_size)
+        yield from _line_records(name, first, lines, max_size, window)
+    elif not window.is_first:
+        return
+    elif not is_json:
+        yield _foreign(name, opening)
+    elif is_document:
+        yield from _document(name, chain(opening, lines), broken, max_size)
+    else:
+        yield from _records_in(name, values[0])
 
 
 def _is_named_json(name: str) -> bool:
@@ -214,14 +269,41 @@ def _starts_json(line: _Line) -> bool:
 
 
 def _line_records(
-    name: str, lines: Iterator[_Parsed], max_size: int
+    name: str,
+    opening: Iterator[_Parsed],
+    lines: Iterator[_Line],
+    max_size: int,
+    window: _Window,
 ) -> Iterator[Record | ReadError]:
-    """A record for each line, up to the line that is part of a session: it and all that follow."""
-    for parsed in lines:
+    """A record for each line, up to the line that is part of a session: it and all that follow.
+
+    The *opening* was parsed already; of the other *lines* those in the window are.
+    """
+    later = (_Parsed(line, _value(line.text)) for line in lines)
+    for parsed in opening:
         if _is_part(parsed.value):
-            yield from _session(name, chain([parsed], lines), max_size)
-        else:
+            if window.is_first:
+                yield from _session(name, chain([parsed], opening, later), max_size)
+            return
+        if window.is_first:
             yield from _records_on_line(name, parsed.line.number, parsed.value)
+    for parsed in _inside(lines, window) if window.section else later:
+        if not _is_part(parsed.value):
+            yield from _records_on_line(name, parsed.line.number, parsed.value)
+        elif window.section:
+            reason = "a session begins inside of the file, which is read in sections"
+            yield ReadError(name, f"line {parsed.line.number}", reason)
+            return
+        else:
+            yield from _session(name, chain([parsed], later), max_size)
+
+
+def _inside(lines: Iterator[_Line], window: _Window) -> Iterator[_Parsed]:
+    for line in lines:
+        if window.distance < 0:
+            return
+        if window.distance == 0:
+            yield _Parsed(line, _value(line.text))
 
 
 def _is_part(value: Any) -> bool:

@@ -27,8 +27,23 @@ _ROUND_FILE = re.compile(r"conversation_round_\d+\.json")  # of AutoCodeRover
 # How long a file must not have changed, in seconds: an agent may still write its log.
 QUIET_SECONDS = 10.0
 
+_MAX_SECTIONS = 16
+
 # Size in bytes, and when it was modified last, in nanoseconds.
 _State: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The part *number* (from 0) of a file of *size* bytes in *count* parts of about equal size."""
+
+    number: int
+    count: int
+    size: int
+
+    def at(self, position: int, end: int) -> int:
+        """The number of the part in which *position* of *end* is."""
+        return min(self.count - 1, position * self.count // max(1, end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +53,34 @@ class Source:
     *folder* is the folder in which it was found. It is None for a file that the caller named; what
     is not a trajectory is an error there, and skipped in a folder. *parts* are the files of a run
     that is spread over the folder *name*. *refused* is why it is not read, such as "a pipe", or
-    empty.
+    empty. *section* is the part of a file with many runs that is read, where not all of it is.
+    *remote_size* are the bytes of what a URL names, as far as they are known.
     """
 
     name: str
     folder: Path | None = None
     parts: tuple[str, ...] = ()
     refused: str = ""
+    section: Section | None = None
+    remote_size: int = 0
 
     @property
     def size(self) -> int:
-        """Bytes on disk; 0 for standard input and what is not or cannot be read."""
+        """Bytes to read; 0 for standard input and what is not or cannot be read."""
         if self.refused or self.name == STANDARD_INPUT:
             return 0
-        return sum(map(_file_size, self.parts or [self.name]))
+        size = self.remote_size or sum(map(_file_size, self.parts or [self.name]))
+        return size // self.section.count if self.section else size
+
+    def split(self, size: int) -> "Sequence[Source]":
+        """A source for each section of about *size* bytes; itself for what is not that large.
+
+        At most 16: of a compressed file each is read from the beginning.
+        """
+        count = min(_MAX_SECTIONS, self.size // size)
+        if count < 2 or self.parts or self.section:
+            return [self]
+        return [replace(self, section=Section(n, count, self.size)) for n in range(count)]
 
     @property
     def is_remote(self) -> bool:
@@ -93,15 +122,19 @@ def _remote_sources(url: str) -> Sequence[Source]:
     fsspec = remote_files(url)
     try:
         system, path = fsspec.core.url_to_fs(url)
-        is_glob = glob.has_magic(path)
-        found = system.glob(path) if is_glob else system.find(path)
-        names = [system.unstrip_protocol(one) for one in sorted(found)]
+        list_files = system.glob if glob.has_magic(path) else system.find
+        found = list_files(path, detail=True)
+        sizes = {system.unstrip_protocol(one): found[one].get("size") or 0 for one in sorted(found)}
     except (OSError, ValueError, ImportError) as error:
         raise ReadError(url, "", f"cannot be listed: {error}") from error
-    if not names:
+    if not sizes:
         raise ReadError(url, "", "no such file or folder")
-    folder = None if names == [url] else Path(url)
-    return [Source(name, folder) for name in names if not _is_hidden(name)]
+    folder = None if list(sizes) == [url] else Path(url)
+    return [
+        Source(name, folder, remote_size=size)
+        for name, size in sizes.items()
+        if not _is_hidden(name)
+    ]
 
 
 def _is_hidden(name: str) -> bool:

@@ -16,8 +16,8 @@ from contextgraph.model import Json, Outcome, RawTrajectory
 from contextgraph.readers import read_file
 from contextgraph.records import record_of, unread_record
 from contextgraph.server.access import Caller, Writing
-from contextgraph.server.answers import Name, json_response
 from contextgraph.server.bodies import JOB, NoteBody, OutcomeBody, ReportBody, answered
+from contextgraph.server.reading import Name, json_response
 from contextgraph.server.service import TooBusyError, finished
 from contextgraph.server.writer import Job
 

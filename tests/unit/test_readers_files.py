@@ -18,6 +18,7 @@ import zstandard
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import fields, read, reading, size_of, write_jsonl
+from contextgraph.readers.sources import sources
 
 RUNS = [
     RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", f"Task {number}")
@@ -100,6 +101,57 @@ def test_parquet_that_would_fill_the_memory_is_refused(tmp_path, value, rows, di
 
     assert runs == []
     assert re.search(reason, str(failed[-1]))
+
+
+def in_sections(path: Path, count: int) -> tuple[list[str], list[ReadError]]:
+    """The runs and errors of the sections of a file, one after another."""
+    (whole,) = sources(path)
+    parts = whole.split(whole.size // count)
+    assert len(parts) == count
+    read_parts = [read_all(part) for part in parts]
+    runs = [run.source for found, _ in read_parts for run in found]
+    return runs, [error for _, errors in read_parts for error in errors]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_sections_of_a_file_hold_what_all_of_it_does(tmp_path, packed):
+    noise = Random(0)
+    rows = [{**row(f"a__b-{number}"), "x": noise.randbytes(2000).hex()} for number in range(200)]
+    text = b"\n".join(
+        [*map(orjson.dumps, rows[:150]), b'{"broken": ', *map(orjson.dumps, rows[150:])]
+    )
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(gzip.compress(text) if packed else text)
+    runs, errors = read_all(path)
+
+    assert len(runs) == 200
+    found, failed = in_sections(path, 4)
+    assert found == [run.source for run in runs]
+    assert list(map(str, failed)) == list(map(str, errors)) != []
+
+
+def test_the_sections_of_a_parquet_file_are_groups_of_rows(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = [{"run": orjson.dumps(row(f"a__b-{number}")).decode()} for number in range(40)]
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(
+        pytest.importorskip("pyarrow").Table.from_pylist(rows), path, row_group_size=7
+    )
+
+    assert in_sections(path, 3) == ([f"{path}:{number}" for number in range(1, 41)], [])
+
+
+def test_a_session_is_read_in_the_first_section_only(tmp_path):
+    path = tmp_path / "session.jsonl"
+    content = [{"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}}]
+    events = [
+        {"type": role, "sessionId": "s", "message": {"role": role, "content": said}}
+        for role, said in [("user", "Fix it"), ("assistant", content)]
+    ]
+    filler = {**events[0], "isMeta": True}
+    path.write_bytes(b"\n".join(map(orjson.dumps, [*events, *[filler] * 40])))
+
+    assert in_sections(path, 3) == ([str(path)], [])
 
 
 def test_parquet_without_pyarrow_says_how_to_install_it(tmp_path, monkeypatch):
