@@ -7,7 +7,6 @@ Names and attributes are those of the GenAI semantic conventions 0.1.0 for memor
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 
@@ -21,6 +20,8 @@ _tracer: "Tracer | None" = None
 
 def instrument(provider: "TracerProvider | None") -> None:
     """Make spans of memory operations with this provider, from now on; with None none any more."""
+    from importlib.metadata import version  # loads what most processes never need
+
     global _tracer  # noqa: PLW0603  (the library has no other place that all memories share)
     package = "contextgraph"
     _tracer = provider.get_tracer(package, version("contextgraph-memory")) if provider else None

@@ -55,7 +55,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
 
     \b
     With --json one object: "id", "status" (created, same, supersedes,
-    contradicts), "others" [ids], "confidence".
+    contradicts), "others" [ids], "confidence", "to_embed" (its embedding failed).
 
     \b
     Example:
@@ -78,6 +78,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
             compile_for_hooks(memory, store, tenant, repos=[repo or ""])
     others = [one for one in receipt.others if one != receipt.id]
     text = " ".join((f"{receipt.id}: {receipt.status}", *others))
+    text += ", to embed" if receipt.to_embed else ""
     record = record_of(receipt, confidence=round(receipt.confidence, 4))
     answer(record, text, as_json=as_json)
 
@@ -146,6 +147,9 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
     archived: Annotated[
         bool, typer.Option("--archived", help="Only archived or superseded notes.")
     ] = False,
+    conflicts: Annotated[
+        bool, typer.Option("--conflicts", help="Only those that another note contradicts.")
+    ] = False,
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
@@ -175,7 +179,7 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         "forgotten": forget or [],
     }
     if context.invoked_subcommand:
-        if any(changes.values()) or repo or archived or as_json or store or tenant:
+        if any(changes.values()) or repo or archived or conflicts or as_json or store or tenant:
             raise typer.BadParameter(f"give options after {context.invoked_subcommand}")
         return
     if any(changes.values()):
@@ -183,6 +187,9 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         return
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.notes.of(repo, archived=archived)
+        if conflicts:
+            live = {note.id for note in found}
+            found = tuple(note for note in found if not live.isdisjoint(note.contradicts))
     title, rows = number_of(len(found), "note"), map(_row, found)
     answer_rows(map(record_of, found), title, _COLUMNS, rows, as_json=as_json, empty="no notes")
 

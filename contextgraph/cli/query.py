@@ -377,10 +377,12 @@ def _run(repo: str, instance_id: str) -> str:
 
 
 def _why(why: "Why", score: float | None = None) -> "Text":
+    from contextgraph.retrieval import caveat
+
     reasons = ["this repository" if why.scope == "repo" else "any repository"]
     if why.signature_level:
         reasons.append(f"same {why.signature_level}")
-    reasons.append(number_of(why.support, "run"))
+    reasons.append(caveat(why) or number_of(why.support, "run"))
     reasons += [f"{hit.channel} #{hit.rank} ({hit.score:.2f})" for hit in why.channels]
     if score is not None:
         reasons.append(f"score {score:.2f}")

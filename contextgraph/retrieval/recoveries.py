@@ -87,7 +87,7 @@ class Found:
 
 
 class _Known:
-    """What a recovery says for every query: its words, and its forms where they are needed."""
+    """What a recovery says for any query: its words, and its forms where they are needed."""
 
     def __init__(self, message: str, actions: Remedy, circumstances: tuple[str, ...]) -> None:
         self._description = describe_remedy(actions)
@@ -130,7 +130,7 @@ def found_for(
     relevance = bm25(word_counts(signature.message), texts)
     attempt = word_counts(state.last_action.partition("\n")[0])
     similarity = bm25(attempt, texts) if attempt else relevance
-    queried = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
+    current = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
     repo = state.repo.casefold()
     could_help = cache(partial(_could_help, query))
     found = []
@@ -139,7 +139,7 @@ def found_for(
         form = about.near if is_near else about.general
         if could_help(form):
             level = signature_level(signature, one)
-            weight = _OTHERWISE ** _differing(queried, about.circumstances)
+            weight = _OTHERWISE ** _differing(current, about.circumstances)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
             is_withheld = about.is_hazardous or avoids
             found.append(Found(one, form, level, is_near, score, similar, weight, is_withheld))
@@ -181,13 +181,13 @@ def _of_same_repository(actions: Remedy) -> Remedy:
         of_edits = (RemedyKind.RESEND, RemedyKind.OPEN)
         return tuple(one for one in _general(actions) if one.kind in of_edits) or actions
     return tuple(
-        one.general if _says_all(one.pattern) and is_general(one.pattern) else one
+        one.general if _is_complete(one.pattern) and is_general(one.pattern) else one
         for one in actions
     )
 
 
-def _says_all(pattern: RemedyPattern) -> bool:
-    """True where only what *pattern* says matters: what was typed belongs to another task."""
+def _is_complete(pattern: RemedyPattern) -> bool:
+    """True where nothing but what *pattern* says matters: what was typed is of another task."""
     if pattern.kind is RemedyKind.USE:
         return "<" not in f"{pattern.target}{pattern.replaced}"
     return pattern.target == CURRENT_FOLDER

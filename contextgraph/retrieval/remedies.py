@@ -109,11 +109,11 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
 
 def _simplify(groups: dict[AdviceKey, list[Found]]) -> None:
     """Let remedies of several actions count for that one of them which most did alone."""
-    alone = {key: len({one.instance for one in found}) for key, found in groups.items()}
+    single = {key: len({one.instance for one in found}) for key, found in groups.items()}
     for key in [key for key in groups if len(key) > 1]:
-        parts = [(part,) for part in key if (part,) in alone]
+        parts = [(part,) for part in key if (part,) in single]
         if parts:
-            most = max(parts, key=alone.__getitem__)
+            most = max(parts, key=single.__getitem__)
             for one in groups.pop(key):
                 groups[most].append(replace(one, form=one.form.only(*most)))
 

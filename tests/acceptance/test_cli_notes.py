@@ -96,8 +96,8 @@ def test_what_people_said_is_reviewed(store: Path, tmp_path: Path) -> None:
 def test_properties_of_a_note_are_kept(store: Path) -> None:
     at = (*REPO, "--store", store)
     given = ("--pin", "--security", "restricted", "--locator", "msg 9")
-    given += ("--until", "2999-01-31T02:00:00+02:00")
-    contextgraph("remember", "small commits", *given, *at)
+    until = ("--until", "2999-01-31T02:00:00+02:00")
+    contextgraph("remember", "small commits", *given, *until, *at)
     (note,) = contextgraph("notes", *at, "--json").records
     assert (note["pinned"], note["security"], note["locator"]) == (True, "restricted", "msg 9")
     assert note["valid_until"] == "2999-01-31T00:00:00+00:00"

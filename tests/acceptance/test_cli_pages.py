@@ -35,6 +35,11 @@ def test_entities_are_added_linked_and_removed(store: Path) -> None:
     contextgraph("entities", "link", "Cart", "depends_on", "PriceRule", "--weight", "0.9", *at)
     (found,) = contextgraph("entities", "related", "pricerule", *at, "--json").records
     assert (found["name"], found["distance"], found["score"]) == ("Cart", 1, 0.5)
+    (named,) = contextgraph("entities", "find", "what is a car", *at, "--json").records
+    assert named["name"] == "Cart"
+    removed = contextgraph("entities", "link", "Cart", "depends_on", "PriceRule", "--remove", *at)
+    assert removed.out == "relation 'Cart depends_on PriceRule' removed\n"
+    assert not contextgraph("entities", "related", "Cart", *at, "--json").records
     assert contextgraph("entities", "tags", "price", *at, "--json").records == [
         {"price": 1, "price-rule": 1}
     ]
