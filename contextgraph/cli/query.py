@@ -286,7 +286,7 @@ def _answer(memory: "AgentMemory", question: "Question", bounds: Bounds, *, as_j
     elif context:
         _show(context)
     else:
-        print(f"nothing useful known{_reason(memory, question.state.repo)}")
+        say(f"nothing useful known{_reason(memory, question.state.repo)}")
     for reason in context.degraded:
         warn(f"did not answer: {reason}")
     return bool(context) or not context.degraded
