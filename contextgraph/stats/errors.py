@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from statistics import median
 
 from contextgraph.model import (
     Clearance,
@@ -128,6 +127,8 @@ def _friction(
 ) -> Friction:
     def is_selected(trajectory_id: str) -> bool:
         return trajectory_id in runs and repo.casefold() in ("", runs[trajectory_id].repo)
+
+    from statistics import median  # loads what no query needs
 
     met = [one.trajectory_id for one in history.occurrences if is_selected(one.trajectory_id)]
     cleared = [
