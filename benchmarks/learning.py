@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -16,7 +17,7 @@ import orjson
 import zstandard
 
 from benchmarks.corpus import START, renamed
-from benchmarks.measure import Row, seconds
+from benchmarks.measure import Row, percentile, seconds
 from contextgraph import AgentMemory
 from contextgraph.learning import bundle_of
 from contextgraph.model import RawTrajectory
@@ -24,6 +25,7 @@ from contextgraph.readers import read, to_record, write_jsonl
 
 LEAST_RUNS, MOST_RUNS = 100, 300
 ROUNDS = 7
+FINISHED = 20
 
 
 def rows(found: Sequence[RawTrajectory], data: Path | None, folder: Path) -> Iterator[Row]:
@@ -32,6 +34,7 @@ def rows(found: Sequence[RawTrajectory], data: Path | None, folder: Path) -> Ite
     yield from _tracing(found)
     many = found if len(found) >= LEAST_RUNS else list(renamed(found, LEAST_RUNS))
     yield from _learning(many[:MOST_RUNS], folder)
+    yield from _finishing(found, folder)
     yield from _safeguards(many[:MOST_RUNS], folder)
     yield from _command(many, folder)
 
@@ -77,6 +80,24 @@ def _learning(many: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
         "200 runs/s",
     )
     yield Row("learn again, unchanged", count / again, "runs/s", name, again / baseline)
+
+
+def _finishing(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
+    """The end of a live run after which consolidation is due: each 16th of a memory."""
+    more = renamed(found, 16 * FINISHED)
+    taken = []
+    for _ in range(FINISHED):
+        with AgentMemory.open(str(folder / "finished.db")) as memory:  # waits for consolidation
+            for raw in islice(more, 16):
+                run = memory.live(repo=raw.repo, instance_id=raw.instance_id, task=raw.task)
+                for step in raw.steps:
+                    run.observe(step.action, step.observation or "", exit_code=step.exit_code)
+                last = seconds(run.finish, repeat=1)
+            taken.append(last * 1000)
+    taken.sort()
+    for share in (0.5, 0.95):
+        what = f"LiveRun.finish at the 16th run, p{share * 100:.0f} of {FINISHED}"
+        yield Row(what, percentile(taken, share), "ms", budget="50 ms")
 
 
 def _safeguards(many: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:

@@ -154,16 +154,16 @@ def _decoder(hint: Any, strict: bool) -> Decoder:
         return partial(_mapping, _decoder(arguments[1], strict))
     if hint in _SCALARS:
         return partial(_scalar, hint)
-    parse = partial(_member, hint) if issubclass(hint, Enum) else _TEXT_FORMS.get(hint, hint)
-    return partial(_from_text, parse)
+    if issubclass(hint, Enum):
+        return partial(_member, {str(one.value): one for one in hint})
+    return partial(_from_text, _TEXT_FORMS.get(hint, hint))
 
 
-def _member(kind: type[Enum], text: str) -> Enum:
-    try:
-        return kind(text)
-    except ValueError:
-        known = ", ".join(str(one.value) for one in kind)
-        raise ValueError(f"{text!r} is not one of {known}") from None
+def _member(members: Mapping[str, Enum], record: Json) -> Enum:
+    text = _text(record)
+    if text not in members:
+        raise _InvalidError(f"{text!r} is not one of {', '.join(members)}")
+    return members[text]
 
 
 def _as_it_is(record: Json) -> Json:
@@ -245,10 +245,8 @@ def _scalar(kind: type, record: Json) -> Json:
 
 
 def _from_text(parse: Callable[[str], Any], record: Json) -> Any:
-    if not isinstance(record, str):
-        raise _InvalidError("is missing" if record is None else "is not of type str")
     try:
-        return parse(record)
+        return parse(_text(record))
     except (ValueError, binascii.Error) as error:
         raise _InvalidError(str(error)) from error
 
@@ -265,6 +263,12 @@ def _bytes(text: str) -> bytes:
 
 
 _TEXT_FORMS: Mapping[type, Callable[[str], Any]] = {datetime: _time, bytes: _bytes}
+
+
+def _text(record: Json) -> str:
+    if not isinstance(record, str):
+        raise _InvalidError("is missing" if record is None else "is not of type str")
+    return record
 
 
 def _object(record: Json) -> dict[str, Json]:

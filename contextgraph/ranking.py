@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 from math import log
 from typing import TypeVar
 
@@ -39,26 +38,37 @@ def overlap(query: Mapping[str, float], counted: Counter[str]) -> float:
 def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
     """The BM25 of each of *texts* for the words *query*; they are the collection for their rarity.
 
-    Stores that propose the same texts thereby lead to the same scores.
+    So stores that propose the same texts lead to the same scores.
     """
-    # In a fixed order: floating-point sums depend on it.
-    distinct = sorted(set(query))
-    shared = [[word for word in distinct if word in text] for text in texts]
-    met = Counter(chain.from_iterable(shared))
     lengths = [text.total() for text in texts]
-    mean = sum(lengths) / max(1, len(texts))
-    rarity = {word: log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for word, n in met.items()}
-    norms = [_K1 * (1 - _B + _B * (length / mean if mean else 0.0)) for length in lengths]
-    return [
-        sum([rarity[word] * text[word] * (_K1 + 1) / (text[word] + norm) for word in hits])
-        for text, hits, norm in zip(texts, shared, norms, strict=True)
-    ]
+    mean = sum(lengths) / max(1, len(texts)) or 1.0
+    norms = [_K1 * (1 - _B + _B * (length / mean)) for length in lengths]
+    scores = [0.0] * len(texts)
+    # In a fixed order: floating-point sums depend on it.
+    for word in sorted(set(query)):
+        met = [(place, count) for place, text in enumerate(texts) if (count := text.get(word))]
+        rarity = log(1 + (len(texts) - len(met) + 0.5) / (len(met) + 0.5))
+        for place, count in met:
+            scores[place] += rarity * count * (_K1 + 1) / (count + norms[place])
+    return scores
+
+
+class FixedCounts(Counter[str]):
+    """Counts that are not to be changed; their sum is computed once."""
+
+    _total: int | None = None
+
+    def total(self) -> int:
+        """The sum of all counts."""
+        if self._total is None:
+            self._total = super().total()
+        return self._total
 
 
 @lru_cache(_REMEMBERED_TEXTS)
-def word_counts(text: str) -> Counter[str]:
-    """The words in the head of *text* with their counts, in order; not to be changed."""
-    return Counter(words(text[:TASK_CHARS]))
+def word_counts(text: str) -> FixedCounts:
+    """The words in the head of *text* with their counts, in order."""
+    return FixedCounts(words(text[:TASK_CHARS]))
 
 
 def dice(one: Collection[str], other: Collection[str]) -> float:

@@ -17,7 +17,7 @@ from contextgraph import AgentMemory
 from contextgraph.config import Settings
 from contextgraph.readers import read
 from contextgraph.server.app import create_app
-from contextgraph.server.observing import log_to_stderr
+from contextgraph.server.monitoring import log_to_stderr
 from contextgraph.server.service import Limits
 
 ROOT = Path(__file__).parents[1]

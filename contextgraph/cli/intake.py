@@ -53,7 +53,7 @@ def numbers_of(text: str) -> range:
     How many there are is not known before all is read, so that none can be counted from the end.
     """
     if not (match := _SLICE.fullmatch(text)):
-        raise ValueError(f"{text!r} is no slice such as 0:100, 100: or ::2")
+        raise ValueError(f"{text!r} is not a slice such as 0:100, 100: or ::2")
     return range(sys.maxsize)[slice(*(int(part) if part else None for part in match.groups()))]
 
 

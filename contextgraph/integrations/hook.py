@@ -56,8 +56,9 @@ class HookEvent:
 
     @property
     def cwd(self) -> str:
-        """The folder that the agent works in."""
-        return self.text("cwd") or self.text("working_dir")
+        """The folder that the agent works in; OpenHands may name it from where the hook runs."""
+        found = self.text("cwd") or self.text("working_dir")
+        return os.path.abspath(found) if found else ""
 
     @property
     def folder(self) -> str:

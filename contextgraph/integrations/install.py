@@ -135,6 +135,8 @@ class SettingsFile:
         after = _written(wanted, before)
         if _without_ours(config) == config:
             self._keep(before, after)
+        elif (backup := self._read_backup()).get("after") == before:
+            self._keep(backup["before"], after)
         _replace(self.path, after)
         return True
 
@@ -149,7 +151,7 @@ class SettingsFile:
         rest = _without_ours(config)
         if rest == config:
             return False
-        backup = json.loads(self._backup.read_text()) if self._backup.exists() else {}
+        backup = self._read_backup()
         before = backup.get("before") if backup.get("after") == now else _written(rest, now)
         self._backup.unlink(missing_ok=True)
         if before is None:
@@ -182,6 +184,10 @@ class SettingsFile:
             )
         return dict(config)
 
+    def _read_backup(self) -> dict[str, str | None]:
+        """What the file held before and after the hooks were installed; nothing if unknown."""
+        return json.loads(self._backup.read_text()) if self._backup.exists() else {}
+
     def _keep(self, before: str | None, after: str) -> None:
         self._backup.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _replace(self._backup, json.dumps({"before": before, "after": after}))
@@ -200,7 +206,7 @@ def _without_ours(config: Config) -> Config:
     """*config* without hooks of ContextGraph, and without the lists that this leaves empty."""
     hooks: dict[str, list[Any]] = {}
     for event, groups in config.get("hooks", {}).items():
-        rest = [cut for group in groups if (cut := _group_without_ours(group)) is not None]
+        rest = [cut for group in groups if (cut := _group_without_ours(group)) or cut == group]
         if rest or not groups:
             hooks[event] = rest
     found = config.get("hooks")
@@ -217,7 +223,7 @@ def _group_without_ours(group: Any) -> Any:
     rest = [one for one in entries if not _is_ours(one)]
     if rest == entries:
         return group
-    return {**group, "hooks": rest} if rest else None
+    return {**group, "hooks": rest} if rest else {}
 
 
 def _is_ours(entry: Any) -> bool:

@@ -53,7 +53,7 @@ def is_expired(content: Json, now: datetime) -> bool:
 
 
 def checked_content(content: object) -> Json:
-    """*content* with secrets masked; raises `InvalidEntryError` where it is no JSON or too long."""
+    """*content* with secrets masked; `InvalidEntryError` where it is not JSON or too long."""
     try:
         masked = _masked(content)
         size = len(orjson.dumps(masked))

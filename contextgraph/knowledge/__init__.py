@@ -3,6 +3,7 @@
 from contextgraph.knowledge.candidates import Candidates
 from contextgraph.knowledge.entities import Entities, Entity, RelatedEntity
 from contextgraph.knowledge.explaining import explain_note
+from contextgraph.knowledge.maintenance import MaintenancePolicy, maintain_notes
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
     RECALLED,
@@ -14,7 +15,6 @@ from contextgraph.knowledge.notes import (
     without_secret,
 )
 from contextgraph.knowledge.pages import Page, PageFound, Pages
-from contextgraph.knowledge.upkeep import MaintenancePolicy, maintain_notes
 
 __all__ = [
     "MAX_NOTE",

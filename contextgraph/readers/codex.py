@@ -61,11 +61,11 @@ def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadErr
             row = as_row(line, "line")
             item = row_at(row, "payload") if "payload" in row else row
             kind = text(row, "type")
-            said = content_text(item) if "role" in item else ""
-            if found := _WORKING_FOLDER.match(said):
+            content = content_text(item) if "role" in item else ""
+            if found := _WORKING_FOLDER.match(content):
                 meta.setdefault("cwd", found[1].strip())
-            if item.get("role") == "developer" and may_be_fenced(said):
-                shown.append(said)
+            if item.get("role") == "developer" and may_be_fenced(content):
+                shown.append(content)
             if kind in ("session_meta", "turn_context") or "instructions" in row:
                 meta |= {name: value for name, value in item.items() if name not in meta}
             elif kind == "thread.started":

@@ -17,6 +17,7 @@ from contextgraph.readers.conversation import (
 from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
 from contextgraph.readers.format import Format, Place
 from contextgraph.readers.tool_calls import json_arguments, tool_call
+from contextgraph.text import may_be_fenced
 
 NAME = "openhands"
 AGENT = "OpenHands"
@@ -32,24 +33,16 @@ _NO_ARGUMENTS = frozenset(
     | {"action", "id", "timestamp", "source", "message", "background", "translated_ipython_code"}
 )
 _EDITOR_COMMANDS = ("view", "create", "str_replace", "insert", "undo_edit")
-_V1_KINDS = (
-    "SystemPromptEvent",
-    "MessageEvent",
-    "ActionEvent",
-    "ObservationEvent",
-    "AgentErrorEvent",
-    "ConversationStateUpdateEvent",
-    "Condensation",
-    "UserRejectObservation",
-    "PauseEvent",
-)
+# Of kinds of V1 whose name does not end with "Event".
+_V1_KINDS = ("Condensation", "CondensationRequest", "UserRejectObservation")
 
 
 def is_event(value: object) -> bool:
     """Whether *value* is an event of V0 or V1."""
     if not isinstance(value, dict):
         return False
-    if value.get("kind") in _V1_KINDS:
+    kind = value.get("kind")
+    if isinstance(kind, str) and (kind.endswith("Event") or kind in _V1_KINDS):
         return "source" in value or "timestamp" in value
     named = isinstance(value.get("action"), str) != isinstance(value.get("observation"), str)
     return named and not _EVENT_KEYS.isdisjoint(value) and "role" not in value
@@ -70,12 +63,14 @@ def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     events = _flat(row["history"] if row else value)
     turns: list[Turn] = []
     seen: set[str] = set()
+    shown: list[str] = []
     for index, event in enumerate(events):
         try:
             turns += _event_turns(as_row(event, "event"), seen)
+            shown += filter(may_be_fenced, [content_text(event, "extended_content")])
         except ValueError as error:
             yield ReadError(place.file, place.part(index), f"malformed {NAME} event: {error}")
-    yield _run(row, events, turns, place)
+    yield _run(row, events, turns, shown, place)
 
 
 def _flat(events: Sequence[Any]) -> list[Any]:
@@ -83,7 +78,9 @@ def _flat(events: Sequence[Any]) -> list[Any]:
     return [one for event in events for one in (event if isinstance(event, list) else [event])]
 
 
-def _run(row: Row, events: Sequence[Any], turns: Sequence[Turn], place: Place) -> RawTrajectory:
+def _run(
+    row: Row, events: Sequence[Any], turns: Sequence[Turn], shown: Sequence[str], place: Place
+) -> RawTrajectory:
     instance = row_at(row, "instance") or row_at(row, "swe_instance")
     metadata = row_at(row, "metadata")
     result = row_at(row, "test_result")
@@ -101,7 +98,8 @@ def _run(row: Row, events: Sequence[Any], turns: Sequence[Turn], place: Place) -
         or next(filter(None, map(_model, rows)), ""),
         exit_status=_loose_text(row, "error").partition("\n")[0] or None,
         patch=patch if patch.strip() else None,
-        system_prompt=next(filter(None, map(_system_prompt, rows)), ""),
+        # With what hooks showed: stripped before learning; its ids say what this run was shown.
+        system_prompt="\n".join([next(filter(None, map(_system_prompt, rows)), ""), *shown]),
     )
     if not known.task and not any(isinstance(turn, UserMessage) for turn in turns):
         turns = [UserMessage(_loose_text(row, "instruction")), *turns]

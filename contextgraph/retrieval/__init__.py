@@ -8,7 +8,7 @@ from contextgraph.retrieval.channels import (
     by_task,
 )
 from contextgraph.retrieval.credit import Credits, credits_for, evidence_of
-from contextgraph.retrieval.fresh import (
+from contextgraph.retrieval.freshness import (
     Stale,
     fresh_context,
     fresh_history,
@@ -24,6 +24,7 @@ from contextgraph.retrieval.render import (
     MAX_TOKENS,
     PLAYBOOK_TOKENS,
     Rendered,
+    caveat,
     command_warning,
     playbook_lines,
     remedy_line,
@@ -58,6 +59,7 @@ __all__ = [
     "by_semantic",
     "by_state",
     "by_task",
+    "caveat",
     "command_warning",
     "credits_for",
     "evidence_of",

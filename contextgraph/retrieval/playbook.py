@@ -28,6 +28,7 @@ from contextgraph.trace import (
     ProjectFacts,
     command_use,
     is_hazardous_command,
+    is_own_module,
     project_facts,
 )
 
@@ -67,7 +68,12 @@ class Playbooks:
             files=tuple(ranked_files(runs, task))[:FILES],
             tests=_records(runs, ActionKind.TEST),
             scripts=_records(runs, ActionKind.RUN),
-            setup=_records(runs, ActionKind.INSTALL),
+            setup=tuple(
+                one
+                for one in _records(runs, ActionKind.INSTALL)
+                # A release from elsewhere hides the checkout.
+                if not any(is_own_module(word, repo) for word in one.command.split())
+            ),
             failing_tests=_failing(runs),
             package=package[0],
             package_tasks=package[1],
@@ -103,7 +109,8 @@ class Playbooks:
                     ways=_recorded(same, lambda use: (use.text, use.folder)),
                     others=tuple(_instead_of(given, runs)),
                 )
-        return CommandHistory(repo, command, len(runs))
+        others = tuple(_instead_of(given, runs)) if given else ()
+        return CommandHistory(repo, command, len(runs), others=others)
 
     def runs(
         self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None = None

@@ -42,7 +42,7 @@ _OTHERWISE = 0.3
 Remedy: TypeAlias = tuple[RemedyAction, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Form:
     """A *remedy* as it may be shown, with its *description* and what makes it the same as others.
 
@@ -87,10 +87,11 @@ class Found:
 
 
 class _Known:
-    """What a recovery says whatever is asked: its words, and its forms where they are needed."""
+    """What a recovery says for any query: its words, and its forms where they are needed."""
 
     def __init__(self, message: str, actions: Remedy, circumstances: tuple[str, ...]) -> None:
-        done = "\n".join((describe_remedy(actions), *command_lines(actions)))
+        self._description = describe_remedy(actions)
+        done = "\n".join((self._description, *command_lines(actions)))
         self.words = word_counts(f"{message}\n{done}")
         self.circumstances = frozenset(circumstances)
         self._actions = actions
@@ -98,7 +99,10 @@ class _Known:
     @cached_property
     def near(self) -> Form:
         """In the words of its project."""
-        return _form(_of_same_repository(self._actions))
+        remedy = _of_same_repository(self._actions)
+        if remedy == self._actions:
+            return Form(remedy, advice_key(remedy), self._description)
+        return _form(remedy)
 
     @cached_property
     def general(self) -> Form:
@@ -126,16 +130,16 @@ def found_for(
     relevance = bm25(word_counts(signature.message), texts)
     attempt = word_counts(state.last_action.partition("\n")[0])
     similarity = bm25(attempt, texts) if attempt else relevance
-    asked = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
-    contradicts = cache(partial(_contradicts, query))
+    current = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
+    repo = state.repo.casefold()
+    could_help = cache(partial(_could_help, query))
     found = []
     for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
-        here = one.repo.casefold() == state.repo.casefold()
-        is_near = here and not about_another(signature, one.recovered)
+        is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
         form = about.near if is_near else about.general
-        if form.description and not any(contradicts(action.pattern) for action in form.remedy):
+        if could_help(form):
             level = signature_level(signature, one)
-            weight = _OTHERWISE ** _differing(asked, about.circumstances)
+            weight = _OTHERWISE ** _differing(current, about.circumstances)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
             is_withheld = about.is_hazardous or avoids
             found.append(Found(one, form, level, is_near, score, similar, weight, is_withheld))
@@ -163,6 +167,7 @@ def _known(message: str, actions: Remedy, circumstances: tuple[str, ...]) -> _Kn
     return None if is_retry(actions) else _Known(message, actions, circumstances)
 
 
+@lru_cache(_REMEMBERED)
 def _form(remedy: Remedy) -> Form:
     return Form(remedy, advice_key(remedy), describe_remedy(remedy))
 
@@ -176,12 +181,12 @@ def _of_same_repository(actions: Remedy) -> Remedy:
         of_edits = (RemedyKind.RESEND, RemedyKind.OPEN)
         return tuple(one for one in _general(actions) if one.kind in of_edits) or actions
     return tuple(
-        one.general if _says_all(one.pattern) and is_general(one.pattern) else one
+        one.general if _is_complete(one.pattern) and is_general(one.pattern) else one
         for one in actions
     )
 
 
-def _says_all(pattern: RemedyPattern) -> bool:
+def _is_complete(pattern: RemedyPattern) -> bool:
     """True where nothing but what *pattern* says matters: what was typed is of another task."""
     if pattern.kind is RemedyKind.USE:
         return "<" not in f"{pattern.target}{pattern.replaced}"
@@ -191,6 +196,12 @@ def _says_all(pattern: RemedyPattern) -> bool:
 def _general(actions: Remedy) -> Remedy:
     """What *actions* come to in another repository: nothing of what is of one project."""
     return tuple(one.general for one in actions if is_general(one.pattern))
+
+
+def _could_help(query: Query, form: Form) -> bool:
+    """True for what says something, of which nothing contradicts the state of *query*."""
+    actions = form.remedy
+    return bool(form.description) and not any(_contradicts(query, one.pattern) for one in actions)
 
 
 def _contradicts(query: Query, pattern: RemedyPattern) -> bool:

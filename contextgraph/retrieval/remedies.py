@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import fsum
 from typing import TypeAlias
 
@@ -35,7 +34,7 @@ from contextgraph.trace import AdviceKey, advice_id
 
 NAMED_RUNS = 10
 _SAME_TEMPLATE = (SignatureLevel.PLACE, SignatureLevel.TEMPLATE)
-# So many instances more, of which nothing is known, keep one or two from looking like agreement.
+# So many more instances, without evidence, keep one or two from looking like agreement.
 _DOUBT = 2
 
 Shares: TypeAlias = dict[str, float]
@@ -103,17 +102,18 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
     _simplify(groups)
     cleared = _shares(found)
     most = _relevance(found)
-    entries = [_entry(key, same, cleared, most) for key, same in groups.items()]
+    totals = [fsum(one.values()) for one in cleared]
+    entries = [_entry(key, same, cleared, totals, most) for key, same in groups.items()]
     return tuple(sorted(entries, key=_order))
 
 
 def _simplify(groups: dict[AdviceKey, list[Found]]) -> None:
     """Let remedies of several actions count for that one of them which most did alone."""
-    alone = {key: len({one.instance for one in found}) for key, found in groups.items()}
+    single = {key: len({one.instance for one in found}) for key, found in groups.items()}
     for key in [key for key in groups if len(key) > 1]:
-        parts = [(part,) for part in key if (part,) in alone]
+        parts = [(part,) for part in key if (part,) in single]
         if parts:
-            most = max(parts, key=alone.__getitem__)
+            most = max(parts, key=single.__getitem__)
             for one in groups.pop(key):
                 groups[most].append(replace(one, form=one.form.only(*most)))
 
@@ -133,13 +133,14 @@ def advice_of(
     A remedy that a methodology is about is worded by it; what harmed is left out. What is not
     active comes after all active advice that is probable enough to be shown.
     """
-    unique = {_identity(one): one for one in chain.from_iterable(found.values())}
+    by_channel = {name: {_identity(one): one for one in of_name} for name, of_name in found.items()}
+    unique = {key: one for of_name in by_channel.values() for key, one in of_name.items()}
     entries: Sequence[Entry] = entries_of(query, unique.values())
     ids = {one.key: advice_id(query.signature, one.best.form.remedy) for one in entries}
     known = credits_for(store, [*ids.values()])
     harmful = [one for one in entries if known.of(ids[one.key]).is_quarantined]
     entries = _trusted(query, unique.values(), entries, harmful, known)
-    ranks = _ranks(entries, found)
+    ranks = _ranks(entries, by_channel)
     advice = [
         Advice(
             ids[entry.key],
@@ -173,11 +174,11 @@ def _trusted(
         gone = {_identity(one.candidate) for entry in left_out for one in entry.found}
         return entries_of(query, [one for one in candidates if _identity(one) not in gone])
 
-    kept = without(harmful) if harmful else entries
+    remaining = without(harmful) if harmful else entries
     if not known.several_sources:
-        return kept
-    others = [one for one in kept if not known.is_active(one.instances, len(one.sources))]
-    return [*without([*harmful, *others]), *others] if others else kept
+        return remaining
+    others = [one for one in remaining if not known.is_active(one.instances, len(one.sources))]
+    return [*without([*harmful, *others]), *others] if others else remaining
 
 
 def _advice_order(one: Advice) -> tuple[bool, float]:
@@ -200,24 +201,25 @@ def shown_of(
 
 
 def _shares(found: Iterable[Found]) -> tuple[Shares, Shares, Shares]:
-    """By group of `GROUPS`, the instances of *found* with how much each counts."""
+    """By group of `GROUPS`, the instances of *found* with how much each counts.
+
+    Several runs of one instance count once, by the one whose circumstances agree best.
+    """
     here: Shares = {}
     anywhere: Shares = {}
     of_type: Shares = {}
     for one in found:
         if one.level is SignatureLevel.FAMILY:
             continue
-        _count(of_type, one)
-        if one.level in _SAME_TEMPLATE:
-            _count(anywhere, one)
-            if one.is_near:
-                _count(here, one)
+        instance, weight = one.candidate.instance_id, one.weight
+        if of_type.get(instance, 0.0) < weight:
+            of_type[instance] = weight
+        if one.level is not SignatureLevel.TYPE:
+            if anywhere.get(instance, 0.0) < weight:
+                anywhere[instance] = weight
+            if one.is_near and here.get(instance, 0.0) < weight:
+                here[instance] = weight
     return here, anywhere, of_type
-
-
-def _count(shares: Shares, found: Found) -> None:
-    """Several runs of one instance count once, by the one whose circumstances agree best."""
-    shares[found.instance] = max(shares.get(found.instance, 0.0), found.weight)
 
 
 def _relevance(found: Sequence[Found]) -> tuple[float, float]:
@@ -232,12 +234,12 @@ def _entry(
     key: AdviceKey,
     found: Sequence[Found],
     cleared: Sequence[Shares],
+    totals: Sequence[float],
     most: tuple[float, float],
 ) -> Entry:
     did = _shares(found)
     _, same_template, same_type = (
-        fsum(one.values()) / (fsum(every.values()) + _DOUBT)
-        for one, every in zip(did, cleared, strict=True)
+        fsum(one.values()) / (total + _DOUBT) for one, total in zip(did, totals, strict=True)
     )
     relevance, attempt = (
         value / (limit or 1.0) for value, limit in zip(_relevance(found), most, strict=True)
@@ -270,9 +272,8 @@ def _identity(candidate: RecoveryCandidate) -> tuple[str, str, int]:
 
 
 def _ranks(
-    entries: Sequence[Entry], found: Mapping[str, Sequence[RecoveryCandidate]]
+    entries: Sequence[Entry], found: Mapping[str, Collection[tuple[str, str, int]]]
 ) -> dict[AdviceKey, tuple[ChannelRank, ...]]:
-    known = {name: {_identity(one) for one in candidates} for name, candidates in found.items()}
     return ranks_in(
         {
             name: [
@@ -280,7 +281,7 @@ def _ranks(
                 for entry in entries
                 if any(_identity(one.candidate) in of_channel for one in entry.found)
             ]
-            for name, of_channel in known.items()
+            for name, of_channel in found.items()
         }
     )
 

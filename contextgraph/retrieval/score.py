@@ -13,7 +13,7 @@ from contextgraph.model import (
     ScopeLevel,
     SignatureLevel,
 )
-from contextgraph.ranking import word_counts
+from contextgraph.ranking import FixedCounts, word_counts
 from contextgraph.text import clip, quoted_names, words
 
 _TITLE_CHARS, _TITLE_AGAIN = 120, 2
@@ -28,17 +28,14 @@ def title_of(task: str) -> str:
 
 
 @lru_cache(_REMEMBERED_TASKS)
-def task_counts(task: str, files: tuple[str, ...]) -> Counter[str]:
-    """The words of a past task by field, as in BM25F: its title three times, its *files* once.
-
-    Not to be changed.
-    """
-    counted = word_counts(task).copy()
+def task_counts(task: str, files: tuple[str, ...]) -> FixedCounts:
+    """The words of a past task by field, as in BM25F: its title three times, its *files* once."""
+    counted = Counter(word_counts(task))
     for _ in range(_TITLE_AGAIN):
         counted.update(words(title_of(task)))
     for file in files:
         counted.update(words(file))
-    return counted
+    return FixedCounts(counted)
 
 
 def emphasised(weights: Mapping[str, float], task: str) -> dict[str, float]:
@@ -53,7 +50,7 @@ def emphasised(weights: Mapping[str, float], task: str) -> dict[str, float]:
 def about_another(current: ErrorSignature, recovered: Recovered) -> bool:
     """True where code was at fault, and what was cleared names other things than *current*.
 
-    What was done about one name is no help with another (docs/evaluation.md has the figures), nor
+    What was done about one name does not help with another (figures: docs/evaluation.md), nor
     is the package of another module; that one path or command is not found often has the same
     reason as that another one is not.
     """

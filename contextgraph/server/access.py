@@ -9,7 +9,7 @@ from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPBearer
 
 from contextgraph.server.limits import RateLimiter
-from contextgraph.server.observing import TENANT
+from contextgraph.server.monitoring import TENANT
 from contextgraph.server.service import Service, Tenant
 from contextgraph.server.tokens import Scope, Token
 

@@ -11,7 +11,7 @@ from starlette.responses import FileResponse
 
 from contextgraph.records import consolidation_record
 from contextgraph.server.access import Admin
-from contextgraph.server.answers import Complete, json_response, valued
+from contextgraph.server.reading import Complete, json_response, valued
 
 router = APIRouter()
 

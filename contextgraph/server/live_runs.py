@@ -9,7 +9,6 @@ from contextgraph.live import LiveRun
 from contextgraph.model import Action, RawTrajectory
 from contextgraph.records import receipt_record
 from contextgraph.server.access import Caller, Writing
-from contextgraph.server.answers import json_response
 from contextgraph.server.bodies import (
     RECEIPT,
     ActionBody,
@@ -20,6 +19,7 @@ from contextgraph.server.bodies import (
     answered,
 )
 from contextgraph.server.learning import MAX_WAIT
+from contextgraph.server.reading import json_response
 from contextgraph.server.service import OpenRun, finished
 
 router = APIRouter(prefix="/v1/runs/live")

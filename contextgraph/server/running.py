@@ -8,7 +8,7 @@ import uvicorn
 from contextgraph.config import Settings
 from contextgraph.errors import SettingsError
 from contextgraph.server.app import create_app
-from contextgraph.server.observing import log_to_stderr
+from contextgraph.server.monitoring import log_to_stderr
 from contextgraph.server.service import Limits
 from contextgraph.server.tokens import TokenFile
 from contextgraph.telemetry import exporting

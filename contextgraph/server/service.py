@@ -20,7 +20,7 @@ from contextgraph.live import LiveRun
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
 from contextgraph.server.journal import Journal
-from contextgraph.server.observing import Metrics
+from contextgraph.server.monitoring import Metrics
 from contextgraph.server.tokens import TokenFile
 from contextgraph.server.writer import Job, Writer
 from contextgraph.spool import Spool
@@ -102,7 +102,7 @@ class Service:
         self._tenants: dict[str, Tenant] = {}
         self._opening = threading.Lock()
         self.writer = Writer(self._tidy)
-        # Uploads are read beside the queries and never in the place of one.
+        # Uploads are read beside the queries and never instead of one.
         self._queries, self._uploads = CapacityLimiter(32), CapacityLimiter(2)
         self._chores = CapacityLimiter(1)
 

@@ -1,23 +1,22 @@
 """The errors that runs met in a situation, and those that recur across tasks."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from statistics import median
 
 from contextgraph.model import (
     Clearance,
     ErrorHistory,
     ErrorTally,
     Phase,
-    RemedyPattern,
+    RemedyAction,
     Scope,
     TaskType,
     Trajectory,
 )
 from contextgraph.ports import Store
 from contextgraph.text import words
-from contextgraph.trace import describe_remedy, is_retry
+from contextgraph.trace import AdviceKey, advice_key, describe_remedy, is_hazardous, is_retry
 
 
 def error_text(tally: ErrorTally) -> str:
@@ -74,6 +73,8 @@ def _names_file(situation: str) -> bool:
 
 # An error of one task does not count as friction across tasks.
 _LEAST_TASKS = 2
+# What fewer of those that cleared it did says little of it.
+_LEAST_SHARE = 0.05
 # Errors that are looked at for each that is listed, and the newest runs that met each.
 _CONSIDERED, _RUNS = 4, 5_000
 _REMEDIES = 3
@@ -93,7 +94,8 @@ class Friction:
 
     *error* is its type and message, *cleared* the number of *tasks* in which it was cleared.
     *steps_lost* is the median from the error to its clearance, None where nothing cleared it;
-    *remedies* are the most frequent ones, without repetitions.
+    *remedies* are what most of them did, each in at least two tasks where two
+    cleared it, without repetitions.
     """
 
     error_id: str
@@ -126,6 +128,8 @@ def _friction(
     def is_selected(trajectory_id: str) -> bool:
         return trajectory_id in runs and repo.casefold() in ("", runs[trajectory_id].repo)
 
+    from statistics import median  # loads what no query needs
+
     met = [one.trajectory_id for one in history.occurrences if is_selected(one.trajectory_id)]
     cleared = [
         one
@@ -143,28 +147,25 @@ def _friction(
 
 
 def _remedies(
-    cleared: Iterable[Clearance], runs: Mapping[str, Trajectory]
+    cleared: Collection[Clearance], runs: Mapping[str, Trajectory]
 ) -> Iterator[FrictionRemedy]:
-    """What was done, by its patterns, the most frequent first."""
-    groups: dict[tuple[RemedyPattern, ...], list[Clearance]] = {}
+    """The actions that tasks which cleared it agree on, the most frequent first."""
+    by_advice: dict[AdviceKey, list[tuple[RemedyAction, str]]] = {}
     for one in cleared:
-        if not is_retry(one.recovered.actions):
-            patterns = tuple(action.pattern for action in one.recovered.actions)
-            groups.setdefault(patterns, []).append(one)
-    found = [
-        FrictionRemedy(_text_of(group), _tasks((one.trajectory_id for one in group), runs))
-        for group in groups.values()
-    ]
-    yield from sorted((one for one in found if one.text), key=lambda one: (-one.tasks, one.text))
-
-
-def _text_of(group: Sequence[Clearance]) -> str:
-    """What all of *group* did: in general terms where they did it to different things.
-
-    Empty where these say nothing.
-    """
-    actions = group[0].recovered.actions
-    return describe_remedy(actions, general=any(one.recovered.actions != actions for one in group))
+        for action in one.recovered.actions:
+            if not (is_retry([action]) or is_hazardous([action])):
+                by_advice.setdefault(advice_key((action,)), []).append((action, one.trajectory_id))
+    by_text: dict[str, set[str]] = {}
+    for did in by_advice.values():
+        # In general terms where it was done to different things.
+        actions = {action for action, _ in did}
+        text = describe_remedy([did[0][0]], general=len(actions) > 1)
+        by_text.setdefault(text, set()).update(run for _, run in did)
+    counted = (FrictionRemedy(text, _tasks(did, runs)) for text, did in by_text.items() if text)
+    tasks = _tasks((one.trajectory_id for one in cleared), runs)
+    least = max(min(_LEAST_TASKS, tasks), _LEAST_SHARE * tasks)
+    found = (one for one in counted if one.tasks >= least)
+    yield from sorted(found, key=lambda one: (-one.tasks, one.text))
 
 
 def _tasks(runs: Iterable[str], known: Mapping[str, Trajectory]) -> int:

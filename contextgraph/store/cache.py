@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 # About 3 kB each, and three kinds of them: 75 MB at most of ordinary runs.
 _MOST = 8_192
@@ -33,15 +33,11 @@ class ValueCache(Generic[Key, Value]):
 
     def cached(self, keys: Iterable[Key]) -> tuple[dict[Key, Value], list[Key]]:
         """The values of those of *keys* that are cached, and the other keys, each once."""
-        found: dict[Key, Value] = {}
-        missing: dict[Key, None] = {}
-        for key in keys:
-            value = self._values.get(key)
-            if value is None:
-                missing[key] = None
-            else:
-                found[key] = value
-        return found, list(missing)
+        values = {key: self._values.get(key) for key in keys}
+        missing = [key for key, value in values.items() if value is None]
+        if not missing:
+            return cast(dict[Key, Value], values), missing
+        return {key: value for key, value in values.items() if value is not None}, missing
 
     def add(self, new: Mapping[Key, Value]) -> None:
         """Cache *new* as well."""

@@ -111,7 +111,7 @@ def test_a_slice_that_cannot_be_counted_is_refused(store: Path, numbers: str) ->
     result = contextgraph("learn", "x", f"--slice={numbers}", "--store", store)
 
     assert result.code == 2
-    assert "is no slice such as" in result.err
+    assert "is not a slice such as" in result.err
 
 
 def test_a_limit_ends_reading(tmp_path: Path, store: Path) -> None:

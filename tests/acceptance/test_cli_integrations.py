@@ -320,6 +320,16 @@ def test_a_damaged_file_of_advice_is_compiled_again(store: Path, project: Path) 
     assert REMEDY in shown(failure(project), store)
 
 
+def test_a_folder_is_named_from_where_the_hook_runs(
+    store: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    (project / "reproduce.py").touch()
+    prompt = {"event_type": "UserPromptSubmit", "message": "?", "working_dir": "."}
+
+    assert "PYTHONPATH=lib" in answer(json.dumps(prompt), str(store))
+
+
 def test_no_secret_is_written_by_a_hook(store: Path, project: Path) -> None:
     error = f"Exit code 1\nModuleNotFoundError: No module named '{TOKEN}' ({TOKEN})"
     events = (

@@ -1,4 +1,4 @@
-"""Whatever an agent writes to a hook, the hook answers or keeps silent; it never fails."""
+"""Whatever an agent writes to a hook, it never fails; whatever settings hold, they come back."""
 
 import json
 from pathlib import Path
@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 from contextgraph import AgentMemory
 from contextgraph.integrations.compile import compile_advice
 from contextgraph.integrations.hook import answer
+from contextgraph.integrations.install import AGENTS, SettingsFile
 from tests.builders import NO_MODULE, recovering_run
 
 JSON = st.recursive(
@@ -50,3 +51,38 @@ def test_any_text_is_answered_with_nothing_or_an_object(store: str, text: str) -
     output = answer(text, store)
 
     assert not output or isinstance(json.loads(output), dict)
+
+
+GROUPS = st.fixed_dictionaries({"hooks": st.lists(JSON, max_size=2)}, optional={"matcher": JSON})
+CONFIGS = st.builds(
+    lambda others, hooks: {**others, **({} if hooks is None else {"hooks": hooks})},
+    st.dictionaries(st.text(), JSON, max_size=3),
+    st.none() | st.dictionaries(NAMES, st.lists(GROUPS | JSON, max_size=3), max_size=3),
+)
+FILES = st.none() | st.builds(
+    lambda config, indent, ascii_, end: (
+        json.dumps(config, indent=indent, ensure_ascii=ascii_) + end
+    ),
+    CONFIGS,
+    st.sampled_from((None, 1, 2, 4, "\t")),
+    st.booleans(),
+    st.sampled_from(("", "\n", "\r\n", " \n\n")),
+)
+
+
+@given(content=FILES, agent=st.sampled_from(sorted(AGENTS)), again=st.booleans())
+def test_settings_are_as_they_were_once_hooks_are_uninstalled(
+    tmp_path_factory: pytest.TempPathFactory, content: str | None, agent: str, *, again: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("settings")
+    path = folder / "settings.json"
+    if content is not None:
+        path.write_bytes(content.encode())
+    file = SettingsFile(path, folder / "kept")
+
+    for command in ("contextgraph hook", "contextgraph hook --store b.db")[: 1 + again]:
+        assert file.install(AGENTS[agent], command)
+        assert file.has_hooks()
+    assert file.uninstall()
+
+    assert (path.read_bytes().decode() if path.exists() else None) == content

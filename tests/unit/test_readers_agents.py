@@ -23,6 +23,7 @@ from contextgraph.readers import (
     repository_name,
     to_atif,
 )
+from contextgraph.text import fence
 from contextgraph.trace import change_of, read_steps
 
 DATA = Path(__file__).parents[1] / "data"
@@ -210,6 +211,27 @@ def test_of_the_logged_calls_of_one_run_the_last_is_read():
 def test_the_files_of_a_session_are_read_in_the_order_of_their_numbers():
     (run,), _, _ = read_all(SAMPLES / "openhands" / "session")
     assert [step.action.tool for step in run.steps][-1] == "finish"
+
+
+def test_what_a_hook_showed_is_kept_for_its_credit(tmp_path: Path) -> None:
+    events = tmp_path / "events"
+    events.mkdir()
+    text = fence("scripts run with `PYTHONPATH=lib`", "ctx_1")
+    said = {"role": "user", "content": [{"type": "text", "text": "Totals are wrong"}]}
+    extended = [{"type": "text", "text": text}]
+    action = {"tool_name": "terminal", "tool_call": {"arguments": '{"command": "ls"}'}}
+    kinds: list[dict[str, object]] = [
+        {"kind": "HookExecutionEvent", "stdout": text},
+        {"kind": "MessageEvent", "llm_message": said, "extended_content": extended},
+        {"kind": "ActionEvent", "action": {"command": "ls"}, **action},
+    ]
+    for number, event in enumerate(kinds):
+        path = events / f"event-{number:05}-0a1b.json"
+        path.write_text(json.dumps({"source": "agent", "timestamp": "2026-11-23", **event}))
+    (events / ".eventlog.lock").touch()
+
+    (run,), _, _ = read_all(tmp_path)
+    assert (run.task, len(run.steps), run.system_prompt.strip()) == ("Totals are wrong", 1, text)
 
 
 def test_a_folder_given_by_a_glob_is_one_run_too():

@@ -1,5 +1,6 @@
 """What people and agents said: `NoteStore` in SQLite."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -63,10 +64,9 @@ class SqliteNotes:
             places = _places(transaction, scope)
             if places is not None and not places:
                 return []
-            sql, terms = word_index.match(
-                "note", transaction.tenant, places, dict.fromkeys(words, 1)
-            )
-            shared = word_index.summed(transaction.connection.execute(sql, terms))
+            shared: Counter[int] = Counter()
+            for word in dict.fromkeys(words):
+                shared.update(word_index.texts_with(transaction, "note", places, word))
             where, parameters = _within(transaction, scope)
             found: list[Note] = []
             # Only of those that share most words the rows are read.
@@ -209,7 +209,7 @@ def _notes_of(transaction: Transaction, sql: str, parameters: Any) -> list[Note]
     return [*map(_note_of, transaction.column(sql, parameters))]
 
 
-@lru_cache(8_192)  # the notes of a repository are recalled again and again
+@lru_cache(8_192)  # the notes of a repository are recalled repeatedly
 def _note_of(data: str) -> Note:
     return decoded(Note, orjson.loads(data))
 

@@ -136,8 +136,7 @@ class SqliteRecoveries:
             weights = self._database.caches.recovery_words.weights(transaction, words)
             within = transaction.scoped(scope)
             found = word_index.most_relevant(transaction, _INDEXED, within, weights, limit)
-            ids = transaction.recovery_ids(found)
-            best = nsmallest(limit, found, key=lambda key: (-found[key], ids[key]))
+            best = word_index.heaviest(found, transaction.recovery_ids(found), limit)
             return transaction.recoveries(best)
 
     def of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:

@@ -46,7 +46,7 @@ ORDER BY named.value"""
 _KEYS = """
 SELECT DISTINCT t.key FROM json_each(?) AS named
 CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value ORDER BY t.id"""
-_BY_ID = "SELECT key FROM trajectory WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id"
+_IDS = "SELECT key, id FROM trajectory WHERE key IN (SELECT value FROM json_each(?))"
 _FRAGMENT_KEYS = f"""
 SELECT f.key FROM json_each(?) AS named
 CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value
@@ -177,8 +177,8 @@ class SqliteRuns:
             weights = self._database.caches.run_words.weights(transaction, words)
             within = transaction.scoped(scope)
             found = word_index.most_relevant(transaction, _INDEXED, within, weights, limit)
-            by_id = transaction.column(_BY_ID, (str([*found]),))
-            keys = sorted(by_id, key=lambda key: -found[key])[:limit]
+            ids: dict[int, str] = dict(transaction.rows(_IDS, (str([*found]),)))
+            keys = word_index.heaviest(found, ids, limit)
             runs = transaction.trajectories(keys)
             return [runs[key] for key in keys]
 
@@ -254,7 +254,7 @@ def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
 
 
 def _replace(transaction: Transaction, former: str, bundle: Bundle, raw: bytes) -> bool:
-    """Put *bundle* in the place of the run *former*; False where that is unknown."""
+    """Replace the run *former* by *bundle*; False where it is unknown."""
     own = bundle.trajectory.id
     runs = [run_rows.run_of(transaction, one) for one in dict.fromkeys((former, own))]
     if runs[0] is None:

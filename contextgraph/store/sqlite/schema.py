@@ -158,7 +158,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE pruned (
             tenant INTEGER NOT NULL, fragment_id TEXT NOT NULL, revision INTEGER NOT NULL,
             PRIMARY KEY (tenant, fragment_id)) WITHOUT ROWID""",
-        # Up to which revision a tenant is consolidated, and who is at it until when.
+        # Up to which revision a tenant is consolidated, and who holds its lease until when.
         """CREATE TABLE consolidation (
             tenant INTEGER PRIMARY KEY, revision INTEGER NOT NULL,
             holder TEXT, expires_at INTEGER NOT NULL)""",

@@ -3,7 +3,10 @@
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from heapq import nsmallest
+from typing import Any, NamedTuple
+
+import orjson
 
 from contextgraph.model import WordCounts
 from contextgraph.store import rules
@@ -12,6 +15,8 @@ from contextgraph.text import words as words_of
 
 # Counting one word takes 0.1 ms at 10,000 texts, counting all 0.5 s: worth it in a long life only.
 _COUNTED_SINGLY = 1_000
+# A text that was found is read in whole for less than going through the texts of a common word.
+_READ_WHOLE = 64
 _PLAIN = re.compile(r"[a-z0-9_]+")
 
 
@@ -43,23 +48,19 @@ def compact(transaction: Transaction) -> None:
         transaction.write(f"INSERT INTO {table}_text ({table}_text) VALUES ('optimize')")
 
 
-def match(
-    table: str, tenant: int, places: Sequence[int] | None, weights: Mapping[str, int]
-) -> tuple[str, dict[str, str]]:
-    """SQL for the key of each text that has a word with the weight of the word; its parameters.
-
-    *places* are the keys of repositories, None for all. A text with two words is found twice.
-    """
+def texts_with(
+    transaction: Transaction, table: str, places: Sequence[int] | None, word: str
+) -> list[int]:
+    """The keys of the texts with *word*; *places* are keys of repositories, None for all."""
     named = " OR ".join(f'"@{place}"' for place in places or ())
     scope = "" if places is None else f"({named}) AND "
-    selects, parameters = [], {}
-    for number, (word, weight) in enumerate(weights.items()):
-        selects.append(
-            f"SELECT rowid AS key, {weight:d} AS weight FROM {table}_text "
-            f"WHERE {table}_text MATCH :word{number}"
-        )
-        parameters[f"word{number}"] = f'{scope}"{_token(tenant, word)}"'
-    return " UNION ALL ".join(selects), parameters
+    # A row for each key would take three times as long to fetch.
+    ((keys,),) = transaction.rows(
+        f"SELECT group_concat(rowid) FROM {table}_text WHERE {table}_text MATCH ?",
+        (f'{scope}"{_token(transaction.tenant, word)}"',),
+    )
+    found: list[int] = orjson.loads(f"[{keys or ''}]")
+    return found
 
 
 class Indexed(NamedTuple):
@@ -77,27 +78,59 @@ def most_relevant(
     limit: int,
 ) -> dict[int, int]:
     """The texts in *scope* with the most weight, and all that tie with the last: key -> weight."""
-    if not weights or limit < 1:
+    if limit < 1:
         return {}
     places = None if scope.repository is None else [scope.repository]
-    sql, parameters = match(indexed.table, transaction.tenant, places, weights)
-    texts = transaction.connection.execute(sql, parameters)
-    found = dict(texts) if len(weights) == 1 else summed(texts)
-    # The match has selected tenant and repository.
-    if scope.has_as_of or scope.has_excluded:
+    # Which of them are in another scope than a repository is known only in the end.
+    is_filtered = scope.has_as_of or scope.has_excluded
+    found: dict[int, int] = {}
+    rest = dict(weights)
+    for word, weight in weights.items():
+        left = sum(rest.values())
+        if not is_filtered and (least := _least(found, limit)):
+            found = {key: known for key, known in found.items() if known + left >= least}
+            if least > left and len(found) <= _READ_WHOLE:
+                _add_rest(transaction, indexed.table, found, rest)  # no other text comes near
+                break
+        keys = texts_with(transaction, indexed.table, places, word)
+        if found:
+            for key in keys:
+                found[key] = found.get(key, 0) + weight
+        else:
+            found = dict.fromkeys(keys, weight)
+        del rest[word]
+    if is_filtered:
         found = {key: found[key] for key in _visible(transaction, indexed, scope, found)}
-    if len(found) <= limit:
+    least = _least(found, limit)
+    if least <= min(found.values(), default=0):
         return found
-    least = sorted(found.values())[-limit]
-    return {key: weight for key, weight in found.items() if weight >= least}
+    return {key: known for key, known in found.items() if known >= least}
 
 
-def summed(texts: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Key -> the sum of its weights in what `match` found."""
-    weights: dict[int, int] = {}
-    for key, weight in texts:
-        weights[key] = weights.get(key, 0) + weight
-    return weights
+def heaviest(found: Mapping[int, int], ids: Mapping[int, Any], limit: int) -> list[int]:
+    """The first *limit* keys of what `most_relevant` *found*, ties by their *ids*."""
+    least = min(found.values(), default=0)
+    ties = [key for key, weight in found.items() if weight == least]
+    above = sorted(found.keys() - {*ties}, key=lambda key: (-found[key], ids[key]))
+    return [*above, *nsmallest(limit - len(above), ties, key=ids.__getitem__)]
+
+
+def _least(found: Mapping[int, int], limit: int) -> int:
+    """The weight of the text at place *limit*, 0 where there are no so many."""
+    return sorted(found.values())[-limit] if len(found) >= limit else 0
+
+
+def _add_rest(
+    transaction: Transaction, table: str, found: dict[int, int], weights: Mapping[str, int]
+) -> None:
+    """Add to the weight of each text in *found* that of those of *weights* which it has."""
+    tokens = {_token(transaction.tenant, word): weight for word, weight in weights.items()}
+    texts = transaction.rows(
+        f"SELECT rowid, words FROM {table}_text WHERE rowid IN (SELECT value FROM json_each(?))",
+        (str([*found]),),
+    )
+    for key, text in texts:
+        found[key] += sum(tokens[one] for one in tokens.keys() & text.split())
 
 
 def _visible(

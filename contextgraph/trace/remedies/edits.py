@@ -266,7 +266,7 @@ def _configuring(change: Change, error: ErrorSignature) -> RemedyPattern | None:
     """The setting that *change* makes, None where it makes none that bears on *error*."""
     for line in change.added:
         if match := _CONFIGURING.search(line[:_LINE_READ]):
-            # Scripts begin with it: it cures nothing but imports.
+            # Scripts begin with it: it clears nothing but import errors.
             if match[1].startswith("sys.path") and error.error_type not in IMPORTING:
                 continue
             variable = _QUOTED.search(match[1]) if "environ" in match[1] else None

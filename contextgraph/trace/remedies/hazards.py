@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from contextgraph.model import RemedyAction, RemedyKind
+from contextgraph.text import compiled
 
 # Of a command or an edit this much is looked at.
 _READ = 10_000
@@ -51,9 +52,10 @@ _UNTESTED = {
     "xit( xdescribe(": r"\bx(?:it|describe)\(",
 }
 _HAZARDS = [
-    (words.split(), re.compile(pattern, re.IGNORECASE))
+    (word, pattern)
     for table in (_DESTROYING, _DOWNLOADED, _UNCHECKED, _UNTESTED)
     for words, pattern in table.items()
+    for word in words.split()
 ]
 _TEST_FILE = re.compile(
     r"(?:^|[/\s])(?:tests?/|test_\w|conftest\.py)|_test\.\w|\.(?:test|spec)\.\w"
@@ -74,9 +76,7 @@ def is_hazardous_command(line: str) -> bool:
     """True where a command *line* is never advice, however often it worked."""
     text = line.lower()
     return any(
-        pattern.search(line) is not None
-        for words, pattern in _HAZARDS
-        if any(word in text for word in words)
+        compiled(pattern, re.IGNORECASE).search(line) for word, pattern in _HAZARDS if word in text
     )
 
 
@@ -87,7 +87,8 @@ def _is_hazardous(action: RemedyAction) -> bool:
     text = "\n".join(one[:_READ] for one in texts)
     if is_hazardous_command(text):
         return True
-    return _TEST_FILE.search(text) is not None and _deletes_tests(action, text)
+    names_test = ("test" in text or "spec" in text) and _TEST_FILE.search(text)
+    return bool(names_test) and _deletes_tests(action, text)
 
 
 def _deletes_tests(action: RemedyAction, text: str) -> bool:
