@@ -10,29 +10,35 @@ from contextgraph.trace import is_hazardous
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
 COEFFICIENTS = {
-    "same_template": 4.686,
-    "same_type": 2.553,
-    "relevance": 0.924,
-    "attempt": 0.556,
+    "same_template": 4.631,
+    "same_type": 2.567,
+    "relevance": 0.964,
+    "attempt": 0.706,
 }
-INTERCEPT = -4.819
+INTERCEPT = -4.941
 # Probability before calibration, share that was right; between two of them it is interpolated.
 CALIBRATION = (
     (0.0, 0.0),
-    (0.011, 0.01),
-    (0.018, 0.019),
-    (0.025, 0.019),
-    (0.031, 0.029),
-    (0.038, 0.037),
-    (0.049, 0.037),
-    (0.06, 0.048),
-    (0.065, 0.066),
-    (0.085, 0.075),
-    (0.147, 0.158),
-    (0.307, 0.37),
-    (0.536, 0.505),
-    (0.856, 0.87),
-    (0.966, 1.0),
+    (0.007, 0.0),
+    (0.009, 0.006),
+    (0.011, 0.012),
+    (0.017, 0.017),
+    (0.025, 0.02),
+    (0.026, 0.029),
+    (0.03, 0.031),
+    (0.035, 0.031),
+    (0.039, 0.033),
+    (0.046, 0.036),
+    (0.053, 0.044),
+    (0.059, 0.047),
+    (0.07, 0.059),
+    (0.096, 0.084),
+    (0.145, 0.147),
+    (0.229, 0.262),
+    (0.365, 0.419),
+    (0.646, 0.644),
+    (0.902, 0.914),
+    (0.965, 1.0),
     (1.0, 1.0),
 )
 
