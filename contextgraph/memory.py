@@ -159,7 +159,7 @@ class AgentMemory(AdvisingMemory):
 
     @cached_property
     def candidates(self) -> "Candidates":
-        """What people said in learned runs and may be worth a note: see docs/notes.md."""
+        """What people wrote in learned runs and may be worth a note: see docs/notes.md."""
         from contextgraph.knowledge import Candidates
 
         return Candidates(self.notes, self.store.notes, self._now)

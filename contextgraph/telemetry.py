@@ -29,7 +29,7 @@ def instrument(provider: "TracerProvider | None") -> None:
 
 @contextmanager
 def exporting(service: str) -> Iterator[bool]:
-    """Within it spans go to the OTLP endpoint that the environment names; False where none does.
+    """Send spans of the block to the OTLP endpoint of the environment; False without one.
 
     False as well without the extra ``otel``. The standard variables ``OTEL_…`` apply.
     """
@@ -72,7 +72,7 @@ def operation(
         name,
         kind=SpanKind.INTERNAL,
         attributes=attributes,
-        record_exception=False,  # a message may quote what was asked or learned
+        record_exception=False,  # a message may quote a query or a learned run
         set_status_on_exception=False,
     ) as span:
         try:
@@ -85,7 +85,7 @@ def operation(
 
 @contextmanager
 def continued(headers: Mapping[str, str]) -> Iterator[None]:
-    """Within it spans belong to the trace that the headers of a request name (traceparent)."""
+    """Add spans of the block to the trace that the headers of a request name (traceparent)."""
     if _tracer is None:
         yield
         return

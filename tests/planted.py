@@ -109,7 +109,7 @@ def _characters(kind: Any, given: Any) -> str:
 
 
 def _in(template: str, value: Callable[[Random], str]) -> Draw:
-    """Draws *template* with a *value* in the place of its braces; the value is the secret."""
+    """Draws *template* with a *value* instead of its braces; the value is the secret."""
 
     def draw(chance: Random) -> tuple[str, str]:
         secret = value(chance)

@@ -2,14 +2,14 @@
 
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, time_option
 from contextgraph.cli.output import answer, answer_rows, emit, print_table, warn
 from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
@@ -41,7 +41,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
         str, option("--security", "LEVEL", "public, internal, confidential or restricted.")
     ] = "internal",
     until: Annotated[
-        datetime | None, option("--until", "TIME", "Recall it until then (UTC).")
+        datetime | None, time_option("--until", "Recall it until then (ISO 8601, UTC).")
     ] = None,
     as_json: AsJson = False,
     store: Store = None,
@@ -72,7 +72,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
             locator=locator,
             pinned=pin,
             security=security,
-            valid_until=until and until.replace(tzinfo=UTC),
+            valid_until=until,
         )
         if pin or receipt.others:
             compile_for_hooks(memory, store, tenant, repos=[repo or ""])
@@ -116,7 +116,7 @@ def recall(
             question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
         )
     rows = ((f"{one.score:.2f}", *_row(one.note)) for one in found)
-    columns, empty = ("score", *_COLUMNS), "no such note"
+    columns, empty = ("score", *_COLUMNS), "no note answers this"
     records = map(recalled_record, found)
     answer_rows(records, "Notes", columns, rows, ("score",), as_json=as_json, empty=empty)
 
@@ -235,10 +235,10 @@ def review(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show what people corrected, refused or decided in learned sessions.
+    """Show what people said in learned sessions, for review.
 
-    It is recalled once it is accepted here, or once a second session says it. Below are the notes
-    that people had to repeat.
+    That is what they corrected, refused or decided. `recall` finds it once it is accepted here, or
+    once a second session says it. Below are the notes that people had to repeat.
 
     \b
     With --json one line per candidate: as `notes`, "locator" (run#step) and
@@ -321,7 +321,7 @@ def snapshot(
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
     record: dict[str, Json] = {"notes": [record_of(note) for note in found.notes]}
-    answer({**record, "text": found.text}, found.text or "no such note", as_json=as_json)
+    answer({**record, "text": found.text}, found.text or "no note matters now", as_json=as_json)
 
 
 def maintain(

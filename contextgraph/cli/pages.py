@@ -112,7 +112,9 @@ def search(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show the pages that share most words with a question, those of --repo first.
+    """Show the pages that share most words with a question.
+
+    Those of --repo come first.
 
     \b
     With --json one line per page: as `pages list`, and "content", "score"
@@ -214,7 +216,9 @@ def related(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """List the entities around one, in both directions, the nearest first.
+    """List entities that are related to one, the nearest first.
+
+    Relations count in both directions.
 
     \b
     With --json one line per entity: as `entities add`, and "distance", "score",
@@ -268,7 +272,7 @@ def tags(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """List the tags of entities that begin with a prefix: look here before you make a new one.
+    """List tags that begin with a prefix, to use an existing one.
 
     \b
     With --json one object: tag -> number of entities.
@@ -309,7 +313,7 @@ def _row(page: "Page") -> tuple[str, ...]:
 
 def _report_removed(removed: bool, what: str, *, as_json: bool) -> None:
     if not removed:
-        warn(f"there is no {what}")
+        warn(f"no {what} in the memory")
     answer({"removed": removed}, f"{what} removed" if removed else "", as_json=as_json)
     if not removed:
         raise typer.Exit(FAILED)
@@ -451,5 +455,5 @@ def _json(text: str, what: str) -> object:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise typer.BadParameter(
-            f"{what} is not JSON: {error}; a text needs quotes, as in '\"text\"'"
+            f"{what} cannot be parsed: {error}; a text needs quotes, as in '\"text\"'"
         ) from error

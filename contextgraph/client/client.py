@@ -249,7 +249,7 @@ class _Writer(_Part, MemoryWriter):
 
 
 class _Store(_Part):
-    """The store of the service, of which only the exposures can be reached."""
+    """The store of the service; only its exposures can be reached."""
 
     def __init__(self, service: Service, policy: RetryPolicy) -> None:
         super().__init__(service, policy)

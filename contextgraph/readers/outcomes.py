@@ -77,7 +77,7 @@ def outcomes_in(value: Any, names: Sequence[str] = ()) -> Outcomes | None:
 def outcome_in(row: Mapping[str, Any]) -> Outcome:
     """The outcome that the row of a data set carries beside its run; unknown if it has none.
 
-    What a model thinks of its own run (``success`` of the OpenHands resolver) is no outcome.
+    What a model thinks of its own run (``success`` of the OpenHands resolver) is not an outcome.
     """
     for path in _CARRIED:
         value: Any = row

@@ -34,7 +34,7 @@ from contextgraph.trace import AdviceKey, advice_id
 
 NAMED_RUNS = 10
 _SAME_TEMPLATE = (SignatureLevel.PLACE, SignatureLevel.TEMPLATE)
-# So many instances more, of which nothing is known, keep one or two from looking like agreement.
+# So many more instances, without evidence, keep one or two from looking like agreement.
 _DOUBT = 2
 
 Shares: TypeAlias = dict[str, float]

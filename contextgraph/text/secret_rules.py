@@ -296,7 +296,7 @@ def _assigned(kind: str, pattern: str, looks_literal: Callable[[str], bool]) -> 
 
 
 def _plain(match: re.Match[str]) -> bool:
-    """Whether the value of *match*, though not quoted, is no expression where it stands."""
+    """Whether the value of *match*, though not quoted, is not an expression there."""
     name = match.string[max(0, match.start() - 24) : match.start()]
     if match["sign"].strip() == ":":
         return bool(_HEADER.search(name))

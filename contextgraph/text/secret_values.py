@@ -207,7 +207,7 @@ def is_cookie(match: re.Match[str]) -> bool:
 
 
 def is_url_secret(match: re.Match[str]) -> bool:
-    """Whether it is the password of a URL, or a key in the place of a user."""
+    """Whether it is the password of a URL, or a key instead of a user."""
     if match.lastgroup == "user":
         return is_random(match["user"].partition(":")[0])
     return is_url_password(match["secret"])

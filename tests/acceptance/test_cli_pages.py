@@ -45,4 +45,4 @@ def test_entities_are_added_linked_and_removed(store: Path) -> None:
     ]
     assert contextgraph("entities", "remove", "Cart", *at).out == "entity 'Cart' removed\n"
     again = contextgraph("entities", "remove", "Cart", *at)
-    assert (again.code, "there is no entity 'Cart'" in again.err) == (1, True)
+    assert (again.code, "no entity 'Cart' in the memory" in again.err) == (1, True)

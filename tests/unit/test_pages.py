@@ -143,6 +143,7 @@ def test_an_exported_graph_has_notes_with_their_links(memory: AgentMemory, tmp_p
     new = memory.notes.remember("CI uses Python 3.12", security="restricted").id
     memory.export_graph(tmp_path / "graph.graphml", "graphml")
     graph = nx.read_graphml(tmp_path / "graph.graphml", force_multigraph=True)
+    assert isinstance(graph, nx.MultiDiGraph)
     assert graph.nodes["page:prices"]["label"] == "Page"
     assert graph.nodes[new]["name"] == "[restricted]"
     assert graph.has_edge("page:prices", "entity:pricerule", "MENTIONS")
