@@ -50,7 +50,8 @@ def main() -> None:
             _time(f"recall {name}", partial(_recall, store), [(one, one[2]) for one in questions])
             _time(f"by words {name}", store.for_text, [(words, at) for words, _, at in questions])
             _time(f"by vectors {name}", store.nearest, [(one, at) for _, one, at in questions])
-        store.delete([note.id for note in store.newest(NoteScope(), options.notes)])
+        if options.address:
+            store.delete([note.id for note in store.newest(NoteScope(), options.notes)])
 
 
 @contextmanager

@@ -96,7 +96,16 @@ class DegradedError(ContextGraphError):
 
 
 class StoreError(ContextGraphError):
-    """The store could not perform an operation; nothing was written."""
+    """The store could not perform an operation; nothing was written.
+
+    *remedy* is what to do about the *problem*, empty where the message of the problem says it;
+    *reason* is the message of the database.
+    """
+
+    def __init__(self, problem: str, remedy: str = "", reason: str = "") -> None:
+        self.problem, self.remedy, self.reason = problem, remedy, reason
+        text = f"{problem}; {remedy}" if remedy else problem
+        super().__init__(f"{text} ({reason})" if reason else text)
 
 
 class StoreUnavailableError(StoreError):

@@ -327,11 +327,8 @@ def _rows(file: Path) -> "Iterator[dict[str, object]]":
             continue  # no report
         if isinstance(value, dict) and "model_patch" not in value:
             value = list(value.values())
-        yield from (one for one in (value if isinstance(value, list) else [value]) if _is_row(one))
-
-
-def _is_row(value: object) -> bool:
-    return isinstance(value, dict) and value.keys() >= {"instance_id", "model_patch"}
+        rows = value if isinstance(value, list) else [value]
+        yield from (one for one in rows if isinstance(one, dict) and one.keys() >= _PREDICTION)
 
 
 def _names(verdict: Verdict, run: RawTrajectory) -> bool:
