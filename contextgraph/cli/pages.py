@@ -249,7 +249,9 @@ def find(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """List the entities whose name begins with a word, or that have it as tag or type.
+    """List the entities that words of a question name.
+
+    Their name begins with a word, or they have it as tag or type.
 
     \b
     With --json one line per entity: as `entities add`.

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from contextgraph.learning import trajectory_id
+from contextgraph.retrieval import Gate
 from tests.acceptance.command_line import contextgraph, write_runs
 from tests.builders import NO_MODULE, recovering_run, run
 
@@ -172,7 +173,7 @@ def test_a_report_names_its_configuration(tmp_path: Path) -> None:
 
     assert (config["configuration"], config["channels"]) == ("task-only", ["task"])
     assert (config["embedder"], config["summarizer"]) == (None, "template/1")
-    assert config["gate"]["min_precision"] == 0.25
+    assert config["gate"]["min_precision"] == Gate().min_precision
     replayed = contextgraph("replay", new, *of).records
     assert all(not one["items"].get("error_solutions") for one in replayed[:-1])
     contextgraph("learn", new, "--store", tmp_path / "memory.db")
