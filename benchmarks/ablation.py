@@ -34,7 +34,7 @@ Moments: TypeAlias = Sequence[tuple[str, Sequence[Judged]]]
 
 RULES: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
     "what contradicts the state": lambda: patch(f"{_RECOVERIES}._contradicts", lambda *_: False),
-    "circumstances": lambda: patch(f"{_RECOVERIES}._differing", lambda *_: 0.0),
+    "circumstances": lambda: patch(f"{_RECOVERIES}._weight", lambda *_: 1.0),
     "other names in general terms": lambda: patch(f"{_RECOVERIES}.about_another", lambda *_: False),
     "avoiding an exception": lambda: patch(f"{_RECOVERIES}.EXCEPTIONS", frozenset()),
     "several actions count for one": lambda: patch(f"{_REMEDIES}._simplify", lambda _: None),

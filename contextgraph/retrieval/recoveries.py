@@ -8,6 +8,7 @@ from typing import TypeAlias
 from contextgraph.model import (
     EXCEPTIONS,
     ErrorSignature,
+    Family,
     RecoveryCandidate,
     RemedyAction,
     RemedyKind,
@@ -37,6 +38,8 @@ from contextgraph.trace import (
 _REMEMBERED = 4_096
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
+# What one tool of an agent does not find another may be about to create.
+_OF_TOOLS = frozenset({Family.NOT_FOUND, Family.TOOL_USAGE})
 
 
 Remedy: TypeAlias = tuple[RemedyAction, ...]
@@ -137,9 +140,9 @@ def found_for(
     for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
         is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
         form = about.near if is_near else about.general
-        if could_help(form):
+        weight = _weight(signature.family, current, about.circumstances)
+        if weight and could_help(form):
             level = signature_level(signature, one)
-            weight = _OTHERWISE ** _differing(current, about.circumstances)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
             is_withheld = about.is_hazardous or avoids
             found.append(Found(one, form, level, is_near, score, similar, weight, is_withheld))
@@ -156,9 +159,12 @@ def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
     return frozenset(advice_id(candidate.error, remedy) for remedy in remedies | parts)
 
 
-def _differing(one: frozenset[str], other: frozenset[str]) -> float:
-    """In how many circumstances two errors differ; what is known of one alone counts half."""
-    return len(one ^ other) / 2 if one and other else 0.0
+def _weight(family: Family, one: frozenset[str], other: frozenset[str]) -> float:
+    """How far the circumstances of two errors agree, 0 to 1; what is known of one alone half."""
+    if not (one and other):
+        return 1.0
+    is_other_tool = family in _OF_TOOLS and one.isdisjoint(other)
+    return 0.0 if is_other_tool else _OTHERWISE ** (len(one ^ other) / 2)
 
 
 @lru_cache(_REMEMBERED)

@@ -83,6 +83,19 @@ def test_what_was_done_in_the_same_circumstances_comes_first(store):
     assert second.agreement == Agreement(2, 3, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
 
+def test_what_another_tool_of_the_agent_did_not_find_is_no_evidence(store):
+    missing = "File docs/new.md not found"
+    make = RemedyAction(RemedyKind.CREATE, "docs", RemedyPattern(RemedyKind.CREATE, "<folder>"))
+    found = [
+        recovery(1, message=missing, actions=(make,), circumstances=("attempt by create",)),
+        recovery(2, message=missing, circumstances=("attempt by open",)),
+        recovery(3, message=missing, circumstances=("attempt by open",)),
+    ]
+    state = State(repo="acme/shop", current_error=missing, last_action="create docs/new.md")
+    (entry,) = entries_of(query_of(state, store), found)
+    assert entry.best.form.remedy == (make,)
+
+
 def test_of_one_remedy_the_attempt_most_like_this_one_is_shown(store):
     pattern = RemedyPattern(RemedyKind.RUN, "<same name elsewhere>")
     moved = {
