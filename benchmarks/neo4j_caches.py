@@ -62,7 +62,7 @@ def _no_counts(self: WordCountCache, words: Sequence[str]) -> WordCounts:
     return _counts(self, words)
 
 
-# What takes the place of which method.
+# Which method is replaced by what.
 VARIANTS: Mapping[str, Replaced | None] = {
     "all caches": None,
     "no values": (CandidateCache, "_current", _no_values),

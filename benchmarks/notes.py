@@ -26,6 +26,7 @@ WEEK = timedelta(days=7)
 
 _KINDS = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 _UNANSWERABLE = 5
+_ABOUT_TIME = frozenset("when recent recently before last ago".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ def main() -> None:
         print(f"{embedded.space.name}: {embedded.runs} notes embedded")
         conversations = conversations[options.skip :]
         recall(memory, conversations)
+        intents(memory, conversations)
         abstention(memory, conversations)
         eviction(memory, conversations)
     conflicts(conversations)
@@ -98,6 +100,30 @@ def recall(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
         )
     cuts = statistics.quantiles(seconds, n=20)
     print(f"recall: {1000 * cuts[9]:.1f} and {1000 * cuts[18]:.1f} ms of CPU (p50, p95)")
+
+
+def intents(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
+    """Whether questions about time gain by a plan of their own: recent notes first, or more."""
+    found: dict[str, list[float]] = {}
+    for one in conversations:
+        for question in one.questions:
+            if not _ABOUT_TIME & {*question.text.lower().split()}:
+                continue
+            recalled = memory.notes.recall(question.text, repo=one.repo, limit=50)
+            plans = {
+                "as all questions": recalled,
+                "recency counts .1 more": sorted(
+                    recalled, key=lambda item: -item.score - 0.1 * item.why["recency"]
+                ),
+                "the newest first": sorted(recalled, key=lambda item: -item.why["recency"]),
+            }
+            for name, items in plans.items():
+                ids = {item.note.id for item in items[:10]}
+                found.setdefault(name, []).append(
+                    len(question.evidence & ids) / len(question.evidence)
+                )
+    for name, shares in found.items():
+        print(f"{len(shares)} questions about time, {name}: recall@10 {_mean(shares):.3f}")
 
 
 def abstention(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:

@@ -38,7 +38,7 @@ from contextgraph.telemetry import operation
 from contextgraph.text import fence
 from contextgraph.working_tree import WorkingTree
 
-# Where nothing is ever written, so many contexts wait to be noted; the oldest are let go.
+# Where nothing is ever written, so many contexts wait to be recorded; the oldest are dropped.
 MOST_SHOWN = 4096
 
 
@@ -240,7 +240,7 @@ class AdvisingMemory:
         progress: Callable[[int, int], None] | None = None,
         on_report: Callable[[ConsolidationReport], None] | None = None,
     ) -> AbstractContextManager[None]:
-        """Within it, consolidation and fitting the embedding space are put off to the end.
+        """Postpone consolidation and fitting of the embedding space to the end of the block.
 
         *progress* is as for `consolidate`; *on_report* is called with its report, if it was due.
         """

@@ -24,6 +24,7 @@ _TEXTS = (
     "tenant",
     "embedder",
     "summarizer",
+    "conflict_judge",
     "configuration",
     "keyed_root",
     "notes",
@@ -36,6 +37,8 @@ _NUMBERS = (
     "max_cost",
     "max_run_size",
     "withhold",
+    "max_notes",
+    "note_retention",
 )
 # Settings of earlier versions: ignored with a warning.
 _REMOVED = {"summarize": "language models word methodologies only since version 0.2"}
@@ -70,14 +73,16 @@ class Settings:
     environment only, as ``CONTEXTGRAPH_NEO4J_USER`` and ``CONTEXTGRAPH_NEO4J_PASSWORD``.
     *embedder* is ``tfidf``, ``local``, ``local/FOLDER`` or ``openai/MODEL[@DIMENSIONS]``; empty
     means that of the active space. *summarizer* is ``template`` or ``openai/MODEL``; empty means
-    the template. *embedding_price*, *prompt_price* and *answer_price* are US dollars per million
-    tokens and override the published ones; *max_cost* is how many dollars one process may spend
-    on models. *max_run_size* is the most MiB, decompressed, that one recorded run may have.
+    the template. *conflict_judge*, ``openai/MODEL``, says which notes contradict each other; empty
+    means by their words alone. *embedding_price*, *prompt_price* and *answer_price* are US dollars
+    per million tokens and override the published ones; *max_cost* is how many dollars one process
+    may spend on models. *max_run_size* is the most MiB, decompressed, that one recorded run may
+    have.
     *keyed_root* is the folder of keyed files, in it one for each tenant; empty means one beside the
     memory. *notes* is where notes are, at ``postgresql://`` or ``qdrant+http(s)://``; empty means
     in *store*. *configuration* is one of those in ``contextgraph.toml``. *source* names who
     supplies runs. *withhold* is the share of answers at errors that are not shown, to measure what
-    they do.
+    they do. Maintenance keeps *max_notes* notes, and unused ones for *note_retention* days.
     """
 
     store: str = ""
@@ -90,6 +95,7 @@ class Settings:
     api_url: str = field(default="", repr=False)
     embedding_price: float | None = None
     summarizer: str = ""
+    conflict_judge: str = ""
     prompt_price: float | None = None
     answer_price: float | None = None
     max_cost: float | None = None
@@ -99,6 +105,8 @@ class Settings:
     configuration: Configuration = Configuration()
     source: str = ""
     withhold: float = 0.0
+    max_notes: float = 10_000
+    note_retention: float = 365
 
     @property
     def is_remote(self) -> bool:

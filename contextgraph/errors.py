@@ -21,7 +21,12 @@ ContextGraphError
 
 
 class ContextGraphError(Exception):
-    """Base of all errors of this package; the message names the thing and the reason."""
+    """Base of all errors of this package; the message names the thing and the reason.
+
+    *is_recoverable*: an agent can go on without the answer, or retry.
+    """
+
+    is_recoverable = False
 
 
 class ReadError(ContextGraphError):
@@ -53,6 +58,8 @@ class InvalidNoteError(ContextGraphError):
 class NotFoundError(ContextGraphError):
     """There is no page or entity of this name."""
 
+    is_recoverable = True
+
 
 class AlreadyExistsError(ContextGraphError):
     """There is a page or an entity of this name already."""
@@ -73,21 +80,38 @@ class SpaceMismatchError(ContextGraphError):
 class RemoteError(ContextGraphError):
     """A model behind an API did not answer, or must not be called; names it and the reason."""
 
+    is_recoverable = True
+
 
 class EmbeddingError(ContextGraphError):
     """Texts could not be turned into vectors; the message names the space and the reason."""
+
+    is_recoverable = True
 
 
 class DegradedError(ContextGraphError):
     """A query found nothing because channels failed; the message names them."""
 
+    is_recoverable = True
+
 
 class StoreError(ContextGraphError):
-    """The store could not perform an operation; nothing was written."""
+    """The store could not perform an operation; nothing was written.
+
+    *remedy* is what to do about the *problem*, empty where the message of the problem says it;
+    *reason* is the message of the database.
+    """
+
+    def __init__(self, problem: str, remedy: str = "", reason: str = "") -> None:
+        self.problem, self.remedy, self.reason = problem, remedy, reason
+        text = f"{problem}; {remedy}" if remedy else problem
+        super().__init__(f"{text} ({reason})" if reason else text)
 
 
 class StoreUnavailableError(StoreError):
     """The store cannot be reached, opened, or locked in time; trying again may help."""
+
+    is_recoverable = True
 
 
 class DamagedRunError(StoreError):

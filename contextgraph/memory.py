@@ -27,7 +27,7 @@ from contextgraph.model import (
     Snapshot,
     Verdict,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import Store, every_note
 from contextgraph.retrieval import evidence_of
 from contextgraph.sessions import Conversation, ConversationWindow, ItemFile, Items, WorkingMemory
 from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
@@ -133,6 +133,7 @@ class AgentMemory(AdvisingMemory):
         self._chat = parts.chat
         self._keyed = parts.keyed
         self._open_notes = parts.notes
+        self._maintenance = parts.maintenance
         self._open_item_file = parts.item_file
         self.configuration = parts.configuration
         self._trigger = ConsolidationTrigger(parts.consolidator)
@@ -158,7 +159,7 @@ class AgentMemory(AdvisingMemory):
 
     @cached_property
     def candidates(self) -> "Candidates":
-        """What people said in learned runs and may be worth a note: see docs/notes.md."""
+        """What people wrote in learned runs and may be worth a note: see docs/notes.md."""
         from contextgraph.knowledge import Candidates
 
         return Candidates(self.notes, self.store.notes, self._now)
@@ -190,17 +191,17 @@ class AgentMemory(AdvisingMemory):
     ) -> MaintenanceReport:
         """Archive notes that are weak and unused, merge, decide conflicts, embed what waits.
 
-        *policy* is described in docs/notes.md. Waits for the lease of the memory; *waiting* is
-        called with the time until which another process holds it. Raises `EmbeddingError` where
-        texts cannot be embedded; the notes are maintained then. A second call right after changes
-        nothing.
+        *policy* (default: that of the settings) is described in docs/notes.md. Waits for the lease
+        of the memory; *waiting* is called with the time until which another process holds it.
+        Raises `EmbeddingError` where texts cannot be embedded; the notes are maintained then. A
+        second call right after changes nothing.
         """
-        from contextgraph.knowledge import MaintenancePolicy, maintain_notes
+        from contextgraph.knowledge import maintain_notes
 
         self.notes.count_recalls()
         with exclusive(self.store, self._now, waiting) as lease:
             report = maintain_notes(
-                self.store.notes, self._now(), policy or MaintenancePolicy(), lease.check
+                self.store.notes, self._now(), policy or self._maintenance, lease.check
             )
             return replace(report, embedded=self.spaces.catch_up(lease.check))
 
@@ -359,10 +360,10 @@ class AgentMemory(AdvisingMemory):
         return self.store.admin.graph()
 
     def export_graph(self, path: Path, graph_format: "GraphFormat") -> None:
-        """Write `graph` to the file *path*, as ``graphml`` or (node-link) ``json``."""
-        from contextgraph.store.graph import export_graph
+        """Write `graph` and all notes to the file *path*: ``graphml``, or (node-link) ``json``."""
+        from contextgraph.store.graph import export_graph, with_notes
 
-        export_graph(self.graph(), path, graph_format)
+        export_graph(with_notes(self.graph(), every_note(self.store.notes)), path, graph_format)
 
     def export(
         self,

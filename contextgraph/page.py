@@ -193,7 +193,7 @@ def _notes(step: "StepTrace", inspection: "Inspection") -> str:
     notes += [("error", f"✗ {error_line(step)}")] if step.error else []
     notes += [
         ("recovery", f"✓ {recovery_line(one)}")
-        for one in trace.recoveries
+        for one in (*trace.recoveries, *trace.left_behind)
         if one.cleared_step == step.index
     ]
     return "".join(f'<br><span class="is-{kind}">{shown(text)}</span>' for kind, text in notes)
@@ -232,10 +232,12 @@ def recovery_line(recovery: "Recovery") -> str:
     """How *recovery* cleared its error, in one line."""
     from contextgraph.trace import describe_remedy
 
+    error = f"{recovery.error.error_type} of step {recovery.error_step}"
+    if not recovery.actions:
+        return f"left {error} behind, not verified"
     how = "avoided" if recovery.workaround else "cleared"
     doubt = "" if recovery.verified else ", not verified"
-    what = one_line(describe_remedy(recovery.actions), 200)
-    return f"{how} {recovery.error.error_type} of step {recovery.error_step}{doubt}: {what}"
+    return f"{how} {error}{doubt}: {one_line(describe_remedy(recovery.actions), 200)}"
 
 
 def report_head(title: str, verdict: str) -> str:

@@ -351,7 +351,7 @@ class ExposureStore(Protocol):
         """
 
     def decide(self, verdicts: Sequence[Verdict]) -> None:
-        """Store decisions by hand, each in the place of an earlier one about the same advice."""
+        """Store decisions made by hand; each replaces an earlier one about the same advice."""
 
     def contexts(self, after: str, limit: int) -> Sequence[Exposure]:
         """Contexts that were shown, by id: the first ones that are greater than *after*."""
@@ -379,7 +379,7 @@ class NoteStore(Protocol):
     ) -> Sequence[Note]:
         """Store *new* as `put` does, and each known note of *ids* as *function* returns it.
 
-        In one transaction, in which nobody else changes them; *function* may be called again. What
+        In one transaction that excludes other changes; *function* may be called again. What
         is stored of *ids*, by id.
         """
 
@@ -449,9 +449,9 @@ class AdminStore(Protocol):
         """The part of the store that this memory is."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Within it this thread reads one state of the memory, whatever is written meanwhile.
+        """In this block the thread reads one state of the memory, whatever is written meanwhile.
 
-        Nothing can be written within it; nesting it is harmless. A server that has no snapshots
+        Nothing can be written in it; nesting is harmless. A server that has no snapshots
         answers each question from its newest state.
         """
 

@@ -38,7 +38,7 @@ def overlap(query: Mapping[str, float], counted: Counter[str]) -> float:
 def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
     """The BM25 of each of *texts* for the words *query*; they are the collection for their rarity.
 
-    Stores that propose the same texts thereby lead to the same scores.
+    So stores that propose the same texts lead to the same scores.
     """
     lengths = [text.total() for text in texts]
     mean = sum(lengths) / max(1, len(texts)) or 1.0

@@ -58,6 +58,8 @@ BATCH = RetryPolicy(timeout=60, outage=60, rate_limit=600)
 SLOW_MODEL = RetryPolicy(timeout=300, outage=20, rate_limit=60)
 # A run that was learned can be embedded later.
 BACKGROUND = RetryPolicy(timeout=60, outage=20, rate_limit=60)
+# Somebody waits for a short answer of a model, and can do without it.
+JUDGING = RetryPolicy(timeout=20, outage=2, rate_limit=5)
 # An agent waits for the answer.
 INTERACTIVE = RetryPolicy(timeout=1, outage=1, rate_limit=1, total=1)
 

@@ -7,7 +7,6 @@ Names and attributes are those of the GenAI semantic conventions 0.1.0 for memor
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 
@@ -21,6 +20,8 @@ _tracer: "Tracer | None" = None
 
 def instrument(provider: "TracerProvider | None") -> None:
     """Make spans of memory operations with this provider, from now on; with None none any more."""
+    from importlib.metadata import version  # loads what most processes never need
+
     global _tracer  # noqa: PLW0603  (the library has no other place that all memories share)
     package = "contextgraph"
     _tracer = provider.get_tracer(package, version("contextgraph-memory")) if provider else None
@@ -28,7 +29,7 @@ def instrument(provider: "TracerProvider | None") -> None:
 
 @contextmanager
 def exporting(service: str) -> Iterator[bool]:
-    """Within it spans go to the OTLP endpoint that the environment names; False where none does.
+    """Send spans of the block to the OTLP endpoint of the environment; False without one.
 
     False as well without the extra ``otel``. The standard variables ``OTEL_…`` apply.
     """
@@ -71,7 +72,7 @@ def operation(
         name,
         kind=SpanKind.INTERNAL,
         attributes=attributes,
-        record_exception=False,  # a message may quote what was asked or learned
+        record_exception=False,  # a message may quote a query or a learned run
         set_status_on_exception=False,
     ) as span:
         try:
@@ -84,7 +85,7 @@ def operation(
 
 @contextmanager
 def continued(headers: Mapping[str, str]) -> Iterator[None]:
-    """Within it spans belong to the trace that the headers of a request name (traceparent)."""
+    """Add spans of the block to the trace that the headers of a request name (traceparent)."""
     if _tracer is None:
         yield
         return

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -18,10 +18,11 @@ from contextgraph.embedding import (
 )
 from contextgraph.errors import SettingsError
 from contextgraph.keyed import KeyedMemory
-from contextgraph.knowledge import Notes
+from contextgraph.knowledge import MaintenancePolicy, Notes
 from contextgraph.learning import MemoryWriter
 from contextgraph.llm import (
     Chat,
+    ConflictJudge,
     Prices,
     RemoteSummarizer,
     TemplateSummarizer,
@@ -31,7 +32,7 @@ from contextgraph.llm import (
 from contextgraph.loops import LoopDetector
 from contextgraph.model_api import Budget, Endpoint, UsageLog
 from contextgraph.ports import NoteStore, Store
-from contextgraph.remote import BACKGROUND, INTERACTIVE, SLOW_MODEL, RetryPolicy
+from contextgraph.remote import BACKGROUND, INTERACTIVE, JUDGING, SLOW_MODEL, RetryPolicy
 from contextgraph.retrieval import CHANNELS, WEIGHTS, Channel, Gate, MemoryRetriever
 from contextgraph.sessions import ItemFile
 from contextgraph.stats import StatisticsEngine
@@ -58,6 +59,7 @@ class Parts:
     now: Callable[[], datetime]
     keyed: Callable[[], KeyedMemory]
     notes: Callable[[], Notes]
+    maintenance: MaintenancePolicy
     item_file: Callable[[], ItemFile]
     read_only: bool = False
     configuration: str = DEFAULT
@@ -84,7 +86,8 @@ def build(
     budget = Budget(settings.max_cost)
     costs = EmbeddingCosts(VectorCache(vector_cache_file()), usage_log, budget)
     embedders = EmbedderFactory(endpoint, costs, settings.embedding_price)
-    chat = _chat(settings, endpoint, usage_log, budget)
+    chat = _chat(settings.summarizer, settings, endpoint, usage_log, budget)
+    judge = _chat(settings.conflict_judge, settings, endpoint, usage_log, budget)
     learning = _embedder(store, embedders, settings, BACKGROUND, initialize=True)
     querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
     return Parts(
@@ -98,7 +101,17 @@ def build(
         spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, now),
         now=now,
         keyed=partial(keyed_memory, settings, now),
-        notes=partial(Notes, store.notes, now, learning, querying),
+        notes=partial(
+            Notes,
+            store.notes,
+            now,
+            learning,
+            querying,
+            ConflictJudge(replace(judge, policy=JUDGING)) if judge else None,
+        ),
+        maintenance=MaintenancePolicy(
+            max_notes=int(settings.max_notes), retention=timedelta(days=settings.note_retention)
+        ),
         item_file=partial(_item_file, settings),
         read_only=read_only,
         configuration=settings.configuration.name,
@@ -183,10 +196,10 @@ def _check(settings: Settings, what: str, given: Iterable[str], known: Iterable[
 
 
 def _chat(
-    settings: Settings, endpoint: Endpoint, usage_log: UsageLog, budget: Budget
+    chosen: str, settings: Settings, endpoint: Endpoint, usage_log: UsageLog, budget: Budget
 ) -> Chat | None:
-    """The language model; None where the template is configured."""
-    name = model_in(settings.summarizer)
+    """The language model *chosen*; None for none, and for the template."""
+    name = model_in(chosen)
     if name is None:
         return None
     model = chat_model(name, Prices(settings.prompt_price, settings.answer_price))

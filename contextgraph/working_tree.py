@@ -1,5 +1,6 @@
 """The files of a repository as they are now, to look up what advice names."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ class WorkingTree:
         Raises `ValueError` where there is no such folder.
         """
         start = Path(folder).absolute()
-        if not start.is_dir():
+        if not os.path.isdir(start):  # `Path` raises for a name that is too long
             raise ValueError(f"no folder {folder}")
         roots = (one for one in (start, *start.parents) if (one / ".git").exists())
         return cls(next(roots, start))

@@ -1,11 +1,13 @@
 """Secrets of every kind, made at random, and the places of a run that they can stand in."""
 
+import re
 import string
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from random import Random
-from typing import TypeAlias
+from re._parser import parse  # type: ignore[import-not-found]
+from typing import Any, TypeAlias
 
 from contextgraph.model import Action, RawTrajectory
 from tests.builders import run
@@ -71,8 +73,43 @@ def _few_digits(chance: Random) -> str:
     return "".join(chance.choice("aQbRcSdTeUfVgW/") for _ in range(19)) + "aQ7bRcSdTeUfVgWhXiYjZ"
 
 
+def generated(pattern: str, chance: Random) -> str:
+    """A text that the regular expression *pattern* matches, drawn at random."""
+    return "".join(_generated(parse(pattern, re.ASCII), chance))
+
+
+def _generated(parsed: Iterable[tuple[Any, Any]], chance: Random) -> Iterator[str]:
+    for kind, given in parsed:
+        match str(kind), given:
+            case "LITERAL", code:
+                yield chr(code)
+            case "IN", choices:
+                yield chance.choice([one for choice in choices for one in _characters(*choice)])
+            case "MAX_REPEAT" | "POSSESSIVE_REPEAT", (least, most, part):
+                for _ in range(chance.randint(least, min(most, least + 20))):
+                    yield from _generated(part, chance)
+            case "SUBPATTERN", (*_, part):
+                yield from _generated(part, chance)
+            case "BRANCH", (_, branches):
+                yield from _generated(chance.choice(branches), chance)
+            case other, _:
+                assert other == "ASSERT_NOT", other  # what comes after the token
+
+
+def _characters(kind: Any, given: Any) -> str:
+    match str(kind), str(given):
+        case "RANGE", _:
+            return "".join(map(chr, range(given[0], given[1] + 1)))
+        case "CATEGORY", "CATEGORY_DIGIT":
+            return string.digits
+        case "CATEGORY", "CATEGORY_WORD":
+            return f"{_ALNUM}_"
+        case _:
+            return chr(given)
+
+
 def _in(template: str, value: Callable[[Random], str]) -> Draw:
-    """Draws *template* with a *value* in the place of its braces; the value is the secret."""
+    """Draws *template* with a *value* instead of its braces; the value is the secret."""
 
     def draw(chance: Random) -> tuple[str, str]:
         secret = value(chance)

@@ -214,7 +214,7 @@ def _recoveries(given: Sequence[Label], traces: dict[str, Trace]) -> None:
         f"{both} of both"
     )
     claimed = sum(
-        label["error_step"] in {one.error_step for one in traces[label["run"]].recoveries}
+        label["error_step"] in {one.error_step for one in _ends(traces[label["run"]])}
         for label in never
     )
     if never:
@@ -223,7 +223,7 @@ def _recoveries(given: Sequence[Label], traces: dict[str, Trace]) -> None:
 
 def _recovery(label: Label, read: Trace) -> Recovery | None:
     """The recovery that *label* means; readers differ on which of several occurrences starts it."""
-    near = [one for one in read.recoveries if abs(one.cleared_step - label["recovered_step"]) <= 2]
+    near = [one for one in _ends(read) if abs(one.cleared_step - label["recovered_step"]) <= 2]
     exact = (one for one in near if _starts(one, label))
     series = (
         one
@@ -232,6 +232,11 @@ def _recovery(label: Label, read: Trace) -> Recovery | None:
         and one.error_step <= label["error_step"] < one.cleared_step
     )
     return next(exact, next(series, None))
+
+
+def _ends(read: Trace) -> Sequence[Recovery]:
+    """Where errors were cleared or left behind; the labels do not tell these apart."""
+    return (*read.recoveries, *read.left_behind)
 
 
 def _next_success(label: Label, read: Trace) -> bool:

@@ -60,6 +60,7 @@ for command in (
     notes.recall,
     notes.snapshot,
     notes.maintain,
+    pages.set_,
     pages.brief,
     pages.compact,
     consolidate.consolidate,
@@ -68,15 +69,14 @@ for command in (
     consolidate.migrate,
     maintenance.forget,
     maintenance.export,
+    maintenance.import_,
     maintenance.backup,
     integrations.integrations,
     integrations.hook,
     integrations.log,
     service.serve,
 ):
-    app.command()(command)
-app.command("import")(maintenance.import_)
-app.command("set")(pages.set_)
+    app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(service.mcp, name="mcp")
 app.add_typer(notes.app, name="notes")

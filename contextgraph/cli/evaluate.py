@@ -148,7 +148,8 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     if runs.failed and not (taught or judging):
         raise typer.Exit(FAILED)  # each was reported
     if not judging and related is None:
-        raise typer.BadParameter("none of these runs can be judged")
+        warn("no run to judge by: give more runs, or a smaller --split or --min-runs")
+        raise typer.Exit(FAILED)
     if judged and online:
         raise typer.BadParameter("--judged needs a split: leave out --online")
     trial = Trial(None if online else taught, judging, related, seed, judged)

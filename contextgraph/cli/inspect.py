@@ -245,7 +245,7 @@ def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator
     )
     if step.error:
         yield styled(("│        ", "dim"), (f"✗ {error_line(step)}", "red"))
-    for recovery in inspection.trace.recoveries:
+    for recovery in (*inspection.trace.recoveries, *inspection.trace.left_behind):
         if recovery.cleared_step == index:
             yield styled(("│        ", "dim"), (f"✓ {recovery_line(recovery)}", "green"))
 

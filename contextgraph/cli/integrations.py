@@ -140,7 +140,7 @@ def log(
         else:
             _show(one, line)
     if not shown and not as_json:
-        print("nothing was shown yet: contextgraph integrations install")
+        print("no advice was shown yet; `contextgraph integrations install` connects an agent")
 
 
 def compile_for_hooks(

@@ -210,8 +210,8 @@ def export(
         else:
             counts = _export(memory, path, file_format, vectors, damaged)
     seconds = round(time.monotonic() - started, 3)
-    listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    text = f"wrote {listed} to {path} in {seconds:.1f} s"
+    listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    text = f"wrote {path} in {seconds:.1f} s: {listed}"
     answer({**counts, "seconds": seconds}, text, as_json=as_json)
     damaged.exit(counts.get("runs", 0))
 

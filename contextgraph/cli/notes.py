@@ -2,14 +2,14 @@
 
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option
+from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, time_option
 from contextgraph.cli.output import answer, answer_rows, emit, print_table, warn
 from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
@@ -41,7 +41,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
         str, option("--security", "LEVEL", "public, internal, confidential or restricted.")
     ] = "internal",
     until: Annotated[
-        datetime | None, option("--until", "TIME", "Recall it until then (UTC).")
+        datetime | None, time_option("--until", "Recall it until then (ISO 8601, UTC).")
     ] = None,
     as_json: AsJson = False,
     store: Store = None,
@@ -55,7 +55,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
 
     \b
     With --json one object: "id", "status" (created, same, supersedes,
-    contradicts), "others" [ids], "confidence".
+    contradicts), "others" [ids], "confidence", "to_embed" (its embedding failed).
 
     \b
     Example:
@@ -72,12 +72,13 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
             locator=locator,
             pinned=pin,
             security=security,
-            valid_until=until and until.replace(tzinfo=UTC),
+            valid_until=until,
         )
         if pin or receipt.others:
             compile_for_hooks(memory, store, tenant, repos=[repo or ""])
     others = [one for one in receipt.others if one != receipt.id]
     text = " ".join((f"{receipt.id}: {receipt.status}", *others))
+    text += ", to embed" if receipt.to_embed else ""
     record = record_of(receipt, confidence=round(receipt.confidence, 4))
     answer(record, text, as_json=as_json)
 
@@ -115,7 +116,7 @@ def recall(
             question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
         )
     rows = ((f"{one.score:.2f}", *_row(one.note)) for one in found)
-    columns, empty = ("score", *_COLUMNS), "no such note"
+    columns, empty = ("score", *_COLUMNS), "no note answers this"
     records = map(recalled_record, found)
     answer_rows(records, "Notes", columns, rows, ("score",), as_json=as_json, empty=empty)
 
@@ -146,6 +147,9 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
     archived: Annotated[
         bool, typer.Option("--archived", help="Only archived or superseded notes.")
     ] = False,
+    conflicts: Annotated[
+        bool, typer.Option("--conflicts", help="Only those that another note contradicts.")
+    ] = False,
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
@@ -175,7 +179,7 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         "forgotten": forget or [],
     }
     if context.invoked_subcommand:
-        if any(changes.values()) or repo or archived or as_json or store or tenant:
+        if any(changes.values()) or repo or archived or conflicts or as_json or store or tenant:
             raise typer.BadParameter(f"give options after {context.invoked_subcommand}")
         return
     if any(changes.values()):
@@ -183,6 +187,9 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         return
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.notes.of(repo, archived=archived)
+        if conflicts:
+            live = {note.id for note in found}
+            found = tuple(note for note in found if not live.isdisjoint(note.contradicts))
     title, rows = number_of(len(found), "note"), map(_row, found)
     answer_rows(map(record_of, found), title, _COLUMNS, rows, as_json=as_json, empty="no notes")
 
@@ -228,10 +235,10 @@ def review(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show what people corrected, refused or decided in learned sessions.
+    """Show what people said in learned sessions, for review.
 
-    It is recalled once it is accepted here, or once a second session says it. Below are the notes
-    that people had to repeat.
+    That is what they corrected, refused or decided. `recall` finds it once it is accepted here, or
+    once a second session says it. Below are the notes that people had to repeat.
 
     \b
     With --json one line per candidate: as `notes`, "locator" (run#step) and
@@ -314,7 +321,7 @@ def snapshot(
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
     record: dict[str, Json] = {"notes": [record_of(note) for note in found.notes]}
-    answer({**record, "text": found.text}, found.text or "no such note", as_json=as_json)
+    answer({**record, "text": found.text}, found.text or "no note matters now", as_json=as_json)
 
 
 def maintain(

@@ -1,5 +1,6 @@
 """Options and exit codes that several commands share, and how they open a memory."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,21 @@ DONE, FAILED, PARTLY_DONE, STORE_UNAVAILABLE, LEASE_HELD = 0, 1, 3, 4, 5
 def option(flag: str, metavar: str, help_text: str, **details: Any) -> Any:
     """A flag whose default is not shown; Any, because typer types its own options so."""
     return typer.Option(flag, metavar=metavar, help=help_text, show_default=False, **details)
+
+
+def time_option(flag: str, help_text: str) -> Any:
+    """A flag for a time in ISO 8601; one without a zone is UTC."""
+    return option(flag, "TIME", help_text, parser=_time_of)
+
+
+def _time_of(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise typer.BadParameter(
+            f"{text!r} is not a time such as 2026-01-31 or 2026-01-31T12:00:00"
+        ) from error
 
 
 Store = Annotated[

@@ -298,7 +298,7 @@ def delayed_interrupt() -> Iterator[None]:
 
 @contextmanager
 def interrupted_by_termination() -> Iterator[None]:
-    """Within it SIGTERM interrupts as Ctrl-C does, so that no unfinished file is left."""
+    """Let SIGTERM interrupt the block as Ctrl-C does, so that no unfinished file is left."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

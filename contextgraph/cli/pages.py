@@ -112,7 +112,9 @@ def search(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Show the pages that share most words with a question, those of --repo first.
+    """Show the pages that share most words with a question.
+
+    Those of --repo come first.
 
     \b
     With --json one line per page: as `pages list`, and "content", "score"
@@ -180,23 +182,29 @@ def link(
     relation: Annotated[str, typer.Argument(metavar="TYPE", help="Such as depends_on.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="The other entity.")],
     weight: Annotated[float, typer.Option(metavar="W", min=0, max=1, help="0 to 1.")] = 1.0,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove this relation.")] = False,
     as_json: AsJson = False,
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """Relate two entities.
+    """Relate two entities, or remove their relation.
 
     \b
-    With --json one object: "source", "type", "target", "weight".
+    With --json one object: "source", "type", "target", "weight"; with --remove
+    "removed" (whether there was one).
 
     \b
     Example:
       contextgraph entities link Cart depends_on PriceRule
     """
+    text = f"{source} {relation} {target}"
     with open_memory(store, tenant, create=False) as memory:
+        if remove:
+            removed = memory.entities.remove_relation(source, target, relation)
+            _report_removed(removed, f"relation {text!r}", as_json=as_json)
+            return
         memory.entities.add_relation(source, target, relation, weight)
     record: dict[str, Json] = {"source": source, "type": relation, "target": target}
-    text = f"{source} {relation} {target}"
     answer({**record, "weight": weight}, text, as_json=as_json)
 
 
@@ -208,10 +216,13 @@ def related(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """List the entities around one, in both directions, the nearest first.
+    """List entities that are related to one, the nearest first.
+
+    Relations count in both directions.
 
     \b
-    With --json one line per entity: as `entities add`, and "distance", "score".
+    With --json one line per entity: as `entities add`, and "distance", "score",
+    "pages" [ids of those that mention it].
 
     \b
     Example:
@@ -220,11 +231,38 @@ def related(
     with open_memory(store, tenant, read_only=True) as memory:
         found = memory.entities.get_related(name, depth)
     records = (
-        record_of(one.entity, distance=one.distance, score=round(one.score, 4)) for one in found
+        record_of(one.entity, distance=one.distance, score=round(one.score, 4), pages=[*one.pages])
+        for one in found
     )
-    rows = ((str(one.distance), one.entity.name, one.entity.entity_type) for one in found)
-    columns = ("distance", "name", "type")
+    columns = ("distance", "name", "type", "mentioned in")
+    rows = (
+        (str(one.distance), one.entity.name, one.entity.entity_type, ", ".join(one.pages))
+        for one in found
+    )
     answer_rows(records, "Entities", columns, rows, columns[:1], as_json=as_json)
+
+
+@entities.command()
+def find(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="Words of names or tags.")],
+    as_json: AsJson = False,
+    store: Store = None,
+    tenant: Tenant = None,
+) -> None:
+    """List the entities whose name begins with a word, or that have it as tag or type.
+
+    \b
+    With --json one line per entity: as `entities add`.
+
+    \b
+    Example:
+      contextgraph entities find "which classes compute prices"
+    """
+    with open_memory(store, tenant, read_only=True) as memory:
+        found = memory.entities.find_by_keywords(question)
+    rows = ((one.name, one.entity_type, ", ".join(one.tags)) for one in found)
+    columns = ("name", "type", "tags")
+    answer_rows(map(record_of, found), "Entities", columns, rows, as_json=as_json)
 
 
 @entities.command()
@@ -234,7 +272,7 @@ def tags(
     store: Store = None,
     tenant: Tenant = None,
 ) -> None:
-    """List the tags of entities that begin with a prefix: look here before you make a new one.
+    """List tags that begin with a prefix, to use an existing one.
 
     \b
     With --json one object: tag -> number of entities.
@@ -275,7 +313,7 @@ def _row(page: "Page") -> tuple[str, ...]:
 
 def _report_removed(removed: bool, what: str, *, as_json: bool) -> None:
     if not removed:
-        warn(f"there is no {what}")
+        warn(f"no {what} in the memory")
     answer({"removed": removed}, f"{what} removed" if removed else "", as_json=as_json)
     if not removed:
         raise typer.Exit(FAILED)
@@ -417,5 +455,5 @@ def _json(text: str, what: str) -> object:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise typer.BadParameter(
-            f"{what} is not JSON: {error}; a text needs quotes, as in '\"text\"'"
+            f"{what} cannot be parsed: {error}; a text needs quotes, as in '\"text\"'"
         ) from error

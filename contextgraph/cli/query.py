@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,11 +19,12 @@ from contextgraph.cli.options import (
     Workdir,
     open_memory,
     option,
+    time_option,
 )
 from contextgraph.cli.output import emit, print_panel, say, styled, warn
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.records import context_record
-from contextgraph.text import number_of, one_line
+from contextgraph.text import masked_name, number_of, one_line, plain
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -88,11 +89,8 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     ] = None,
     as_of: Annotated[
         datetime | None,
-        option(
-            "--as-of",
-            "TIME",
-            "Ignore newer runs, such as 2026-01-31 or 2026-01-31T12:00:00 (UTC).",
-            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"],
+        time_option(
+            "--as-of", "Ignore newer runs, such as 2026-01-31 or 2026-01-31T12:00:00 (UTC)."
         ),
     ] = None,
     limit: Annotated[
@@ -256,7 +254,7 @@ def _state(record: "Mapping[str, Json]", place: str) -> "State":
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long answers may be and which runs they ignore; a time without zone is UTC."""
+    """How long answers may be and which runs they ignore."""
 
     limit: int
     exclude: tuple[str, ...] = ()
@@ -265,16 +263,13 @@ class Bounds:
 
     def query(self, memory: "AgentMemory", state: "State") -> "MemoryContext":
         """What *memory* knows for *state* within these bounds; empty where nothing answered."""
-        as_of = self.as_of
-        if as_of and as_of.tzinfo is None:
-            as_of = as_of.replace(tzinfo=UTC)
         named = [state.instance_id if name == SAME else name for name in self.exclude]
         excluded = [name for name in named if name]
         return memory.query(
             state,
             self.limit,
             exclude_instances=excluded,
-            as_of=as_of,
+            as_of=self.as_of,
             workdir=self.workdir,
             degrade=True,
         )
@@ -288,18 +283,25 @@ def _answer(memory: "AgentMemory", question: "Question", bounds: Bounds, *, as_j
         context = replace(context, suggestions=(), error_solutions=())
     if as_json:
         emit(context_record(context, text, question.key))
-    else:
+    elif context:
         _show(context)
+    else:
+        say(f"nothing useful known{_reason(memory, question.state.repo)}")
     for reason in context.degraded:
         warn(f"did not answer: {reason}")
     return bool(context) or not context.degraded
 
 
+def _reason(memory: "AgentMemory", repo: str) -> str:
+    """Why nothing is known, where that is because *repo* is not in the memory."""
+    repo = masked_name(repo)
+    if not repo or memory.is_service or memory.store.runs.ids(repo=repo):
+        return ""
+    return f": no run of {plain(repo)} in this memory; `contextgraph runs` lists those there are"
+
+
 def _show(context: "MemoryContext") -> None:
-    """Print the answer, each item with its reasons; one line where nothing is known."""
-    if not context:
-        print("nothing useful known")
-        return
+    """Print the answer, each item with its reasons."""
     title = "What cleared this error" if context.error else "What has worked"
     if context.playbook:
         from contextgraph.retrieval import playbook_lines
@@ -375,10 +377,12 @@ def _run(repo: str, instance_id: str) -> str:
 
 
 def _why(why: "Why", score: float | None = None) -> "Text":
+    from contextgraph.retrieval import caveat
+
     reasons = ["this repository" if why.scope == "repo" else "any repository"]
     if why.signature_level:
         reasons.append(f"same {why.signature_level}")
-    reasons.append(number_of(why.support, "run"))
+    reasons.append(caveat(why) or number_of(why.support, "run"))
     reasons += [f"{hit.channel} #{hit.rank} ({hit.score:.2f})" for hit in why.channels]
     if score is not None:
         reasons.append(f"score {score:.2f}")

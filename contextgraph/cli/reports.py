@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import accumulate
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from contextgraph.cli.output import print_table, say
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
     from contextgraph.stats import OutcomePeriod, StatisticsEngine
 
 _WIDTH = 108
-_CONTRASTS = (
-    *("measure", "moments", "first", "second"),
-    *("only first", "only second", "difference", "p"),
-)
+_LABEL_WIDTH = 18
+_CONTRASTS = ("measure", "n", "first", "second", "only\nfirst", "only\nsecond", "difference", "p")
 # It scores nothing by definition; the JSON has it.
 _HIDDEN = frozenset({"nothing"})
 TOP = 15
@@ -43,11 +42,13 @@ COLOURS = {"solved": "#2a9d4a", "failed": "#c8553d", "unknown": "#b8b8b8"}
 def show_evaluation(report: "Report") -> None:
     """Print the verdict, the configuration and the figures with 95 % intervals."""
     say((report.verdict, "bold"))
-    for name, value in report.config.items():
+    for name, value in _settings(report).items():
         say((one_line(f"{name}: {value}", _WIDTH), "dim"))
     for title, measures in _measures(report):
         columns, rows = _figure_rows(measures)
-        print_table(title, columns, rows, columns[1:])
+        # An interval below its figure: the methods stand beside each other in 80 columns.
+        lines = (line for row in rows for line in zip(*row, strict=True))
+        print_table(title, columns, lines, columns[1:])
     for baseline, contrasts in report.contrasts.items():
         show_contrasts(contrasts, _against(baseline))
 
@@ -70,12 +71,24 @@ def _evaluation_page(report: "Report", figures: dict[str, str]) -> Iterator[str]
     for name, drawing in figures.items():
         yield heading(name.replace("_", " ").capitalize()) + drawing + "\n"
     for title, measures in _measures(report):
-        yield heading(title) + html_table(*_figure_rows(measures))
+        columns, rows = _figure_rows(measures)
+        yield heading(title) + html_table(columns, ([*map(" ".join, row)] for row in rows))
     for baseline, contrasts in report.contrasts.items():
         if contrasts:
             yield heading(_against(baseline))
             yield html_table(_CONTRASTS, map(_contrast_row, contrasts))
-    yield facts_line(report.config)
+    yield facts_line(_settings(report))
+
+
+def _settings(report: "Report") -> dict[str, str]:
+    """What the figures depend on, in words."""
+    return {name: _listed(value) for name, value in report.config.items()}
+
+
+def _listed(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {one}" for name, one in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _measures(report: "Report") -> "Iterator[tuple[str, Measures]]":
@@ -95,29 +108,33 @@ def _against(baseline: str) -> str:
     return f"contextgraph against {baseline}, on the same moments"
 
 
-def _figure_rows(measures: "Measures") -> tuple[list[str], list[list[str]]]:
-    """The titles of a table of *measures*, and its rows: measure, count, a figure per method."""
+def _figure_rows(measures: "Measures") -> tuple[list[str], list[list[tuple[str, str]]]]:
+    """The titles of a table of *measures*, and its rows: measure, count, a figure per method.
+
+    Each cell has two parts: a figure and its interval.
+    """
     names = dict.fromkeys(name for by in measures.values() for name in by)
     methods = [name for name in names if name not in _HIDDEN]
     rows = []
     for name, by in measures.items():
         count = next(iter(by.values())).count  # of contextgraph: methods may answer less or more
-        cells = [_estimate(by[method]) if method in by else "" for method in methods]
-        rows.append([name, str(count), *cells])
-    return ["", "n", *methods], rows
+        cells = [_estimate(by[method]) if method in by else ("", "") for method in methods]
+        first, *more = wrap(name, _LABEL_WIDTH)
+        rows.append([(first, " ".join(more)), (str(count), ""), *cells])
+    return ["", "n", *(name.replace(" ", "\n", 1) for name in methods)], rows
 
 
-def _estimate(figure: "Estimate") -> str:
+def _estimate(figure: "Estimate") -> tuple[str, str]:
     if figure.high > 1:
-        return f"{figure.value:.1f} {figure.low:.1f}–{figure.high:.1f}"
-    return f"{figure.value:.3f} {figure.low:.2f}–{figure.high:.2f}"
+        return f"{figure.value:.1f}", f"{figure.low:.1f}–{figure.high:.1f}"
+    return f"{figure.value:.3f}", f"{figure.low:.2f}–{figure.high:.2f}"
 
 
 def _contrast_row(one: "Contrast") -> Sequence[str]:
     gap = one.difference
     shares = (f"{one.first:.3f}", f"{one.second:.3f}")
     only = (str(one.only_first), str(one.only_second))
-    interval = f"{gap.value:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})"
+    interval = f"{gap.value:+.3f} ({gap.low:+.2f}, {gap.high:+.2f})"
     return one.measure, str(one.moments), *shares, *only, interval, f"{one.p:.3f}"
 
 

@@ -20,6 +20,7 @@ from contextgraph.cli.options import (
     Workdir,
     open_memory,
     option,
+    time_option,
 )
 from contextgraph.cli.output import answer, answer_rows, emit, print_table, warn
 from contextgraph.records import history_record, playbook_record, run_record
@@ -60,10 +61,10 @@ def runs(  # noqa: PLR0913  (one parameter per flag)
         typer.Option(metavar="OUTCOME", help="solved, failed or unknown.", show_default=False),
     ] = None,
     since: Annotated[
-        datetime | None, option("--since", "TIME", "Only runs from then (ISO 8601, UTC).")
+        datetime | None, time_option("--since", "Only runs from then (ISO 8601, UTC).")
     ] = None,
     until: Annotated[
-        datetime | None, option("--until", "TIME", "Only runs before then (ISO 8601, UTC).")
+        datetime | None, time_option("--until", "Only runs before then (ISO 8601, UTC).")
     ] = None,
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="At most N.", show_default=False)
@@ -87,7 +88,7 @@ def runs(  # noqa: PLR0913  (one parameter per flag)
       contextgraph runs --repo owner/repo --outcome solved
       contextgraph runs --since 2026-01-01 --limit 20
     """
-    first, end = _in_utc(since or _FIRST), _in_utc(until or _END)
+    first, end = since or _FIRST, until or _END
     with open_memory(store, tenant, read_only=True) as memory:
         found = [
             run
@@ -105,10 +106,6 @@ def runs(  # noqa: PLR0913  (one parameter per flag)
     rows = (_run_row(run, has_changes=has_changes) for run in shown)
     records, empty = map(run_record, shown), "no such run"
     answer_rows(records, title, columns, rows, ("steps",), as_json=as_json, empty=empty)
-
-
-def _in_utc(time: datetime) -> datetime:
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _stored(runs: "RunStore", repo: str | None) -> "Iterator[Trajectory]":
@@ -140,8 +137,9 @@ def playbook(
 ) -> None:
     """Show what runs of a repository agree on, and its notes.
 
-    Shows which files a task is likely to change, how tests are run, what does not run, which tests
-    always fail, what is installed first. Counts are of tasks; several runs of one task count once.
+    Shows which files a task is likely to change, how tests are run, what does not
+    run, which tests always fail, what is installed first. Counts are of tasks; several runs of one
+    task count once.
     What an agent would be shown ("text") is only what at least two tasks agree on.
 
     \b

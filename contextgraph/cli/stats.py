@@ -233,7 +233,7 @@ def friction(
 
 def _show_friction(found: "Sequence[Friction]") -> None:
     for one in found:
-        steps = f", {one.steps_lost:g} steps lost" if one.steps_lost is not None else ""
+        steps = f", steps lost {one.steps_lost:g}" if one.steps_lost is not None else ""
         figures = f"{number_of(one.tasks, 'task')}, cleared in {one.cleared}{steps}: "
         say(figures, (one_line(one.error, _FACT_WIDTH), "bold"))
         for remedy in one.remedies:
@@ -300,9 +300,12 @@ def _show_explanation(found: "Explanation") -> None:
 
 def _evidence_lines(evidence: "Evidence") -> "Iterator[str]":
     yield ""
-    yield f"Shown {evidence.shown} times, tried {evidence.tried} times, cleared {evidence.cleared}"
-    yield f"Without regard to it, {evidence.runs_cleared} of {evidence.runs} runs cleared the error"
-    yield f"Lift {evidence.lift:+.2f} ({evidence.low:+.2f} to {evidence.high:+.2f})"
+    times = [number_of(count, "time") for count in (evidence.shown, evidence.tried)]
+    yield f"Shown {times[0]}, tried {times[1]}, cleared {evidence.cleared}"
+    if evidence.runs:
+        others = f"{evidence.runs_cleared} of {number_of(evidence.runs, 'run')}"
+        yield f"With or without it, {others} cleared the error"
+        yield f"Lift {evidence.lift:+.2f} ({evidence.low:+.2f} to {evidence.high:+.2f})"
     for source, (tried, cleared) in evidence.sources.items():
         yield f"  reported by {source or 'no named source'}: cleared {cleared} of {tried}"
     if evidence.randomised.withheld:

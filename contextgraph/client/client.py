@@ -35,6 +35,7 @@ from contextgraph.model import (
     MemoryCounts,
     MistakePattern,
     Note,
+    NoteKind,
     NoteReceipt,
     RawTrajectory,
     Recollection,
@@ -248,7 +249,7 @@ class _Writer(_Part, MemoryWriter):
 
 
 class _Store(_Part):
-    """The store of the service, of which only the exposures can be reached."""
+    """The store of the service; only its exposures can be reached."""
 
     def __init__(self, service: Service, policy: RetryPolicy) -> None:
         super().__init__(service, policy)
@@ -351,6 +352,7 @@ class _Statistics(_Part, StatisticsEngine):
 
     def get_stats(self) -> MemoryStats:
         found = self._found()
+        notes = found["notes"]
         return MemoryStats(
             counts=decoded(MemoryCounts, found["counts"]),
             error_frequency=found["error_frequency"],
@@ -359,6 +361,7 @@ class _Statistics(_Part, StatisticsEngine):
             failure_patterns=_patterns(found),
             usage={},
             withholding=decoded(Effect, found["withholding"]),
+            notes=None if notes is None else {NoteKind(name): notes[name] for name in notes},
         )
 
     def get_common_mistakes(

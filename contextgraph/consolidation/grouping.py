@@ -172,7 +172,7 @@ class _RemedyFinder:
     def _remedies(self, clearance: Clearance) -> Iterator[tuple[_Key, RemedyAction]]:
         """What *clearance* supports: its actions, the paths they correct, and their patterns.
 
-        Nothing but another try clears a time-out itself; after any other error another try teaches
+        Only another try clears a time-out itself; after any other error another try teaches
         nothing. Of an edit that is sent again the lines differ from file to file.
         """
         for action in clearance.recovered.actions:

@@ -106,7 +106,7 @@ class Judge:
         read = trace(masked(raw)[0])
         states = list(states_of(read.raw))
         hidden |= {raw.instance_id}
-        # Of the run as it came: masking is no part of what names it.
+        # Of the run as it was read: masking is not part of its identity.
         run = trajectory_id(raw)
         moments = [self._at_start(run, read.raw, states[0], hidden)]
         moments += self._at_errors(run, read, states, hidden)

@@ -191,7 +191,7 @@ def reliability(moments: Iterable[Moment]) -> tuple[ReliabilityPoint, ...]:
 def compare(
     first: Sequence[Moment], second: Sequence[Moment], seed: int = 0
 ) -> tuple[Contrast, ...]:
-    """The contrast of the memory in two reports in every measure of which both have moments."""
+    """The contrast of the memory in two reports in every measure that both have moments for."""
     return _contrasts(first, OURS, second, OURS, seed)
 
 

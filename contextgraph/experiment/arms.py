@@ -21,7 +21,7 @@ _LOGS = (
 class Watched:
     """An advisor whose texts are noted in `shown`, and whose run is not learned.
 
-    With *placebos*, these are shown in the place of its texts, about as many tokens; by *seed*.
+    With *placebos*, these are shown instead of its texts, about as many tokens; by *seed*.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ class Journal:
 
     @contextmanager
     def opened(self, settings: Mapping[str, Json]) -> Iterator[None]:
-        """Within it, this process alone adds attempts of the experiment with *settings*.
+        """Let only this process add attempts of the experiment with *settings*.
 
         Raises `SettingsError` where another process does, or the folder has another experiment.
         """

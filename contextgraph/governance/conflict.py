@@ -12,7 +12,9 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from enum import StrEnum
 
-_TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+(?:[.\-/:'’][^\W\u4e00-\u9fff]+)*")
+from contextgraph.text import compiled
+
+_TOKEN = r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+(?:[.\-/:'’][^\W\u4e00-\u9fff]+)*"
 _NEGATION = frozenset("not never no cannot without nobody 不 没".split())
 _CONTRACTED = re.compile(r"n['’]t\Z")
 _PREFERENCE = frozenset("prefer preferred want use using selected choose chose".split())
@@ -89,16 +91,12 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a note says, who says so (*source*), how credible that is, and when it was said.
-
-    *subject* is an entity, key or title. Statements with different subjects never conflict.
-    """
+    """What a note says, who says so (*source*), how credible that is, and when it was said."""
 
     text: str
     source: str
     stated_at: datetime
     credibility: float = 0.75
-    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +123,13 @@ class ConflictPolicy:
     """What counts as a conflict, and which statement then prevails."""
 
     min_confidence: float = 0.5
+    # A judge must be as sure.
+    min_judged: float = 0.55
     # As much more credible a statement must be to supersede one of another source.
     credibility_margin: float = 0.1
 
-    def verdict(self, new: Statement, old: Statement, similarity: float | None = None) -> Verdict:
-        """What *new* is to *old*, by their words and the *similarity* of meaning, where known."""
-        if _differ(new.subject, old.subject):
-            return _UNRELATED
+    def verdict(self, new: Statement, old: Statement) -> Verdict:
+        """What *new* is to *old*, by their words."""
         ours, theirs = _Wording.of(new.text), _Wording.of(old.text)
         if ours.is_equal_to(theirs):
             return Verdict(Relation.SAME, 1.0)
@@ -140,7 +138,7 @@ class ConflictPolicy:
             return _UNRELATED
         ratio = SequenceMatcher(None, str(ours), str(theirs), autojunk=False).ratio()
         confidence = conflict_confidence(
-            ratio if similarity is None else similarity,
+            ratio,
             ratio,
             opposite=opposite,
             preference=ours.preference or theirs.preference,
@@ -149,6 +147,16 @@ class ConflictPolicy:
             return _UNRELATED
         supersedes = self._prevails(new, old)
         return Verdict(Relation.SUPERSEDES if supersedes else Relation.CONTRADICTS, confidence)
+
+    def judged(self, verdict: Verdict, new: Statement, old: Statement) -> Verdict:
+        """The *verdict* of a judge, where it is sure; which statement prevails is decided here."""
+        if verdict.confidence < self.min_judged:
+            return _UNRELATED
+        if verdict.relation in (Relation.SAME, Relation.UNRELATED):
+            return verdict
+        supersedes = self._prevails(new, old)
+        relation = Relation.SUPERSEDES if supersedes else Relation.CONTRADICTS
+        return Verdict(relation, verdict.confidence)
 
     def _prevails(self, new: Statement, old: Statement) -> bool:
         more_credible = new.credibility >= old.credibility + self.credibility_margin
@@ -175,7 +183,7 @@ class _Wording:
 
     @classmethod
     def of(cls, text: str) -> "_Wording":
-        tokens = _TOKEN.findall(text)[:_WORDS_READ]
+        tokens = compiled(_TOKEN).findall(text)[:_WORDS_READ]
         singular = (_PLURAL.sub("", token.lower()) for token in tokens)
         plain = [_SYNONYMS.get(word, word) for word in singular]
         negated = [word for word in plain if word in _NEGATION or _CONTRACTED.search(word)]
@@ -251,7 +259,3 @@ def _is_number(word: str) -> bool:
 
 def _matcher(one: Sequence[str], other: Sequence[str]) -> "SequenceMatcher[str]":
     return SequenceMatcher(None, one, other, autojunk=False)
-
-
-def _differ(one: str, other: str) -> bool:
-    return bool(one and other) and one.casefold() != other.casefold()

@@ -12,7 +12,7 @@ from contextgraph.model import AdviceRecord, Effect, Exposure, ShownItem
 # Advice is trusted fully until shown otherwise: as if it had helped this often already.
 PRIOR_SUCCESSES = 1
 QUARANTINE_BELOW = 1 / 3
-# How often errors are cleared of which nothing is known.
+# How often unknown errors are cleared.
 UNKNOWN_RATE = 0.5
 # So many independent instances, and sources where runs have several, make advice active.
 ACTIVE_FROM = 2

@@ -219,7 +219,7 @@ def _put(connection: sqlite3.Connection, advice: RepositoryAdvice) -> None:
 
 @contextmanager
 def _replacing(path: Path) -> "Iterator[Path]":
-    """A file to write, which then takes the place of *path*."""
+    """A file to write, which then replaces *path*."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

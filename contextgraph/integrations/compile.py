@@ -51,7 +51,7 @@ _LIMIT = 3
 _EVERYWHERE = Scope(None)
 # Has none of the paths that advice names.
 _NO_TREE = WorkingTree(Path(os.devnull))
-# Where code was at fault, what cleared an error about one name is no help with another.
+# Where code was at fault, what cleared an error about one name does not help with another.
 _OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
 
 

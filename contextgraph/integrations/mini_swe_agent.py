@@ -22,7 +22,7 @@ AGENT = "mini-swe-agent"
 SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 _HELD_BACK = "Not submitted yet. Run the same command again to submit.\n"
 _PATCH = ("diff --git ", "--- ")
-# Images of SWE-bench are named after their instance, with "_1776_" in the place of "__".
+# Images of SWE-bench are named after their instance, with "_1776_" instead of "__".
 _IMAGE = re.compile(r"sweb\.eval\.[^./]+\.(?P<instance>[^:/]+)")
 
 # What the package passes to and expects of its models: its own message format.

@@ -56,7 +56,7 @@ class KeyedFiles:
 
     @contextmanager
     def writing(self) -> Iterator[Position]:
-        """Within it nobody else reads or writes; what a killed process left is repaired before.
+        """Exclude other readers and writers; repair first what a killed process left.
 
         Raises `StoreError` where the folder cannot be used.
         """
@@ -69,7 +69,7 @@ class KeyedFiles:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Within it nobody writes. Nothing is created where there is no memory yet."""
+        """Exclude writers. Nothing is created where there is no memory yet."""
         if not self.root.exists():
             yield
             return

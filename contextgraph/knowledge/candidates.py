@@ -6,9 +6,9 @@ from datetime import datetime
 from functools import partial
 from hashlib import blake2b
 
-from contextgraph.governance import ConflictPolicy, Relation, Statement
+from contextgraph.governance import ConflictPolicy, Relation
 from contextgraph.knowledge.corrections import Correction, corrections_in
-from contextgraph.knowledge.notes import Notes, repo_name
+from contextgraph.knowledge.notes import Notes, repo_name, statement_of
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, RawTrajectory
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import dice
@@ -96,7 +96,7 @@ class Candidates:
         return next((one for one in related if self._is_same(candidate, one)), None)
 
     def _is_same(self, one: Note, other: Note) -> bool:
-        relation = self._policy.verdict(_statement(one), _statement(other)).relation
+        relation = self._policy.verdict(statement_of(one), statement_of(other)).relation
         similar = dice({*stems(one.content)}, {*stems(other.content)}) >= _SIMILAR
         return relation is Relation.SAME or (relation is Relation.UNRELATED and similar)
 
@@ -118,7 +118,3 @@ def _waits(note: Note) -> bool:
 
 def _scope(repo: str | None, kind: NoteKind) -> NoteScope:
     return NoteScope(None if repo is None else (repo_name(repo),), (kind,))
-
-
-def _statement(note: Note) -> Statement:
-    return Statement(note.content, note.source, note.created_at)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from itertools import chain
 
 from contextgraph.model import RawTrajectory, Step
+from contextgraph.text import compiled
 
 # Longer messages are plans, logs or issues that were pasted.
 _LONGEST_MESSAGE, _LONGEST_SENTENCE, _FEWEST_WORDS = 1_200, 300, 4
-_CODE = re.compile(r"```.*?(?:```|\Z)|<([\w-]+)>.*?</\1>", re.DOTALL)
+_CODE = re.compile(rf"```.*?(?:```|\Z)|<([\w-]+)>.{{0,{_LONGEST_MESSAGE}}}?</\1>", re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+|;\s")
-_WORD = re.compile(r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+(?:['’]\w+)?")
+_WORD = r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+(?:['’]\w+)?"
 _BULLET = re.compile(r"^(?:[-*•>]|\d+[.)])\s+")
 _QUESTION = re.compile(
     r"[?？]\W*\Z|\A(?:so |and |but |ok,? |wait,? |now )*(?:what|who|where|when|why|how|which|is|"
@@ -46,7 +47,7 @@ _MOMENTARY = re.compile(
     r"let me|i will|i['’]ll|you should be (?:good|able)|it should (?:work|be fine))\b(?! \w+ing\b)",
     re.IGNORECASE,
 )
-# What programs write in the place of a person, in logs of agents that run alone.
+# What programs write instead of a person, in logs of agents that run alone.
 _PROGRAM = re.compile(
     r"tool calls?|function call|continue working on the task|finish the interaction|"
     r"your (?:last|previous) (?:output|response)|image: source|caveat:",
@@ -90,7 +91,7 @@ def _of_step(step: Step) -> Iterator[Correction]:
 
 
 def _is_lasting(sentence: str) -> bool:
-    if len(_WORD.findall(sentence)) < _FEWEST_WORDS or len(sentence) > _LONGEST_SENTENCE:
+    if len(compiled(_WORD).findall(sentence)) < _FEWEST_WORDS or len(sentence) > _LONGEST_SENTENCE:
         return False
     if _QUESTION.search(sentence) or _MOMENTARY.search(sentence):
         return False

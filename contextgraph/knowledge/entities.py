@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
-from contextgraph.knowledge.links import entity_id, walk
+from contextgraph.knowledge.links import entity_id, page_of_note, walk
 from contextgraph.knowledge.notes import with_link
 from contextgraph.knowledge.tags import normalized_tags, tags_of
-from contextgraph.model import Link, Note, NoteKind, NoteScope
+from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope
 from contextgraph.ports import NoteStore
 from contextgraph.text import clean, mask_secrets, masked_name, words
 
@@ -32,10 +32,14 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class RelatedEntity:
-    """An entity with its *distance* in relations, and its *score*: 1 / (1 + distance)."""
+    """An entity with its *distance* in relations, and its *score*: 1 / (1 + distance).
+
+    *pages* are the ids of those that mention it.
+    """
 
     entity: Entity
     distance: int
+    pages: tuple[str, ...] = ()
 
     @property
     def score(self) -> float:
@@ -95,10 +99,18 @@ class Entities:
         The nearest first, then by name. Raises `NotFoundError`.
         """
         found = walk(self._store, self._note(name).id, depth, types, back=True)
-        known = self._store.get([*found])
+        pages = [note for note in self._store.linking([*found]) if note.kind is NoteKind.PAGE]
         related = (
-            RelatedEntity(_entity_of(note), found[note.id])
-            for note in known.values()
+            RelatedEntity(
+                _entity_of(note),
+                found[note.id],
+                tuple(
+                    page_of_note(one.id)
+                    for one in pages
+                    if note.id in one.targets(LinkType.MENTIONS)
+                ),
+            )
+            for note in self._store.get([*found]).values()
             if note.kind is NoteKind.ENTITY
         )
         return tuple(sorted(related, key=lambda one: (one.distance, one.entity.name)))

@@ -6,7 +6,7 @@ from contextgraph.model import LinkType, Note
 from contextgraph.ports import NoteStore
 from contextgraph.text import masked_name
 
-_ENTITY = "entity:"
+_ENTITY, _PAGE = "entity:", "page:"
 
 
 def walk(
@@ -46,3 +46,13 @@ def entity_id(name: str) -> str:
 def name_of_entity(id_: str) -> str:
     """The name, in lower case, of the entity whose note has this id."""
     return id_.removeprefix(_ENTITY)
+
+
+def page_note(page_id: str) -> str:
+    """The id of the note of a page."""
+    return f"{_PAGE}{masked_name(page_id)}"
+
+
+def page_of_note(id_: str) -> str:
+    """The id of the page whose note has this id."""
+    return id_.removeprefix(_PAGE)

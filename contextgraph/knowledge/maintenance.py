@@ -1,6 +1,5 @@
 """Maintenance of notes: layers, archiving, merging, and conflicts that can be decided by now."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,8 +21,9 @@ from contextgraph.knowledge.recall import credibility_of, searched_text, stem_co
 from contextgraph.model import Link, LinkType, MaintenanceReport, Note, NoteKind
 from contextgraph.ports import NoteStore, every_note
 from contextgraph.ranking import dice
+from contextgraph.text import compiled
 
-_TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+")
+_TOKEN = r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+"
 # With one of these a longer statement may say something else.
 _LIMITS = frozenset("not no never cannot t without unless except only but if 不 没 除 非".split())
 
@@ -191,7 +191,7 @@ def _merged(
 
 def _groups(notes: Sequence[Note], policy: MaintenancePolicy) -> list[list[Note]]:
     """Notes that are merged into the first of each list; each note is in one at most."""
-    tokens = {note.id: tuple(_TOKEN.findall(note.content.casefold())) for note in notes}
+    tokens = {note.id: tuple(compiled(_TOKEN).findall(note.content.casefold())) for note in notes}
     taken, groups = set[str](), defaultdict[str, list[Note]](list)
     for longer, shorter in combinations(sorted(notes, key=lambda one: -len(tokens[one.id])), 2):
         is_free = not ({longer.id, shorter.id} & taken or shorter.pinned or shorter.id in groups)

@@ -1,5 +1,6 @@
 """Remembering notes, comparing them with earlier ones, and recalling them."""
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,7 +10,7 @@ from typing import Any, TypedDict, Unpack
 
 from contextgraph.errors import EmbeddingError, InvalidNoteError
 from contextgraph.governance import ConflictPolicy, Relation, Statement, Verdict
-from contextgraph.knowledge.recall import MOST_WORDS, Question, recollections
+from contextgraph.knowledge.recall import MOST_WORDS, Question, recollections, stem_counts
 from contextgraph.model import (
     Link,
     LinkType,
@@ -23,6 +24,7 @@ from contextgraph.model import (
     Snapshot,
 )
 from contextgraph.ports import EmbedderSource, NoteStore, every_note
+from contextgraph.ranking import dice
 from contextgraph.text import (
     clean,
     count_tokens,
@@ -48,6 +50,8 @@ RELIABILITY: Mapping[str, float] = {
 }
 _OTHERWISE = 0.7
 _COMPARED = 20
+# A judge is asked about so many notes, those that share at least this part of their words.
+_JUDGED, _SIMILAR = 3, 0.4
 # Of a snapshot: notes of each kind, in this order.
 _PINNED, _RELATED, _RECENT, _RECENTLY = 50, 3, 5, timedelta(hours=24)
 
@@ -71,7 +75,8 @@ class NoteProperties(TypedDict, total=False):
 class Notes:
     """The notes of a memory.
 
-    *clock* gives the time. *embedder* embeds what is remembered, *questions* what is asked.
+    *clock* gives the time. *embedder* embeds what is remembered, *questions* what is asked. *judge*
+    says what a statement is to an earlier one, None where it cannot: then their words decide.
     """
 
     def __init__(
@@ -80,13 +85,14 @@ class Notes:
         clock: Callable[[], datetime],
         embedder: EmbedderSource = lambda: None,
         questions: EmbedderSource = lambda: None,
-        policy: ConflictPolicy | None = None,
+        judge: Callable[[str, str], Verdict | None] | None = None,
     ) -> None:
         self._store = store
         self._now = clock
         self._embedder = embedder
         self._questions = questions
-        self._policy = policy or ConflictPolicy()
+        self._judge = judge
+        self._policy = ConflictPolicy()
         # Written with the next change: who only reads counts nothing.
         self._recalled: list[Recollection] = []
 
@@ -118,15 +124,14 @@ class Notes:
         scope = NoteScope((note.repo,))
         query = [*dict.fromkeys(stems(note.content))][:MOST_WORDS]
         related = self._store.for_text(query, scope, _COMPARED)
-        verdicts = [(one, self._verdict(note, one)) for one in related]
+        verdicts = self._verdicts(note, related)
         for one, verdict in verdicts:
             if verdict.relation is Relation.SAME:
                 return self._confirm(one, note)
         before = (Link(LinkType.FOLLOWS, one.id) for one in self._store.newest(scope, 1))
         note = replace(note, links=(*note.links, *before))
         receipt = self._store_beside(note, verdicts)
-        self._embed(note)
-        return receipt
+        return replace(receipt, to_embed=not self._embed(note))
 
     def recall(
         self,
@@ -141,7 +146,8 @@ class Notes:
 
         Those of *repo* and those about anything; without it, all. With *tags* only notes that have
         all of them. Archived and superseded notes and those that are not valid now are not
-        recalled, nor is what answers with less than *min_probability*.
+        recalled, nor is what answers with less than *min_probability*. Where the question cannot be
+        embedded words alone decide, with a warning.
         """
         scope = NoteScope(_places(repo), tags=tuple(map(str.casefold, tags)))
         query = Question.of(question, self._vector(question), scope, self._now())
@@ -293,8 +299,31 @@ class Notes:
             credibility=RELIABILITY.get(kind, _OTHERWISE) if credibility is None else credibility,
         )
 
-    def _verdict(self, new: Note, old: Note) -> Verdict:
-        return self._policy.verdict(_statement(new), _statement(old))
+    def _verdicts(self, new: Note, related: Sequence[Note]) -> list[tuple[Note, Verdict]]:
+        """What *new* is to each of *related*."""
+        statement = statement_of(new)
+        found = {one.id: self._policy.verdict(statement, statement_of(one)) for one in related}
+        is_known = any(one.relation is Relation.SAME for one in found.values())
+        for one in () if is_known else self._to_judge(new, related):
+            assert self._judge
+            verdict = self._judge(new.content, one.content)
+            if verdict is None:
+                break
+            found[one.id] = self._policy.judged(verdict, statement, statement_of(one))
+        return [(one, found[one.id]) for one in related]
+
+    def _to_judge(self, new: Note, related: Sequence[Note]) -> list[Note]:
+        """The most similar ones of *related*; none without a judge, and nothing confidential."""
+        if self._judge is None or new.security.is_secret:
+            return []
+        words = stem_counts(new.content).keys()
+        similar = {
+            one.id: dice(words, stem_counts(one.content).keys())
+            for one in related
+            if not one.security.is_secret
+        }
+        chosen = (one for one in related if similar.get(one.id, 0.0) >= _SIMILAR)
+        return sorted(chosen, key=lambda one: -similar[one.id])[:_JUDGED]
 
     def _confirm(self, known: Note, again: Note) -> NoteReceipt:
         """Count that *known* was said *again* by another; what is new in that is added."""
@@ -336,17 +365,19 @@ class Notes:
         try:
             embedder = self._questions()
             return embedder.embed([question]).vectors[0] if embedder else None
-        except EmbeddingError:
+        except EmbeddingError as error:
+            logging.getLogger(__name__).warning("%s; notes are recalled by words alone", error)
             return None
 
-    def _embed(self, note: Note) -> None:
-        """Embed *note*; where that fails it waits until the memory is maintained."""
+    def _embed(self, note: Note) -> bool:
+        """Embed *note*; false where that fails: it waits until the memory is maintained."""
         try:
             if embedder := self._embedder():
                 (vector,) = embedder.embed([note.content]).vectors
                 self._store.add(embedder.space, {note.id: vector})
         except EmbeddingError:
-            return
+            return False
+        return True
 
 
 def render_notes(found: Sequence[Recollection], max_tokens: int = RENDER_TOKENS) -> str:
@@ -457,5 +488,6 @@ def _with_recalls(note: Note, recalled: Sequence[Recollection], now: datetime) -
     )
 
 
-def _statement(note: Note) -> Statement:
+def statement_of(note: Note) -> Statement:
+    """What *note* is compared by."""
     return Statement(note.content, note.source, note.created_at, note.credibility)

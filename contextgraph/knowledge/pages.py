@@ -5,17 +5,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
-from contextgraph.knowledge.links import entity_id, name_of_entity, walk
+from contextgraph.knowledge.links import entity_id, name_of_entity, page_note, page_of_note, walk
 from contextgraph.knowledge.notes import repo_name
 from contextgraph.knowledge.recall import stem_counts
 from contextgraph.knowledge.tags import normalized_tags
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import bm25
-from contextgraph.text import clean, mask_secrets, masked_name, stems
+from contextgraph.text import clean, mask_secrets, stems
 
 MAX_PAGE = 100_000
-_PREFIX = "page:"
 _PROPOSED, _INDEXED = 200, 10_000
 # A title and a summary say what a page is about: their words count so often.
 _TITLE, _SUMMARY = 3, 2
@@ -63,7 +62,7 @@ class Pages:
         """
         if self._find(page.id) is not None:
             raise AlreadyExistsError(f"there is a page {page.id!r} already; update it")
-        self._store.put([_note_of(page, self._now())])
+        self._put(_note_of(page, self._now()))
 
     def update_page(self, page: Page) -> None:
         """Replace the page with this id; raises `NotFoundError` where there is none."""
@@ -71,7 +70,7 @@ class Pages:
         if before is None:
             raise NotFoundError(f"no page {page.id!r}")
         now = self._now()
-        self._store.put([replace(_note_of(page, now), created_at=before.created_at)])
+        self._put(replace(_note_of(page, now), created_at=before.created_at))
 
     def get_page(self, page_id: str) -> Page:
         """The page with this id; raises `NotFoundError`."""
@@ -82,7 +81,7 @@ class Pages:
 
     def remove_page(self, page_id: str) -> bool:
         """Delete a page; false where there is none. References to it stay and lead nowhere."""
-        return bool(self._store.delete([_id_of(page_id)]))
+        return bool(self._store.delete([page_note(page_id)]))
 
     def get_index(self, repo: str | None = None) -> tuple[Page, ...]:
         """All pages, of *repo* alone where given, by id and without their content."""
@@ -93,8 +92,8 @@ class Pages:
 
     def references(self, page_id: str, depth: int = 1) -> dict[str, int]:
         """The pages to which this one leads, with the number of steps, up to *depth*."""
-        found = walk(self._store, _id_of(page_id), depth, (LinkType.REFERENCES,))
-        return {id_.removeprefix(_PREFIX): distance for id_, distance in found.items()}
+        found = walk(self._store, page_note(page_id), depth, (LinkType.REFERENCES,))
+        return {page_of_note(id_): distance for id_, distance in found.items()}
 
     def search(
         self, question: str, *, repo: str | None = None, limit: int = 5
@@ -111,6 +110,15 @@ class Pages:
             found += [one for one in others if one.page.id not in known]
         return tuple(found[: max(0, limit)])
 
+    def _put(self, note: Note) -> None:
+        """Store a page; the entities that it mentions get its tags, as far as they have room."""
+        mentioned = note.targets(LinkType.MENTIONS)
+        self._store.change(
+            mentioned,
+            lambda one: replace(one, tags=normalized_tags((*one.tags, *note.tags))),
+            [note],
+        )
+
     def _ranked(
         self, terms: Sequence[str], repos: tuple[str, ...] | None, limit: int
     ) -> list[PageFound]:
@@ -122,12 +130,8 @@ class Pages:
         return [PageFound(_page_of(note), score / most) for note, score in ranked if score > 0]
 
     def _find(self, page_id: str) -> Note | None:
-        id_ = _id_of(page_id)
+        id_ = page_note(page_id)
         return self._store.get([id_]).get(id_)
-
-
-def _id_of(page_id: str) -> str:
-    return f"{_PREFIX}{masked_name(page_id)}"
 
 
 def _weighted(note: Note) -> str:
@@ -144,10 +148,10 @@ def _note_of(page: Page, now: datetime) -> Note:
         raise InvalidNoteError(
             f"a page has at most {MAX_PAGE:,} characters, not {len(content):,}; split it"
         )
-    references = [Link(LinkType.REFERENCES, _id_of(id_)) for id_ in page.references]
+    references = [Link(LinkType.REFERENCES, page_note(id_)) for id_ in page.references]
     mentions = [Link(LinkType.MENTIONS, entity_id(name)) for name in page.mentions]
     return Note(
-        id=_id_of(page.id),
+        id=page_note(page.id),
         content=content,
         repo=repo_name(page.repo),
         source="user",
@@ -163,12 +167,12 @@ def _note_of(page: Page, now: datetime) -> Note:
 
 def _page_of(note: Note) -> Page:
     return Page(
-        id=note.id.removeprefix(_PREFIX),
+        id=page_of_note(note.id),
         title=note.title,
         summary=note.summary,
         content=note.content,
         tags=note.tags,
-        references=tuple(id_.removeprefix(_PREFIX) for id_ in note.targets(LinkType.REFERENCES)),
+        references=tuple(map(page_of_note, note.targets(LinkType.REFERENCES))),
         mentions=tuple(map(name_of_entity, note.targets(LinkType.MENTIONS))),
         repo=note.repo,
         updated_at=note.updated_at,

@@ -16,7 +16,7 @@ from contextgraph.text import (
     strip_fenced,
 )
 
-# A value is masked by the name that it goes by, though it may be no secret by itself.
+# A value is masked by the name that it goes by, though it may not be a secret by itself.
 _SECRET_NAME = re.compile(
     r"pass|pwd|secret|token|key|auth|cookie|senha|contrase|parola|wachtwoord|kennwort|[^\x00-\x7f]",
     re.IGNORECASE,

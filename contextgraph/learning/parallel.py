@@ -3,16 +3,18 @@
 import os
 import signal
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from contextgraph.errors import ContextGraphError
 from contextgraph.learning.identity import RunIds
 from contextgraph.model import Bundle, RawTrajectory
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Begun:
         """The bundle, once it is made. Raises `ContextGraphError` where the process was killed."""
         try:
             return self.future.result()
-        except BrokenProcessPool as error:
+        except BrokenExecutor as error:
             raise ContextGraphError(
                 "a worker process was killed, perhaps for lack of memory; repeat the command with"
                 " fewer --workers to continue"
@@ -44,8 +46,11 @@ class Prepared:
 
 
 @contextmanager
-def worker_processes(count: int) -> Iterator[ProcessPoolExecutor]:
+def worker_processes(count: int) -> "Iterator[ProcessPoolExecutor]":
     """At most *count* processes, which end with the block; each starts when it is needed."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     # Not forked: the threads of a driver would be missing, their locks held.
     pool = ProcessPoolExecutor(count, get_context("spawn"), _obey_parent)
     try:
@@ -61,6 +66,8 @@ def _obey_parent() -> None:
 
 
 def _end_with_parent() -> None:
+    from multiprocessing import parent_process
+
     if parent := parent_process():
         parent.join()
     os._exit(1)

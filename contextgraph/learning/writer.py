@@ -37,7 +37,7 @@ def _as_they_are(bundles: Sequence[Bundle], _remote: bool) -> list[EmbeddedBundl
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Matched:
     """What the memory holds of a run that *source* supplies, and of an unfinished beginning."""
 
     ids: RunIds
@@ -68,7 +68,7 @@ class MemoryWriter:
 
     @contextmanager
     def in_processes(self, workers: int) -> Iterator[Callable[[Sequence[RawTrajectory]], None]]:
-        """Within it, runs that the function is called with are traced in *workers* processes.
+        """Trace the runs that the function is called with in *workers* processes.
 
         They are to be written later, as the same objects; what is known is not traced. What is
         stored is the same as without. Raises `ContextGraphError` where a process was killed.
@@ -76,10 +76,10 @@ class MemoryWriter:
         with worker_processes(workers) as processes:
 
             def begin(raws: Sequence[RawTrajectory]) -> None:
-                for raw, held in zip(raws, self._held(raws, ""), strict=True):
-                    if held.run is None:
-                        bundle = processes.submit(bundle_of, raw, self._now(), held.ids.id)
-                        self._begun[id(raw)] = Begun(raw, held.ids, bundle)
+                for raw, matched in zip(raws, self._matched(raws, ""), strict=True):
+                    if matched.run is None:
+                        bundle = processes.submit(bundle_of, raw, self._now(), matched.ids.id)
+                        self._begun[id(raw)] = Begun(raw, matched.ids, bundle)
 
             try:
                 yield begin
@@ -117,12 +117,12 @@ class MemoryWriter:
         a name with other characters than letters, digits and ``_.:-``. Where one goes on with
         another, or with a stored run, each is a transaction of its own.
         """
-        held = self._held(raws, checked_source(source) or self._source)
-        if len(raws) > 1 and _go_on(held):
+        matched = self._matched(raws, checked_source(source) or self._source)
+        if len(raws) > 1 and _go_on(matched):
             return [self.write(raw, source) for raw in raws]
         found = [
             self._continued(raw, known) or self._known_or_read(raw, known)
-            for raw, known in zip(raws, held, strict=True)
+            for raw, known in zip(raws, matched, strict=True)
         ]
         made = self._embedded([one for one in found if isinstance(one, Bundle)], False)
         statuses = self._store.runs.add([one.bundle for one in made]) if made else ()
@@ -133,7 +133,7 @@ class MemoryWriter:
         receipts = [next(stored) if isinstance(one, Bundle) else one for one in found]
         return [
             self._joined(raw, one, receipt)
-            for raw, one, receipt in zip(raws, held, receipts, strict=True)
+            for raw, one, receipt in zip(raws, matched, receipts, strict=True)
         ]
 
     def set_outcome(
@@ -148,7 +148,7 @@ class MemoryWriter:
         runs.set_outcome(chosen, Outcome.SOLVED if solved else Outcome.FAILED)
         return chosen
 
-    def _held(self, raws: Sequence[RawTrajectory], source: str) -> list[_Held]:
+    def _matched(self, raws: Sequence[RawTrajectory], source: str) -> list[_Matched]:
         """What the memory holds of each run, under its id or a former one, or of its beginning."""
         runs = [self._ids(raw) for raw in raws]
         learned = self._store.runs.learned(
@@ -162,7 +162,7 @@ class MemoryWriter:
         }
         by_former = self._store.runs.learned([*former.values()]) if former else {}
         return [
-            _Held(
+            _Matched(
                 ids,
                 learned.get(ids.id) or by_former.get(former[ids.id]),
                 _beginning(ids, learned),
@@ -183,12 +183,12 @@ class MemoryWriter:
         bundle = made or bundle_of(raw, self._now(), identity)
         return replace(bundle, trajectory=replace(bundle.trajectory, contributor=source))
 
-    def _known_or_read(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | Bundle:
+    def _known_or_read(self, raw: RawTrajectory, matched: _Matched) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""
-        known = held.run
+        known = matched.run
         if known is None or adds_to(raw, known):
-            identity = known.trajectory_id if known else held.ids.id
-            return self._bundle(raw, identity, held.source)
+            identity = known.trajectory_id if known else matched.ids.id
+            return self._bundle(raw, identity, matched.source)
         return LearnReceipt(
             known.trajectory_id,
             LearnStatus.UNCHANGED,
@@ -199,31 +199,31 @@ class MemoryWriter:
             outcome_source=known.outcome_source,
         )
 
-    def _continued(self, raw: RawTrajectory, held: _Held) -> LearnReceipt | None:
+    def _continued(self, raw: RawTrajectory, matched: _Matched) -> LearnReceipt | None:
         """The receipt of a run that took the place of its beginning; None for any other."""
-        if held.run is not None or held.beginning is None:
+        if matched.run is not None or matched.beginning is None:
             return None
-        former = held.beginning.trajectory_id
+        former = matched.beginning.trajectory_id
         before = self._store.runs.trajectories([former]).get(former)
-        bundle = self._bundle(raw, held.ids.id, held.source)
+        bundle = self._bundle(raw, matched.ids.id, matched.source)
         # Logs without an instance are named after their files, often by the same name.
         if before is None or _of_other_tasks(before, bundle.trajectory):
             return None
         receipt = self._replaced({former: bundle}).get(former)
         # None: another process has replaced it meanwhile.
-        return receipt or self.write(raw, held.source)
+        return receipt or self.write(raw, matched.source)
 
-    def _joined(self, raw: RawTrajectory, held: _Held, receipt: LearnReceipt) -> LearnReceipt:
-        """*receipt*, or that of the one run of which *raw* and a stored log are both a part.
+    def _joined(self, raw: RawTrajectory, matched: _Matched, receipt: LearnReceipt) -> LearnReceipt:
+        """*receipt*, or that of the one run that *raw* and a stored log are both a part of.
 
         The other may be shorter, if another process has just learned it, or longer.
         """
         is_open = raw.outcome is Outcome.UNKNOWN and raw.exit_status is None
         if receipt.status is not LearnStatus.CREATED or not is_open:
             return receipt
-        beginning = _beginning(held.ids, self._store.runs.learned(held.ids.beginnings))
+        beginning = _beginning(matched.ids, self._store.runs.learned(matched.ids.beginnings))
         if beginning:
-            return self._continued(raw, replace(held, run=None, beginning=beginning)) or receipt
+            return self._continued(raw, replace(matched, run=None, beginning=beginning)) or receipt
         longer = self._longer(receipt.trajectory_id)
         if longer is None:
             return receipt
@@ -243,7 +243,7 @@ class MemoryWriter:
         return None
 
     def _replaced(self, bundles: Mapping[str, Bundle]) -> dict[str, LearnReceipt]:
-        """Put *bundles* in the place of runs, by their ids; the receipts of those still known."""
+        """Replace runs by *bundles*, by their ids; the receipts of those still known."""
         if not bundles:
             return {}
         made = dict(zip(bundles, self._embedded([*bundles.values()], False), strict=True))
@@ -313,12 +313,12 @@ def checked_source(source: str) -> str:
     return source
 
 
-def _go_on(held: Sequence[_Held]) -> bool:
-    """Whether a run goes on with another one of *held*, or with one that is stored."""
-    ids = {one.ids.id for one in held}
+def _go_on(matched: Sequence[_Matched]) -> bool:
+    """Whether a run goes on with another one of *matched*, or with one that is stored."""
+    ids = {one.ids.id for one in matched}
     return any(
         (one.run is None and one.beginning is not None) or not ids.isdisjoint(one.ids.beginnings)
-        for one in held
+        for one in matched
     )
 
 

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from http import HTTPStatus
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -119,6 +121,17 @@ class AnswerFormat:
 
     name: str
     schema: dict[str, Any]
+
+
+@cache
+def prompt_text(version: str) -> str:
+    """The prompt in the file *version* of prompts/; a changed one is a file of the next number."""
+    return files(__package__).joinpath("prompts", f"{version}.md").read_text("utf-8")
+
+
+def object_in(answer: str) -> str:
+    """The JSON object in *answer*: some models put it into a code fence, or reason before it."""
+    return answer[answer.find("{") : answer.rfind("}") + 1]
 
 
 @dataclass(frozen=True, slots=True)

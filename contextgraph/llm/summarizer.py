@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from contextgraph.llm.chat import AnswerFormat, Chat
+from contextgraph.llm.chat import AnswerFormat, Chat, object_in, prompt_text
 from contextgraph.model import (
     NO_USAGE,
     Clearance,
@@ -75,7 +74,6 @@ def _fit(text: str, most: int) -> str:
     return clip(mask_secrets(valid), most)
 
 
-# The file of the prompt in prompts/. A changed prompt is a new file with the next number.
 PROMPT_VERSION = "methodology.v2"
 _ATTEMPTS = 2
 _USUAL_ANSWER_TOKENS = 200
@@ -100,7 +98,7 @@ class RemoteSummarizer:
 
     def prompt(self, group: MethodologyGroup) -> str:
         """What is sent about *group*."""
-        return f"{instructions()}\n{_facts(group)}"
+        return f"{prompt_text(PROMPT_VERSION)}\n{_facts(group)}"
 
     def estimate(self, group: MethodologyGroup) -> Usage:
         """About what one answer uses."""
@@ -116,7 +114,7 @@ class RemoteSummarizer:
         known = "\n".join(texts_in(orjson.loads(facts)))
         answer_format = AnswerFormat("methodology", _answer_model().model_json_schema())
         messages: list[Message] = [
-            {"role": "system", "content": instructions()},
+            {"role": "system", "content": prompt_text(PROMPT_VERSION)},
             {"role": "user", "content": facts},
         ]
         usage, reason = NO_USAGE, ""
@@ -130,12 +128,6 @@ class RemoteSummarizer:
             messages.append({"role": "assistant", "content": answer})
             messages.append({"role": "user", "content": f"Not usable: {reason}. Answer again."})
         return Wording(Words(self.name), usage, reason)
-
-
-@cache
-def instructions() -> str:
-    """The text of the prompt."""
-    return files(__package__).joinpath("prompts", f"{PROMPT_VERSION}.md").read_text("utf-8")
 
 
 def _facts(group: MethodologyGroup) -> str:
@@ -158,10 +150,7 @@ def _words_in(answer: str, known: str, model: str) -> Words:
     from pydantic import ValidationError
 
     try:
-        # Some models wrap the object in a code fence, or write their reasoning before it.
-        parsed = _answer_model().model_validate_json(
-            answer[answer.find("{") : answer.rfind("}") + 1]
-        )
+        parsed = _answer_model().model_validate_json(object_in(answer))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

@@ -361,7 +361,7 @@ class _Tools:
     ) -> Learned:
         """Learn a finished run; learning it again changes nothing. Secrets are masked.
 
-        repo, instance_id and outcome take the place of what the log says.
+        repo, instance_id and outcome replace what the log says.
         """
         found = _read(run)
         raws = [

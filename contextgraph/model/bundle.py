@@ -165,7 +165,7 @@ class Exposure:
         *,
         is_withheld: bool | None = None,
     ) -> Self:
-        """A context with *items*, of which nothing is reported yet."""
+        """A context with *items* that nothing is reported for yet."""
         shown = tuple({(item.id, item.advice): item for item in items}.values())
         return cls(context_id, shown_at, error_id, None, shown, is_withheld=is_withheld)
 

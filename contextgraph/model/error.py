@@ -161,7 +161,7 @@ class RemedyAction:
 
     @property
     def general(self) -> "RemedyAction":
-        """The action with nothing but its pattern: no name, path or code of its project."""
+        """The action with its pattern only: no name, path or code of its project."""
         pattern = self.pattern
         return RemedyAction(self.kind, pattern.target, pattern, pattern.replaced)
 

@@ -282,7 +282,7 @@ class ConsolidationReport:
 
 @dataclass(frozen=True, slots=True)
 class Unconsolidated:
-    """What changed up to *revision*: how many trajectories, of which repositories, which errors."""
+    """What changed up to *revision*: how many trajectories, in which repositories, which errors."""
 
     revision: int
     trajectories: int

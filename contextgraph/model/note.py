@@ -164,13 +164,14 @@ class NoteStatus(StrEnum):
 class NoteReceipt:
     """The *id* under which it is remembered; *others* are the notes it supersedes or contradicts.
 
-    *confidence* is that of the relation to them, 0 to 1.
+    *confidence* is that of the relation to them, 0 to 1. *to_embed*: it could not be embedded now.
     """
 
     id: str
     status: NoteStatus
     others: tuple[str, ...] = ()
     confidence: float = 1.0
+    to_embed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

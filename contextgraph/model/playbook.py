@@ -24,7 +24,7 @@ class PlaybookFile:
 class CommandRecord:
     """How a command went: it *worked* in so many tasks of those that *tried* it.
 
-    *command* has ``<tests>`` in the place of the choice of tests, ``<script>`` in that of a script
+    *command* has ``<tests>`` instead of the choice of tests, ``<script>`` instead of a script
     that the run had made; *folder* is where it ran, relative to the repository, empty for its root.
     Tests that failed ran, so the command worked. *error_type* is the most frequent reason why it
     did not.
@@ -85,7 +85,7 @@ class RepositoryPlaybook:
 
 @dataclass(frozen=True, slots=True)
 class CommandHistory:
-    """How a *command* is really run in a repository, of which *runs* are known.
+    """How a *command* is really run in a repository that has *runs* in the memory.
 
     *form* is how all commands of its form went, in any folder, *first* how the first one of each
     run did: what a run installs makes others work. *exact* is the record of this very command, None

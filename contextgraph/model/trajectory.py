@@ -173,7 +173,7 @@ class Judged(Protocol):
 
 
 def precedes(given: Judged, known: Judged) -> bool:
-    """Whether the outcome of *given* takes the place of that of *known*.
+    """Whether the outcome of *given* replaces that of *known*.
 
     By hand precedes a report, a report precedes a log, and each an unknown outcome; of two from the
     same kind of source the known one stays.

@@ -29,7 +29,6 @@ _HEADER = "__header__"
 _TERMINAL = re.compile(
     r"(?:Current terminal state:\s*)?(?:New Terminal Output|Current Terminal Screen):\s*"
 )
-_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
 def is_step(value: object) -> bool:
@@ -126,11 +125,11 @@ def _reply(step: Row, message: str) -> Iterator[Turn]:
 
 def _terminus(message: str, time: datetime | None) -> list[Turn] | None:
     """The turns of a reply of terminus-2: JSON with analysis, plan and keystrokes."""
-    found = _OBJECT.search(message)
-    if not found or '"commands"' not in message:
+    start, end = message.find("{"), message.rfind("}")
+    if not 0 <= start < end or '"commands"' not in message:
         return None
     try:
-        reply = loads(found.group())
+        reply = loads(message[start : end + 1])
     except ValueError:
         return None
     typed = [text(row, "keystrokes") for row in rows_at(reply, "commands")]

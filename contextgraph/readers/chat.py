@@ -200,21 +200,21 @@ def _call(call: Row) -> Call:
 
 def _logged_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The runs of a log of calls: of each conversation the longest request, with its response."""
-    held: tuple[Row, list[Row]] | None = None
+    pending: tuple[Row, list[Row]] | None = None
     for index, line in enumerate(lines):
         try:
             request = row_at(as_row(line, "line"), "request_params")
             if request:
                 messages = list(rows_at(request, "messages"))
-                if held and not _continues(held[1], messages):
-                    yield replace(_run(held[0], held[1], place), source_format=CALLS)
-                held = (line, messages)
-            elif held:
-                held[1].extend(_responses(line))
+                if pending and not _continues(pending[1], messages):
+                    yield replace(_run(pending[0], pending[1], place), source_format=CALLS)
+                pending = (line, messages)
+            elif pending:
+                pending[1].extend(_responses(line))
         except ValueError as error:
             yield ReadError(place.file, place.part(index), f"malformed {NAME} line: {error}")
-    if held:
-        yield replace(_run(held[0], held[1], place), source_format=CALLS)
+    if pending:
+        yield replace(_run(pending[0], pending[1], place), source_format=CALLS)
 
 
 def _continues(earlier: Sequence[Row], later: Sequence[Row]) -> bool:

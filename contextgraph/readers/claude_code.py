@@ -4,7 +4,6 @@ A session is a file of lines. One message of the model is spread over several li
 each; lines of sub-agents carry ``isSidechain`` and are runs of their own.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -44,9 +43,7 @@ _INTERRUPTED = "[Request interrupted by user"
 _DENIED = "The user doesn't want to "
 _DENIAL_MESSAGE = "the user said:"
 # Claude Code's own words to the model at the end of what a tool returned.
-_REMINDER = re.compile(
-    r"(?:\s*<system-reminder>(?:(?!</system-reminder>).)*</system-reminder>)+\s*\Z", re.DOTALL
-)
+_REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 # What the terminal adds to the conversation; no person wrote it.
 _LOCAL = ("<command-", "<local-command-", "<bash-", "<system-reminder>", "Caveat: The messages ")
 
@@ -222,8 +219,20 @@ def _user_turns(words: str) -> Iterator[Turn]:
         yield UserMessage(words)
 
 
+def _without_reminders(shown: str) -> str:
+    """*shown* up to the reminders that it ends with."""
+    *parts, rest = shown.split(_REMINDER_END)
+    if not parts or rest.strip() or _REMINDER not in parts[-1]:
+        return shown
+    while parts and _REMINDER in parts[-1]:
+        before, _, _ = parts.pop().partition(_REMINDER)
+        if before.strip():
+            return _REMINDER_END.join((*parts, before)).rstrip()
+    return _REMINDER_END.join((*parts, "")).rstrip()
+
+
 def _result(row: Row, block: Row) -> Iterator[Turn]:
-    shown = _REMINDER.sub("", content_text(block))
+    shown = _without_reminders(content_text(block))
     details = row.get("toolUseResult")
     facts = details if isinstance(details, dict) else {}
     is_error = block.get("is_error")

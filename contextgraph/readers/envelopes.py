@@ -10,23 +10,21 @@ _OPEN_FILE = "(Open file: "
 _DIRECTORY = ")\n(Current directory: "
 _SHELL = ")\nbash-$"
 _FENCE = "\n```"
-_PR_DESCRIPTION = re.compile(r"<pr_description>(?P<task>.*)</pr_description>", re.DOTALL)
-_PR_INTRODUCTION = re.compile(r"\s*Consider the following PR description:\n")
-_ISSUE = re.compile(
-    r"<(?P<tag>issue|issue_description|github_issue|task)>(?P<task>.*)</(?P=tag)>", re.DOTALL
-)
+_PR_INTRODUCTION = "Consider the following PR description:\n"
+_ISSUE_TAGS = ("issue", "issue_description", "github_issue", "task")
+# No pattern looks across line ends for what may not come: a task of line ends alone is read, too.
 _STATEMENT = re.compile(
-    r"(?:^\s*problem_statement:|^# Problem Statement\n|^<problem_statement>)"
+    r"(?:^[ \t]*problem_statement:|^# Problem Statement\n|^<problem_statement>)"
     r"(?P<task>.+?)(?:</problem_statement>|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 _TERMINUS = re.compile(
-    r"^Task Description:\n(?P<task>.+?)(?:\n\s*Current terminal state:|\Z)",
+    r"^Task Description:\n(?P<task>.+?)(?:\n[ \t]*Current terminal state:|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 _MINI_TASK = re.compile(
     r"\A\s*(?:Please solve this issue|Your task): (?P<task>.*?)"
-    r"(?:\n+You can execute bash commands|\. Please reply with a single shell command|\Z)",
+    r"(?:\nYou can execute bash commands|\. Please reply with a single shell command|\Z)",
     re.DOTALL,
 )
 
@@ -126,12 +124,22 @@ def task_in(prompt: str) -> str | None:
         issue = prompt.partition("ISSUE:\n")[2]
         end = issue.rfind("\n\nINSTRUCTIONS:")
         return issue if end < 0 else issue[:end]
-    if marked := _PR_DESCRIPTION.search(prompt):
-        return _PR_INTRODUCTION.sub("", marked["task"], count=1).strip()
-    for pattern in (_MINI_TASK, _ISSUE, _STATEMENT, _TERMINUS):
+    if described := _within(prompt, "pr_description"):
+        return described[1].replace(_PR_INTRODUCTION, "", 1).strip()
+    if found := _MINI_TASK.search(prompt):
+        return found["task"].strip()
+    if issues := [*filter(None, (_within(prompt, tag) for tag in _ISSUE_TAGS))]:
+        return min(issues)[1].strip()
+    for pattern in (_STATEMENT, _TERMINUS):
         if found := pattern.search(prompt):
             return found["task"].strip()
     return None
+
+
+def _within(prompt: str, tag: str) -> tuple[int, str] | None:
+    """Where the first *tag* is, and the text up to the last one that closes it."""
+    start, end = prompt.find(f"<{tag}>"), prompt.rfind(f"</{tag}>")
+    return (start, prompt[start + len(tag) + 2 : end]) if 0 <= start < end else None
 
 
 class Output(NamedTuple):

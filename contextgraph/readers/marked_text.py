@@ -189,7 +189,7 @@ def _aider_output(lines: Sequence[str]) -> Iterator[Turn]:
 FORMATS = (
     history(
         CLINE,
-        "messages of which the first has <task> or <environment_details> (Cline, Roo Code)",
+        "messages, the first with <task> or <environment_details> (Cline, Roo Code)",
         recognises=is_cline,
         runs=cline_runs,
     ),

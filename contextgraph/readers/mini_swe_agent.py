@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from contextgraph.model import Action, RawTrajectory, Step
+from contextgraph.readers.conversation import time_in
 from contextgraph.readers.envelopes import task_in
 from contextgraph.readers.fields import (
     Row,
@@ -208,7 +208,7 @@ def _step(index: int, thought: str, command: str, message: Row, answer: Row | No
         observation=None if answer is None else clean(_observation(answer, extra)),
         exit_code=_exit_code(answer, extra) if answer else None,
         is_error=True if text(extra, "exception_info") else None,
-        timestamp=_time(row_at(message, "extra")) or _time(extra),
+        timestamp=time_in(row_at(message, "extra")) or time_in(extra),
     )
 
 
@@ -234,14 +234,3 @@ def _exit_code(answer: Row, extra: Row) -> int | None:
         return code
     tagged = _RETURN_CODE.match(content_text(answer))
     return int(tagged[1]) if tagged else None
-
-
-def _time(extra: Row) -> datetime | None:
-    """The moment in *extra*, seconds since 1970; None where it is absent or impossible."""
-    seconds = extra.get("timestamp")
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
-        return None
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None

@@ -1,4 +1,4 @@
-"""Moatless: search trees, of which the path to one leaf is the run.
+"""Moatless: search trees; the path to one leaf is the run.
 
 The path is that to the finished leaf with the highest reward, the first of several; where none is
 finished, that to the deepest leaf. Rewards are a model's opinion and no outcome.

@@ -77,7 +77,7 @@ def outcomes_in(value: Any, names: Sequence[str] = ()) -> Outcomes | None:
 def outcome_in(row: Mapping[str, Any]) -> Outcome:
     """The outcome that the row of a data set carries beside its run; unknown if it has none.
 
-    What a model thinks of its own run (``success`` of the OpenHands resolver) is no outcome.
+    What a model thinks of its own run (``success`` of the OpenHands resolver) is not an outcome.
     """
     for path in _CARRIED:
         value: Any = row
@@ -327,11 +327,8 @@ def _rows(file: Path) -> "Iterator[dict[str, object]]":
             continue  # no report
         if isinstance(value, dict) and "model_patch" not in value:
             value = list(value.values())
-        yield from (one for one in (value if isinstance(value, list) else [value]) if _is_row(one))
-
-
-def _is_row(value: object) -> bool:
-    return isinstance(value, dict) and value.keys() >= {"instance_id", "model_patch"}
+        rows = value if isinstance(value, list) else [value]
+        yield from (one for one in rows if isinstance(one, dict) and one.keys() >= _PREDICTION)
 
 
 def _names(verdict: Verdict, run: RawTrajectory) -> bool:

@@ -25,9 +25,7 @@ _STAGES = (
     ("locate_code", "related_loc_traj", "found_related_locs"),
     ("locate_edits", "edit_loc_traj", "found_edit_locs"),
 )
-_PROBLEM = re.compile(
-    r"### GitHub Problem Description ###\n(?P<task>.*?)\n*###(?:\n|\Z)", re.DOTALL
-)
+_PROBLEM = re.compile(r"### GitHub Problem Description ###\n(?P<task>.*?)\n###(?:\n|\Z)", re.DOTALL)
 _ROUND = re.compile(r"conversation_round_(\d+)\.json")
 _PATCH_DIALOGUE = re.compile(r"debug_agent_write_patch_(\d+)\.json")
 _FOUND = re.compile(r"^Result of (?P<tool>\w+)\((?P<arguments>.*)\):\n", re.MULTILINE)
@@ -61,7 +59,7 @@ def agentless_runs(row: Row, place: Place) -> Iterator[RawTrajectory]:
 
 def _agentless_turns(row: Row) -> Iterator[Turn]:
     if problem := _PROBLEM.search(text(row_at(row, "file_traj"), "prompt")):
-        yield UserMessage(problem["task"])
+        yield UserMessage(problem["task"].rstrip("\n"))
     for tool, dialogue, findings in _STAGES:
         if dialogue not in row and findings not in row:
             continue

@@ -154,18 +154,18 @@ def _last_calls(
     found: Iterable[tuple[Source, RawTrajectory | ReadError]],
 ) -> Iterator[tuple[Source, RawTrajectory | ReadError]]:
     """*found*, but of logged calls of a model that repeat one conversation only the longest."""
-    held: tuple[Source, RawTrajectory] | None = None
+    pending: tuple[Source, RawTrajectory] | None = None
     for source, one in found:
-        if held and isinstance(one, RawTrajectory) and _is_next_call(held, (source, one)):
+        if pending and isinstance(one, RawTrajectory) and _is_next_call(pending, (source, one)):
             reason = f"an earlier call of the run in {one.source}"
-            yield held[0], SkippedError(held[0].name, "", reason)
-        elif held:
-            yield held
-        held = (source, one) if isinstance(one, RawTrajectory) else None
-        if held is None:
+            yield pending[0], SkippedError(pending[0].name, "", reason)
+        elif pending:
+            yield pending
+        pending = (source, one) if isinstance(one, RawTrajectory) else None
+        if pending is None:
             yield source, one
-    if held:
-        yield held
+    if pending:
+        yield pending
 
 
 def _is_next_call(

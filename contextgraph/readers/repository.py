@@ -1,9 +1,10 @@
 """The name of a repository: from its git remote, else from the task, else from its folder."""
 
+import os
 import re
 import subprocess
 from functools import lru_cache
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from contextgraph.model import instance_id_in, repo_of
 
@@ -100,7 +101,7 @@ def git_output(folder: str, *command: str, seconds: float = _GIT_SECONDS) -> str
 
     Empty as well if git fails or has not finished after so many *seconds*.
     """
-    if not Path(folder).is_dir():
+    if not os.path.isdir(folder):  # `Path` raises for a name that is too long
         return ""
     try:
         done = subprocess.run(  # the command is fixed, the folder one argument

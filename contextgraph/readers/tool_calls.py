@@ -50,7 +50,7 @@ class ToolCall(NamedTuple):
 
 
 def tool_call(call: Row) -> ToolCall:
-    """A tool *call* in OpenAI's shape; arguments that are no JSON object are left out."""
+    """A tool *call* in OpenAI's shape; arguments that are not a JSON object are left out."""
     function = row_at(call, "function")
     return ToolCall(text(function, "name"), json_arguments(function.get("arguments")))
 

@@ -75,7 +75,7 @@ def _channel_scores(
     runs: Mapping[str, Sequence[CaseHit]], found: Rankings
 ) -> dict[str, dict[str, float]]:
     """Run -> what each channel goes by, whichever of them found the run."""
-    # What is not among the nearest is no nearer than the last of them.
+    # What is not among the nearest is at most as near as the last of them.
     least = min((hit.similarity for hit in found.get("semantic", ())), default=0.0)
     return {
         run: {

@@ -1,6 +1,6 @@
 """The credit of advice: how it did where it was shown."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -71,11 +71,6 @@ def evidence_of(store: Store, name: str) -> Evidence | None:
     cleared = sum(helped for _, helped in tried)
     errors = record.base_rates.values()
     runs, runs_cleared = sum(one[0] for one in errors), sum(one[1] for one in errors)
-    sources = {
-        source: (len(effects), sum(effects))
-        for source in sorted({source for source, _ in tried})
-        for effects in [[helped for by, helped in tried if by == source]]
-    }
     is_id = any(name == item.id for _, item in shown)
     known = credits_for(store, [name], attrgetter("id" if is_id else "advice")).of(name)
     return Evidence(
@@ -85,9 +80,17 @@ def evidence_of(store: Store, name: str) -> Evidence | None:
         runs,
         runs_cleared,
         *difference(cleared, len(tried), runs_cleared, runs, TWO_SIDED),
-        sources=sources,
+        sources=_by_source(tried),
         trust=known.trust,
         is_quarantined=known.is_quarantined,
         by_hand="" if verdict is None else "quarantined" if verdict.is_quarantined else "released",
         randomised=effect_of(one for one, _ in shown),
     )
+
+
+def _by_source(tried: Sequence[tuple[str, bool]]) -> dict[str, tuple[int, int]]:
+    """Source -> how often it *tried* the advice, and how often that cleared the error."""
+    effects: dict[str, list[bool]] = {}
+    for source, helped in sorted(tried):
+        effects.setdefault(source, []).append(helped)
+    return {source: (len(some), sum(some)) for source, some in effects.items()}

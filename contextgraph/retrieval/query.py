@@ -1,4 +1,4 @@
-"""What the channels are asked, and what they find."""
+"""What the channels search for, and what they find."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,7 +60,7 @@ class Query:
 
     @property
     def is_at_error(self) -> bool:
-        """True where an error is asked about, be it recognised or not."""
+        """True for a query about an error, recognised or not."""
         return self.signature is not None or bool(self.state.current_error.strip())
 
     @property
@@ -69,7 +69,7 @@ class Query:
         return self.scopes[0]
 
     def overlap(self, run: Trajectory) -> float:
-        """How much of what is asked the task of *run* has, 0 to 1; channels find the same ones."""
+        """How much of the query the task of *run* has, 0 to 1; channels find the same ones."""
         known = self._overlaps.get(run.id)
         if known is None:
             known = self._overlaps[run.id] = overlap(self.weights, task_counts(run.task, run.files))

@@ -90,7 +90,7 @@ class Found:
 
 
 class _Known:
-    """What a recovery says whatever is asked: its words, and its forms where they are needed."""
+    """What a recovery says for any query: its words, and its forms where they are needed."""
 
     def __init__(self, message: str, actions: Remedy, circumstances: tuple[str, ...]) -> None:
         self._description = describe_remedy(actions)
@@ -133,14 +133,14 @@ def found_for(
     relevance = bm25(word_counts(signature.message), texts)
     attempt = word_counts(state.last_action.partition("\n")[0])
     similarity = bm25(attempt, texts) if attempt else relevance
-    asked = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
+    current = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
     repo = state.repo.casefold()
     could_help = cache(partial(_could_help, query))
     found = []
     for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
         is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
         form = about.near if is_near else about.general
-        weight = _weight(signature.family, asked, about.circumstances)
+        weight = _weight(signature.family, current, about.circumstances)
         if weight and could_help(form):
             level = signature_level(signature, one)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
@@ -187,12 +187,12 @@ def _of_same_repository(actions: Remedy) -> Remedy:
         of_edits = (RemedyKind.RESEND, RemedyKind.OPEN)
         return tuple(one for one in _general(actions) if one.kind in of_edits) or actions
     return tuple(
-        one.general if _says_all(one.pattern) and is_general(one.pattern) else one
+        one.general if _is_complete(one.pattern) and is_general(one.pattern) else one
         for one in actions
     )
 
 
-def _says_all(pattern: RemedyPattern) -> bool:
+def _is_complete(pattern: RemedyPattern) -> bool:
     """True where nothing but what *pattern* says matters: what was typed is of another task."""
     if pattern.kind is RemedyKind.USE:
         return "<" not in f"{pattern.target}{pattern.replaced}"

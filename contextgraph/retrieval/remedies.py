@@ -34,7 +34,7 @@ from contextgraph.trace import AdviceKey, advice_id
 
 NAMED_RUNS = 10
 _SAME_TEMPLATE = (SignatureLevel.PLACE, SignatureLevel.TEMPLATE)
-# So many instances more, of which nothing is known, keep one or two from looking like agreement.
+# So many more instances, without evidence, keep one or two from looking like agreement.
 _DOUBT = 2
 
 Shares: TypeAlias = dict[str, float]
@@ -109,11 +109,11 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
 
 def _simplify(groups: dict[AdviceKey, list[Found]]) -> None:
     """Let remedies of several actions count for that one of them which most did alone."""
-    alone = {key: len({one.instance for one in found}) for key, found in groups.items()}
+    single = {key: len({one.instance for one in found}) for key, found in groups.items()}
     for key in [key for key in groups if len(key) > 1]:
-        parts = [(part,) for part in key if (part,) in alone]
+        parts = [(part,) for part in key if (part,) in single]
         if parts:
-            most = max(parts, key=alone.__getitem__)
+            most = max(parts, key=single.__getitem__)
             for one in groups.pop(key):
                 groups[most].append(replace(one, form=one.form.only(*most)))
 
@@ -174,11 +174,11 @@ def _trusted(
         gone = {_identity(one.candidate) for entry in left_out for one in entry.found}
         return entries_of(query, [one for one in candidates if _identity(one) not in gone])
 
-    kept = without(harmful) if harmful else entries
+    remaining = without(harmful) if harmful else entries
     if not known.several_sources:
-        return kept
-    others = [one for one in kept if not known.is_active(one.instances, len(one.sources))]
-    return [*without([*harmful, *others]), *others] if others else kept
+        return remaining
+    others = [one for one in remaining if not known.is_active(one.instances, len(one.sources))]
+    return [*without([*harmful, *others]), *others] if others else remaining
 
 
 def _advice_order(one: Advice) -> tuple[bool, float]:

@@ -281,8 +281,7 @@ def _loop(loop: LoopInfo) -> str:
 def remedy_line(item: ErrorSolution | Suggestion) -> str:
     """What cleared an error, in one line: as `render` words it, without a list number."""
     text = item.strategy if isinstance(item, Suggestion) else item.description
-    marks = [] if item.why.is_active else [_one_opinion(item.why)]
-    marks += [_agreement(item.why)] if item.why.agreement else []
+    marks = [mark for mark in (caveat(item.why), _agreement(item.why)) if mark]
     if isinstance(item, ErrorSolution) and item.workaround:
         marks.append("a workaround")
     return clip(text, _REMEDY_CHARS, at="end") + (f" [{', '.join(marks)}]" if marks else "")
@@ -301,8 +300,10 @@ def _item(name: str, advice: str, actions: Sequence[RemedyAction]) -> ShownItem:
     return ShownItem(name, advice, tuple(one.pattern for one in actions))
 
 
-def _one_opinion(why: Why) -> str:
-    """What alone supports advice that is not active."""
+def caveat(why: Why) -> str:
+    """What alone supports advice that is not active; empty for other advice."""
+    if why.is_active:
+        return ""
     named = f" ({', '.join(filter(None, why.sources))})" if any(why.sources) else ""
     if why.support == 1:
         return f"seen in one run{named}"

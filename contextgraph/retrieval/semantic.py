@@ -35,14 +35,14 @@ def similar_in_words(query: Query, store: Store, failure: str) -> Findings:
     tasks = _ranked(query.state.task_description, [(run.task, run) for run in runs], store)
     return Findings(
         cases=tuple(case_hit(query, run, similarity) for run, similarity in tasks),
-        degraded=f"{failure}; words are compared in the place of vectors",
+        degraded=f"{failure}; words are compared instead of vectors",
     )
 
 
 def _ranked(
     target: str, texts: Sequence[tuple[str, Scored]], store: Store
 ) -> list[tuple[Scored, float]]:
-    """The items whose texts are most like *target*, with their similarity; ties as they came."""
+    """The items whose texts are most like *target*, with their similarity; ties in given order."""
     known = {word for text, _ in texts for word in word_counts(text)}
     rarity = weights_of(dict.fromkeys((*word_counts(target), *sorted(known)), 1), store)
     like = _weighed(word_counts(target), rarity)

@@ -19,6 +19,7 @@ from contextgraph.server.access import Caller, Writing
 from contextgraph.server.bodies import JOB, NoteBody, OutcomeBody, ReportBody, answered
 from contextgraph.server.reading import Name, json_response
 from contextgraph.server.service import TooBusyError, finished
+from contextgraph.server.tokens import Scope
 from contextgraph.server.writer import Job
 
 router = APIRouter()
@@ -189,7 +190,12 @@ async def outcomes(body: OutcomeBody, caller: Writing) -> Response:
 
 @router.post("/v1/notes")
 async def remember(body: NoteBody, caller: Writing) -> Response:
-    """Remember a statement, as `contextgraph remember --json`; its source is that of the token."""
+    """Remember a statement, as `contextgraph remember --json`; its source is that of the token.
+
+    A pinned one, which all runs of the repository are shown, needs the scope admin.
+    """
+    if body.pinned and not caller.token.allows(Scope.ADMIN):
+        raise HTTPException(403, f"a pinned note needs a token with the scope {Scope.ADMIN}")
     properties = body.model_dump(exclude={"content"}, exclude_unset=True)
     receipt = await caller.service.answer(
         caller.tenant.memory.notes.remember,

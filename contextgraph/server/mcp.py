@@ -42,7 +42,7 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Within it requests are answered."""
+        """Answer requests during the block."""
         async with AsyncExitStack() as stack:
             for server in self._servers.values():
                 await stack.enter_async_context(server.session_manager.run())

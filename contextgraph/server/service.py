@@ -102,7 +102,7 @@ class Service:
         self._tenants: dict[str, Tenant] = {}
         self._opening = threading.Lock()
         self.writer = Writer(self._tidy)
-        # Uploads are read beside the queries and never in the place of one.
+        # Uploads are read beside the queries and never instead of one.
         self._queries, self._uploads = CapacityLimiter(32), CapacityLimiter(2)
         self._chores = CapacityLimiter(1)
 

@@ -1,4 +1,4 @@
-"""Bearer tokens: who may do what, with the memory of which tenant."""
+"""Bearer tokens: who may do what, with which tenant's memory."""
 
 import fcntl
 import hashlib

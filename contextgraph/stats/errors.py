@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from statistics import median
 
 from contextgraph.model import (
     Clearance,
@@ -129,6 +128,8 @@ def _friction(
     def is_selected(trajectory_id: str) -> bool:
         return trajectory_id in runs and repo.casefold() in ("", runs[trajectory_id].repo)
 
+    from statistics import median  # loads what no query needs
+
     met = [one.trajectory_id for one in history.occurrences if is_selected(one.trajectory_id)]
     cleared = [
         one
@@ -149,13 +150,13 @@ def _remedies(
     cleared: Collection[Clearance], runs: Mapping[str, Trajectory]
 ) -> Iterator[FrictionRemedy]:
     """The actions that tasks which cleared it agree on, the most frequent first."""
-    alike: dict[AdviceKey, list[tuple[RemedyAction, str]]] = {}
+    by_advice: dict[AdviceKey, list[tuple[RemedyAction, str]]] = {}
     for one in cleared:
         for action in one.recovered.actions:
             if not (is_retry([action]) or is_hazardous([action])):
-                alike.setdefault(advice_key((action,)), []).append((action, one.trajectory_id))
+                by_advice.setdefault(advice_key((action,)), []).append((action, one.trajectory_id))
     by_text: dict[str, set[str]] = {}
-    for did in alike.values():
+    for did in by_advice.values():
         # In general terms where it was done to different things.
         actions = {action for action, _ in did}
         text = describe_remedy([did[0][0]], general=len(actions) > 1)

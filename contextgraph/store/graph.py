@@ -8,14 +8,17 @@ Nodes are ids with a *label* (Trajectory, Fragment, ErrorPattern, Methodology), 
 - Methodology: repo (empty for general ones), status, support, confidence
 
 Edges have the *type* of the relation and its properties; their key is the type, followed by what
-distinguishes several edges of this type between the same two nodes.
+distinguishes several edges of this type between the same two nodes. Notes are in exports only: see
+`with_notes`.
 """
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from contextgraph.errors import StoreError
+from contextgraph.model import Note
 
 if TYPE_CHECKING:
     from contextgraph.ports import Graph
@@ -33,6 +36,33 @@ def add_relation(
     if source in graph and target in graph:
         key = f"{kind} {properties[_DISTINCT[kind]]}" if kind in _DISTINCT else kind
         graph.add_edge(source, target, key=key, type=kind, **properties)
+
+
+def with_notes(graph: "Graph", notes: Iterable[Note]) -> "Graph":
+    """A copy of *graph* with *notes*, pages and entities, and the links between them and to runs.
+
+    Their *label* is their kind, their *name* a title or the text, unless that is confidential; they
+    have *repo*, *source*, *credibility* and *is_live*.
+    """
+    copy, known = graph.copy(), [*notes]
+    for note in known:
+        copy.add_node(
+            note.id,
+            label=note.kind.capitalize(),
+            name=f"[{note.security}]" if note.security.is_secret else note.title or note.content,
+            repo=note.repo,
+            source=note.source,
+            credibility=note.credibility,
+            is_live=note.is_live,
+        )
+    for note in known:
+        for link in note.links:
+            add_relation(copy, link.type.upper(), note.id, link.target, {"weight": link.weight})
+        for other in note.contradicts:
+            add_relation(copy, "CONTRADICTS", note.id, other, {})
+        if note.superseded_by:
+            add_relation(copy, "SUPERSEDES", note.superseded_by, note.id, {})
+    return copy
 
 
 def export_graph(graph: "Graph", path: Path, graph_format: GraphFormat) -> None:

@@ -16,6 +16,7 @@ from contextgraph.text.secrets import mask_after, mask_secrets, masked_name, may
 from contextgraph.text.tokens import (
     clip,
     clip_tokens,
+    compiled,
     count_tokens,
     number_of,
     quoted_names,
@@ -28,6 +29,7 @@ __all__ = [
     "clean",
     "clip",
     "clip_tokens",
+    "compiled",
     "count_tokens",
     "fence",
     "gives_instructions",

@@ -152,7 +152,7 @@ def may_be_fenced(text: str) -> bool:
 def strip_fenced(text: str) -> tuple[str, tuple[str, ...]]:
     """Return *text* without its fenced blocks, and the context ids found, first seen first.
 
-    Fences may be escaped as JSON or HTML and nested. A fence that nobody closed (its end was cut
+    Fences may be escaped as JSON or HTML and nested. A fence that is not closed (its end was cut
     off) reaches to the end of the text; an end without a beginning is dropped alone.
     """
     if not may_be_fenced(text):

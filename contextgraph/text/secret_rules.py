@@ -14,11 +14,11 @@ from types import MappingProxyType
 from contextgraph.text.secret_values import (
     follows_command_option,
     follows_option,
+    is_authorization,
     is_aws_secret_key,
     is_bare_literal,
     is_basic_login,
     is_cookie,
-    is_credential,
     is_key,
     is_login_of_command,
     is_password,
@@ -92,6 +92,7 @@ _TOKENS = (
     Token("huggingface-token", ("hf_",), "hf_[A-Za-z0-9]{30,}+"),
     Token("google-oauth-secret", ("gocspx-",), r"GOCSPX-[\w-]{24,}+"),
     Token("google-oauth-token", ("ya29.",), r"ya29\.[\w-]{20,}+"),
+    Token("flyio-access-token", ("fm1a_", "fm1r_"), r"fm1[ar]_[A-Za-z0-9+/]{100,}+={0,3}"),
     Token("docker-token", ("dckr_pat_", "dckr_oat_"), r"dckr_[po]at_[\w-]{20,}+"),
     Token("sendgrid-key", ("sg.",), r"SG\.[\w-]{16,32}\.[\w-]{16,64}"),
     Token("vault-token", ("hvs.", "hvb.", "hvr."), r"hv[sbr]\.[\w-]{20,}+"),
@@ -107,7 +108,7 @@ _KEY_NAMES = "|".join(
 # Names in prose and in expressions are many; a match object for each would cost the most.
 _ASSIGNED = r"""(?=[\w"'`\]\\-]{0,30}+[ \t]{0,20}+(?:[=:：]))"""
 # What follows a prefix: enough of random characters.
-_TAIL = r"(?=[a-z0-9_][a-z0-9_-]{15})(?:(?=[a-z_-]{0,40}[0-9])|(?=[a-z]{30}))"
+_TAIL = r"(?=[a-z0-9_][a-z0-9_+/=.-]{15})(?:(?=[a-z_+/=.-]{0,40}[0-9])|(?=[a-z]{16}))"
 
 # After an option or in a file of logins the value follows a blank.
 _BLANK = """(?=[ ]|["'],[ ])"""
@@ -117,7 +118,7 @@ _BLANK = """(?=[ ]|["'],[ ])"""
 _EXACT = {
     "A": (
         r"A(?:(?P<aws_access_key>(?:(?:[KS]I|BI)A|CCA)[A-Z0-9]{16})"
-        r"|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA)))"
+        r"|(?P<google>Iza)|(?P<telegram>A(?<=[0-9]:AA))|(?P<square>AA(?<=EAAA)))"
     ),
     "J": r"J(?P<jwt>(?<=eyJ))",
 }
@@ -162,7 +163,7 @@ _FOREIGN = (
 ).split()
 # Of commands: the options that take a login or a password.
 _OPTIONS = r"""(?<=[\s"']-)(?:
-    (?P<login>(?:u|-user)(?=[ =]?["']?[\w.@+-]{1,60}:\S{4}))
+    (?P<login>(?:u|-user)(?=[ =]{0,2}["']?(?:[\w.@+{}-]{0,60}["']?:["']?\S{4}|[^\s:]{8,60}:["'])))
     | (?P<command_option>p(?=[ ]?["']?[^\s"'-]\S{3}))
 )"""
 
@@ -295,7 +296,7 @@ def _assigned(kind: str, pattern: str, looks_literal: Callable[[str], bool]) -> 
 
 
 def _plain(match: re.Match[str]) -> bool:
-    """Whether the value of *match*, though not quoted, is no expression where it stands."""
+    """Whether the value of *match*, though not quoted, is not an expression there."""
     name = match.string[max(0, match.start() - 24) : match.start()]
     if match["sign"].strip() == ":":
         return bool(_HEADER.search(name))
@@ -304,7 +305,10 @@ def _plain(match: re.Match[str]) -> bool:
 
 _OPTION = r"(?:[ ]{1,4}[\"']?|[\"'],[ ]{1,4}[\"'])(?P<secret>[^\s\"'`<>;|&\\]{4,128}+)"
 _COMMAND_OPTION = r"(?P<blank>[ ]?)[\"']?(?P<secret>[^\s\"'`;|&\\]{4,128}+)"
-_LOGIN = r"[ =]?[\"']?[\w.@+-]{1,60}:(?P<secret>[^\s\"'`|&\\]{4,128}+)"
+_LOGIN = (
+    r"[ =]{0,2}[\"']?(?:[\w.@+{}-]{0,60}[\"']?:[\"']?(?P<secret>[^\s\"'`|&\\]{4,128}+)"
+    r"|(?P<user>[^\s\"'`|&\\:]{8,60}+):[\"'])"
+)
 
 
 def _scheme_end(hit: re.Match[str]) -> int:
@@ -317,8 +321,8 @@ _JWT_PART = f"[{_URL_SAFE}]{{8,}}+"
 _JWT = rf"eyJ{_JWT_PART}\.{_JWT_PART}\.[{_URL_SAFE}]{{8,}}+"
 _AUTHORIZATION = (
     r"(?i)\\?[\"'`]?\]?\s{0,4}(?:=>|[:=,])\s{0,4}[bfru]?\\?[\"'`]?"
-    r"(?:bearer|basic|token|apikey|ssws|bot)\s{1,4}"
-    r"(?P<secret>[A-Za-z0-9._~+/=-]{8,}+)(?![(\[{<$%*])"
+    r"(?P<scheme>(?:bearer|basic|(?:api-)?token|apikey|ssws|bot)\s{1,4})?+"
+    r"(?P<secret>[A-Za-z0-9._~+/=@-]{8,}+)(?![(\[{<$%*])"
 )
 _URL = (
     r"://(?:(?P<user>(?=[\w-]{0,60}[0-9])[\w-]{20,200}+(?::[^\s/@\"'<>\\]{0,128}+)?)@"
@@ -349,6 +353,7 @@ def _token(kind: str, lead: int, pattern: str) -> Rule:
 _RULES = {
     "aws_access_key": _token("aws-access-key", 0, "A(?:[KS]I|BI|CC)A[A-Z0-9]{16}"),
     "google": _token("google-api-key", 0, r"AIza[\w-]{35}"),
+    "square": _token("square-access-token", 1, r"EAAA[\w-]{22,60}"),
     "jwt": _token("jwt", 2, _JWT),
     "twilio": _token("twilio-key", 1, "SK[0-9a-f]{32}"),
     "telegram": Rule(
@@ -364,9 +369,7 @@ _RULES = {
         _after,
         lambda match: True,
     ),
-    "authorization": Rule(
-        "authorization", _AUTHORIZATION, _after, lambda match: is_credential(match["secret"])
-    ),
+    "authorization": Rule("authorization", _AUTHORIZATION, _after, is_authorization),
     "cookie": Rule("cookie", _COOKIE, _after, is_cookie),
     "webhook": Rule("webhook", _WEBHOOK, _after, _random),
     "docker": Rule(

@@ -28,7 +28,8 @@ _PLACEHOLDERS = (
 # Three letters are common by chance in a token of a hundred.
 _TOKEN_PLACEHOLDER = re.compile(
     r"x{5}|\*{3}|\.{3}|example|placeholder|redacted|dummy|abcdefgh|1234567890"
-    r"|(?:your|change|insert|replace)[_-]?(?:me|my|api|token|key|here|this)",
+    r"|(?:your|change|insert|replace)[_-]?(?:me|my|api|token|key|here|this)"
+    r"|(?:token|key|secret)[_-]?here",
     re.IGNORECASE,
 )
 _TEMPLATE = re.compile(r"\$[({]|^\$[A-Za-z_]\w*$|\{\w*\}|\{\{|%[(sdr]|<[^<>]*>")
@@ -59,7 +60,7 @@ def is_random(value: str) -> bool:
     value = value[:200]
     if len(set(value)) < 8 or _TOKEN_PLACEHOLDER.search(value) or _TEMPLATE.search(value):
         return False
-    return bool(_DIGIT_RUN.search(value)) or _is_scrambled(value)
+    return bool(_DIGIT_RUN.search(value)) or len(_CASE_CHANGE.findall(value)) > 4
 
 
 def is_credential(value: str) -> bool:
@@ -84,7 +85,7 @@ def is_option_value(value: str) -> bool:
     """Whether *value*, after an option such as `--password`, is a literal and not a word."""
     varied = bool(_DIGIT_RUN.search(value)) or not _SYMBOLS.isdisjoint(value)
     return (
-        varied
+        (varied or len(_CASE_CHANGE.findall(value)) >= _MIN_CASE_CHANGES)
         and any(c.isalpha() for c in value)
         and is_url_password(value)
         and not _NO_SECRET.match(value)
@@ -163,7 +164,8 @@ _OPTION_NAME = re.compile(
 )
 _ATTACHED = re.compile(r"\b(?:mysql|mariadb)[^\n|;&]{0,150}-p\Z", re.IGNORECASE)
 _DETACHED = re.compile(r"\b(?:sshpass|login|mongo\w{0,8})\b[^\n|;&]{0,150}-p\Z", re.IGNORECASE)
-_WITH_LOGIN = re.compile(r"(?:\bcurl\b|\bhttp)[^\n|;&]{0,250}-(?:u|-user)\Z", re.IGNORECASE)
+_WITH_LOGIN = re.compile(r"\bcurl\b|\bhttp", re.IGNORECASE)
+_COMMAND_END = re.compile(r"[|;&]|(?<!\\)\n")
 
 
 def _text_before(match: re.Match[str], most: int) -> str:
@@ -184,7 +186,18 @@ def follows_command_option(match: re.Match[str]) -> bool:
 
 def is_login_of_command(match: re.Match[str]) -> bool:
     """Whether it is the login that a command such as curl is given."""
-    return is_option_value(match["secret"]) and bool(_WITH_LOGIN.search(_text_before(match, 300)))
+    if not is_option_value(match[str(match.lastgroup)]):
+        return False
+    before = _text_before(match, 300)
+    start = max((end.end() for end in _COMMAND_END.finditer(before)), default=0)
+    return bool(_WITH_LOGIN.search(before, start))
+
+
+def is_authorization(match: re.Match[str]) -> bool:
+    """Whether it is a credential after a scheme, or without one a long key."""
+    value = match["secret"]
+    is_long = len(value) >= 20 and sum(map(str.isdigit, value)) > 2
+    return is_credential(value) and (bool(match["scheme"]) or is_long)
 
 
 def is_cookie(match: re.Match[str]) -> bool:
@@ -194,7 +207,7 @@ def is_cookie(match: re.Match[str]) -> bool:
 
 
 def is_url_secret(match: re.Match[str]) -> bool:
-    """Whether it is the password of a URL, or a key in the place of a user."""
+    """Whether it is the password of a URL, or a key instead of a user."""
     if match.lastgroup == "user":
         return is_random(match["user"].partition(":")[0])
     return is_url_password(match["secret"])

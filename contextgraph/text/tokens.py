@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import Literal
 
 _LONGEST = 64
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
-_IDENTIFIER = re.compile(rf"\w{{2,}}|{_HAN}")
+_IDENTIFIER = rf"\w{{2,}}|{_HAN}"
 # The same for ASCII, in half the time.
 _ASCII_IDENTIFIER = re.compile(r"[A-Za-z0-9_]{2,}")
-_SCRIPTS = re.compile(rf"(?P<han>{_HAN}+)|(?:(?!{_HAN})[^_])+")
+_SCRIPTS = rf"(?P<han>{_HAN}+)|(?:(?!{_HAN})[^_])+"
 # Names whose capitals do not begin words.
 _NAMES = "SQLite|MySQL|GraphQL|GitHub|GitLab|YouTube|LaTeX|NumPy|SciPy|PyPI|OAuth|macOS|iOS"
 # HTTPServer -> HTTP, Server; sha256sum -> sha256, sum; digits stay with the letters before them.
@@ -23,6 +23,12 @@ _STOP_WORDS = frozenset(
 )
 
 
+@cache
+def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """Return *pattern*, compiled when it is first needed: few processes need all patterns."""
+    return re.compile(pattern, flags)
+
+
 def words(text: str) -> list[str]:
     """Return the words of *text* in order, in lower case, with repeats.
 
@@ -30,7 +36,7 @@ def words(text: str) -> list[str]:
     `getattr`, `static`. Chinese gives each pair of neighbouring characters, a single one itself.
     Numbers, single letters, common English words and words longer than 64 characters are left out.
     """
-    identifiers = _ASCII_IDENTIFIER if text.isascii() else _IDENTIFIER
+    identifiers = _ASCII_IDENTIFIER if text.isascii() else compiled(_IDENTIFIER)
     return list(chain.from_iterable(map(_words_of, identifiers.findall(text))))
 
 
@@ -46,7 +52,7 @@ def _words_of(identifier: str) -> tuple[str, ...]:
 
 def _foreign_words(identifier: str) -> Iterator[str]:
     """The words of an identifier with other characters than ASCII; Han runs as bigrams."""
-    segments = [*_SCRIPTS.finditer(identifier)]
+    segments = [*compiled(_SCRIPTS).finditer(identifier)]
     if len(segments) > 1 and not any(segment["han"] for segment in segments):
         yield from filter(_is_significant, [identifier.strip("_").lower()])
     for segment in segments:

@@ -73,18 +73,28 @@ def submission_signs(steps: Iterable[StepTrace]) -> frozenset[SubmissionSign]:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What reading a run shows, in the order it happened; ends are inclusive."""
+    """What reading a run shows, in the order it happened; ends are inclusive.
+
+    *left_behind* are errors of programs that were not run again: another one ended well.
+    """
 
     raw: RawTrajectory
     steps: tuple[StepTrace, ...]
     loops: tuple[LoopInfo, ...]
     recoveries: tuple[Recovery, ...]
     task_type: TaskType
+    left_behind: tuple[Recovery, ...] = ()
 
 
 def trace(raw: RawTrajectory) -> Trace:
     """The trace of *raw*."""
     steps = tuple(read_steps(raw))
+    ends = recoveries_of(steps, raw.repo)
     return Trace(
-        raw, steps, loops_of(steps), recoveries_of(steps, raw.repo), task_type_of(raw.task)
+        raw,
+        steps,
+        loops_of(steps),
+        recoveries=tuple(end for end in ends if end.actions),
+        task_type=task_type_of(raw.task),
+        left_behind=tuple(end for end in ends if not end.actions),
     )

@@ -1,9 +1,9 @@
 """The type of a task, from the text of its issue."""
 
-import re
 from dataclasses import dataclass
 
 from contextgraph.model import TaskType
+from contextgraph.text import compiled
 
 _READ = 6000
 # Most issues report a bug; evidence of another type must outweigh this.
@@ -14,7 +14,7 @@ _PRIOR = {TaskType.BUG_FIX: 1.0}
 class _Indicator:
     """A pattern of lower-case text that indicates a task type, with a *weight*."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     task_type: TaskType
     weight: float
 
@@ -25,7 +25,7 @@ class _Indicator:
         is three times as fast.
         """
         start = 0
-        while match := self.pattern.search(text, start):
+        while match := compiled(self.pattern).search(text, start):
             at = match.start()
             if at == 0 or not (_is_in_word(text[at - 1]) and _is_in_word(text[at])):
                 return True
@@ -40,14 +40,14 @@ def _is_in_word(letter: str) -> bool:
 def _words(task_type: TaskType, weight: float, words: str) -> _Indicator:
     """An indicator for any of *words*, separated by blanks; ``_`` stands for a blank."""
     pattern = "|".join(words.split()).replace("_", " ")
-    return _Indicator(re.compile(rf"(?:{pattern})\b"), task_type, weight)
+    return _Indicator(rf"(?:{pattern})\b", task_type, weight)
 
 
 def _start(task_type: TaskType, weight: float, words: str) -> _Indicator:
     """An indicator for any of *words* at the very start."""
     pattern = "|".join(words.split()).replace("_", " ")
     lead = r"\W*(?:(?:please|we should|let'?s|can we|could you) )?"
-    return _Indicator(re.compile(rf"\A{lead}(?:{pattern})\b"), task_type, weight)
+    return _Indicator(rf"\A{lead}(?:{pattern})\b", task_type, weight)
 
 
 _IN_TITLE = (
@@ -143,8 +143,8 @@ _IN_BODY = (
         TaskType.REFACTOR, 1.5, r"refactor\w* clean(?:ed)?_?up rename deprecat\w* simplify slow"
     ),
     _words(TaskType.DOCS, 1, r"documentation docstring readme"),
-    _Indicator(re.compile(r"\[x\] (?:this is a )?bug"), TaskType.BUG_FIX, 3),
-    _Indicator(re.compile(r"\[x\] (?:this is a )?(?:feature|enh)"), TaskType.FEATURE, 5),
+    _Indicator(r"\[x\] (?:this is a )?bug", TaskType.BUG_FIX, 3),
+    _Indicator(r"\[x\] (?:this is a )?(?:feature|enh)", TaskType.FEATURE, 5),
 )
 
 

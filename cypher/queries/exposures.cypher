@@ -94,7 +94,7 @@ RETURN verdicts, COUNT {
 } AS sources
 
 // name: put_verdicts
-// Decisions by hand, each in the place of an earlier one.
+// Decisions made by hand; each replaces an earlier one.
 UNWIND $rows AS row
 CALL (row) {
     MERGE (v:Verdict {tenant: $tenant, id: row.advice})

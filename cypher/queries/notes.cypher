@@ -7,7 +7,8 @@ UNWIND $rows AS row
 CALL (row) {
     MERGE (n:Note {tenant: $tenant, id: row.id})
     SET n.name = row.name, n.content = row.content, n.repo = row.repo, n.tags = row.tags, n.kind = row.kind, n.pinned = row.pinned,
-        n.words = row.words, n.live = row.live, n.created_at = row.created_at, n.data = row.data, n.locked = null
+        n.words = row.words, n.live = row.live, n.created_at = row.created_at, n.data = row.data, n.locked = null,
+        n.source = row.source, n.contradicts = row.contradicts, n.superseded_by = row.superseded_by, n.recalls = row.recalls
 }
 
 // name: lock_notes

@@ -21,7 +21,7 @@ COST_PER_TOKEN = 1e-6
 
 
 class ReadingModel(DeterministicModel):  # type: ignore[misc]  # the package may be absent
-    """A policy in the place of a model; it counts tokens, and charges for them."""
+    """A policy instead of a model; it counts tokens, and charges for them."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(outputs=[], **settings)

@@ -87,6 +87,11 @@ def test_advice_of_one_of_several_sources_says_so(store: Path, tmp_path: Path) -
     solution = ask(store)["error_solutions"][0]
     assert solution["why"]["sources"] == ["", "ci", "laptop"]
     assert solution["why"]["is_active"]
+    only = write_runs(tmp_path / "only.jsonl", [recovering_run(14)])
+    other = ("--store", tmp_path / "other.db")
+    assert contextgraph("learn", only, "--source", "web", *other).code == 0
+    shown = contextgraph("query", "--repo", "acme/shop", "--error", NO_MODULE, *other).out
+    assert "seen in one run (web)" in shown
     refused = contextgraph("learn", tmp_path / "ci.jsonl", "--source", "a b", "--store", store)
     assert (refused.code, "source 'a b': only letters" in refused.err) == (1, True)
 

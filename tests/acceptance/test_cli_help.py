@@ -89,8 +89,11 @@ def test_without_a_command_the_help_is_shown() -> None:
     assert all(command.split()[0] in result.out + result.err for command in COMMANDS)
 
 
-def test_the_summary_of_each_command_fits_into_its_line_of_the_help() -> None:
-    assert "..." not in contextgraph("--help").out.partition("Commands:")[2]
+@pytest.mark.parametrize("group", ["", "entities", "experiment", "mcp", "notes", "pages", "token"])
+def test_the_summary_of_each_command_fits_into_its_line_of_the_help(group: str) -> None:
+    listed = contextgraph(*group.split(), "--help").out.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed
 
 
 def test_the_package_can_be_run_as_a_module() -> None:

@@ -1,12 +1,15 @@
 """``contextgraph forget``, ``rebuild``, ``migrate``, ``stats`` and ``doctor``."""
 
 import sqlite3
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from contextgraph.model import Trajectory
+from contextgraph.store.sqlite.runs import SqliteRuns
 from contextgraph.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from tests.acceptance.command_line import Result, contextgraph, write_runs
 from tests.builders import recovering_run
@@ -88,6 +91,23 @@ def test_a_run_can_be_forgotten_by_its_id(store: Path, tmp_path: Path) -> None:
 
     assert [run["instance_id"] for run in result.records[0]["trajectories"]] == ["acme__shop-1"]
     assert trajectories(store) == 2
+
+
+def test_forgetting_an_instance_loads_no_other_run(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+    trajectories_of = SqliteRuns.trajectories
+
+    def noted(runs: SqliteRuns, ids: Iterable[str]) -> Mapping[str, Trajectory]:
+        found = trajectories_of(runs, ids)
+        loaded.extend(one.instance_id for one in found.values())
+        return found
+
+    monkeypatch.setattr(SqliteRuns, "trajectories", noted)
+
+    assert forget(store, "--instance", "acme__shop-1", "--yes").code == 0
+    assert {*loaded} == {"acme__shop-1"}
 
 
 def test_forgetting_asks_for_confirmation(store: Path) -> None:

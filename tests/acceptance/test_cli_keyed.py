@@ -59,8 +59,8 @@ def test_a_key_is_forgotten_with_its_history(store: Path) -> None:
         (("/kb/a", "1"), 1, "source of /kb/a needs name"),
         (("/kb/a", "1", "--source", '{"kind": "web", "name": "x"}'), 1, "needs retrieved_at"),
         (("a", "1"), 1, "must start with /"),
-        (("/a", "no json"), 2, "JSON is not JSON"),
-        (("/a", "1", "--source", "{"), 2, "--source is not JSON"),
+        (("/a", "no json"), 2, "JSON cannot be parsed"),
+        (("/a", "1", "--source", "{"), 2, "--source cannot be parsed"),
     ],
 )
 def test_what_cannot_be_stored_says_why(

@@ -41,7 +41,7 @@ def test_notes_are_listed_archived_and_forgotten(store: Path) -> None:
     nothing = {"restored": 0, "pinned": 0, "unpinned": 0}
     assert result.records == [{"archived": 1, **nothing, "forgotten": 1}]
     assert contextgraph("notes", *at).out == "no notes\n"
-    assert contextgraph("recall", "tests", *at).out == "no such note\n"
+    assert contextgraph("recall", "tests", *at).out == "no note answers this\n"
     again = contextgraph("notes", "--archive", one, *at)
     assert (again.code, "not in the memory" in again.err) == (1, True)
 
@@ -95,8 +95,9 @@ def test_what_people_said_is_reviewed(store: Path, tmp_path: Path) -> None:
 
 def test_properties_of_a_note_are_kept(store: Path) -> None:
     at = (*REPO, "--store", store)
-    given = ("--pin", "--security", "restricted", "--locator", "msg 9", "--until", "2999-01-31")
-    contextgraph("remember", "small commits", *given, *at)
+    given = ("--pin", "--security", "restricted", "--locator", "msg 9")
+    until = ("--until", "2999-01-31T02:00:00+02:00")
+    contextgraph("remember", "small commits", *given, *until, *at)
     (note,) = contextgraph("notes", *at, "--json").records
     assert (note["pinned"], note["security"], note["locator"]) == (True, "restricted", "msg 9")
     assert note["valid_until"] == "2999-01-31T00:00:00+00:00"

@@ -35,9 +35,14 @@ def test_entities_are_added_linked_and_removed(store: Path) -> None:
     contextgraph("entities", "link", "Cart", "depends_on", "PriceRule", "--weight", "0.9", *at)
     (found,) = contextgraph("entities", "related", "pricerule", *at, "--json").records
     assert (found["name"], found["distance"], found["score"]) == ("Cart", 1, 0.5)
+    (named,) = contextgraph("entities", "find", "what is a car", *at, "--json").records
+    assert named["name"] == "Cart"
+    removed = contextgraph("entities", "link", "Cart", "depends_on", "PriceRule", "--remove", *at)
+    assert removed.out == "relation 'Cart depends_on PriceRule' removed\n"
+    assert not contextgraph("entities", "related", "Cart", *at, "--json").records
     assert contextgraph("entities", "tags", "price", *at, "--json").records == [
         {"price": 1, "price-rule": 1}
     ]
     assert contextgraph("entities", "remove", "Cart", *at).out == "entity 'Cart' removed\n"
     again = contextgraph("entities", "remove", "Cart", *at)
-    assert (again.code, "there is no entity 'Cart'" in again.err) == (1, True)
+    assert (again.code, "no entity 'Cart' in the memory" in again.err) == (1, True)

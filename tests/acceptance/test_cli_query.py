@@ -72,6 +72,13 @@ def test_an_unknown_error_is_answered_with_nothing(store: Path) -> None:
     assert result.out == "nothing useful known\n"
 
 
+def test_an_empty_answer_names_a_repository_that_is_not_in_the_memory(store: Path) -> None:
+    command = ("query", "--store", store, "--error", "FrobnicationFault: gone astray", "--repo")
+
+    assert "no run of acme/shoq in this memory" in contextgraph(*command, "acme/shoq").out
+    assert contextgraph(*command, "ACME/shop").out == "nothing useful known\n"
+
+
 def test_an_error_can_be_piped_in(store: Path) -> None:
     result = contextgraph(
         *("query", "--store", store, "--repo", "acme/shop", "--error", "-", "--json"),

@@ -302,6 +302,11 @@ def test_evaluating_a_missing_file_is_an_error(tmp_path: Path) -> None:
     assert result.err.endswith("nothing.jsonl: no such file or folder\n")
 
 
+def test_evaluating_without_a_run_to_judge_by_is_an_error(runs: Path) -> None:
+    result = contextgraph("evaluate", runs, "--min-runs", "1000")
+    assert (result.code, "no run to judge by" in result.err) == (1, True)
+
+
 def test_a_report_that_cannot_be_written_is_an_error(tmp_path: Path, runs: Path) -> None:
     details = tmp_path / "missing" / "report.json"
 

@@ -48,6 +48,7 @@ def test_runs_are_listed_newest_first(store: Path) -> None:
         (("--outcome", "solved"), 1),
         (("--since", "2026-03-02"), 2),
         (("--until", "2026-03-02"), 1),
+        (("--until", "2026-03-02T02:00:00+02:00"), 1),
         (("--agent", "ann", "--since", "2026-03-02"), 1),
     ],
 )

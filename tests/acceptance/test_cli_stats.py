@@ -64,7 +64,7 @@ def test_what_people_wrote_stopped_and_denied_is_counted(tmp_path: Path) -> None
     assert "tool calls that they denied" in shown
 
 
-def test_friction_is_what_several_tasks_met_with_its_cost_and_its_cure(store: Path) -> None:
+def test_friction_is_what_several_tasks_met_with_its_cost_and_remedies(store: Path) -> None:
     (found,) = contextgraph("friction", "--store", store, "--json").records
 
     (one,) = found["friction"]
@@ -75,7 +75,7 @@ def test_friction_is_what_several_tasks_met_with_its_cost_and_its_cure(store: Pa
         (remedy["tasks"], "PYTHONPATH=lib" in remedy["text"]) for remedy in one["remedies"]
     ] == [(1, True)]
     text = contextgraph("friction", "--store", store, "--repo", "Acme/Shop").out
-    assert "3 tasks, cleared in 1, 1 steps lost: ModuleNotFoundError" in text
+    assert "3 tasks, cleared in 1, steps lost 1: ModuleNotFoundError" in text
     assert max(map(len, text.splitlines())) <= 80
 
 

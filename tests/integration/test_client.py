@@ -123,6 +123,8 @@ def test_notes_are_kept_by_the_service(client: Client, running: Running) -> None
     assert "room 7" not in f"{snapshot} {client.notes.of('acme/shop')}"
     with pytest.raises(SettingsError, match="source"):
         client.notes.remember(text, source="file:tox.ini")
+    with pytest.raises(SettingsError, match="scope admin"):
+        client.notes.remember(text, pinned=True)
     with pytest.raises(SettingsError, match="needs the store itself"):
         client.notes.pin([receipt.id])
 

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from neo4j import Driver, GraphDatabase, Record
 
 from contextgraph import AgentMemory
+from contextgraph.knowledge import Entity, Page
 from contextgraph.readers import read
 from contextgraph.store.neo4j.queries import cypher_folder
 from tests.server import Neo4jServer
@@ -32,7 +34,19 @@ def memory(neo4j_server: Neo4jServer) -> Iterator[AgentMemory]:
         for _ in opened.learn_many(raw for path in sorted(paths) for raw in read(path)):
             pass
         opened.consolidate()
+        say_something(opened)
         yield opened
+
+
+def say_something(memory: AgentMemory) -> None:
+    """Notes of each kind: replaced, contradicted and never recalled ones, a page and an entity."""
+    remember = partial(memory.notes.remember, repo=REPO)
+    remember("CI uses Python 3.11", tags=["ci"])
+    remember("CI uses Python 3.12", source="file:tox.ini")
+    remember("retries are handled by the client", source="agent:a")
+    remember("retries are not handled by the client", source="agent:b")
+    memory.entities.add_entity(Entity("Ledger"))
+    memory.pages.add_page(Page("ledger", "The ledger", mentions=("Ledger",)))
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +80,8 @@ def test_each_returns_rows_of_its_tenant_only(
 ) -> None:
     (methodology, *_) = memory.store.methodologies.ids()
     (run, *_) = memory.store.runs.ids()
-    identity = methodology if name == "methodology_provenance" else run
+    special = {"methodology_provenance": methodology, "entity_neighbourhood": "entity:ledger"}
+    identity = special.get(name, run)
 
     rows = answer(driver, name, tenant="default", id=identity)
 

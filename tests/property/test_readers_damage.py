@@ -16,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 from contextgraph.errors import ReadError
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import SkippedError, read, write_jsonl
+from tests.deadline import deadline
 from tests.profiles import examples
 
 SAMPLES = Path(__file__).parents[1] / "data" / "readers"
@@ -182,6 +183,24 @@ def test_values_of_the_wrong_type_give_a_result_or_an_error_with_file_and_reason
     runs, errors = read_bytes(folder, b"\n".join(map(orjson.dumps, values)))
     assert runs or errors
     assert all(error.source and error.reason for error in errors)
+
+
+PUMPED = st.sampled_from(
+    ["\n", " ", "a", "<issue>", " <system-reminder>a\n", "{", "```\n", "<file>"]
+)
+
+
+@pytest.mark.parametrize("sample", JSON_FILES, ids=lambda path: path.parent.name)
+@settings(max_examples=examples(0.2))
+@given(data=st.data(), unit=PUMPED)
+def test_a_long_text_in_any_place_is_read_in_time(sample, folder, data, unit):
+    values = parsed(sample)
+    texts = [(one, key) for one, key in places_in(values) if isinstance(one[key], str)]
+    inside, key = data.draw(st.sampled_from(texts))
+    inside[key] += unit * (600_000 // len(unit))
+    with deadline():
+        runs, errors = read_bytes(folder, b"\n".join(map(orjson.dumps, values)))
+    assert runs or errors
 
 
 @given(data=st.data())

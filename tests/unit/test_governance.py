@@ -111,7 +111,7 @@ def test_the_confidence_of_a_conflict_agrees_with_the_worked_example():
 
 
 def relation(new: str, old: str, **of_new) -> Relation:
-    earlier = Statement(old, "agent", NOW - timedelta(days=3), subject=of_new.pop("other", ""))
+    earlier = Statement(old, "agent", NOW - timedelta(days=3))
     later = Statement(new, **{"source": "user", "stated_at": NOW, **of_new})
     return ConflictPolicy().verdict(later, earlier).relation
 
@@ -159,12 +159,6 @@ def test_conflicts_in_the_held_back_pairs_are_found_with_few_false_alarms():
 
 def test_the_same_statement_is_not_a_contradiction():
     assert relation("CI now uses  python 3.11", "CI uses Python 3.11") is Relation.SAME
-
-
-def test_different_subjects_never_conflict():
-    same = relation("The port is 8080", "The port is 9090", subject="shop", other="Shop")
-    other = relation("The port is 8080", "The port is 9090", subject="shop", other="ledger")
-    assert (same, other) == (Relation.CONTRADICTS, Relation.UNRELATED)
 
 
 def test_the_newer_of_one_source_or_a_more_credible_one_supersedes():

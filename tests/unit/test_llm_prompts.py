@@ -3,10 +3,11 @@
 from hashlib import sha256
 from importlib.resources import files
 
-from contextgraph.llm.summarizer import PROMPT_VERSION
+from contextgraph.llm import judge, summarizer
 
 # A changed prompt is a new file with the next number: add a line, change none.
 KNOWN = {
+    "judgement.v1.md": "2f2502bb1eefd024",
     "methodology.v1.md": "2144f335ebe308db",
     "methodology.v2.md": "c6593e396158e7c3",
 }
@@ -18,4 +19,6 @@ def test_a_prompt_never_changes_without_a_new_version() -> None:
 
 
 def test_the_newest_prompt_is_used() -> None:
-    assert f"{PROMPT_VERSION}.md" == max(KNOWN)
+    for version in (judge.PROMPT_VERSION, summarizer.PROMPT_VERSION):
+        kind = version.partition(".")[0]
+        assert f"{version}.md" == max(name for name in KNOWN if name.startswith(kind))

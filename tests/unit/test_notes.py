@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.errors import InvalidNoteError
+from contextgraph.errors import EmbeddingError, InvalidNoteError
 from contextgraph.knowledge import MaintenancePolicy, Notes, render_notes
 from contextgraph.model import LinkType, MaintenanceReport, NoteStatus
+from contextgraph.ports import Embedder
 from contextgraph.store import SqliteStore
 from contextgraph.text import count_tokens
 
@@ -335,6 +336,26 @@ def test_a_note_that_says_more_takes_the_place_of_one_that_says_less() -> None:
         assert less not in kept
         assert (kept[more].tags, kept[more].targets(LinkType.SUPERSEDES)) == (("ci",), (less,))
         assert memory.maintain() == MaintenanceReport(conflicts_open=0)
+
+
+def test_words_decide_while_nothing_can_be_embedded(caplog: pytest.LogCaptureFixture) -> None:
+    def failing() -> Embedder:
+        raise EmbeddingError("model server: no route")
+
+    with AgentMemory.open(":memory:") as memory:
+        notes = Notes(memory.store.notes, Clock(), failing, failing)
+        assert notes.remember("deploy on Monday").to_embed
+        assert len(notes.recall("when do we deploy?")) == 1
+    assert "no route; notes are recalled by words alone" in caplog.text
+
+
+def test_the_settings_say_how_many_notes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXTGRAPH_MAX_NOTES", "1")
+    with AgentMemory.open(":memory:") as memory:
+        memory.notes.remember("deploy on Monday")
+        memory.notes.remember("the port of the ledger is 8080")
+        assert memory.maintain().evicted == 1
+        assert memory.maintain(MaintenancePolicy(max_notes=0)).evicted == 1
 
 
 def test_a_conflict_is_decided_once_one_side_is_confirmed() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from contextgraph import AgentMemory
@@ -86,6 +87,15 @@ def test_entities_are_found_by_name_tag_and_type(memory: AgentMemory) -> None:
     assert entities.find_tags("agent") == {}
 
 
+def test_an_entity_gets_the_tags_of_the_pages_that_mention_it(memory: AgentMemory) -> None:
+    memory.entities.add_entity(Entity("PriceRule", tags=("price",)))
+    memory.pages.add_page(
+        Page("prices", "Prices", tags=("Refunds",), mentions=("PriceRule", "Gone"))
+    )
+    memory.pages.update_page(Page("prices", "Prices", tags=("Sales",), mentions=("PriceRule",)))
+    assert memory.entities.get_entity("PriceRule").tags == ("price", "refund", "sale")
+
+
 def test_related_entities_are_found_in_both_directions(memory: AgentMemory) -> None:
     entities = memory.entities
     for name in ("PriceRule", "Cart", "Checkout", "Ada"):
@@ -100,6 +110,10 @@ def test_related_entities_are_found_in_both_directions(memory: AgentMemory) -> N
         return [(one.entity.name, one.distance) for one in found]
 
     assert related(1) == [("Ada", 1), ("Cart", 1)]
+    assert [one.pages for one in entities.get_related("Cart", 1, "depends_on")] == [
+        (),
+        ("prices",),
+    ]
     assert related(2, "depends_on") == [("Cart", 1), ("Checkout", 2)]
     assert entities.get_related("Cart", 1)[0].score == 0.5
     assert entities.remove_relation("Cart", "PriceRule", "depends_on")
@@ -107,8 +121,9 @@ def test_related_entities_are_found_in_both_directions(memory: AgentMemory) -> N
     assert related(2) == [("Ada", 1)]
     assert entities.remove_entity("Ada")
     assert related(2) == []
-    with pytest.raises(NotFoundError, match="no entity 'Ada'"):
+    with pytest.raises(NotFoundError, match="no entity 'Ada'") as caught:
         entities.add_relation("Cart", "Ada", "owned_by")
+    assert caught.value.is_recoverable
 
 
 def test_pages_and_entities_are_exported_and_imported(memory: AgentMemory, tmp_path: Path) -> None:
@@ -119,6 +134,21 @@ def test_pages_and_entities_are_exported_and_imported(memory: AgentMemory, tmp_p
         other.import_archive(tmp_path / "memory.jsonl")
         assert other.pages.get_page("prices") == memory.pages.get_page("prices")
         assert other.entities.get_entity("PriceRule") == memory.entities.get_entity("PriceRule")
+
+
+def test_an_exported_graph_has_notes_with_their_links(memory: AgentMemory, tmp_path: Path) -> None:
+    memory.pages.add_page(Page("prices", "Prices", mentions=("PriceRule",)))
+    memory.entities.add_entity(Entity("PriceRule"))
+    old = memory.notes.remember("CI uses Python 3.11").id
+    new = memory.notes.remember("CI uses Python 3.12", security="restricted").id
+    memory.export_graph(tmp_path / "graph.graphml", "graphml")
+    graph = nx.read_graphml(tmp_path / "graph.graphml", force_multigraph=True)
+    assert isinstance(graph, nx.MultiDiGraph)
+    assert graph.nodes["page:prices"]["label"] == "Page"
+    assert graph.nodes[new]["name"] == "[restricted]"
+    assert graph.has_edge("page:prices", "entity:pricerule", "MENTIONS")
+    assert graph.has_edge(new, old, "SUPERSEDES")
+    assert new not in memory.graph()
 
 
 def test_a_note_is_explained_with_its_relations(memory: AgentMemory) -> None:

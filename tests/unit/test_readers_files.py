@@ -144,9 +144,11 @@ def test_the_sections_of_a_parquet_file_are_groups_of_rows(tmp_path):
 def test_a_session_is_read_in_the_first_section_only(tmp_path):
     path = tmp_path / "session.jsonl"
     content = [{"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}}]
-    turns = [{"role": "user", "content": "Fix it"}, {"role": "assistant", "content": content}]
-    events = [{"type": turn["role"], "sessionId": "s", "message": turn} for turn in turns]
-    filler = {"type": "user", "sessionId": "s", "isMeta": True, "message": turns[0]}
+    events = [
+        {"type": role, "sessionId": "s", "message": {"role": role, "content": said}}
+        for role, said in [("user", "Fix it"), ("assistant", content)]
+    ]
+    filler = {**events[0], "isMeta": True}
     path.write_bytes(b"\n".join(map(orjson.dumps, [*events, *[filler] * 40])))
 
     assert in_sections(path, 3) == ([str(path)], [])

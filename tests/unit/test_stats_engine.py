@@ -1,5 +1,6 @@
 """Statistics: mistakes, failure patterns, transitions, outcomes over time."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -7,8 +8,9 @@ import pytest
 
 from contextgraph import AgentMemory
 from contextgraph.errors import StoreError
-from contextgraph.model import Outcome, Phase
-from contextgraph.stats import outcomes_over_time
+from contextgraph.model import Outcome, Phase, Trajectory
+from contextgraph.stats import engine, outcomes_over_time
+from contextgraph.store.sqlite.runs import SqliteRuns
 from tests.builders import NO_MODULE, recovering_run, run, trajectory
 from tests.sessions import Session
 
@@ -149,6 +151,42 @@ def test_outcomes_over_days_are_counted_in_equal_periods() -> None:
 def test_runs_learned_at_once_are_counted_in_equal_numbers() -> None:
     periods = outcomes_over_time((trajectory(number) for number in range(20)), most=5)
     assert [sum(period.outcomes.values()) for period in periods] == [4] * 5
+
+
+def test_a_history_of_many_runs_is_read_in_batches(
+    memory: AgentMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(memory.learn_many(failing_run(number) for number in range(5)))
+    batches: list[int] = []
+    trajectories = SqliteRuns.trajectories
+
+    def noted(runs: SqliteRuns, ids: Sequence[str]) -> Mapping[str, Trajectory]:
+        batches.append(len(ids))
+        return trajectories(runs, ids)
+
+    monkeypatch.setattr(SqliteRuns, "trajectories", noted)
+    monkeypatch.setattr(engine, "_RUNS_AT_ONCE", 2)
+
+    assert sum(sum(one.outcomes.values()) for one in memory.stats.get_outcomes_over_time()) == 5
+    assert batches == [2, 2, 1]
+
+
+def test_remedies_of_equal_words_count_as_one(memory: AgentMemory) -> None:
+    for number, again in enumerate(["", "", " --verbose", " --verbose"]):
+        missing = (
+            'Traceback (most recent call last):\n  File "/shop/demo.py", line 1, in <module>\n'
+            f"ModuleNotFoundError: No module named 'mod{number}'\n"
+        )
+        commands = [("ls", "demo.py", 0), ("python demo.py", missing, 1)]
+        commands += [(f"pip install mod{number}", f"Successfully installed mod{number}", 0)]
+        commands += [(f"python demo.py{again}", "total: 12\n", 0)]
+        memory.learn(run(commands, instance_id=f"acme__shop-{number}"))
+
+    (found,) = memory.stats.get_friction()
+
+    installed, *others = ((one.text, one.tasks) for one in found.remedies)
+    assert installed == ("install `<the missing module>`", 4)
+    assert installed[0] not in dict(others)
 
 
 def test_no_runs_have_no_history() -> None:

@@ -332,9 +332,9 @@ def test_health_of_a_newer_memory_names_one_failed_check(learned: Path) -> None:
 def test_health_finds_rows_that_belong_to_nothing(learned: Path) -> None:
     change(learned, "DELETE FROM raw")
     store = SqliteStore(str(learned))
-    ill = [check for check in store.admin.health() if not check.ok]
-    assert [check.name for check in ill] == ["integrity"]
-    assert ill[0].remedy
+    failed = [check for check in store.admin.health() if not check.ok]
+    assert [check.name for check in failed] == ["integrity"]
+    assert failed[0].remedy
     store.admin.close()
 
 

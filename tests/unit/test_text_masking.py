@@ -1,12 +1,16 @@
 """Secrets are masked by kind; code, words and placeholders are not."""
 
 import json
+import tomllib
+from importlib.resources import files
+from random import Random
 
 import pytest
 
 from contextgraph.text import mask_secrets
 from contextgraph.text.secret_rules import tokens
 from tests.deadline import deadline
+from tests.planted import generated
 
 # Joined at run time: nothing in this file may look like a secret to a scanner.
 RANDOM = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0" + "xR2uL5oI8eA"
@@ -173,6 +177,75 @@ def test_code_words_and_placeholders_stay(code):
     assert mask_secrets(code) == code
 
 
+# The forms in which gitleaks tests each of its rules, with secrets that it generates.
+FORMS = r"""
+xToken="{}"
+xToken = {}
+    "x_token": "{}"
+    \"x_token\": \"{}\"
+<xToken>{}</xToken>
+<xToken>\n    {}\n</xToken>
+x_token: {}
+x_token: '{}'
+x_token: |\n  {}
+string xToken = "{}";
+xToken := `{}`
+$xToken .= "{}"
+xToken,{},
+  "xToken" => "{}"
+X_TOKEN ::= "{}"
+X_TOKEN ?= "{}"
+curl -H 'X-Token: {}'
+""".strip().splitlines()
+GITLEAKS = tomllib.loads(files("contextgraph.text").joinpath("secret_rules.toml").read_text())
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("curl -X POST https://a.test \\\n  -u robot:{}", "yqDVtkqPE" + "CriaLRi"),
+        ('curl -u ":{}" https://a.test', "d2LkV78" + "zLx!t"),
+        ('curl -u "{}:" https://a.test', "d2LkV78" + "zLx!t"),
+        ("curl --user  'robot:{}' https://a.test", "h0pk1ns" + "~21s"),
+        ("curl --user robot:'{}' https://a.test", "pRf7vG2h" + "1L8nQkW9"),
+        ("curl -H 'Authorization:  {}'", "5eb4223e-5008-46e5" + "-be67-c7b8f2732305"),
+        ('curl -H "Authorization: Api-Token {}"', HEX),
+        ('curl -H "Token: {}" -d x', "3fea6af1" + "349166ea"),
+    ],
+)
+def test_logins_and_headers_of_curl_are_masked(text, secret):
+    assert secret not in mask_secrets(text.format(secret))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "curl -i -u 'test:test'",
+        'curl -sL --user "$1:$2" "$3"',
+        "curl --user neo4j:[PASSWORD] http://[IP]:7474/db/data/",
+        'curl -u "${username}":"${password}"',
+        'curl -u ":" https://localhost:9200',
+        'curl -X POST --user "$(cat login.txt):$(cat password.txt)"',
+        'curl -H "Authorization: Bearer <API token>"',
+        'curl -H "Authorization: Token **********"',
+        "docker run -u 1000:1000 image2 && curl https://a.test",
+        "authorization: Optional[AuthorizationHeader2] = None",
+        "Authorization: AWS4-HMAC-SHA256 Credential",
+    ],
+)
+def test_variables_and_placeholders_of_curl_stay(text):
+    assert mask_secrets(text) == text
+
+
+@pytest.mark.parametrize("rule", GITLEAKS["rules"], ids=lambda rule: rule["kind"])
+def test_every_rule_of_gitleaks_masks_its_examples(rule):
+    chance = Random(rule["kind"])
+    for form in FORMS:
+        secret = generated(rule["pattern"], chance)
+        text = form.replace("\\n", "\n").format(secret)
+        assert secret not in mask_secrets(text), text
+
+
 def test_a_text_without_secrets_is_returned_itself():
     text = "Traceback (most recent call last):\n  KeyError: 'token'\n"
     assert mask_secrets(text) is text
@@ -217,6 +290,10 @@ def test_masked_json_is_still_json():
         "PRIVATE KEY-----",
         "PRIVATE KEY-----\n" + "A" * 16,
         "Authorization: Bearer ",
+        "Authorization: ",
+        "curl -u a1b2" + ":c3d4e5 ",
+        "curl \\\n --user ",
+        "EAAA",
         "xoxb-",
         "pypi-AgEI",
         "aaaaaaaaaaaaaaa1",

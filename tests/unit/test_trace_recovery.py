@@ -408,10 +408,10 @@ def test_another_program_after_a_change_leaves_an_error_behind(
     between: str, later: str, expected: list[tuple[int, int]]
 ) -> None:
     steps = [("python bake.py", FAILED, 1), (between, "ok", 0), (later, "sweet", 0)]
-    found = trace(run(steps)).recoveries
-    assert [(one.error_step, one.cleared_step) for one in found] == expected
-    # Nothing shows which change it was, or that it was one.
-    assert not any(one.verified or one.actions for one in found)
+    read = trace(run(steps))
+    assert [(one.error_step, one.cleared_step) for one in read.left_behind] == expected
+    assert not any(one.verified for one in read.left_behind)
+    assert read.recoveries == ()
 
 
 def test_the_same_program_clears_its_error_where_it_runs_again() -> None:

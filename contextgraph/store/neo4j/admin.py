@@ -215,8 +215,8 @@ def _health_checks(connection: Connection) -> Iterator[HealthCheck]:
         try:
             yield check(connection)
         except StoreError as error:
-            detail, _, remedy = str(error).partition("; ")
-            yield HealthCheck(name, False, detail, remedy or _REMEDIES[name])
+            detail = f"{error.problem} ({error.reason})" if error.reason else error.problem
+            yield HealthCheck(name, False, detail, error.remedy or _REMEDIES[name])
             if isinstance(error, StoreUnavailableError | SchemaError | MemoryNotFoundError):
                 return
 

@@ -64,7 +64,7 @@ def set_outcome(transaction: Transaction, ids: Sequence[str], outcome: Outcome) 
 
 
 def replace_runs(transaction: Transaction, given: Mapping[str, Packed]) -> list[str]:
-    """Put *given* in the place of runs, by their ids; those of them that were known."""
+    """Replace runs by *given*, by their ids; those that were known."""
     return [
         former for group in _independent(given) for former in _replace_group(transaction, group)
     ]

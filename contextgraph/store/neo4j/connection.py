@@ -166,7 +166,7 @@ class Connection(NamedQueries):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Within it each query of this thread takes one round trip, and some run only once."""
+        """In this block each query of the thread takes one round trip, and some run only once."""
         self._reset_after_fork()
         snapshot = self._snapshot
         if not snapshot.depth:

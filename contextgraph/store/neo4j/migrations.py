@@ -83,13 +83,13 @@ def missing_of(known: Sequence[Migration], applied: Iterable[Applied]) -> tuple[
     for name, checksum in sorted(recorded.items()):
         if name not in by_name:
             raise SchemaError(
-                f"the memory has {name}, which this version does not know; "
-                "upgrade contextgraph-memory"
+                f"the memory has {name}, which this version does not know",
+                "upgrade contextgraph-memory",
             )
         if by_name[name].checksum != checksum:
             raise SchemaError(
-                f"{name}.cypher is not what was applied to the memory; "
-                "reinstall contextgraph-memory (changes belong in a new migration)"
+                f"{name}.cypher is not what was applied to the memory",
+                "reinstall contextgraph-memory (changes belong in a new migration)",
             )
     return tuple(step for step in known if step.name not in recorded)
 
@@ -137,7 +137,7 @@ def wait_for_indexes(driver: "Driver", database: str, seconds: float) -> None:
     while rows := driver.execute_query(statement, database_=database).records:
         if any(row["state"] == "FAILED" for row in rows) or time.monotonic() > deadline:
             states = ", ".join(f"{row['name']} is {row['state']}" for row in rows)
-            raise SchemaError(f"{states}; drop it and run contextgraph migrate")
+            raise SchemaError(states, "drop it and run contextgraph migrate")
         time.sleep(_POLL_SECONDS)
 
 

@@ -131,6 +131,10 @@ def _row(tenant: str, note: Note) -> Parameters:
         "words": text_of_note(tenant, note),
         "live": note.is_live,
         "created_at": rows.moment(note.created_at),
+        "source": note.source,
+        "contradicts": list(note.contradicts),
+        "superseded_by": note.superseded_by,
+        "recalls": note.recalls,
         "data": orjson.dumps(encoded(note)).decode(),
     }
 

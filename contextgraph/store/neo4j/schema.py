@@ -50,14 +50,15 @@ def check(driver: "Driver", database: str, address: str, *, read_only: bool) -> 
         return
     if applied_to(driver, database):
         names = ", ".join(step.name for step in missing)
-        raise SchemaError(f"{address} lacks {names}; run contextgraph migrate --store {address}")
+        raise SchemaError(f"{address} lacks {names}", f"run contextgraph migrate --store {address}")
     if driver.execute_query(query("any_node"), database_=database).records[0]["any"]:
         raise SchemaError(
-            f"{address} holds data, but no memory; name an empty database, or put a memory beside "
-            f"that data with contextgraph migrate --store {address}"
+            f"{address} holds data, but no memory",
+            "name an empty database, or put a memory beside that data with "
+            f"contextgraph migrate --store {address}",
         )
     if read_only:
-        raise MemoryNotFoundError(f"no memory at {address}; learn something first")
+        raise MemoryNotFoundError(f"no memory at {address}", "learn something first")
     for step in missing:
         apply(driver, database, step)
 
@@ -66,7 +67,7 @@ def check_version(driver: "Driver", database: str) -> None:
     """Raise `SchemaError` for a server that is too old."""
     version = server_version(driver, database)
     if version < _OLDEST:
-        raise SchemaError(f"Neo4j {version[0]}.{version[1]} is too old; run 5.26 or later")
+        raise SchemaError(f"Neo4j {version[0]}.{version[1]} is too old", "run 5.26 or later")
 
 
 def pending(driver: "Driver", database: str) -> tuple[Migration, ...]:
@@ -99,7 +100,7 @@ def server_version(driver: "Driver", database: str) -> tuple[int, int]:
     text = driver.execute_query(query("server"), database_=database).records[0]["version"]
     found = re.match(r"(\d+)\.(\d+)", text)
     if found is None:
-        raise SchemaError(f"a server of unknown version {text!r}; run Neo4j 5.26 or later")
+        raise SchemaError(f"a server of unknown version {text!r}", "run Neo4j 5.26 or later")
     return int(found[1]), int(found[2])
 
 
@@ -170,5 +171,5 @@ def _dimensions(property_: str) -> int:
 def _numbers(property_: str) -> str:
     found = _PROPERTY.fullmatch(property_)
     if found is None:
-        raise SchemaError(f"vectors cannot be stored in {property_!r}; remove that space")
+        raise SchemaError(f"vectors cannot be stored in {property_!r}", "remove that space")
     return found[1]

@@ -98,7 +98,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Within it all reading of this thread sees one revision."""
+        """In this block all reading of the thread sees one revision."""
         with self.reading() as transaction:
             snapshot = self.caches.snapshot
             before, snapshot.transaction = snapshot.transaction, transaction

@@ -217,7 +217,7 @@ def _keys(transaction: Transaction, fragments: Sequence[Source]) -> dict[Source,
 
 
 def _among(transaction: Transaction, column: str, names: Sequence[str]) -> list[Methodology]:
-    """Those of which *column* is one of *names*, by id."""
+    """Those whose *column* is one of *names*, by id."""
     sql = f"""SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = ?
         AND {column} IN (SELECT value FROM json_each(?)) ORDER BY m.id"""
     return _values(transaction, sql, (transaction.tenant, json_text(names))) if names else []

@@ -209,7 +209,7 @@ def _notes_of(transaction: Transaction, sql: str, parameters: Any) -> list[Note]
     return [*map(_note_of, transaction.column(sql, parameters))]
 
 
-@lru_cache(8_192)  # the notes of a repository are recalled again and again
+@lru_cache(8_192)  # the notes of a repository are recalled repeatedly
 def _note_of(data: str) -> Note:
     return decoded(Note, orjson.loads(data))
 

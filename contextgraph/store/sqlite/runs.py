@@ -254,7 +254,7 @@ def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
 
 
 def _replace(transaction: Transaction, former: str, bundle: Bundle, raw: bytes) -> bool:
-    """Put *bundle* in the place of the run *former*; False where that is unknown."""
+    """Replace the run *former* by *bundle*; False where it is unknown."""
     own = bundle.trajectory.id
     runs = [run_rows.run_of(transaction, one) for one in dict.fromkeys((former, own))]
     if runs[0] is None:

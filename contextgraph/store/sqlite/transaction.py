@@ -22,7 +22,7 @@ from contextgraph.store.sqlite.rows import Row
 
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 
-# 10 MB: a common word is in thousands of recoveries of equal relevance, of which the first count.
+# 10 MB: a common word is in thousands of recoveries of equal relevance; the first count.
 RECOVERY_IDS = 65_536
 # Removed runs and fragments are listed for so many revisions, for processes whose graph still has
 # them; those that are further behind read everything again.

@@ -1,4 +1,4 @@
-"""The kinds of action, and which programs and tools are of which kind."""
+"""The kinds of action, and the kind of each program and tool."""
 
 from enum import StrEnum
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from contextgraph.model import ErrorSignature, Family
+from contextgraph.text import compiled
 from contextgraph.trace.errors.template import keywords_of, template_of
 
 _CONTROL = re.compile(
@@ -91,8 +92,8 @@ class Recogniser:
     family: Family
     error_type: str | Callable[[re.Match[str]], str]
     words: tuple[str, ...]
-    pattern: re.Pattern[str] | None = None
-    frame: re.Pattern[str] | None = None
+    pattern: str | None = None
+    frame: str | None = None
     reasons: re.Pattern[str] | None = None
     read: Callable[[re.Match[str]], Finding | None] | None = None
 
@@ -105,12 +106,13 @@ class Recogniser:
             return None
         if self.pattern is None:
             return Finding(self.family, str(self.error_type), line_at(text, text.find(word)))
+        pattern = compiled(self.pattern, re.MULTILINE)
         if self.reasons is None:
             # `search` would try a pattern for the beginning at every position.
-            at_start = self.pattern.pattern.startswith(r"\A")
-            match = self.pattern.match(text) if at_start else self.pattern.search(text)
+            at_start = self.pattern.startswith(r"\A")
+            match = pattern.match(text) if at_start else pattern.search(text)
             return self._finding(match) if match else None
-        matches = self.pattern.finditer(text)
+        matches = pattern.finditer(text)
         return next((found for match in matches if (found := self._finding(match))), None)
 
     def _finding(self, match: re.Match[str]) -> Finding | None:
@@ -146,7 +148,9 @@ class Recogniser:
             return place
         if groups.get("file"):
             return f"{groups['file']}:{groups['line']}"
-        frame = self.frame.search(match.string, match.end()) if self.frame else None
+        if self.frame is None:
+            return None
+        frame = compiled(self.frame, re.MULTILINE).search(match.string, match.end())
         return frame[1] if frame else None
 
 
@@ -161,10 +165,8 @@ def row(
     read: Callable[[re.Match[str]], Finding | None] | None = None,
 ) -> Recogniser:
     """A recogniser whose patterns take ``^`` and ``$`` for the borders of lines."""
-    compiled = re.compile(pattern, re.MULTILINE) if pattern else None
-    place = re.compile(frame, re.MULTILINE) if frame else None
     words = (words,) if isinstance(words, str) else words
-    return Recogniser(family, error_type, words, compiled, place, reasons, read)
+    return Recogniser(family, error_type, words, pattern, frame, reasons, read)
 
 
 def first_in(table: Iterable[Recogniser], text: str) -> Finding | None:

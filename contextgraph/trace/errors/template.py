@@ -97,7 +97,7 @@ def _mask(match: re.Match[str]) -> str:
 def keywords_of(message: str, error_type: str) -> tuple[str, ...]:
     """At most three words that set *message* apart: names first, then other informative words.
 
-    Where a message has nothing but common words, these are better than none.
+    Where a message has only common words, these are better than none.
     """
     text = message[:_READ]
     candidates = [*_quoted_names(text), *_code_words(text), *_informative_words(text)]
@@ -107,7 +107,7 @@ def keywords_of(message: str, error_type: str) -> tuple[str, ...]:
 
 
 def _distinct(words: list[str]) -> list[str]:
-    """The first few *words* of which none is part of another."""
+    """The first few *words*, none of them part of another."""
     chosen: list[str] = []
     joined = ""
     for word in words:

@@ -75,7 +75,7 @@ class ShellLine:
 def line_of(step: StepTrace) -> ShellLine:
     """What the shell line of *step* changes and runs."""
     text = step.step.action.text.strip()
-    # The text of a window edit is no shell line, even where the edit is malformed.
+    # The text of a window edit is not a shell line, even where the edit is malformed.
     if _SEVERAL.search(text) and step.reading.verb != "edit":
         return shell_line(text)
     is_change = step.reading.kind in _CHANGING or step.reading.changed or _RESTORING.match(text)

@@ -158,7 +158,7 @@ def _settings(command: Command, line: str) -> Iterator[RemedyAction]:
 
 
 def _other_program(old: Command, new: Command, was: str, now: str, repo_name: str) -> RemedyAction:
-    """Another program in the place of *old*; `find.` for `find .` is the same, run together."""
+    """Another program instead of *old*; `find.` for `find .` is the same, run together."""
     letters = (re.sub(r"\W", "", one.program) for one in (old, new))
     if old.program != new.program and len(set(letters)) == 1:
         pattern = RemedyPattern(RemedyKind.USE, new.program, f"{new.program}<its argument>")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from contextgraph.model import RemedyAction, RemedyKind
+from contextgraph.text import compiled
 
 # Of a command or an edit this much is looked at.
 _READ = 10_000
@@ -51,7 +52,7 @@ _UNTESTED = {
     "xit( xdescribe(": r"\bx(?:it|describe)\(",
 }
 _HAZARDS = [
-    (word, re.compile(pattern, re.IGNORECASE))
+    (word, pattern)
     for table in (_DESTROYING, _DOWNLOADED, _UNCHECKED, _UNTESTED)
     for words, pattern in table.items()
     for word in words.split()
@@ -74,7 +75,9 @@ def is_hazardous(actions: Sequence[RemedyAction]) -> bool:
 def is_hazardous_command(line: str) -> bool:
     """True where a command *line* is never advice, however often it worked."""
     text = line.lower()
-    return any(pattern.search(line) for word, pattern in _HAZARDS if word in text)
+    return any(
+        compiled(pattern, re.IGNORECASE).search(line) for word, pattern in _HAZARDS if word in text
+    )
 
 
 @lru_cache(8_192)

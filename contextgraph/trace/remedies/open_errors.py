@@ -19,7 +19,7 @@ PATIENCE = 8
 _PATIENCE_WITH_RUNS = 40
 _PATIENCE_WITH_SLIPS = 20
 
-# A slip of the hand that was not repeated for so many steps does not trouble the agent any more.
+# A mistyped command that was not repeated for so many steps no longer concerns the agent.
 _SLIP_STEPS = 8
 _SLIPS = frozenset({Family.EDIT_REJECTED, Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
 

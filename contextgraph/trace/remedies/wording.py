@@ -286,7 +286,7 @@ def _use_pattern(pattern: RemedyPattern) -> str:
     both = (pattern.target, pattern.replaced)
     if any(vague in one for one in both for vague in _VAGUE) or len({*both}) == 1:
         return ""
-    # An interpreter alone, in the place of another program, leaves out what it runs.
+    # An interpreter alone, instead of another program, leaves out what it runs.
     if len({bool(_INTERPRETER.fullmatch(one)) for one in both}) > 1:
         return ""
     return f"use `{pattern.target}` instead of `{pattern.replaced}`"
@@ -358,7 +358,7 @@ def _replacement_pattern(pattern: RemedyPattern, target: str, replaced: str) -> 
         return f"import another module instead of {replaced.removeprefix('import of ')}"
     if target == ANOTHER_NAME:
         is_vague = pattern.replaced in of.GENERIC_ROLES
-        return "" if is_vague else f"use another name in the place of {replaced}"
+        return "" if is_vague else f"use another name instead of {replaced}"
     return target.replace("import of ", "import ").replace(
         "<a module of the package>", _DEFINING_MODULE
     )

@@ -1,0 +1,55 @@
+"""A language model as judge of whether two statements contradict each other."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import orjson
+
+from contextgraph.errors import RemoteError
+from contextgraph.governance import Relation, Verdict
+from contextgraph.llm.chat import AnswerFormat, Chat, object_in, prompt_text
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+PROMPT_VERSION = "judgement.v1"
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictJudge:
+    """Asks *chat* what a statement is to an earlier one; both are masked already."""
+
+    chat: Chat
+
+    def __call__(self, new: str, old: str) -> Verdict | None:
+        """What *new* is to *old*; None where the model fails, or gives no usable answer."""
+        from pydantic import ValidationError
+
+        answer_format = AnswerFormat("judgement", _answer_model().model_json_schema())
+        statements = orjson.dumps({"old": old, "new": new}).decode()
+        try:
+            answer, _ = self.chat.ask(
+                [
+                    {"role": "system", "content": prompt_text(PROMPT_VERSION)},
+                    {"role": "user", "content": statements},
+                ],
+                answer_format,
+            )
+            found = _answer_model().model_validate_json(object_in(answer)).model_dump()
+        except (RemoteError, ValidationError):
+            return None
+        return Verdict(found["relation"], max(0.0, min(1.0, found["confidence"])))
+
+
+@cache
+def _answer_model() -> "type[BaseModel]":
+    """The form of an answer; pydantic comes with the client of OpenAI."""
+    from pydantic import ConfigDict, create_model
+
+    return create_model(
+        "Judgement",
+        __config__=ConfigDict(extra="forbid"),
+        relation=(Relation, ...),
+        confidence=(float, ...),
+    )
