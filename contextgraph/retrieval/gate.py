@@ -10,35 +10,32 @@ from contextgraph.trace import is_hazardous
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
 COEFFICIENTS = {
-    "same_template": 4.631,
-    "same_type": 2.567,
-    "relevance": 0.964,
-    "attempt": 0.706,
+    "same_template": 4.668,
+    "same_type": 2.487,
+    "relevance": 0.945,
+    "attempt": 0.71,
 }
-INTERCEPT = -4.941
+INTERCEPT = -4.931
 # Probability before calibration, share that was right; between two of them it is interpolated.
 CALIBRATION = (
     (0.0, 0.0),
     (0.007, 0.0),
-    (0.009, 0.006),
-    (0.011, 0.012),
+    (0.009, 0.011),
     (0.017, 0.017),
-    (0.025, 0.02),
-    (0.026, 0.029),
-    (0.03, 0.031),
-    (0.035, 0.031),
-    (0.039, 0.033),
-    (0.046, 0.036),
-    (0.053, 0.044),
-    (0.059, 0.047),
-    (0.07, 0.059),
-    (0.096, 0.084),
-    (0.145, 0.147),
-    (0.229, 0.262),
-    (0.365, 0.419),
-    (0.646, 0.644),
-    (0.902, 0.914),
-    (0.965, 1.0),
+    (0.027, 0.023),
+    (0.034, 0.03),
+    (0.042, 0.037),
+    (0.049, 0.048),
+    (0.058, 0.053),
+    (0.069, 0.053),
+    (0.089, 0.077),
+    (0.117, 0.138),
+    (0.165, 0.157),
+    (0.233, 0.247),
+    (0.349, 0.423),
+    (0.545, 0.531),
+    (0.861, 0.872),
+    (0.971, 1.0),
     (1.0, 1.0),
 )
 
