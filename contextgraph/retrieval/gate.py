@@ -10,32 +10,30 @@ from contextgraph.trace import is_hazardous
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
 COEFFICIENTS = {
-    "same_template": 4.668,
-    "same_type": 2.487,
-    "relevance": 0.945,
-    "attempt": 0.71,
+    "same_template": 4.597,
+    "same_type": 2.328,
+    "relevance": 0.788,
+    "attempt": 0.682,
 }
-INTERCEPT = -4.931
+INTERCEPT = -4.794
 # Probability before calibration, share that was right; between two of them it is interpolated.
 CALIBRATION = (
     (0.0, 0.0),
-    (0.007, 0.0),
-    (0.009, 0.011),
-    (0.017, 0.017),
-    (0.027, 0.023),
-    (0.034, 0.03),
-    (0.042, 0.037),
-    (0.049, 0.048),
-    (0.058, 0.053),
-    (0.069, 0.053),
-    (0.089, 0.077),
-    (0.117, 0.138),
-    (0.165, 0.157),
-    (0.233, 0.247),
-    (0.349, 0.423),
-    (0.545, 0.531),
-    (0.861, 0.872),
-    (0.971, 1.0),
+    (0.008, 0.0),
+    (0.01, 0.013),
+    (0.018, 0.016),
+    (0.032, 0.03),
+    (0.044, 0.042),
+    (0.062, 0.059),
+    (0.075, 0.07),
+    (0.092, 0.076),
+    (0.128, 0.137),
+    (0.185, 0.187),
+    (0.305, 0.374),
+    (0.483, 0.492),
+    (0.672, 0.659),
+    (0.901, 0.907),
+    (0.96, 1.0),
     (1.0, 1.0),
 )
 
@@ -45,8 +43,9 @@ class RemedyFeatures:
     """What the probability of a remedy is computed from.
 
     The first two are shares of independent instances that did so: among those that cleared an error
-    of the same template or type, each over their number + 2. *relevance* and *attempt* are BM25 for
-    the message of the error and for the action that failed, over that of the most relevant remedy.
+    of the same template or type, each over their number + 2, or + 1 where the message was the same
+    in the same repository. *relevance* and *attempt* are BM25 for the message of the error and for
+    the action that failed, over that of the most relevant remedy.
     """
 
     same_template: float

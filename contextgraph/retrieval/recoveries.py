@@ -17,7 +17,7 @@ from contextgraph.model import (
 )
 from contextgraph.ranking import bm25, word_counts
 from contextgraph.retrieval.query import Query
-from contextgraph.retrieval.score import about_another, signature_level
+from contextgraph.retrieval.score import SAME_TEMPLATE, about_another, signature_level
 from contextgraph.trace import (
     CURRENT_FOLDER,
     MISSING_MODULE,
@@ -67,17 +67,18 @@ class Found:
     """A recovery that may help, and in which form.
 
     *form* is in the words of the project where *is_near*: in the repository that asks, and not
-    about other names; else in general terms. *relevance* is BM25 for the message of the error;
-    *similarity* is BM25 for the first line of the action that failed, or *relevance* where that is
-    not known. *weight*, at most 1, says how far the circumstances of both errors agree.
-    *is_withheld*: it is never advised, since it destroys work or avoids an exception in place of
-    solving it.
+    about other names; else in general terms. *is_exact*: the message is the same,
+    too. *relevance* is BM25 for the message of the error; *similarity* is BM25 for the first line
+    of the action that failed, or *relevance* where that is not known. *weight*, at most 1, says how
+    far the circumstances of both errors agree. *is_withheld*: it is never advised, since it
+    destroys work or avoids an exception in place of solving it.
     """
 
     candidate: RecoveryCandidate
     form: Form
     level: SignatureLevel
     is_near: bool
+    is_exact: bool
     relevance: float
     similarity: float
     weight: float
@@ -145,7 +146,9 @@ def found_for(
             level = signature_level(signature, one)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
             is_withheld = about.is_hazardous or avoids
-            found.append(Found(one, form, level, is_near, score, similar, weight, is_withheld))
+            is_same = one.recovered.message == signature.message and level in SAME_TEMPLATE
+            near = (is_near, is_near and is_same)
+            found.append(Found(one, form, level, *near, score, similar, weight, is_withheld))
     return found
 
 

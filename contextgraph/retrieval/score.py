@@ -19,6 +19,7 @@ from contextgraph.text import clip, quoted_names, words
 _TITLE_CHARS, _TITLE_AGAIN = 120, 2
 _REMEMBERED_TASKS = 4_096
 
+SAME_TEMPLATE = frozenset({SignatureLevel.PLACE, SignatureLevel.TEMPLATE})
 _OF_CODE = EXCEPTIONS | {Family.EDIT_REJECTED}
 
 
@@ -69,9 +70,7 @@ def scope_level(repo: str, current: str) -> ScopeLevel:
 def signature_level(current: ErrorSignature, candidate: RecoveryCandidate) -> SignatureLevel:
     """How exactly the *current* error and that of *candidate* agree."""
     level = current.agreement(candidate.error, candidate.recovered.location)
-    if level in (SignatureLevel.PLACE, SignatureLevel.TEMPLATE) and not _is_specific(
-        current.template
-    ):
+    if level in SAME_TEMPLATE and not _is_specific(current.template):
         return SignatureLevel.TYPE
     return level or SignatureLevel.FAMILY
 

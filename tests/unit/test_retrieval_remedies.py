@@ -70,6 +70,13 @@ def test_several_runs_of_one_instance_are_one_piece_of_evidence(store):
     assert entry.agreement == Agreement(1, 1, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
 
+def test_one_instance_counts_more_where_the_message_was_the_same(store):
+    (same,) = entries(store, recovery(1))
+    (other,) = entries(store, recovery(1, message="No module named 'rates'"))
+    assert same.best.is_exact > other.best.is_exact
+    assert same.features.same_template > other.features.same_template > 0
+
+
 def test_what_was_done_in_the_same_circumstances_comes_first(store):
     state = State(repo="acme/shop", current_error=NO_MODULE, last_action="pytest tests")
     run = ("attempt by pytest",)
