@@ -38,6 +38,7 @@ from contextgraph.trace import (
 _REMEMBERED = 4_096
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
+_IMPORT_OF_ATTRIBUTE = "import of <the attribute>"
 # What one tool of an agent does not find another may be about to create.
 _OF_TOOLS = frozenset({Family.NOT_FOUND, Family.TOOL_USAGE})
 
@@ -216,12 +217,14 @@ def _could_help(query: Query, form: Form) -> bool:
 def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
     """True for what cannot help in this state.
 
-    The project's own module is not to be installed, and what the attempt did not do cannot be
-    replaced.
+    The project's own module is not to be installed, an attribute that a class lacks is not to be
+    imported, and what the attempt did not do cannot be replaced.
     """
     state, names = query.state, query.names
     if pattern.kind is RemedyKind.INSTALL:
         return is_never_installed(names.fill(MISSING_MODULE), state.last_action) or is_own_module(
             names.fill(pattern.target), state.repo, state.open_file
         )
-    return not could_apply(pattern, state.last_action, names)
+    if pattern.target == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
+        return not query.signature.message.startswith("module ")
+    return not could_apply(pattern, state.last_action, names, state.last_outcome)

@@ -94,6 +94,21 @@ def test_what_the_attempt_did_not_do_cannot_be_replaced(pattern, attempt, applie
     assert could_apply(pattern, attempt, names_in("", "")) is applies
 
 
+@pytest.mark.parametrize(
+    ("attempt", "shown", "applies"),
+    [
+        ("edit 4:5\nuse(rates)\nend_of_edit", "", True),
+        ("edit 4:5\nrates = load()\nend_of_edit", "", False),
+        ("edit 4:5\nuse(rates)\nend_of_edit", "[File]\n8:rates = load()\n", False),
+        ("edit 4:5\nassert rates == 2\nend_of_edit", "", True),
+    ],
+)
+def test_a_variable_that_the_file_sets_is_not_to_be_imported(attempt, shown, applies):
+    pattern = RemedyPattern(RemedyKind.EDIT, "import of <the undefined name>")
+    names = names_in("F821", "undefined name 'rates'")
+    assert could_apply(pattern, attempt, names, shown) is applies
+
+
 @pytest.mark.parametrize(("path", "applies"), [("src", True), ("src/app", False)])
 def test_another_folder_than_src_is_for_a_missing_src_alone(path, applies):
     pattern = RemedyPattern(RemedyKind.SEARCH, "<another path>", "src")

@@ -24,6 +24,10 @@ _REMEMBERED = 8_192
 _FROM_ANOTHER_MODULE = " from another module"
 _PREFIX = "adv_"
 _ID = re.compile(rf"{_PREFIX}[0-9a-f]{{16}}")
+# Variables that any project may set; others mean something to one project only.
+_COMMON_SETTING = re.compile(
+    r"PYTHON|PYTEST_|PIP_|GIT_|LC_|LANG|PATH=|CI=|NODE_|JAVA_HOME|MPLBACKEND"
+)
 _NUMBER = re.compile(r"\b\d+\b")
 
 
@@ -31,6 +35,8 @@ _NUMBER = re.compile(r"\b\d+\b")
 def is_general(pattern: RemedyPattern) -> bool:
     """True for a *pattern* that says what to do where names of one project mean nothing."""
     if pattern.kind is RemedyKind.RETRY or _leaves_out_what(pattern):
+        return False
+    if pattern.kind is RemedyKind.SET_ENV and not _COMMON_SETTING.match(pattern.target):
         return False
     return bool(describe_pattern(pattern))
 

@@ -100,11 +100,15 @@ def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def could_apply(pattern: RemedyPattern, attempt: str, names: Names) -> bool:
+def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str = "") -> bool:
     """False where *pattern* changes something that the failed *attempt* does not have.
 
-    *names* are those of its error: the paths that were not found.
+    *names* are those of its error: the paths that were not found, the name that was undefined. What
+    is set by the attempt, or where the file was *shown*, needs no import.
     """
+    if pattern.target == f"import of {UNDEFINED_NAME}":
+        name = re.escape(names.fill(UNDEFINED_NAME))
+        return re.search(rf"(?:^|[\s:]){name} *=(?!=)", f"{attempt}\n{shown}") is None
     if pattern.target == WITHOUT_DOUBLED:
         return any(_has_doubled_folder(name) for name in names.names)
     if pattern.target == ANOTHER_PATH and pattern.replaced:
