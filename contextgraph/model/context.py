@@ -212,8 +212,8 @@ class SimilarCase:
     """A past run like this one, with its best *fragments*; *score* is between 0 and 1.
 
     *title* is the first line of its task, *files* are those that it changed. *probability* is that
-    people would link its task to that of the query; *is_shown*: it is probable enough for the
-    text of the answer.
+    people would link its task to that of the query; *is_shown*: it is close enough for the text of
+    the answer.
     """
 
     trajectory_id: str

@@ -16,7 +16,7 @@ from contextgraph.trace import ProjectFacts
 
 OUTSIDE = ("/", "..", "~")
 _SHORTEST_NAME = 4
-_FILES_SHOWN, _MIN_PROBABILITY = 3, 0.08
+_FILES_SHOWN, _MIN_PROBABILITY = 3, 0.25
 _TEST_FILE = re.compile(
     r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.\w+$|(?:^|/)(?:tests?|testing)/"
 )
@@ -101,7 +101,7 @@ def _symbols_to_name(
     changed: Mapping[str, Collection[str]], terms: frozenset[str]
 ) -> Iterator[str]:
     for name, tasks in sorted(changed.items(), key=lambda one: (-len(one[1]), one[0])):
-        if len(tasks) > 1 or _is_named(name, terms):
+        if len(tasks) > 1 or is_named(name, terms):
             yield name
 
 
@@ -160,7 +160,7 @@ def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence
                 changed=len(did) / count,
                 opened=len(opened.get(file, ())) / count,
                 nearest=max((similarities[one] for one in did), default=0.0),
-                symbol=float(any(_is_named(name, terms) for name in symbols.get(file, ()))),
+                symbol=float(any(is_named(name, terms) for name in symbols.get(file, ()))),
             ),
         )
         for file in sorted({*changed, *opened})
@@ -197,5 +197,6 @@ def _words_of(file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(dict.fromkeys(words(folder))), tuple(dict.fromkeys(words(stem)))
 
 
-def _is_named(symbol: str, terms: frozenset[str]) -> bool:
+def is_named(symbol: str, terms: Collection[str]) -> bool:
+    """True where a task with the words *terms* names a function, a class or the stem of a file."""
     return len(symbol) >= _SHORTEST_NAME and symbol.lower() in terms

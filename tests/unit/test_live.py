@@ -17,6 +17,13 @@ from tests.builders import NO_MODULE, recovering_run, run
 
 LOGS = Path(__file__).parents[1] / "data" / "readers"
 LINE = {"repo": "acme/shop", "task": "Totals are wrong when a tariff is missing"}
+PATCH = """diff --git a/lib/{0}.py b/lib/{0}.py
+--- a/lib/{0}.py
++++ b/lib/{0}.py
+@@ -1 +1 @@
+-rate = 0
++rate = 1
+"""
 
 
 @pytest.fixture
@@ -62,10 +69,13 @@ def test_an_empty_memory_shows_nothing(memory: AgentMemory) -> None:
     assert live.check_submit() is None
 
 
-def test_a_task_like_an_earlier_one_gets_advice_at_the_start(memory: AgentMemory) -> None:
-    memory.learn(recovering_run())
+@pytest.mark.parametrize(("changed", "is_shown"), [("tariff", True), ("printer", False)])
+def test_a_similar_task_is_shown_at_the_start_where_the_task_names_its_file(
+    memory: AgentMemory, changed: str, is_shown: bool
+) -> None:
+    memory.learn(recovering_run(patch=PATCH.format(changed)))
     live = begun(memory)
-    assert "acme__shop-1" in live.start()
+    assert ("acme__shop-1" in live.start()) is is_shown
     assert live.start() == ""
 
 
@@ -104,7 +114,7 @@ def test_advice_that_cleared_the_error_is_credited(memory: AgentMemory) -> None:
 
 
 def test_what_was_shown_is_not_learned(memory: AgentMemory) -> None:
-    memory.learn(recovering_run())
+    memory.learn(recovering_run(patch=PATCH.format("tariff")))
     with begun(memory) as live:
         assert live.start()
         assert all(failing(live))
@@ -274,7 +284,7 @@ def test_closing_waits_for_consolidation(tmp_path: Path) -> None:
 
 
 def test_the_asynchronous_run_shows_and_learns_the_same(memory: AgentMemory) -> None:
-    memory.learn(recovering_run())
+    memory.learn(recovering_run(patch=PATCH.format("tariff")))
 
     async def observed() -> tuple[str, str | None, LearnReceipt | None]:
         async with AsyncLiveRun(begun(memory)) as live:
