@@ -37,8 +37,9 @@ def hostile_texts(patterns: Iterable[re.Pattern[str]], length: int) -> Iterator[
 
 
 def patterns_in(module: ModuleType) -> list[re.Pattern[str]]:
-    """All compiled patterns that *module* itself keeps, also within its collections."""
-    return [*chain.from_iterable(map(_patterns, vars(module).values()))]
+    """All patterns that *module* itself keeps, also within its collections and rows of tables."""
+    hazards = (re.compile(one, re.IGNORECASE) for _, one in vars(module).get("_HAZARDS", ()))
+    return [*chain.from_iterable(map(_patterns, vars(module).values())), *hazards]
 
 
 def words_in(module: ModuleType) -> str:
@@ -61,6 +62,8 @@ def _literals(compiled: CodeType) -> Iterator[str]:
 def _patterns(value: object) -> Iterator[re.Pattern[str]]:
     if isinstance(value, re.Pattern):
         yield value
+    elif is_dataclass(value) and isinstance(pattern := getattr(value, "pattern", None), str):
+        yield re.compile(pattern, re.MULTILINE)
     elif isinstance(value, dict):
         yield from chain.from_iterable(map(_patterns, value.values()))
     elif isinstance(value, tuple | list | frozenset):

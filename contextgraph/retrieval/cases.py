@@ -25,9 +25,6 @@ from contextgraph.retrieval.recoveries import advice_ids
 from contextgraph.retrieval.score import scope_level, title_of
 
 FRAGMENTS_SHOWN = 3
-# Of past runs whose files the task names, 39 of 100 changed a file that the task needs; of others
-# 9 of 100, and from this probability on 32.
-_CLOSE = 0.5
 
 
 Rankings = Mapping[str, Sequence[CaseHit]]
@@ -121,7 +118,8 @@ def _case(
     fragments = tuple(dict.fromkeys(fragment for hit in ranked.hits for fragment in hit.fragments))
     probability = case_probability(ranked.features)
     at_same_file = bool(fragments) and scope is ScopeLevel.REPO
-    is_close = bool(trajectory.files) and probability >= _CLOSE
+    is_probable = probability >= gate.min_case_precision
+    is_close = bool(trajectory.files) and probability >= gate.close_case_precision
     return SimilarCase(
         trajectory_id=trajectory.id,
         instance_id=trajectory.instance_id,
@@ -134,10 +132,7 @@ def _case(
         why=Why(channels=ranks, scope=scope, support=1, trajectories=(trajectory.id,)),
         title=title_of(trajectory.task),
         probability=probability,
-        is_shown=at_same_file
-        or (
-            probability >= gate.min_case_precision and (is_close or _names_file(query, trajectory))
-        ),
+        is_shown=at_same_file or (is_probable and (is_close or _names_file(query, trajectory))),
     )
 
 
