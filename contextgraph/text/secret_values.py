@@ -10,7 +10,6 @@ _MIN_CASE_CHANGES = 6
 
 _PLACEHOLDERS = (
     "example",
-    "xxx",
     "***",
     "...",
     "your",
@@ -154,7 +153,9 @@ def is_bare_literal(value: str) -> bool:
 def is_placeholder(value: str) -> bool:
     """Whether *value* stands for a secret without being one."""
     lowered = value.lower()
-    return any(word in lowered for word in _PLACEHOLDERS) or bool(_TEMPLATE.search(value))
+    if "xxx" in value or "XXX" in value or _TEMPLATE.search(value):
+        return True
+    return any(word in lowered for word in _PLACEHOLDERS)
 
 
 # What an option or a file of logins has before the name that the value follows.

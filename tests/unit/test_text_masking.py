@@ -211,6 +211,7 @@ GITLEAKS = tomllib.loads(files("contextgraph.text").joinpath("secret_rules.toml"
         ("curl -H 'Authorization:  {}'", "5eb4223e-5008-46e5" + "-be67-c7b8f2732305"),
         ('curl -H "Authorization: Api-Token {}"', HEX),
         ('curl -H "Token: {}" -d x', "3fea6af1" + "349166ea"),
+        ("PGPASSWORD={} psql", "XxX7tKTqN" + "4adn2!"),
     ],
 )
 def test_logins_and_headers_of_curl_are_masked(text, secret):
