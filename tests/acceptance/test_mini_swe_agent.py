@@ -143,7 +143,6 @@ def test_the_batch_runner_names_the_instance(mini_swe_agent: Path, folder: Path)
     assert [one["instance_id"] for one in runs] == [*names[::-1]]
     log = json.loads((folder / "out" / names[1] / f"{names[1]}.traj.json").read_text())
     first = log["messages"][3]["content"]
-    assert "Totals of acme__shop-1" in first
     assert "set `PYTHONPATH=lib`" in first
 
 

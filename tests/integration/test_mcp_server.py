@@ -115,10 +115,13 @@ def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:
 
 
 def test_what_is_secret_is_not_recalled(store: Path, call: Call) -> None:
+    locker = "fernway/locker"
     with AgentMemory.open(str(store)) as memory:
-        memory.notes.remember("the parcels key is under the mat", repo=REPO, security="restricted")
-    recalled = answer_of(call("recall", question="parcels key", repo=REPO))
-    snapshot = answer_of(call("snapshot", trigger="where is the parcels key?", repo=REPO))
+        memory.notes.remember(
+            "the parcels key is under the mat", repo=locker, security="restricted"
+        )
+    recalled = answer_of(call("recall", question="parcels key", repo=locker))
+    snapshot = answer_of(call("snapshot", trigger="where is the parcels key?", repo=locker))
     assert recalled["ids"] == snapshot["ids"]
     for text in (recalled["text"], snapshot["text"]):
         assert "[RESTRICTED]" in text
