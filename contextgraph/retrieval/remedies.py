@@ -35,7 +35,7 @@ from contextgraph.trace import AdviceKey, advice_id
 
 NAMED_RUNS = 10
 # So many more instances, without evidence, keep one or two from looking like agreement. Of recorded
-# errors with the very same message in the same repository, what one instance did cleared 22 of 41;
+# errors with the very same message in the same repository, what one instance did cleared 22 of 40;
 # of others 23 of 178.
 _DOUBT, _DOUBT_IF_EXACT = 2, 1
 
