@@ -1,8 +1,8 @@
 """Routes that only read: advice, playbooks, what the memory holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import orjson
 from fastapi import APIRouter, Depends, HTTPException, Query, Response
@@ -39,6 +39,8 @@ from contextgraph.server.bodies import (
 )
 
 router = APIRouter()
+
+_Found = TypeVar("_Found")
 
 Name = Annotated[str, Query(max_length=500)]
 Text = Annotated[str, Query(max_length=LONGEST)]
@@ -126,13 +128,7 @@ async def playbook(
     task: Text = "",
 ) -> Response:
     """What the runs of a repository agree on, as `contextgraph playbook --json` prints it."""
-    found = await caller.service.answer(
-        caller.tenant.memory.playbook,
-        repo,
-        task,
-        exclude_instances=bounds.exclude_instances,
-        as_of=bounds.as_of,
-    )
+    found = await _within(bounds, caller, caller.tenant.memory.playbook, repo, task)
     record = {**playbook_record(found), "text": render_playbook(found)}
     return json_response(valued(record, found, complete=bounds.complete))
 
@@ -145,14 +141,17 @@ async def how(
     command: Text,
 ) -> Response:
     """How a command is really run in a repository, as `contextgraph how --json` prints it."""
-    found = await caller.service.answer(
-        caller.tenant.memory.how,
-        repo,
-        command,
-        exclude_instances=bounds.exclude_instances,
-        as_of=bounds.as_of,
-    )
+    found = await _within(bounds, caller, caller.tenant.memory.how, repo, command)
     return json_response(valued(history_record(found), found, complete=bounds.complete))
+
+
+async def _within(
+    bounds: _Bounds, caller: Reader, ask: Callable[..., _Found], repo: str, about: str
+) -> _Found:
+    """What *ask* finds about a repository in the runs that *bounds* admit."""
+    return await caller.service.answer(
+        ask, repo, about, exclude_instances=bounds.exclude_instances, as_of=bounds.as_of
+    )
 
 
 @router.post("/v1/escapes")
