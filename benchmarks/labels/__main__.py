@@ -235,7 +235,7 @@ def _recovery(label: Label, read: Trace) -> Recovery | None:
 
 
 def _ends(read: Trace) -> Sequence[Recovery]:
-    """Where errors were cleared or left behind; the labels do not tell these apart."""
+    """Where errors were cleared or left behind; the labels do not distinguish these."""
     return (*read.recoveries, *read.left_behind)
 
 

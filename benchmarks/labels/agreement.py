@@ -20,10 +20,10 @@ def main() -> None:
     both = sum(first and again for first, again in loops)
     f1 = 2 * both / sum(first + again for first, again in loops)
     same = sum(first == again for first, again in loops)
-    print(f"loops: {same} of {len(loops)} runs alike, F1 {f1:.3f}")
+    print(f"loops: {same} of {len(loops)} runs read the same, F1 {f1:.3f}")
     ends = [one for one in second if "has_loop" not in one]
-    alike = sum(_is_near(_first(one, "recoveries"), one) for one in ends)
-    print(f"recoveries: {alike} of {len(ends)} ends within {_BORDER} steps")
+    near = sum(_is_near(_first(one, "recoveries"), one) for one in ends)
+    print(f"recoveries: {near} of {len(ends)} ends within {_BORDER} steps")
 
 
 def _first(second: Label, kind: str) -> Label:

