@@ -1,7 +1,7 @@
 """A port of loopback that leads to a server while the line is up: a server that comes and goes."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from socket import SHUT_RDWR, SHUT_WR, create_connection, create_server, socket
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Thread
@@ -42,7 +42,8 @@ def line(port: int, uri: str) -> Iterator[None]:
             listening.shutdown()
             thread.join()
             for near in [*talking]:
-                near.shutdown(SHUT_RDWR)
+                with suppress(OSError):  # the client was first to close it
+                    near.shutdown(SHUT_RDWR)
 
 
 def _carry(one: socket, other: socket) -> None:
