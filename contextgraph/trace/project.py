@@ -27,6 +27,7 @@ _RUNNABLE = frozenset({ActionKind.TEST, ActionKind.RUN, ActionKind.INSTALL, Acti
 _LISTING = frozenset({ActionKind.SEARCH, ActionKind.LIST})
 # What other actions write, such as `git diff > patch.txt`, the run made itself.
 _CHANGING = frozenset({ActionKind.EDIT, ActionKind.DELETE})
+_NO_FOLDER = "bash: No such file or directory"
 _IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
 _OF_CODE = EXCEPTIONS | {Family.SYNTAX_ERROR, Family.RUNTIME_EXCEPTION}
 # What only asks, or only shapes the output, says nothing of how a project is used.
@@ -153,7 +154,7 @@ def _uses(
 ) -> Iterator[CommandUse]:
     """The commands of a shell line.
 
-    None of a line of several that failed: it is not known which did.
+    None of a line of several that failed, as it is not known which did, or whose `cd` did.
     """
     line = step.action.text.strip()
     is_shell = not step.action.arguments or step.action.tool.lower() in SHELL_TOOLS
@@ -161,7 +162,7 @@ def _uses(
         return
     commands = [one for one in commands_in(line) if one.program not in ("cd", "export")]
     error = _error(step, reading)
-    if error is not None and len(commands) != 1:
+    if error is not None and (len(commands) != 1 or _misses_folder(error, line)):
         return
     folder = _folder(line, cwd)
     for command in commands:
@@ -172,6 +173,12 @@ def _uses(
             for form in _forms(command, kind, own.verb, created):
                 reason = error.error_type if error else ""
                 yield CommandUse(kind, command.text, form, folder, ran, reason)
+
+
+def _misses_folder(error: ErrorSignature, line: str) -> bool:
+    """Whether *error* says that the folder to which *line* changes does not exist."""
+    folder = folder_of(line)
+    return bool(folder) and error.error_type == _NO_FOLDER and folder in error.message
 
 
 def _covers(use: CommandUse, test: str) -> bool:

@@ -265,6 +265,20 @@ def test_nothing_is_said_of_a_command_that_no_run_gave(memory: AgentMemory, comm
     assert not memory.how("acme/shop", command)
 
 
+@pytest.mark.parametrize(
+    ("line", "observation"),
+    [
+        ("cd backend && make check", "bash: cd: backend: No such file or directory\n"),
+        ("python reproduce.py", NO_MODULE),
+    ],
+)
+def test_nothing_is_said_of_a_missing_folder_or_a_script_without_another_way(
+    memory: AgentMemory, line: str, observation: str
+) -> None:
+    learn(memory, ("echo 'import lib' > reproduce.py", "", 0), (line, observation, 1))
+    assert memory.before("acme/shop", line) is None
+
+
 def test_one_success_is_enough_to_say_nothing(memory: AgentMemory) -> None:
     learn(memory, ("python -m pytest tests", NO_PYTEST, 1))
     memory.learn(one_run(4, ("python -m pytest tests", PASSED, 0)))
