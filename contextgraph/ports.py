@@ -52,6 +52,7 @@ from contextgraph.model import (
     WordCounts,
     Wording,
 )
+from contextgraph.processes import Process
 from contextgraph.vectors import Vector
 
 if TYPE_CHECKING:
@@ -492,14 +493,14 @@ class AdminStore(Protocol):
         Takes the time and the disk space of a copy. A server reuses its files as it sees fit.
         """
 
-    def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
-        """Take or renew the lease; when another *holder* has it, the time at which that expires.
+    def take_lease(
+        self, holder: str, now: datetime, until: datetime | None, process: Process | None = None
+    ) -> datetime | None:
+        """Take or renew the lease, or release it (*until* None).
 
-        A holder whose process has ended on this machine has it no longer.
+        When another *holder* has it, nothing changes, and the time at which it expires is returned.
+        A holder whose *process* has ended on this machine has it no longer.
         """
-
-    def return_lease(self, holder: str) -> None:
-        """Release the lease; does nothing where *holder* does not have it any more."""
 
     def unconsolidated(self, after: int | None = None) -> Unconsolidated:
         """What changed since the last consolidation, or since revision *after*.

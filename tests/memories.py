@@ -130,14 +130,13 @@ class Memories(RuleBasedStateMachine):
     def mark_consolidated(self) -> None:
         self.twins.mark_consolidated()
 
-    @rule(holder=st.sampled_from("ab"), begun=st.integers(0, 9), minutes=st.integers(0, 5))
-    def take_lease(self, holder: str, begun: int, minutes: int) -> None:
+    @rule(
+        holder=st.sampled_from("ab"), begun=st.integers(0, 9), minutes=st.none() | st.integers(0, 5)
+    )
+    def take_lease(self, holder: str, begun: int, minutes: int | None) -> None:
         now = SHOWN_AT + timedelta(minutes=begun)
-        self.twins.write("admin.take_lease", holder, now, now + timedelta(minutes=minutes))
-
-    @rule(holder=st.sampled_from("ab"))
-    def return_lease(self, holder: str) -> None:
-        self.twins.write("admin.return_lease", holder)
+        until = None if minutes is None else now + timedelta(minutes=minutes)
+        self.twins.write("admin.take_lease", holder, now, until)
 
     @rule(data=st.data(), scope=scopes(), limit=limits)
     def ask_for_what_is_near(self, data: st.DataObject, scope: Scope, limit: int) -> None:

@@ -97,16 +97,14 @@ class ReferenceMemory(ReferenceStore):
         met -= met_again | {error.id for bundle in stay for error in bundle.errors}
         self._drop_edges(lambda edge: edge.error_id in met)
 
-    def admin_take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
+    def admin_take_lease(
+        self, holder: str, now: datetime, until: datetime | None
+    ) -> datetime | None:
         held_by, expires_at = self.lease
         if held_by not in {None, holder} and expires_at > now:
             return expires_at
-        self.lease = (holder, until)
+        self.lease = (holder, until) if until else (None, now)
         return None
-
-    def admin_return_lease(self, holder: str) -> None:
-        if self.lease[0] == holder:
-            self.lease = (None, self.lease[1])
 
     def admin_unconsolidated(self, after: int | None = None) -> Unconsolidated:
         revision, marked = (self.consolidated, -1) if after is None else (after, after)

@@ -40,7 +40,7 @@ from contextgraph.model import (
     adds_to,
     precedes,
 )
-from contextgraph.processes import has_ended
+from contextgraph.processes import Process, has_ended
 from contextgraph.trace import describe_remedy
 from contextgraph.vectors import Vector
 
@@ -138,11 +138,18 @@ def with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
     return replace(bundle, trajectory=trajectory)
 
 
-def is_free(held_by: str | None, expires_at: datetime, holder: str, now: datetime) -> bool:
-    """Whether *holder* may take the lease of *held_by*, whose first word is its process."""
-    if held_by is None or held_by == holder or expires_at <= now:
-        return True
-    return has_ended(held_by.partition(" ")[0])
+class StoredLease(NamedTuple):
+    """Who has the lease until when, and the process of that; None where it is not known."""
+
+    holder: str | None
+    expires_at: datetime
+    process: Process | None = None
+
+    def is_free_for(self, holder: str, now: datetime) -> bool:
+        """Whether *holder* may take it."""
+        if self.holder in (None, holder) or self.expires_at <= now:
+            return True
+        return self.process is not None and has_ended(self.process)
 
 
 def check_bundle(bundle: Bundle) -> None:

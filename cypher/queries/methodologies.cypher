@@ -16,7 +16,7 @@ UNWIND found AS m
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .remedies, .words} AS methodology, [] AS sources
+    .failure_count, .superseded_by, .remedies, .words} AS methodology, [] AS sources
 ORDER BY m.repo IS NULL, m.support DESC, m.id
 
 // name: methodologies
@@ -24,7 +24,7 @@ UNWIND $ids AS id
 MATCH (m:Methodology {tenant: $tenant, id: id})
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .remedies, .words} AS methodology,
+    .failure_count, .superseded_by, .remedies, .words} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.id
 
@@ -34,7 +34,7 @@ UNWIND $error_ids AS id
 MATCH (m:Methodology {tenant: $tenant, error_id: id})
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .remedies, .words} AS methodology,
+    .failure_count, .superseded_by, .remedies, .words} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 
 // name: methodologies_of_types
@@ -46,7 +46,7 @@ MATCH (e:ErrorPattern {tenant: $tenant, family: family, error_type: error_type})
 MATCH (m:Methodology {tenant: $tenant, error_id: e.id})
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .remedies, .words} AS methodology,
+    .failure_count, .superseded_by, .remedies, .words} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources,
     family, error_type
 ORDER BY m.id

@@ -224,7 +224,7 @@ def test_one_consolidation_works_at_a_time(memory):
     report = memory.consolidate()
     assert not report.started
     assert "another process holds the lease" in report.reason
-    memory.store.admin.return_lease("another process")
+    memory.store.admin.take_lease("another process", NOON, None)
     assert memory.consolidate().started
 
 
@@ -244,7 +244,7 @@ def test_a_lost_lease_stops_the_work(memory):
     with pytest.raises(LeaseLostError):
         memory.consolidator.consolidate(take_over)
     assert memory.store.admin.unconsolidated().trajectories == 3
-    memory.store.admin.return_lease("another")
+    memory.store.admin.take_lease("another", NOON + an_hour, None)
     memory.consolidate()
     assert memory.store.admin.unconsolidated().trajectories == 0
 
