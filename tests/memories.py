@@ -119,12 +119,8 @@ class Memories(RuleBasedStateMachine):
         )
 
     @rule(errors=st.lists(st.sampled_from(ERROR_IDS), max_size=2, unique=True))
-    def prune(self, errors: list[str]) -> None:
-        self.twins.write("recoveries.prune_failed", errors, 1)
-
-    @rule()
-    def remove_orphans(self) -> None:
-        self.twins.write("methodologies.remove_orphans")
+    def clean_up(self, errors: list[str]) -> None:
+        self.twins.write("recoveries.clean_up", errors, 1)
 
     @rule()
     def mark_consolidated(self) -> None:

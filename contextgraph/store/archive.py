@@ -19,7 +19,7 @@ import orjson
 from contextgraph.codec import decoded, encoded
 from contextgraph.errors import DamagedRunError, ReadError, StoreError
 from contextgraph.model import (
-    ArchivedRun,
+    Bundle,
     Exposure,
     Json,
     Learned,
@@ -68,6 +68,14 @@ class SpaceLine:
 
 
 @dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run; *steps* is `Bundle.met`."""
+
+    bundle: Bundle
+    steps: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class MethodologyLine:
     """A methodology with the edges to it."""
 
@@ -96,7 +104,7 @@ class EndLine:
 
 Line: TypeAlias = (
     SpaceLine
-    | ArchivedRun
+    | RunLine
     | MethodologyLine
     | SimilarLine
     | Exposure
@@ -109,7 +117,7 @@ Kind = TypeVar("Kind")
 Item = TypeVar("Item")
 _KINDS: dict[str, type[Line]] = {
     "space": SpaceLine,
-    "run": ArchivedRun,
+    "run": RunLine,
     "methodology": MethodologyLine,
     "similar": SimilarLine,
     "exposure": Exposure,
@@ -176,12 +184,12 @@ def export_memory(
         for line in _lines_of(store, runs, methodologies, on_damaged, vectors=vectors):
             _write_line(file, line)
             counts[type(line)] += 1
-            if isinstance(line, ArchivedRun):
-                progress(counts[ArchivedRun], len(runs))
+            if isinstance(line, RunLine):
+                progress(counts[RunLine], len(runs))
         if consolidated:
             _write_line(file, ConsolidatedLine())
         _write_line(file, EndLine(1 + counts.total() + consolidated))
-    return Exported(counts[ArchivedRun], counts[MethodologyLine], counts[Exposure], counts[Note])
+    return Exported(counts[RunLine], counts[MethodologyLine], counts[Exposure], counts[Note])
 
 
 def _lines_of(
@@ -206,7 +214,8 @@ def _lines_of(
             damaged.add(trajectory_id)
             continue
         if run:
-            yield run if space else _without_vectors(run)
+            embedded = run.embedded if space else None
+            yield RunLine(replace(run, met=None, embedded=embedded), run.met or {})
     for batch in _batches(iter(methodologies), _EXPORT_BATCH):
         yield from _methodologies(store, batch)
     for trajectory_id in (one for one in runs if one not in damaged):
@@ -229,8 +238,20 @@ def _paged(
 
 def _methodologies(store: Store, ids: Sequence[str]) -> Iterator[MethodologyLine]:
     for one in store.methodologies.get(ids):
-        resolved = tuple(store.methodologies.resolved_by(one.id))
-        yield MethodologyLine(one, resolved)
+        yield MethodologyLine(one, _resolved_by(store, one.id))
+
+
+def _resolved_by(store: Store, methodology_id: str) -> tuple[ResolvedBy, ...]:
+    """The errors that a methodology resolves, by their ids."""
+    node = store.admin.explain(methodology_id)
+    edges = [edge for edge in node.relations if edge.type == "RESOLVED_BY"] if node else []
+    return tuple(
+        decoded(
+            ResolvedBy,
+            {"error_id": edge.id, "methodology_id": methodology_id, **edge.properties},
+        )
+        for edge in edges
+    )
 
 
 def import_memory(
@@ -274,7 +295,9 @@ class _Importer:
 
     def _write(self, batch: list[Line]) -> None:
         self._put_spaces([line for line in batch if isinstance(line, SpaceLine)])
-        self._put_runs([line for line in batch if isinstance(line, ArchivedRun)])
+        self._put_runs(
+            [replace(line.bundle, met=line.steps) for line in batch if isinstance(line, RunLine)]
+        )
         self._put_methodologies([line for line in batch if isinstance(line, MethodologyLine)])
         similar = [edge for line in batch if isinstance(line, SimilarLine) for edge in line.similar]
         if similar:
@@ -300,14 +323,14 @@ class _Importer:
                 self._store.vectors.prepare(line.space, line.model)
                 self._store.vectors.switch(line.space.name)
 
-    def _put_runs(self, runs: list[ArchivedRun]) -> None:
+    def _put_runs(self, runs: list[Bundle]) -> None:
         if not runs:
             return
-        given = runs if self._space else [_without_vectors(run) for run in runs]
-        known = self._store.runs.learned([run.bundle.trajectory.id for run in given])
+        given = runs if self._space else [replace(run, embedded=None) for run in runs]
+        known = self._store.runs.learned([run.trajectory.id for run in given])
         named = [_known_as(run, known) for run in given]
-        counts = Counter(self._store.runs.restore(named))
-        self._waiting.difference_update(run.bundle.trajectory.id for run in named)
+        counts = Counter(self._store.runs.add(named))
+        self._waiting.difference_update(run.trajectory.id for run in named)
         self._done.created += counts[LearnStatus.CREATED]
         self._done.updated += counts[LearnStatus.UPDATED]
         self._done.unchanged += counts[LearnStatus.UNCHANGED]
@@ -335,17 +358,12 @@ def _batches(items: Iterator[Item], size: int) -> Iterator[list[Item]]:
         yield batch
 
 
-def _known_as(run: ArchivedRun, known: Mapping[str, Learned]) -> ArchivedRun:
+def _known_as(run: Bundle, known: Mapping[str, Learned]) -> Bundle:
     """*run* under the id that it has in the memory, where it was archived under a former one."""
-    trajectory = run.bundle.trajectory
-    if trajectory.id not in known:
+    if run.trajectory.id not in known:
         return run
-    trajectory = replace(trajectory, id=known[trajectory.id].trajectory_id)
-    return replace(run, bundle=replace(run.bundle, trajectory=trajectory))
-
-
-def _without_vectors(run: ArchivedRun) -> ArchivedRun:
-    return replace(run, bundle=replace(run.bundle, embedded=None))
+    own = known[run.trajectory.id].trajectory_id
+    return replace(run, trajectory=replace(run.trajectory, id=own))
 
 
 @contextmanager
@@ -408,7 +426,7 @@ def _read_lines(path: Path) -> Iterator[Line]:
             kind = _KINDS.get(str(record.get("kind", "")))
             if kind is None or ended:
                 raise ReadError(str(path), f"line {number}", "is of an unknown kind")
-            if kind is ArchivedRun and has_sentences:
+            if kind is RunLine and has_sentences:
                 _drop_sentences(record)
             if kind is Exposure and has_sentences:
                 _drop_shares(record)

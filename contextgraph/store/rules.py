@@ -182,9 +182,10 @@ class MetError(NamedTuple):
 
 def met_errors(bundle: Bundle) -> list[MetError]:
     """The errors of *bundle*, in their order."""
-    steps: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
     for caused in bundle.caused:
-        steps[caused.error_id] += len(caused.steps)
+        counted[caused.error_id] += len(caused.steps)
+    steps = {error.id: counted[error.id] for error in bundle.errors} | {**(bundle.met or {})}
     cleared = {recovered.error_id for recovered in bundle.recovered}
     return [MetError(error, steps[error.id], error.id in cleared) for error in bundle.errors]
 

@@ -387,8 +387,8 @@ def test_a_memory_of_version_0_1_is_migrated_with_its_runs(learned: Path) -> Non
     assert store.admin.migrate() == schema.pending(4)
     archived = store.runs.archived("run0000")
     assert archived is not None
-    assert archived.bundle.trajectory == made_bundle(0).trajectory
-    assert [recovered.actions for recovered in archived.bundle.recovered] == [()]
+    assert archived.trajectory == made_bundle(0).trajectory
+    assert [recovered.actions for recovered in archived.recovered] == [()]
     assert all(check.ok for check in store.admin.health())
     store.admin.close()
 
