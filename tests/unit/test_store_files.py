@@ -19,7 +19,7 @@ from contextgraph.errors import (
 from contextgraph.model import LearnStatus, Scope
 from contextgraph.store import SqliteStore
 from contextgraph.store.sqlite import connections, schema
-from contextgraph.store.sqlite.failures import store_errors
+from contextgraph.store.sqlite.connections import store_errors
 from tests.made_bundles import made_bundle
 
 AS_ROOT = os.geteuid() == 0

@@ -30,7 +30,6 @@ from contextgraph.processes import Process
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, Transaction
-from contextgraph.store.neo4j.exposures import exposure_of
 from contextgraph.store.neo4j.graph import CurrentGraph
 from contextgraph.text import number_of
 
@@ -170,7 +169,7 @@ class Neo4jAdmin:
         row = self._connection.row("exposures_by_id", ids=[context])
         if row is None:
             return None
-        exposure = exposure_of(row)
+        exposure = rows.exposure_of(row)
         ids = sorted(item.id for item in exposure.items)
         known = {
             found["id"]: (found["label"], found["name"])

@@ -18,6 +18,7 @@ from contextgraph.model import (
     Trajectory,
     WordCounts,
 )
+from contextgraph.store.columns import packed, unpacked
 from contextgraph.store.neo4j import bundles, rows
 from contextgraph.store.neo4j.bundles import Packed
 from contextgraph.store.neo4j.cache import CandidateCache, FragmentKey
@@ -25,7 +26,7 @@ from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.full_text import WordCountCache
 from contextgraph.store.neo4j.rows import Row, where
 from contextgraph.store.neo4j.vectors import active_space, vector_of
-from contextgraph.store.rules import packed, raw_with_outcome, unpacked
+from contextgraph.store.rules import raw_with_outcome
 
 # Forgotten in one transaction, whose size the memory of a server limits: 1,496 runs were too many
 # for one of 512 MB, a hundred of 100 kB each took 31 MB.

@@ -22,6 +22,7 @@ from contextgraph.model import (
     WordCounts,
 )
 from contextgraph.store import rules
+from contextgraph.store.columns import packed, unpacked
 from contextgraph.store.sqlite import exposures, rows, run_rows, word_index
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.run_rows import Run
@@ -88,14 +89,14 @@ class SqliteRuns:
         self._database = database
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
-        raws = [rules.packed(bundle.raw) for bundle in bundles]
+        raws = [packed(bundle.raw) for bundle in bundles]
         with self._database.writing() as transaction:
             return [
                 _add(transaction, bundle, raw) for bundle, raw in zip(bundles, raws, strict=True)
             ]
 
     def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
-        given = [(former, one, rules.packed(one.raw)) for former, one in bundles.items()]
+        given = [(former, one, packed(one.raw)) for former, one in bundles.items()]
         with self._database.writing() as transaction:
             return [one[0] for one in given if _replace(transaction, *one)]
 
@@ -323,7 +324,7 @@ def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:
     if row is None:
         return None
     stored = rules.StoredOutcome.of(*row[1:])
-    return rules.raw_with_outcome(rules.unpacked(row[0], trajectory_id), stored)
+    return rules.raw_with_outcome(unpacked(row[0], trajectory_id), stored)
 
 
 def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> Bundle:
