@@ -24,8 +24,7 @@ from contextgraph.cli import (
     service,
     stats,
 )
-from contextgraph.cli.options import FAILED, STORE_UNAVAILABLE
-from contextgraph.cli.output import accept_any_text, warn
+from contextgraph.cli.output import FAILED, STORE_UNAVAILABLE, accept_any_text, warn
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
 from contextgraph.text import mask_secrets
 

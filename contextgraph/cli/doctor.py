@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory, settings_of
-from contextgraph.cli.output import emit, print_table, say
+from contextgraph.cli.options import Common, common_options
+from contextgraph.cli.output import DONE, FAILED, emit, print_table, say
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ OLDEST_PYTHON = (3, 11)
 _NAMED, _NAME_WIDTH = 10, 46
 
 
+@common_options()
 def doctor(
+    common: Common,
     secrets: Annotated[
         bool,
         typer.Option("--secrets", help="Also look for secrets in all stored runs (slower)."),
@@ -59,9 +61,6 @@ def doctor(
             show_default="the current folder",
         ),
     ] = Path(),
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Check the memory and the installation, and suggest fixes. Changes nothing.
 
@@ -79,9 +78,9 @@ def doctor(
       contextgraph doctor
       contextgraph doctor --stale --workdir ~/checkouts/shop
     """
-    found = check_up(store, tenant, secrets=secrets)
-    gone = _stale(store, tenant, workdir) if stale else []
-    if as_json:
+    found = check_up(common, secrets=secrets)
+    gone = _stale(common, workdir) if stale else []
+    if common.as_json:
         listed: list[Json] = [{**one._asdict()} for one in gone]
         emit({**checkup_record(found), **({"stale": listed} if stale else {})})
     else:
@@ -113,15 +112,15 @@ def own_version() -> str:
     return version(DISTRIBUTION)
 
 
-def check_up(store: str | None, tenant: str | None, *, secrets: bool = False) -> Checkup:
+def check_up(common: Common, *, secrets: bool = False) -> Checkup:
     """Check the installation and the memory that the options name; *secrets*: all runs, too."""
 
-    settings = settings_of(store, tenant)
+    settings = common.settings()
     return Checkup(
         store=settings.address,
         checks=(
             *_installation(),
-            *_memory(store, tenant, secrets),
+            *_memory(common, secrets),
             *_keyed(settings),
             *_hooks(settings),
         ),
@@ -160,8 +159,8 @@ def _has_full_text() -> bool:
     return True
 
 
-def _memory(store: str | None, tenant: str | None, secrets: bool) -> "list[HealthCheck]":
-    with open_memory(store, tenant, read_only=True) as memory:
+def _memory(common: Common, secrets: bool) -> "list[HealthCheck]":
+    with common.open(read_only=True) as memory:
         checks = list(memory.health())
         return [*checks, _secrets(memory.store.runs)] if secrets else checks
 
@@ -208,14 +207,14 @@ def _secrets(runs: "RunStore") -> "HealthCheck":
     return HealthCheck("secrets", not found, detail, "run: contextgraph migrate")
 
 
-def _stale(store: str | None, tenant: str | None, workdir: Path) -> "list[Stale]":
+def _stale(common: Common, workdir: Path) -> "list[Stale]":
     """What the playbook of the repository in *workdir* names and that does not have."""
     from contextgraph.readers import repository_name
     from contextgraph.retrieval import stale_in
     from contextgraph.working_tree import WorkingTree
 
     tree = WorkingTree.around(workdir)
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         return [*stale_in(memory.playbook(repository_name(str(tree.root))), tree)]
 
 
@@ -274,7 +273,8 @@ def checkup_record(checkup: Checkup) -> "dict[str, Json]":
     }
 
 
-def formats(as_json: AsJson = False) -> None:
+@common_options(without=("store", "tenant"))
+def formats(common: Common) -> None:
     """List the log formats that can be read.
 
     Shows how each is recognised and what is read from it. A format is recognised by content, not
@@ -292,7 +292,7 @@ def formats(as_json: AsJson = False) -> None:
     from contextgraph.readers import all_formats
 
     for one in all_formats().values():
-        if as_json:
+        if common.as_json:
             emit(
                 {
                     "name": one.name,

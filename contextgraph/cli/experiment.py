@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import PARTLY_DONE, AsJson, option
-from contextgraph.cli.output import emit, print_table, say, warn
+from contextgraph.cli.options import Common, common_options, option
+from contextgraph.cli.output import PARTLY_DONE, emit, print_table, say, warn
 from contextgraph.page import (
     TABLE_STYLE,
     facts_line,
@@ -49,7 +49,9 @@ experiment = typer.Typer(
 
 
 @experiment.command()
+@common_options(without=("store", "tenant"))
 def run(  # noqa: PLR0913  (one parameter per flag)
+    common: Common,
     *,
     tasks: Annotated[Path, option("--tasks", "FILE", "Tasks, as JSON lines.")],
     out: Annotated[Path, option("--out", "FOLDER", "The folder of the experiment.")],
@@ -85,7 +87,6 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     retry_broken: Annotated[
         bool, typer.Option("--retry-broken", help="Retry broken attempts.")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Run an experiment, or the rest of one that was interrupted.
 
@@ -118,12 +119,14 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         settings={"config": list(config or []), "contextgraph": own_version()},
     )
     work = Experiment(plan, agent_named(agent, model, config or []), Journal(out), workers=workers)
-    if _made(work, retry_broken=retry_broken, as_json=as_json):
+    if _made(common, work, retry_broken=retry_broken):
         raise typer.Exit(PARTLY_DONE)
 
 
 @experiment.command()
+@common_options(without=("store", "tenant"))
 def report(
+    common: Common,
     folder: Annotated[
         Path,
         typer.Argument(
@@ -133,7 +136,6 @@ def report(
     html: Annotated[
         Path | None, option("--html", "FILE", "Write an HTML page instead; it works offline.")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show the results of an experiment so far.
 
@@ -159,13 +161,13 @@ def report(
     if html:
         _write_report(html, found)
         print(f"{html}: {found.verdict}")
-    elif as_json:
+    elif common.as_json:
         emit(record_of(found))
     else:
         _show_report(found)
 
 
-def _made(work: "Experiment", *, retry_broken: bool, as_json: bool) -> int:
+def _made(common: Common, work: "Experiment", *, retry_broken: bool) -> int:
     """Make the attempts of *work* that are left, printing each; how many are broken."""
     total = sum(map(len, work.left(retry_broken=retry_broken).values()))
     broken, made, shown = 0, 0, sys.stdout
@@ -175,15 +177,15 @@ def _made(work: "Experiment", *, retry_broken: bool, as_json: bool) -> int:
             for made, attempt in enumerate(work.run(retry_broken=retry_broken), start=1):
                 broken += bool(attempt.error)
                 with redirect_stdout(shown):
-                    _show_attempt(attempt, f"{made}/{total}", as_json=as_json)
+                    _show_attempt(common, attempt, f"{made}/{total}")
     except KeyboardInterrupt:
         warn(f"interrupted after {made} of {total}; the same command makes the rest")
         raise
     return broken
 
 
-def _show_attempt(attempt: "Attempt", progress: str, *, as_json: bool) -> None:
-    if as_json:
+def _show_attempt(common: Common, attempt: "Attempt", progress: str) -> None:
+    if common.as_json:
         emit(record_of(attempt))
         return
     result = "broken" if attempt.error else "solved" if attempt.solved else "failed"

@@ -10,20 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import (
-    FAILED,
-    AsJson,
-    Store,
-    Strict,
-    Tenant,
-    open_memory,
-    option,
-)
+from contextgraph.cli.options import Common, Strict, Yes, common_options, option
 from contextgraph.cli.output import (
     DamagedRuns,
     Progress,
-    answer,
     confirm,
+    fail,
     interrupted_by_termination,
     warn,
 )
@@ -71,7 +63,9 @@ Repos = Annotated[
 ]
 
 
-def forget(  # noqa: PLR0913  (one parameter per flag)
+@common_options()
+def forget(
+    common: Common,
     ids: Ids = None,
     *,
     instance: Instances = None,
@@ -82,10 +76,7 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
         option("--older-than", "DAYS", "Only runs that are older.", min=1),
     ] = None,
     key: Annotated[str | None, option("--key", "KEY", "A keyed entry, and its history.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
+    yes: Yes = False,
 ) -> None:
     """Remove runs and everything that only they support.
 
@@ -104,13 +95,13 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
     if key is not None:
         if everything or named or older_than:
             raise typer.BadParameter("--key cannot be combined with runs")
-        forget_key(key, store, tenant, yes=yes, as_json=as_json)
+        forget_key(common, key, yes=yes)
         return
     if not (everything or named or older_than):
         raise typer.BadParameter(
             "name what to forget: a trajectory id, --instance, --repo, --older-than, --all or --key"
         )
-    with open_memory(store, tenant, create=False) as memory:
+    with common.open(create=False) as memory:
         runs = memory.store.runs
         chosen = _named(runs, ids or (), instance or (), repo or ())
         found = list(runs.trajectories(chosen if named and not everything else runs.ids()).values())
@@ -119,12 +110,11 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
             found = [one for one in found if one.seen_at < oldest]
         elif not found:
             of_them = "" if everything else f"of {', '.join(named)} "
-            warn(f"no trajectory {of_them}in the memory")
-            raise typer.Exit(FAILED)
+            fail(f"no trajectory {of_them}in the memory")
         if found and not yes:
             _confirm(found)
         removed = memory.forget(one.id for one in found)
-    _show_forgotten(found, removed, as_json=as_json)
+    _show_forgotten(common, found, removed)
 
 
 def _named(
@@ -144,7 +134,7 @@ def _confirm(found: "Sequence[Trajectory]") -> None:
     confirm(f"Forget {number_of(len(found), 'trajectory')}?", "nothing was removed")
 
 
-def _show_forgotten(found: "Sequence[Trajectory]", removed: int, *, as_json: bool) -> None:
+def _show_forgotten(common: Common, found: "Sequence[Trajectory]", removed: int) -> None:
     runs: list[Json] = [
         {
             "trajectory_id": run.id,
@@ -155,10 +145,12 @@ def _show_forgotten(found: "Sequence[Trajectory]", removed: int, *, as_json: boo
         for run in found
     ]
     text = f"removed {number_of(removed, 'trajectory')} and everything that only they support"
-    answer({"forgotten": removed, "trajectories": runs}, text, as_json=as_json)
+    common.answer({"forgotten": removed, "trajectories": runs}, text)
 
 
+@common_options()
 def export(
+    common: Common,
     path: Annotated[
         Path,
         typer.Argument(metavar="FILE", help="The file to write; for ATIF, a folder."),
@@ -173,9 +165,6 @@ def export(
     ] = "",
     vectors: WithVectors = True,
     strict: Strict = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Write a memory, its graph or its runs to a file.
 
@@ -200,10 +189,10 @@ def export(
       contextgraph export AGENTS.md --agents-md owner/repo
     """
     started = time.monotonic()
-    damaged = DamagedRuns(strict, as_json)
+    damaged = DamagedRuns(strict, common.as_json)
     with (
         interrupted_by_termination(),
-        open_memory(store, tenant, read_only=True) as memory,
+        common.open(read_only=True) as memory,
     ):
         if agents_md:
             counts = _export_agents_md(memory, path, agents_md)
@@ -212,7 +201,7 @@ def export(
     seconds = round(time.monotonic() - started, 3)
     listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     text = f"wrote {path} in {seconds:.1f} s: {listed}"
-    answer({**counts, "seconds": seconds}, text, as_json=as_json)
+    common.answer({**counts, "seconds": seconds}, text)
     damaged.exit(counts.get("runs", 0))
 
 
@@ -274,17 +263,15 @@ def _export_agents_md(memory: "AgentMemory", path: Path, repo: str) -> dict[str,
 
     entries, tasks = agents_md(memory, repo), memory.playbook(repo).tasks
     if not entries:
-        warn(f"nothing is written: no two tasks of {repo} in this memory agree on anything")
-        raise typer.Exit(FAILED)
+        fail(f"nothing is written: no two tasks of {repo} in this memory agree on anything")
     write_agents_md(path, repo, tasks, entries)
     return {"entries": len(entries), "tasks": tasks}
 
 
+@common_options()
 def backup(
+    common: Common,
     path: Annotated[Path, typer.Argument(metavar="FILE", help="The new file to write.")],
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Copy a memory file while others may use it.
 
@@ -303,20 +290,19 @@ def backup(
     started = time.monotonic()
     with (
         interrupted_by_termination(),
-        open_memory(store, tenant, read_only=True) as memory,
+        common.open(read_only=True) as memory,
     ):
         memory.back_up(path)
     size, seconds = path.stat().st_size, round(time.monotonic() - started, 3)
     text = f"copied {size / 1e6:.1f} MB to {path} in {seconds:.1f} s"
-    answer({"bytes": size, "seconds": seconds}, text, as_json=as_json)
+    common.answer({"bytes": size, "seconds": seconds}, text)
 
 
+@common_options()
 def import_(
+    common: Common,
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `export` wrote.")],
     vectors: WithVectors = True,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Add what `export` wrote to a memory.
 
@@ -332,7 +318,7 @@ def import_(
     started = time.monotonic()
     total = count_runs(path)
     try:
-        with open_memory(store, tenant) as memory, Progress(lambda: total) as progress:
+        with common.open() as memory, Progress(lambda: total) as progress:
             done = memory.import_archive(path, vectors=vectors, progress=progress.runs)
     except KeyboardInterrupt:
         warn("interrupted; repeat the command to continue")
@@ -349,4 +335,4 @@ def import_(
         f"{done.unchanged} unchanged; {number_of(done.methodologies, 'methodology')}, "
         f"{number_of(done.exposures, 'exposure')}, {number_of(done.notes, 'note')}; {seconds:.1f} s"
     )
-    answer(record_of(done, "vectors_of", seconds=seconds), text, as_json=as_json)
+    common.answer(record_of(done, "vectors_of", seconds=seconds), text)

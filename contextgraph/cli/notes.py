@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, time_option
-from contextgraph.cli.output import answer, answer_rows, emit, print_table, warn
+from contextgraph.cli.options import Common, Limit, common_options, option, time_option
+from contextgraph.cli.output import FAILED, emit, print_table, warn
 from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
 
@@ -24,7 +24,9 @@ Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")
 app = typer.Typer(name="notes", invoke_without_command=True)
 
 
-def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
+@common_options()
+def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
+    common: Common,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The note; - for standard input.")],
     repo: Repo = None,
     source: Annotated[
@@ -43,9 +45,6 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
     until: Annotated[
         datetime | None, time_option("--until", "Recall it until then (ISO 8601, UTC).")
     ] = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Store a note: what people or agents say.
 
@@ -63,7 +62,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
       contextgraph remember - --source file:tox.ini --tag ci < note.txt
     """
     content = sys.stdin.read() if text == "-" else text
-    with open_memory(store, tenant) as memory:
+    with common.open() as memory:
         receipt = memory.notes.remember(
             content,
             repo=repo or "",
@@ -75,15 +74,17 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
             valid_until=until,
         )
         if pin or receipt.others:
-            compile_for_hooks(memory, store, tenant, repos=[repo or ""])
+            compile_for_hooks(memory, common.settings(), repos=[repo or ""])
     others = [one for one in receipt.others if one != receipt.id]
     text = " ".join((f"{receipt.id}: {receipt.status}", *others))
     text += ", to embed" if receipt.to_embed else ""
     record = record_of(receipt, confidence=round(receipt.confidence, 4))
-    answer(record, text, as_json=as_json)
+    common.answer(record, text)
 
 
+@common_options()
 def recall(
+    common: Common,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
     repo: Annotated[
         str | None,
@@ -92,13 +93,10 @@ def recall(
     tag: Annotated[
         list[str] | None, option("--tag", "TAG", "Only notes with this tag (repeatable).")
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most N.")] = 5,
+    limit: Limit = 5,
     min_probability: Annotated[
         float, option("--min-probability", "P", "Only what answers at least as probably.")
     ] = 0.0,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show the notes that answer a question best.
 
@@ -111,18 +109,20 @@ def recall(
     Example:
       contextgraph recall "which python does CI use" --repo acme/shop
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.notes.recall(
             question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
         )
     rows = ((f"{one.score:.2f}", *_row(one.note)) for one in found)
     columns, empty = ("score", *_COLUMNS), "no note answers this"
     records = map(recalled_record, found)
-    answer_rows(records, "Notes", columns, rows, ("score",), as_json=as_json, empty=empty)
+    common.answer_rows(records, "Notes", columns, rows, ("score",), empty=empty)
 
 
 @app.callback()
-def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
+@common_options()
+def notes(  # noqa: PLR0913, PLR0917  (one parameter per flag)
+    common: Common,
     context: typer.Context,
     archive: Annotated[
         list[str] | None,
@@ -150,9 +150,6 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
     conflicts: Annotated[
         bool, typer.Option("--conflicts", help="Only those that another note contradicts.")
     ] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """List notes, or archive, restore, pin, unpin or delete some.
 
@@ -179,19 +176,19 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         "forgotten": forget or [],
     }
     if context.invoked_subcommand:
-        if any(changes.values()) or repo or archived or conflicts or as_json or store or tenant:
+        if any(changes.values()) or repo or archived or conflicts or common != Common():
             raise typer.BadParameter(f"give options after {context.invoked_subcommand}")
         return
     if any(changes.values()):
-        _change(changes, store, tenant, as_json=as_json)
+        _change(common, changes)
         return
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.notes.of(repo, archived=archived)
         if conflicts:
             live = {note.id for note in found}
             found = tuple(note for note in found if not live.isdisjoint(note.contradicts))
     title, rows = number_of(len(found), "note"), map(_row, found)
-    answer_rows(map(record_of, found), title, _COLUMNS, rows, as_json=as_json, empty="no notes")
+    common.answer_rows(map(record_of, found), title, _COLUMNS, rows, empty="no notes")
 
 
 _COLUMNS = ("when", "note", "source", "id")
@@ -203,27 +200,27 @@ def _row(note: "Note") -> tuple[str, ...]:
     return f"{note.created_at:%Y-%m-%d}", note.content + mark, note.source, note.id
 
 
-def _change(
-    changes: dict[str, list[str]], store: str | None, tenant: str | None, *, as_json: bool
-) -> None:
-    with open_memory(store, tenant, create=False) as memory:
+def _change(common: Common, changes: dict[str, list[str]]) -> None:
+    with common.open(create=False) as memory:
         notes = memory.notes
         known = memory.store.notes.get([id_ for ids in changes.values() for id_ in ids]).values()
         unpin: Callable[[list[str]], int] = partial(notes.pin, pinned=False)
         verbs = (notes.archive, notes.restore, notes.pin, unpin, notes.forget)
         done = {name: verb(ids) for (name, ids), verb in zip(changes.items(), verbs, strict=True)}
         if any(note.pinned for note in known) or changes["pinned"]:
-            compile_for_hooks(memory, store, tenant, repos={note.repo for note in known})
+            compile_for_hooks(memory, common.settings(), repos={note.repo for note in known})
     if any(done[name] < len({*ids}) for name, ids in changes.items()):
         warn("some of these notes are not in the memory, or were changed so before")
     counts = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)
-    answer({**done}, ", ".join(counts), as_json=as_json)
+    common.answer({**done}, ", ".join(counts))
     if not any(done.values()):
         raise typer.Exit(FAILED)
 
 
 @app.command()
+@common_options()
 def review(
+    common: Common,
     accept: Annotated[
         list[str] | None, option("--accept", "ID", "Remember it as a note (repeatable).")
     ] = None,
@@ -231,9 +228,6 @@ def review(
         list[str] | None, option("--reject", "ID", "Do not propose it again (repeatable).")
     ] = None,
     repo: Annotated[str | None, option("--repo", "OWNER/REPO", "Only what is about it.")] = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show what people said in learned sessions, for review.
 
@@ -252,12 +246,12 @@ def review(
       contextgraph notes review --accept candidate_1f0c3a5b7d9e2468
     """
     if accept or reject:
-        _decide(accept or [], reject or [], store, tenant, as_json=as_json)
+        _decide(common, accept or [], reject or [])
         return
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         waiting = [(note, len(note.links)) for note in memory.candidates.of(repo)]
         repeated = memory.candidates.repeated(repo)
-    if as_json:
+    if common.as_json:
         for note, sessions in (*waiting, *repeated):
             emit(record_of(note, sessions=sessions))
         return
@@ -276,15 +270,13 @@ def review(
         print("nothing to review")
 
 
-def _decide(
-    accept: list[str], reject: list[str], store: str | None, tenant: str | None, *, as_json: bool
-) -> None:
-    with open_memory(store, tenant, create=False) as memory:
+def _decide(common: Common, accept: list[str], reject: list[str]) -> None:
+    with common.open(create=False) as memory:
         accepted, rejected = memory.candidates.accept(accept), memory.candidates.reject(reject)
     if accepted + rejected < len({*accept}) + len({*reject}):
         warn("some of these candidates are not in the memory, or were reviewed before")
     text = f"{number_of(accepted, 'candidate')} accepted, {rejected} rejected"
-    answer({"accepted": accepted, "rejected": rejected}, text, as_json=as_json)
+    common.answer({"accepted": accepted, "rejected": rejected}, text)
     if not accepted + rejected:
         raise typer.Exit(FAILED)
 
@@ -293,7 +285,9 @@ def _candidate_row(note: "Note") -> tuple[str, ...]:
     return f"{note.created_at:%Y-%m-%d}", note.content, note.repo, note.id
 
 
+@common_options()
 def snapshot(
+    common: Common,
     trigger: Annotated[
         str, typer.Argument(metavar="TRIGGER", help="What happened, such as a failed check.")
     ],
@@ -302,9 +296,6 @@ def snapshot(
         str | None, option("--repo", "OWNER/REPO", "Only notes about it, or about anything.")
     ] = None,
     tokens: Annotated[int, typer.Option(metavar="N", min=1, help="At most N tokens.")] = 500,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show what people and agents say that matters now.
 
@@ -318,16 +309,15 @@ def snapshot(
     Example:
       contextgraph snapshot "test_checkout fails on main" --focus payments
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
     record: dict[str, Json] = {"notes": [record_of(note) for note in found.notes]}
-    answer({**record, "text": found.text}, found.text or "no note matters now", as_json=as_json)
+    common.answer({**record, "text": found.text}, found.text or "no note matters now")
 
 
+@common_options()
 def maintain(
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
+    common: Common,
 ) -> None:
     """Archive and merge notes, decide conflicts, embed what waits.
 
@@ -343,10 +333,10 @@ def maintain(
     Example:
       contextgraph maintain --store team.db
     """
-    with open_memory(store, tenant, create=False) as memory:
+    with common.open(create=False) as memory:
         report = memory.maintain(
             waiting=lambda until: warn(f"another process holds the lease until {until:%H:%M:%S}")
         )
     record = record_of(report)
     counts = (f"{count} {name.replace('_', ' ')}" for name, count in record.items() if count)
-    answer(record, ", ".join(counts) or "nothing changed", as_json=as_json)
+    common.answer(record, ", ".join(counts) or "nothing changed")

@@ -1,26 +1,11 @@
 """``contextgraph replay``: recorded runs as if live, with the advice at each moment."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from contextgraph.cli.options import (
-    AsJson,
-    Configuration,
-    FollowLinks,
-    MaxRunSize,
-    Paths,
-    Tenant,
-    open_memory,
-)
-from contextgraph.cli.output import (
-    Progress,
-    console,
-    emit,
-    print_table,
-    say,
-    warn,
-)
+from contextgraph.cli.options import Common, FollowLinks, Paths, TemporaryStore, common_options
+from contextgraph.cli.output import Progress, console, emit, print_table, say, warn
 from contextgraph.records import context_record, loop_records
 from contextgraph.text import number_of, one_line
 
@@ -30,28 +15,14 @@ if TYPE_CHECKING:
     from contextgraph.evaluation import MomentKind, Replay, ReplayCounts, ReplayMoment
     from contextgraph.model import Json
 
-IN_MEMORY = ":memory:"
 _LINES_SHOWN = 2
 
-OwnStore = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="ADDRESS",
-        help="The memory: a file, or a neo4j:// or bolt:// address.",
-        show_default=IN_MEMORY,
-    ),
-]
 
-
+@common_options("configuration", "max_run_size", store=TemporaryStore)
 def replay(
+    common: Common,
     paths: Paths,
-    configuration: Configuration = None,
-    max_run_size: MaxRunSize = None,
     follow_links: FollowLinks = False,
-    as_json: AsJson = False,
-    store: OwnStore = None,
-    tenant: Tenant = None,
 ) -> None:
     """Replay recorded runs as if live, and show the advice.
 
@@ -74,18 +45,20 @@ def replay(
     from contextgraph.cli.intake import Intake
     from contextgraph.evaluation import Replay
 
+    common = common.or_temporary()
+    max_run_size = common.settings().max_run_size
     intake = Intake(paths, max_run_size=max_run_size, follow_links=follow_links)
     runs = list(intake)
     progress = Progress(lambda: len(runs))
-    with open_memory(store or IN_MEMORY, tenant, configuration=configuration) as memory, progress:
+    with common.open() as memory, progress:
         replayed = Replay(memory, runs)
         try:
-            _show_all(replayed, progress, as_json=as_json)
+            _show_all(common, replayed, progress)
         except KeyboardInterrupt:
             warn(f"interrupted after {replayed.counts.runs} of {number_of(len(runs), 'run')}")
             raise
         finally:
-            if as_json:
+            if common.as_json:
                 unread: dict[str, Json] = {"failed": intake.failed, "skipped": intake.skipped}
                 emit({"summary": {**_counts_record(replayed.counts), **unread}})
             elif replayed.counts.runs:
@@ -93,14 +66,14 @@ def replay(
     raise typer.Exit(intake.exit_code)
 
 
-def _show_all(replayed: "Replay", progress: Progress, *, as_json: bool) -> None:
+def _show_all(common: Common, replayed: "Replay", progress: Progress) -> None:
     from contextgraph.evaluation import ReplayMoment
 
     for item in replayed:
         if not isinstance(item, ReplayMoment):
             progress.advance(1)
             progress.count(replayed.counts.runs)
-        elif as_json:
+        elif common.as_json:
             emit(_moment_record(item))
         elif item.answered:
             _show_moment(item)
