@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import Common, Strict, common_options
+from contextgraph.cli.options import Common, Strict, common_options, flag
 from contextgraph.cli.output import (
     LEASE_HELD,
     DamagedRuns,
@@ -33,10 +33,7 @@ _CHANGES = ("examined", "created", "updated", "removed")
 def consolidate(
     common: Common,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Print what a model would be sent and its cost; send nothing."
-        ),
+        bool, flag("--dry-run", "Print what a model would be sent and its cost; send nothing.")
     ] = False,
 ) -> None:
     """Derive methodologies from runs.
@@ -118,8 +115,7 @@ def _show_wording_plan(common: Common, plan: "WordingPlan") -> None:
 def reembed(
     common: Common,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print how many texts and tokens, and the cost at most."),
+        bool, flag("--dry-run", "Print how many texts and tokens, and the cost at most.")
     ] = False,
 ) -> None:
     """Embed all runs with the configured embedder.
@@ -225,7 +221,7 @@ def _rebuild_all(memory: "AgentMemory", damaged: DamagedRuns) -> int:
 def migrate(
     common: Common,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the migrations without applying them.")
+        bool, flag("--dry-run", "Print the migrations without applying them.")
     ] = False,
 ) -> None:
     """Bring the schema up to date, and mask secrets.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, common_options
+from contextgraph.cli.options import Common, common_options, flag
 from contextgraph.cli.output import DONE, FAILED, emit, print_table, say
 from contextgraph.text import number_of, one_line
 
@@ -43,12 +43,10 @@ _NAMED, _NAME_WIDTH = 10, 46
 def doctor(
     common: Common,
     secrets: Annotated[
-        bool,
-        typer.Option("--secrets", help="Also look for secrets in all stored runs (slower)."),
+        bool, flag("--secrets", "Also look for secrets in all stored runs (slower).")
     ] = False,
     stale: Annotated[
-        bool,
-        typer.Option("--stale", help="Also list what the playbook has and the checkout does not."),
+        bool, flag("--stale", "Also list what the playbook has and the checkout does not.")
     ] = False,
     workdir: Annotated[
         Path,
@@ -121,7 +119,7 @@ def check_up(common: Common, *, secrets: bool = False) -> Checkup:
         checks=(
             *_installation(),
             *_memory(common, secrets),
-            *_keyed(settings),
+            *_keyed(common),
             *_hooks(settings),
         ),
         versions=_versions(),
@@ -165,14 +163,14 @@ def _memory(common: Common, secrets: bool) -> "list[HealthCheck]":
         return [*checks, _secrets(memory.store.runs)] if secrets else checks
 
 
-def _keyed(settings: "Settings") -> "list[HealthCheck]":
+def _keyed(common: Common) -> "list[HealthCheck]":
     """Whether index and state of the keyed files follow from their log; nothing without files."""
     from contextgraph.model import HealthCheck
-    from contextgraph.wiring import keyed_memory
 
+    settings = common.settings()
     if settings.address == ":memory:" and not settings.keyed_root:
         return []
-    memory = keyed_memory(settings)
+    memory = common.keyed()
     if not memory.root.exists():
         return []
     wrong = memory.check()

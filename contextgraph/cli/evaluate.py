@@ -11,7 +11,14 @@ import typer
 
 from contextgraph.cli.doctor import own_version
 from contextgraph.cli.intake import Intake
-from contextgraph.cli.options import Common, FollowLinks, TemporaryStore, common_options, option
+from contextgraph.cli.options import (
+    Common,
+    FollowLinks,
+    TemporaryStore,
+    common_options,
+    flag,
+    option,
+)
 from contextgraph.cli.output import FAILED, PARTLY_DONE, Progress, emit, fail, warn
 from contextgraph.cli.reports import (
     draw_evaluation,
@@ -44,9 +51,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         ),
     ] = None,
     *,
-    online: Annotated[
-        bool, typer.Option("--online", help="Judge by each run in order, then learn it.")
-    ] = False,
+    online: Annotated[bool, flag("--online", "Judge by each run in order, then learn it.")] = False,
     share: Annotated[
         float,
         typer.Option(

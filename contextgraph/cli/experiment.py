@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, common_options, option
+from contextgraph.cli.options import Common, common_options, flag, option
 from contextgraph.cli.output import PARTLY_DONE, emit, print_table, say, warn
 from contextgraph.page import (
     TABLE_STYLE,
@@ -84,9 +84,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     workers: Annotated[
         int, typer.Option("--workers", metavar="N", min=1, help="Attempts at the same time.")
     ] = 1,
-    retry_broken: Annotated[
-        bool, typer.Option("--retry-broken", help="Retry broken attempts.")
-    ] = False,
+    retry_broken: Annotated[bool, flag("--retry-broken", "Retry broken attempts.")] = False,
 ) -> None:
     """Run an experiment, or the rest of one that was interrupted.
 

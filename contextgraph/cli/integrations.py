@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from contextgraph.cli.options import Common, common_options
+from contextgraph.cli.options import Common, common_options, flag
 from contextgraph.cli.output import emit, say, warn
 from contextgraph.text import number_of
 
@@ -59,12 +59,9 @@ def integrations(
         ),
     ] = None,
     *,
-    auto: Annotated[
-        bool, typer.Option("--auto", help="All agents that are found on this machine.")
-    ] = False,
+    auto: Annotated[bool, flag("--auto", "All agents that are found on this machine.")] = False,
     project: Annotated[
-        bool,
-        typer.Option("--project", help="Settings of the project in this folder, not of the user."),
+        bool, flag("--project", "Settings of the project in this folder, not of the user.")
     ] = False,
 ) -> None:
     """Connect coding agents to the memory.

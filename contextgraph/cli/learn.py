@@ -14,7 +14,7 @@ import typer
 
 from contextgraph.cli.intake import Intake, Selection, discovered_paths, numbers_of
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import Common, FollowLinks, Git, Yes, common_options, option
+from contextgraph.cli.options import Common, FollowLinks, Git, Yes, common_options, flag, option
 from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
 from contextgraph.errors import ReadError, StoreUnavailableError
 from contextgraph.records import learned_record, not_learned_record, unread_record
@@ -49,15 +49,10 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     *,
     discover: Annotated[
         bool,
-        typer.Option(
-            "--discover", help="Learn what coding agents have recorded on this machine; asks first."
-        ),
+        flag("--discover", "Learn what coding agents have recorded on this machine; asks first."),
     ] = False,
     queued: Annotated[
-        bool,
-        typer.Option(
-            "--queued", help="Learn the sessions that the hook of an agent reported as ended."
-        ),
+        bool, flag("--queued", "Learn the sessions that the hook of an agent reported as ended.")
     ] = False,
     exclude: Annotated[
         list[str] | None, option("--exclude", "PATTERN", "Skip these files (repeatable).")
@@ -98,8 +93,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         ),
     ] = "",
     watch: Annotated[
-        bool,
-        typer.Option("--watch", help="Keep learning new and changed files until interrupted."),
+        bool, flag("--watch", "Keep learning new and changed files until interrupted.")
     ] = False,
     follow_links: FollowLinks = False,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, Strict, Yes, common_options, option
+from contextgraph.cli.options import Common, Strict, Yes, common_options, flag, option
 from contextgraph.cli.output import (
     DamagedRuns,
     Progress,
@@ -19,7 +19,6 @@ from contextgraph.cli.output import (
     interrupted_by_termination,
     warn,
 )
-from contextgraph.cli.pages import forget_key
 from contextgraph.records import record_of
 from contextgraph.text import masked_name, number_of, plain
 
@@ -70,7 +69,7 @@ def forget(
     *,
     instance: Instances = None,
     repo: Repos = None,
-    everything: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
+    everything: Annotated[bool, flag("--all", "All runs.")] = False,
     older_than: Annotated[
         int | None,
         option("--older-than", "DAYS", "Only runs that are older.", min=1),
@@ -95,7 +94,7 @@ def forget(
     if key is not None:
         if everything or named or older_than:
             raise typer.BadParameter("--key cannot be combined with runs")
-        forget_key(common, key, yes=yes)
+        _forget_key(common, key, yes=yes)
         return
     if not (everything or named or older_than):
         raise typer.BadParameter(
@@ -115,6 +114,18 @@ def forget(
             _confirm(found)
         removed = memory.forget(one.id for one in found)
     _show_forgotten(common, found, removed)
+
+
+def _forget_key(common: Common, key: str, *, yes: bool) -> None:
+    """Erase all traces of *key*; exits with 1 where there are none."""
+    memory = common.keyed()
+    if not yes:
+        confirm(f"Forget {plain(key)} and its history?", "nothing was removed")
+    removed = memory.forget(key)
+    if not removed:
+        fail(f"no entry of {key} in {memory.root}")
+    text = f"forgot {key}: {number_of(removed, 'call')}"
+    common.answer({"forgotten": removed, "key": key}, text)
 
 
 def _named(

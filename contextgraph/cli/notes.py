@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import Common, Limit, common_options, option, time_option
+from contextgraph.cli.options import Common, Limit, common_options, flag, option, time_option
 from contextgraph.cli.output import FAILED, emit, print_table, warn
 from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
@@ -36,9 +36,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
     locator: Annotated[
         str, option("--locator", "TEXT", "Where the source says it; the web needs one.")
     ] = "",
-    pin: Annotated[
-        bool, typer.Option("--pin", help="Keep it in every snapshot and playbook.")
-    ] = False,
+    pin: Annotated[bool, flag("--pin", "Keep it in every snapshot and playbook.")] = False,
     security: Annotated[
         str, option("--security", "LEVEL", "public, internal, confidential or restricted.")
     ] = "internal",
@@ -144,11 +142,9 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per flag)
     restore: Annotated[
         list[str] | None, option("--restore", "ID", "Recall it again (repeatable).")
     ] = None,
-    archived: Annotated[
-        bool, typer.Option("--archived", help="Only archived or superseded notes.")
-    ] = False,
+    archived: Annotated[bool, flag("--archived", "Only archived or superseded notes.")] = False,
     conflicts: Annotated[
-        bool, typer.Option("--conflicts", help="Only those that another note contradicts.")
+        bool, flag("--conflicts", "Only those that another note contradicts.")
     ] = False,
 ) -> None:
     """List notes, or archive, restore, pin, unpin or delete some.

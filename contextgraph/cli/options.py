@@ -15,6 +15,7 @@ from contextgraph.text import plain
 
 if TYPE_CHECKING:
     from contextgraph.config import Settings
+    from contextgraph.keyed import KeyedMemory
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json
 
@@ -27,6 +28,11 @@ def option(flag: str, metavar: str, help_text: str, default: str = "", **details
     return typer.Option(
         flag, metavar=metavar, help=help_text, show_default=default or False, **details
     )
+
+
+def flag(name: str, help_text: str) -> Any:
+    """An option that is given or not."""
+    return typer.Option(name, help=help_text)
 
 
 def time_option(flag: str, help_text: str) -> Any:
@@ -45,8 +51,7 @@ def _time_of(text: str) -> datetime:
 
 
 FollowLinks = Annotated[
-    bool,
-    typer.Option("--follow-links", help="Follow links that lead out of a named folder."),
+    bool, flag("--follow-links", "Follow links that lead out of a named folder.")
 ]
 Workdir = Annotated[
     Path | None,
@@ -60,15 +65,13 @@ Workdir = Annotated[
 ]
 Git = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--git",
-        help="Check in git repositories on this machine whether later commits kept or reverted"
+        "Check in git repositories on this machine whether later commits kept or reverted"
         " the changes of runs.",
     ),
 ]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Stop at a damaged run, instead of skipping it.")
-]
+Strict = Annotated[bool, flag("--strict", "Stop at a damaged run, instead of skipping it.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most N.")]
 Paths = Annotated[
@@ -150,7 +153,7 @@ _SETTINGS: Mapping[str, Any] = {
     ],
 }
 _COMMON: Mapping[str, Any] = {
-    "as_json": Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")],
+    "as_json": Annotated[bool, flag("--json", "Print JSON lines for programs.")],
     "store": Annotated[
         str | None,
         option(
@@ -197,6 +200,12 @@ class Common:
         from contextgraph.memory import AgentMemory
 
         return AgentMemory.of_settings(self.settings(), read_only=read_only, create=create)
+
+    def keyed(self) -> "KeyedMemory":
+        """The keyed files beside the memory that is named."""
+        from contextgraph.wiring import keyed_memory
+
+        return keyed_memory(self.settings())
 
     def answer(self, record: "Mapping[str, Json]", text: str) -> None:
         """Print *record* for programs, or else *text* for people."""

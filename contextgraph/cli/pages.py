@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, Limit, common_options, option
-from contextgraph.cli.output import FAILED, confirm, fail, warn
+from contextgraph.cli.options import Common, Limit, common_options, flag, option
+from contextgraph.cli.output import FAILED, warn
 from contextgraph.records import record_of
-from contextgraph.text import number_of, plain
+from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from contextgraph.keyed import KeyedMemory
     from contextgraph.knowledge import Page
     from contextgraph.model import Json
 
@@ -180,7 +179,7 @@ def link(
     relation: Annotated[str, typer.Argument(metavar="TYPE", help="Such as depends_on.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="The other entity.")],
     weight: Annotated[float, typer.Option(metavar="W", min=0, max=1, help="0 to 1.")] = 1.0,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove this relation.")] = False,
+    remove: Annotated[bool, flag("--remove", "Remove this relation.")] = False,
 ) -> None:
     """Relate two entities, or remove their relation.
 
@@ -331,8 +330,7 @@ def set_(
         option("--source", "NAME|JSON", "Its source: a name, or JSON with kind, name, … (user)."),
     ] = "user",
     isolate: Annotated[
-        bool,
-        typer.Option("--isolate", help="Without a complete source, store below /untrusted."),
+        bool, flag("--isolate", "Without a complete source, store below /untrusted.")
     ] = False,
 ) -> None:
     """Store JSON under a key, on plain files.
@@ -351,7 +349,7 @@ def set_(
       contextgraph set /user/todo/flag null --source agent
     """
     text = sys.stdin.read() if content == "-" else content
-    receipt = _keyed(common).set_memory(
+    receipt = common.keyed().set_memory(
         key,
         _json(text, "JSON"),
         _json(source, "--source") if source.lstrip().startswith("{") else source,
@@ -373,7 +371,7 @@ def brief(
         list[str] | None, option("--tag", "TAG", "Prefer entries with this tag (repeatable).")
     ] = None,
     newest_first: Annotated[
-        bool, typer.Option("--newest-first", help="Order by time, then importance, then tags.")
+        bool, flag("--newest-first", "Order by time, then importance, then tags.")
     ] = False,
 ) -> None:
     """Print the best keyed entries for the start of a prompt.
@@ -392,7 +390,7 @@ def brief(
     from contextgraph.keyed import BriefingPolicy
 
     policy = BriefingPolicy(newest_first=newest_first)
-    found = _keyed(common).brief(tokens, tag or (), policy=policy)
+    found = common.keyed().brief(tokens, tag or (), policy=policy)
     record: dict[str, Json] = {"keys": [*found.keys], "omitted": found.omitted}
     common.answer({"text": found.text, **record}, found.text)
 
@@ -413,30 +411,12 @@ def compact(
     Example:
       contextgraph compact
     """
-    report = _keyed(common).compact()
+    report = common.keyed().compact()
     text = (
         f"log: {report.lines_before:,} -> {number_of(report.lines_after, 'line')}, "
         f"{number_of(report.keys, 'key')}, {report.expired:,} expired"
     )
     common.answer(record_of(report), text)
-
-
-def forget_key(common: Common, key: str, *, yes: bool) -> None:
-    """Erase all traces of *key*; exits with 1 where there are none."""
-    memory = _keyed(common)
-    if not yes:
-        confirm(f"Forget {plain(key)} and its history?", "nothing was removed")
-    removed = memory.forget(key)
-    if not removed:
-        fail(f"no entry of {key} in {memory.root}")
-    text = f"forgot {key}: {number_of(removed, 'call')}"
-    common.answer({"forgotten": removed, "key": key}, text)
-
-
-def _keyed(common: Common) -> "KeyedMemory":
-    from contextgraph.wiring import keyed_memory
-
-    return keyed_memory(common.settings())
 
 
 def _json(text: str, what: str) -> object:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextgraph.cli.options import Common, Workdir, common_options, option, time_option
+from contextgraph.cli.options import Common, Workdir, common_options, flag, option, time_option
 from contextgraph.cli.output import FAILED, PARTLY_DONE, emit, print_panel, say, styled, warn
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.records import context_record
@@ -90,7 +90,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     ] = 5,
     workdir: Workdir = None,
     no_record: Annotated[
-        bool, typer.Option("--no-record", help="Do not record what was shown for `report`.")
+        bool, flag("--no-record", "Do not record what was shown for `report`.")
     ] = False,
 ) -> None:
     """Show what the memory knows for a state.

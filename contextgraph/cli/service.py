@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, common_options, option
+from contextgraph.cli.options import Common, common_options, flag, option
 from contextgraph.cli.output import emit, fail, warn
 from contextgraph.mcp_server.clients import CLIENTS
 from contextgraph.records import record_of
@@ -63,8 +63,7 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     ] = 8642,
     tokens: Tokens = None,
     no_auth: Annotated[
-        bool,
-        typer.Option("--no-auth", help="Serve without tokens; on loopback addresses only."),
+        bool, flag("--no-auth", "Serve without tokens; on loopback addresses only.")
     ] = False,
     max_upload: Annotated[
         int, typer.Option(metavar="MIB", min=1, help="The largest upload of runs.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, common_options, option
+from contextgraph.cli.options import Common, common_options, flag, option
 from contextgraph.cli.output import console, emit, fail, print_table, say, styled
 from contextgraph.cli.reports import draw_statistics
 from contextgraph.records import explanation_record, friction_record, stats_record
@@ -47,7 +47,7 @@ def stats(
         ),
     ] = "",
     people: Annotated[
-        bool, typer.Option("--people", help="Count what people wrote, stopped and refused.")
+        bool, flag("--people", "Count what people wrote, stopped and refused.")
     ] = False,
     plot: Annotated[
         Path | None,
