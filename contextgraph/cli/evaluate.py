@@ -19,14 +19,17 @@ from contextgraph.cli.options import (
     flag,
     option,
 )
-from contextgraph.cli.output import FAILED, PARTLY_DONE, Progress, emit, fail, warn
-from contextgraph.cli.reports import (
-    draw_evaluation,
-    show_contrasts,
-    show_evaluation,
-    write_evaluation,
+from contextgraph.cli.output import (
+    FAILED,
+    PARTLY_DONE,
+    Progress,
+    emit,
+    fail,
+    print_table,
+    say,
+    warn,
 )
-from contextgraph.text import number_of
+from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     )
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json, RawTrajectory
+
+_WIDTH = 108
 
 
 @common_options("configuration", "max_run_size", store=TemporaryStore)
@@ -169,12 +174,40 @@ def _show(common: Common, report: "Report") -> None:
 
         emit(report_record(report, with_moments=False))
     else:
-        show_evaluation(report)
+        _show_figures(report)
+
+
+def _show_figures(report: "Report") -> None:
+    """Print the verdict, the configuration and the figures with 95 % intervals."""
+    from contextgraph.evaluation import (
+        against_title,
+        figure_rows,
+        measures_by_title,
+        settings_in_words,
+    )
+
+    say((report.verdict, "bold"))
+    for name, value in settings_in_words(report).items():
+        say((one_line(f"{name}: {value}", _WIDTH), "dim"))
+    for title, measures in measures_by_title(report):
+        columns, rows = figure_rows(measures)
+        # An interval below its figure: the methods stand beside each other in 80 columns.
+        lines = (line for row in rows for line in zip(*row, strict=True))
+        print_table(title, columns, lines, columns[1:])
+    for baseline, contrasts in report.contrasts.items():
+        _show_contrast_table(contrasts, against_title(baseline))
+
+
+def _show_contrast_table(contrasts: "Sequence[Contrast]", title: str) -> None:
+    """Print how the second does against the first, with McNemar's p."""
+    from contextgraph.evaluation import CONTRASTS, contrast_row
+
+    print_table(title, CONTRASTS, map(contrast_row, contrasts), CONTRASTS[1:])
 
 
 def _write(report: "Report", details: Path | None, plot: Path | None, html: Path | None) -> None:
     from contextgraph.errors import SettingsError
-    from contextgraph.evaluation import report_record
+    from contextgraph.evaluation import draw_evaluation, report_record, write_evaluation
 
     if details:
         import orjson
@@ -220,7 +253,7 @@ def _show_contrasts(
         records: list[Json] = [asdict(one) for one in contrasts]
         emit({"contrasts": records, **({"configurations": configs} if configs else {})})
     else:
-        show_contrasts(contrasts, f"{second} against {first}, on the same moments")
+        _show_contrast_table(contrasts, f"{second} against {first}, on the same moments")
 
 
 class RunSource:

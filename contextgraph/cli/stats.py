@@ -9,7 +9,6 @@ import typer
 
 from contextgraph.cli.options import Common, common_options, flag, option
 from contextgraph.cli.output import console, emit, fail, print_table, say, styled
-from contextgraph.cli.reports import draw_statistics
 from contextgraph.records import explanation_record, friction_record, stats_record
 from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
@@ -80,6 +79,8 @@ def stats(
       contextgraph stats --plot pictures/
       contextgraph stats --people
     """
+    from contextgraph.stats import draw_statistics
+
     address = common.settings().address
     repo, situation = masked_name(repo), mask_secrets(situation)
     with common.open(read_only=True) as memory:

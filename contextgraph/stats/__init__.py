@@ -10,6 +10,7 @@ from contextgraph.stats.engine import (
     outcomes_over_time,
 )
 from contextgraph.stats.errors import Friction, FrictionRemedy, errors_in
+from contextgraph.stats.figures import draw_statistics, new_figure, save_figures
 
 __all__ = [
     "LEAST_RUNS",
@@ -20,6 +21,9 @@ __all__ = [
     "OutcomePeriod",
     "SolveRates",
     "StatisticsEngine",
+    "draw_statistics",
     "errors_in",
+    "new_figure",
     "outcomes_over_time",
+    "save_figures",
 ]
