@@ -60,7 +60,7 @@ for command in (
     notes.maintain,
     pages.set_,
     pages.brief,
-    pages.compact,
+    maintenance.compact,
     consolidate.consolidate,
     consolidate.reembed,
     consolidate.rebuild,

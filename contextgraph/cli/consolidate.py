@@ -17,7 +17,7 @@ from contextgraph.cli.output import (
     say,
     warn,
 )
-from contextgraph.records import consolidation_record, receipt_record, usage_record
+from contextgraph.records import consolidation_record, receipt_record, record_of, usage_record
 from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
@@ -168,8 +168,7 @@ def _show_embedding_plan(common: Common, plan: "ReembeddingPlan") -> None:
         f"{plan.space}: {number_of(plan.runs, 'run')} to embed, {number_of(plan.texts, 'text')}\n"
         f"at most about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}"
     )
-    record: dict[str, Json] = {"space": plan.space, "runs": plan.runs, "texts": plan.texts}
-    common.answer({**record, **usage_record(plan.usage)}, text)
+    common.answer(record_of(plan, "usage", **usage_record(plan.usage)), text)
 
 
 def _show_reembedding(common: Common, done: "Reembedding") -> None:
@@ -177,8 +176,7 @@ def _show_reembedding(common: Common, done: "Reembedding") -> None:
         f"{done.space.name} is the active space; {number_of(done.runs, 'run')} embedded\n"
         f"{number_of(done.usage.tokens, 'token')}, ${done.usage.cost:.4f}"
     )
-    record: dict[str, Json] = {"space": done.space.name, "runs": done.runs}
-    common.answer({**record, **usage_record(done.usage)}, text)
+    common.answer({"space": done.space.name, "runs": done.runs, **usage_record(done.usage)}, text)
 
 
 @common_options()

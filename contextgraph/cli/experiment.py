@@ -37,11 +37,7 @@ _LINES_SHOWN = 2
 
 
 @common_options("configuration", "max_run_size", store=TemporaryStore)
-def replay(
-    common: Common,
-    paths: Paths,
-    follow_links: FollowLinks = False,
-) -> None:
+def replay(common: Common, paths: Paths, follow_links: FollowLinks = False) -> None:
     """Replay recorded runs as if live, and show the advice.
 
     Queries at each start and error, warns about loops, then learns the run. Without --store it

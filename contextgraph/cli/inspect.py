@@ -32,8 +32,7 @@ SuggestingStore = Annotated[
     str | None, option("--store", "ADDRESS", "A memory that suggests how to leave each loop.")
 ]
 Instances = Annotated[
-    list[str] | None,
-    option("--instance", "ID", "Only runs of this instance (repeatable)."),
+    list[str] | None, option("--instance", "ID", "Only runs of this instance (repeatable).")
 ]
 
 
@@ -90,10 +89,7 @@ def inspect(
 
 @common_options("max_run_size", store=SuggestingStore)
 def loops(
-    common: Common,
-    paths: Paths,
-    instance: Instances = None,
-    follow_links: FollowLinks = False,
+    common: Common, paths: Paths, instance: Instances = None, follow_links: FollowLinks = False
 ) -> None:
     """Show the loops of runs: repeated attempts without progress.
 

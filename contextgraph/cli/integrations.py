@@ -174,8 +174,7 @@ def _settings_file(agent: "Agent", folder: Path | None) -> "SettingsFile":
 
 def _report(common: Common, done: "Installation", agent: "Agent") -> None:
     if common.as_json:
-        record: dict[str, Json] = {"agent": done.agent, "path": str(done.path)}
-        emit({**record, "installed": done.installed, "changed": done.changed})
+        emit({**asdict(done), "path": str(done.path)})
         return
     state = "installed" if done.installed else "not installed"
     print(f"{done.agent}: {state}, {done.path}")

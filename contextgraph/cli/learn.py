@@ -73,10 +73,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         list[str] | None,
         option("--filter", "GLOB", "Only runs of this repository or instance (repeatable)."),
     ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="At most N runs.", show_default=False),
-    ] = None,
+    limit: Annotated[int | None, option("--limit", "N", "At most N runs.", min=1)] = None,
     numbers: Annotated[
         str | None,
         option("--slice", "A:B", "Only the runs A to B - 1, as in Python; after --filter."),
@@ -193,14 +190,13 @@ class _Learning:
         )
         results = _Results(progress, self.common.as_json, settings.address, intake)
         records = _in_order(intake, unread)
-        waiting: list[Record] = []
         try:
             with self.common.open() as memory:
-                self._learn_into(memory, spool, records, waiting, results)
+                self._learn_into(memory, spool, records, results)
         except StoreUnavailableError as error:
             if spool is not None:
                 limit = None if _has_stream(paths) else _MAX_SPOOLED
-                _spool_rest(spool, chain(waiting, records), limit, results, error)
+                _spool_rest(spool, chain(results.waiting, records), limit, results, error)
             raise
         except KeyboardInterrupt:
             stored = number_of(results.counts.total(), "trajectory")
@@ -215,7 +211,6 @@ class _Learning:
         memory: "AgentMemory",
         spool: "Spool | None",
         records: "Iterator[Record]",
-        waiting: "list[Record]",
         results: "_Results",
     ) -> None:
         from contextgraph.integrations.ray_cluster import read_on_cluster
@@ -228,7 +223,7 @@ class _Learning:
         # A service has no hooks: each machine compiles advice of a memory of its own.
         if not memory.is_service:
             HookFiles(settings).note_shown(memory.store)
-        _learn_all(memory, spool, records, waiting, results, self.workers)
+        _learn_all(memory, spool, records, results, self.workers)
         for path in self.queue:
             path.unlink(missing_ok=True)
         if not memory.is_service:
@@ -247,7 +242,10 @@ def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
 
 @dataclass(slots=True)
 class _Results:
-    """What was learned so far, the usage of the embedder, and why vectors are missing."""
+    """What was learned so far, the usage of the embedder, and why vectors are missing.
+
+    *waiting* holds what was read and is not learned yet.
+    """
 
     progress: Progress
     as_json: bool
@@ -258,6 +256,7 @@ class _Results:
     cost: float = 0.0
     not_embedded: str = ""
     reports: "list[ConsolidationReport]" = field(default_factory=list)
+    waiting: "list[Record]" = field(default_factory=list)
 
     def add(self, raw: "RawTrajectory", receipt: "LearnReceipt") -> None:
         """Count a run that is stored, and report it."""
@@ -354,17 +353,17 @@ def _learn_all(
     memory: "AgentMemory",
     spool: "Spool | None",
     records: "Iterator[Record]",
-    waiting: "list[Record]",
     results: _Results,
     workers: int,
 ) -> None:
-    """Learn the runs in *spool*, then *records*; *waiting* holds those read and not learned.
+    """Learn the runs in *spool*, then *records*.
 
     With several *workers*, twice as many runs wait as they are given at once.
     """
     from contextgraph.learning import RUNS_AT_ONCE
 
-    progress, most_waiting = results.progress, 2 * workers * RUNS_AT_ONCE if workers > 1 else 0
+    waiting, progress = results.waiting, results.progress
+    most_waiting = 2 * workers * RUNS_AT_ONCE if workers > 1 else 0
     batch = memory.batch(progress.consolidating, results.reports.append)
     tracing = memory.writer.in_processes(workers) if workers > 1 else nullcontext(lambda _: None)
     with progress, batch, tracing as begin:

@@ -1,4 +1,4 @@
-"""``contextgraph forget``, ``export``, ``backup`` and ``import``: remove and copy."""
+"""``contextgraph forget``, ``compact``, ``export``, ``backup`` and ``import``: remove and copy."""
 
 import time
 from dataclasses import asdict
@@ -53,12 +53,10 @@ Ids = Annotated[
     typer.Argument(metavar="TRAJECTORY_ID", help="Ids of runs.", show_default=False),
 ]
 Instances = Annotated[
-    list[str] | None,
-    option("--instance", "ID", "All runs of this instance (repeatable)."),
+    list[str] | None, option("--instance", "ID", "All runs of this instance (repeatable).")
 ]
 Repos = Annotated[
-    list[str] | None,
-    option("--repo", "OWNER/REPO", "All runs in this repository (repeatable)."),
+    list[str] | None, option("--repo", "OWNER/REPO", "All runs in this repository (repeatable).")
 ]
 
 
@@ -347,3 +345,25 @@ def import_(
         f"{number_of(done.exposures, 'exposure')}, {number_of(done.notes, 'note')}; {seconds:.1f} s"
     )
     common.answer(record_of(done, "vectors_of", seconds=seconds), text)
+
+
+@common_options()
+def compact(common: Common) -> None:
+    """Shorten the log of keyed entries.
+
+    Moves earlier calls to archive/, so that the log holds the current entries only. Removes expired
+    entries, and repairs files that other programs changed.
+
+    \b
+    With --json one object: "lines_before", "lines_after", "keys", "expired".
+
+    \b
+    Example:
+      contextgraph compact
+    """
+    report = common.keyed().compact()
+    text = (
+        f"log: {report.lines_before:,} -> {number_of(report.lines_after, 'line')}, "
+        f"{number_of(report.keys, 'key')}, {report.expired:,} expired"
+    )
+    common.answer(record_of(report), text)

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import Common, Limit, common_options, flag, option, time_option
+from contextgraph.cli.options import Common, Limit, Tags, common_options, flag, option, time_option
 from contextgraph.cli.output import FAILED, emit, print_table, warn
 from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from contextgraph.model import Json, Note
+    from contextgraph.model import Note
 
 
 Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "The repository it is about.")]
-Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
 
 app = typer.Typer(name="notes", invoke_without_command=True)
 
@@ -307,14 +306,14 @@ def snapshot(
     """
     with common.open(read_only=True) as memory:
         found = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
-    record: dict[str, Json] = {"notes": [record_of(note) for note in found.notes]}
-    common.answer({**record, "text": found.text}, found.text or "no note matters now")
+    common.answer(
+        {"notes": [record_of(note) for note in found.notes], "text": found.text},
+        found.text or "no note matters now",
+    )
 
 
 @common_options()
-def maintain(
-    common: Common,
-) -> None:
+def maintain(common: Common) -> None:
     """Archive and merge notes, decide conflicts, embed what waits.
 
     For cron. Nothing is deleted; pinned notes stay. Waits while another process holds the lease.

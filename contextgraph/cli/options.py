@@ -73,6 +73,7 @@ Git = Annotated[
 ]
 Strict = Annotated[bool, flag("--strict", "Stop at a damaged run, instead of skipping it.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
 Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most N.")]
 Paths = Annotated[
     list[str],

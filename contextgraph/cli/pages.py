@@ -1,18 +1,16 @@
-"""``contextgraph pages`` and ``entities``; ``set``, ``brief`` and ``compact``: named knowledge."""
+"""``contextgraph pages`` and ``entities``; ``set`` and ``brief``: named knowledge."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, Limit, common_options, flag, option
+from contextgraph.cli.options import Common, Limit, Tags, common_options, flag, option
 from contextgraph.cli.output import FAILED, warn
 from contextgraph.records import record_of
-from contextgraph.text import number_of
 
 if TYPE_CHECKING:
     from contextgraph.knowledge import Page
-    from contextgraph.model import Json
 
 pages = typer.Typer(no_args_is_help=True, help="Pages that refer to each other.")
 entities = typer.Typer(no_args_is_help=True, help="Named entities with tags and relations.")
@@ -21,7 +19,6 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The id of the page.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the entity.")]
 Repo = Annotated[str, option("--repo", "OWNER/REPO", "The repository it is about.")]
 OfRepo = Annotated[str | None, option("--repo", "OWNER/REPO", "Its pages.")]
-Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
 
 
 @pages.command()
@@ -79,8 +76,7 @@ def get(common: Common, page_id: Id) -> None:
     """
     with common.open(read_only=True) as memory:
         page = memory.pages.get_page(page_id)
-    text = f"# {page.title}\n\n{page.content}".rstrip()
-    common.answer(record_of(page), text)
+    common.answer(record_of(page), f"# {page.title}\n\n{page.content}".rstrip())
 
 
 @pages.command("list")
@@ -198,8 +194,7 @@ def link(
             _report_removed(common, removed, f"relation {text!r}")
             return
         memory.entities.add_relation(source, target, relation, weight)
-    record: dict[str, Json] = {"source": source, "type": relation, "target": target}
-    common.answer({**record, "weight": weight}, text)
+    common.answer({"source": source, "type": relation, "target": target, "weight": weight}, text)
 
 
 @entities.command()
@@ -255,8 +250,7 @@ def find(
     with common.open(read_only=True) as memory:
         found = memory.entities.find_by_keywords(question)
     rows = ((one.name, one.entity_type, ", ".join(one.tags)) for one in found)
-    columns = ("name", "type", "tags")
-    common.answer_rows(map(record_of, found), "Entities", columns, rows)
+    common.answer_rows(map(record_of, found), "Entities", ("name", "type", "tags"), rows)
 
 
 @entities.command()
@@ -357,8 +351,9 @@ def set_(
     )
     path = str(receipt.path) if receipt.path else None
     text = ", ".join(filter(None, (f"{receipt.key}: {receipt.status}", path)))
-    record: dict[str, Json] = {"key": receipt.key, "seq": receipt.seq, "status": receipt.status}
-    common.answer({**record, "path": path}, text)
+    common.answer(
+        {"key": receipt.key, "seq": receipt.seq, "status": receipt.status, "path": path}, text
+    )
 
 
 @common_options()
@@ -391,32 +386,7 @@ def brief(
 
     policy = BriefingPolicy(newest_first=newest_first)
     found = common.keyed().brief(tokens, tag or (), policy=policy)
-    record: dict[str, Json] = {"keys": [*found.keys], "omitted": found.omitted}
-    common.answer({"text": found.text, **record}, found.text)
-
-
-@common_options()
-def compact(
-    common: Common,
-) -> None:
-    """Shorten the log of keyed entries.
-
-    Moves earlier calls to archive/, so that the log holds the current entries only. Removes expired
-    entries, and repairs files that other programs changed.
-
-    \b
-    With --json one object: "lines_before", "lines_after", "keys", "expired".
-
-    \b
-    Example:
-      contextgraph compact
-    """
-    report = common.keyed().compact()
-    text = (
-        f"log: {report.lines_before:,} -> {number_of(report.lines_after, 'line')}, "
-        f"{number_of(report.keys, 'key')}, {report.expired:,} expired"
-    )
-    common.answer(record_of(report), text)
+    common.answer(record_of(found), found.text)
 
 
 def _json(text: str, what: str) -> object:

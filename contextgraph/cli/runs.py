@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from contextgraph.model import (
         CommandHistory,
         CommandRecord,
-        Json,
         RepositoryPlaybook,
         Trajectory,
     )
@@ -58,9 +57,7 @@ def runs(
     until: Annotated[
         datetime | None, time_option("--until", "Only runs before then (ISO 8601, UTC).")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="At most N.", show_default=False)
-    ] = None,
+    limit: Annotated[int | None, option("--limit", "N", "At most N.", min=1)] = None,
 ) -> None:
     """List the runs in the memory, the newest first.
 
@@ -282,8 +279,10 @@ def report(
         raise typer.BadParameter("give --helped or --hurt")
     with common.open(create=False) as memory:
         recorded = memory.report_outcome(context, helped, item)
-    record: dict[str, Json] = {"context": context, "helped": helped, "item": item}
-    common.answer({**record, "recorded": recorded}, "recorded" if recorded else "")
+    common.answer(
+        {"context": context, "helped": helped, "item": item, "recorded": recorded},
+        "recorded" if recorded else "",
+    )
     if not recorded:
         of_it = f"{context} has no item {item}, it" if item else context
         fail(f"{of_it} is unknown, or its outcome was reported before")
@@ -302,9 +301,7 @@ def quarantine(common: Common, advice: Advice) -> None:
     Example:
       contextgraph quarantine adv_5f0c2a4d9e1b7c3a
     """
-    with common.open(create=False) as memory:
-        is_known = memory.quarantine(advice)
-    _report_decision(common, is_known, advice, "quarantined")
+    _decide(common, advice, "quarantined")
 
 
 @common_options()
@@ -320,14 +317,14 @@ def release(common: Common, advice: Advice) -> None:
     Example:
       contextgraph release adv_5f0c2a4d9e1b7c3a
     """
+    _decide(common, advice, "released")
+
+
+def _decide(common: Common, advice: str, status: Literal["quarantined", "released"]) -> None:
     with common.open(create=False) as memory:
-        is_known = memory.release(advice)
-    _report_decision(common, is_known, advice, "released")
-
-
-def _report_decision(common: Common, is_known: bool, advice: str, status: str) -> None:
-    if not is_known:
-        fail(f"no advice or methodology has the id {advice}; query --json shows them")
+        decide = memory.quarantine if status == "quarantined" else memory.release
+        if not decide(advice):
+            fail(f"no advice or methodology has the id {advice}; query --json shows them")
     common.answer({"advice": advice, "status": status}, f"{advice} is {status}")
 
 

@@ -147,10 +147,7 @@ def effect_text(effect: "Effect") -> str:
 
 
 def _show_mistakes(
-    scope: str,
-    mistakes: "Sequence[MistakePattern]",
-    patterns: "Sequence[FailurePattern]",
-    top: int,
+    scope: str, mistakes: "Sequence[MistakePattern]", patterns: "Sequence[FailurePattern]", top: int
 ) -> None:
     """Print the errors that are common in *scope*, and the failure patterns there."""
     rows = [
