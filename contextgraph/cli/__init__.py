@@ -75,6 +75,7 @@ for command in (
     service.serve,
 ):
     app.command(command.__name__.rstrip("_"))(command)
+app.add_typer(doctor.config, name="config")
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(service.mcp, name="mcp")
 app.add_typer(notes.app, name="notes")

@@ -1,4 +1,4 @@
-"""``contextgraph doctor`` and ``formats``: check the memory and the installation."""
+"""``contextgraph doctor``, ``config`` and ``formats``: the memory and the installation."""
 
 import platform
 import sys
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import Common, common_options, flag
+from contextgraph.cli.options import SETTINGS, Common, common_options, flag
 from contextgraph.cli.output import DONE, FAILED, emit, print_table, say
+from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
@@ -308,3 +309,29 @@ def _show_format(one: "Format") -> None:
     say((one.name, "bold"), mark)
     for label, text in (("recognised by", one.description), ("keeps", one.keeps)):
         say((f"{label}: ", "dim"), text, indent=2)
+
+
+config = typer.Typer(no_args_is_help=True, help="The settings in force.")
+
+
+@config.command()
+@common_options(*SETTINGS)
+def show(common: Common) -> None:
+    """List the settings in force, and where each is set.
+
+    That is an option, an environment variable, contextgraph.toml in the current folder, a
+    configuration in it, or a default. Secrets are masked.
+
+    \b
+    With --json one line per setting: "name", "value" (null where it is not set;
+    "set" for a secret), "origin".
+
+    \b
+    Example:
+      contextgraph config show
+      contextgraph config show --configuration no-semantic --json
+    """
+    found = common.settings_in_force()
+    rows = ((one.name, "" if one.value is None else str(one.value), one.origin) for one in found)
+    columns = ("setting", "value", "set by")
+    common.answer_rows(map(record_of, found), "Settings", columns, rows)

@@ -14,7 +14,7 @@ from contextgraph.cli.output import emit, print_table
 from contextgraph.text import plain
 
 if TYPE_CHECKING:
-    from contextgraph.config import Settings
+    from contextgraph.config import SettingInForce, Settings
     from contextgraph.keyed import KeyedMemory
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json
@@ -92,7 +92,7 @@ TemporaryStore = Annotated[
 ]
 
 # Options that are settings, too: a command has those that it names.
-_SETTINGS: Mapping[str, Any] = {
+SETTINGS: Mapping[str, Any] = {
     "configuration": Annotated[
         str | None,
         option(
@@ -190,7 +190,16 @@ class Common:
         """The settings in force with these options."""
         from contextgraph.config import load_settings
 
-        return load_settings(store=self.store or None, tenant=self.tenant, **self.flags)
+        return load_settings(**self._given())
+
+    def settings_in_force(self) -> "list[SettingInForce]":
+        """These settings one by one, and where each is set."""
+        from contextgraph.config import settings_in_force
+
+        return settings_in_force(**self._given())
+
+    def _given(self) -> dict[str, Any]:
+        return {"store": self.store or None, "tenant": self.tenant, **self.flags}
 
     def or_temporary(self) -> "Common":
         """These, with a memory in RAM where none is named."""
@@ -245,7 +254,7 @@ def common_options(
     replaces the description of --store.
     """
     chosen = [name for name in _COMMON if name not in without]
-    described = {**_SETTINGS, **_COMMON, **({"store": store} if store else {})}
+    described = {**SETTINGS, **_COMMON, **({"store": store} if store else {})}
     added = [
         Parameter(
             name,
