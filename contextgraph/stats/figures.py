@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from contextgraph.stats.engine import OutcomePeriod, StatisticsEngine
+    from contextgraph.stats.engine import StatisticsEngine
+    from contextgraph.stats.outcomes import OutcomePeriod
 
 _TOP, _TOP_TRANSITIONS, _LABEL_WIDTH = 15, 12, 34
 _LEAST_SHOWN = 0.01
