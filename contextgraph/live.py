@@ -328,7 +328,9 @@ def in_thread(
 
     @wraps(method)
     async def call(self: InThreads[T_co], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await asyncio.to_thread(method, self.wrapped, *args, **kwargs)
+        # By its name: the class of the value may have another one in its place.
+        called: Callable[P, R] = getattr(self.wrapped, method.__name__)
+        return await asyncio.to_thread(called, *args, **kwargs)
 
     return call
 
