@@ -153,6 +153,8 @@ class Notes:
         embedded words alone decide, with a warning.
         """
         scope = NoteScope(_places(repo), tags=tuple(map(str.casefold, tags)))
+        if not self._store.newest(scope, 1):  # then nothing is embedded either
+            return ()
         query = Question.of(question, self._vector(question), scope, self._now())
         found = [
             one for one in recollections(self._store, query) if one.probability >= min_probability

@@ -8,21 +8,18 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory, State
-from contextgraph.config import Configuration, Settings, load_settings
+from contextgraph.config import Settings, load_settings
 from contextgraph.errors import StoreUnavailableError
-from contextgraph.retrieval import CHANNELS
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, NOON, run
 
 SHOP = "acme/shop"
 TASK = State(repo=SHOP, task_description="Rounding of tariffs\n\n1.005 becomes 1.0.")
-WITH_NOTES = Configuration("notes", channels=(*CHANNELS, "notes"))
 
 
 @pytest.fixture
 def memory() -> Iterator[AgentMemory]:
-    settings = Settings(":memory:", configuration=WITH_NOTES)
-    with AgentMemory.of(build(settings, clock=lambda: NOON)) as memory:
+    with AgentMemory.of(build(Settings(":memory:"), clock=lambda: NOON)) as memory:
         yield memory
 
 
@@ -46,7 +43,7 @@ def test_it_is_short_and_not_beside_an_error(memory: AgentMemory) -> None:
         )
     lines = memory.render(memory.query(TASK)).splitlines()
     assert len(lines) == 7
-    assert all(len(line) < 140 for line in lines)
+    assert all(len(line) < 260 for line in lines)
     assert not memory.query(replace(TASK, current_error=NO_MODULE)).notes
 
 
@@ -98,13 +95,12 @@ def test_while_notes_are_away_the_rest_is_answered(
     assert context.degraded == ("notes: notes are away",)
 
 
-def test_the_channel_is_off_unless_it_is_chosen(tmp_path: Path) -> None:
-    chosen = '[configurations.notes]\nchannels = ["task", "notes"]\n'
-    (tmp_path / "contextgraph.toml").write_text(chosen)
-    for configuration, found in ((None, 0), ("notes", 1)):
-        settings = load_settings(
-            {}, tmp_path, store=str(tmp_path / "m.db"), configuration=configuration
-        )
+def test_a_configuration_can_leave_the_channel_out(tmp_path: Path) -> None:
+    file = tmp_path / "contextgraph.toml"
+    file.write_text('[configurations.without]\nchannels = ["task", "lexical"]\n')
+    for configuration, found in ((None, 1), ("without", 0)):
+        store = str(tmp_path / "m.db")
+        settings = load_settings({}, tmp_path, store=store, configuration=configuration)
         with AgentMemory.of_settings(settings) as memory:
             memory.notes.remember("a tariff is rounded in lib/rates.py", repo=SHOP)
             assert len(memory.query(TASK).notes) == found
