@@ -284,6 +284,7 @@ class LiveRun:
                 one for one in context.similar_cases if one.is_shown and is_new(one.trajectory_id)
             ),
             warnings=tuple(one for one in context.warnings if is_new(one.text)),
+            notes=tuple(one for one in context.notes if is_new(one.note.id)),
             loop=loop,
             playbook=context.playbook if context.playbook and is_new("playbook") else None,
         )

@@ -1,10 +1,11 @@
 """The gate: how probable it is that an item helps, and what is probable enough to be shown."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import exp, log1p
 from typing import NamedTuple
 
-from contextgraph.model import Methodology, MethodologyStatus
+from contextgraph.model import Methodology, MethodologyStatus, Recollection
 from contextgraph.trace import is_hazardous
 
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
@@ -105,6 +106,7 @@ class Gate:
 
     *min_precision* is the least probability of a remedy, *min_case_precision* that of a past run,
     and *close_case_precision* that of one of whose files the task names none (docs/retrieval.md).
+    *min_note_precision* is the least probability that a note answers the title of the task.
     """
 
     min_precision: float = 0.3
@@ -112,6 +114,11 @@ class Gate:
     # Of past runs whose files the task names, 39 of 100 changed a file that the task needs; of
     # others 9 of 100, and from this probability on 32.
     close_case_precision: float = 0.5
+    min_note_precision: float = 0.1
+
+    def notes(self, found: Iterable[Recollection]) -> tuple[Recollection, ...]:
+        """Those of *found* that are probable enough, in their order."""
+        return tuple(one for one in found if one.probability >= self.min_note_precision)
 
 
 def may_be_shown(methodology: Methodology) -> bool:
@@ -122,4 +129,4 @@ def may_be_shown(methodology: Methodology) -> bool:
 
 CONSERVATIVE = Gate()
 # What a ranking is before any item is held back.
-UNGATED = Gate(min_precision=0.0, min_case_precision=0.0, close_case_precision=0.0)
+UNGATED = Gate(0.0, 0.0, 0.0, 0.0)
