@@ -83,7 +83,9 @@ def consolidate(
         if dry_run:
             _show_wording_plan(memory.consolidator.plan_wording(), as_json=as_json)
             return
-        errors = memory.store.admin.unconsolidated().error_ids
+        if memory.is_service and (summarizer or max_cost is not None):
+            raise typer.BadParameter("a service words by its own settings; leave out the model")
+        errors = () if memory.is_service else memory.store.admin.unconsolidated().error_ids
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
         compile_for_hooks(memory, store, tenant, consolidated=errors)
