@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from urllib.parse import urlsplit
 
-from contextgraph.config import DEFAULT, Settings, usage_log_file, vector_cache_file
+from contextgraph.config import Settings, usage_log_file, vector_cache_file
 from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
 from contextgraph.embedding import (
     ActiveEmbedder,
@@ -46,7 +46,7 @@ _OF_LOOPS = ("error", "task")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All that a memory is made of, sharing one store."""
+    """All that a memory is made of, sharing one store; *settings* say what is not made here."""
 
     store: Store
     writer: MemoryWriter
@@ -57,14 +57,9 @@ class Parts:
     spaces: EmbeddingSpaceManager
     chat: Chat | None
     now: Callable[[], datetime]
-    keyed: Callable[[], KeyedMemory]
     notes: Callable[[], Notes]
-    maintenance: MaintenancePolicy
-    item_file: Callable[[], ItemFile]
+    settings: Settings
     read_only: bool = False
-    configuration: str = DEFAULT
-    source: str = ""
-    withhold: float = 0.0
 
 
 def build(
@@ -81,13 +76,12 @@ def build(
     """
     store = _store(settings, read_only=read_only, create=create)
     now = clock or _now
-    usage_log = UsageLog(usage_log_file(), settings.address)
+    usage_log, budget = UsageLog(usage_log_file(), settings.address), Budget(settings.max_cost)
     endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
-    budget = Budget(settings.max_cost)
     costs = EmbeddingCosts(VectorCache(vector_cache_file()), usage_log, budget)
     embedders = EmbedderFactory(endpoint, costs, settings.embedding_price)
     chat = _chat(settings.summarizer, settings, endpoint, usage_log, budget)
-    judge = _chat(settings.conflict_judge, settings, endpoint, usage_log, budget)
+    judge = _judge(_chat(settings.conflict_judge, settings, endpoint, usage_log, budget))
     learning = _embedder(store, embedders, settings, BACKGROUND, initialize=True)
     querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
     return Parts(
@@ -100,24 +94,20 @@ def build(
         chat=chat,
         spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, now),
         now=now,
-        keyed=partial(keyed_memory, settings, now),
-        notes=partial(
-            Notes,
-            store.notes,
-            now,
-            learning,
-            querying,
-            ConflictJudge(replace(judge, policy=JUDGING)) if judge else None,
-        ),
-        maintenance=MaintenancePolicy(
-            max_notes=int(settings.max_notes), retention=timedelta(days=settings.note_retention)
-        ),
-        item_file=partial(_item_file, settings),
+        notes=partial(Notes, store.notes, now, learning, querying, judge),
+        settings=settings,
         read_only=read_only,
-        configuration=settings.configuration.name,
-        source=settings.source,
-        withhold=settings.withhold,
     )
+
+
+def _judge(chat: Chat | None) -> ConflictJudge | None:
+    return ConflictJudge(replace(chat, policy=JUDGING)) if chat else None
+
+
+def maintenance_policy(settings: Settings) -> MaintenancePolicy:
+    """How many notes maintenance keeps, and for how long."""
+    retention = timedelta(days=settings.note_retention)
+    return MaintenancePolicy(max_notes=int(settings.max_notes), retention=retention)
 
 
 def _retriever(
@@ -148,7 +138,7 @@ def keyed_memory(settings: Settings, clock: Callable[[], datetime] | None = None
     return KeyedMemory(settings.keyed_folder, clock=clock or _now)
 
 
-def _item_file(settings: Settings) -> ItemFile:
+def item_file(settings: Settings) -> ItemFile:
     """Where items and conversations are: beside the memory, or with it in RAM."""
     if settings.address == ":memory:":
         return ItemFile(None)

@@ -70,7 +70,7 @@ def test_what_is_known_is_listed_changed_and_exported(service: str, tmp_path: Pa
     note = answer("remember", "CI uses Python 3.11")[0]["id"]
     assert [one["id"] for one in answer("notes")] == [note]
     assert answer("maintain")
-    assert answer("forget", "--instance", "acme__shop-1", "--yes")[0]["removed"] == 1
+    assert answer("forget", "--instance", "acme__shop-1", "--yes")[0]["forgotten"] == 1
     assert len(answer("runs")) == 2
     unknown = contextgraph("query", "--repo", "acme/x", "--error", "KeyError", "--store", service)
     assert "no run of acme/x in this memory" in unknown.out
@@ -101,7 +101,7 @@ def test_a_command_that_needs_the_store_says_so(service: str, command: tuple[str
         (("integrations", "install", "claude-code"), "hooks read a file beside the store"),
         (("token", "list"), "whose tokens are beside its store"),
         (("serve",), "is a service already"),
-        (("consolidate", "--max-cost", "1"), "by its own settings"),
+        (("consolidate", "--max-cost", "1"), "has its own"),
     ],
 )
 def test_a_command_that_a_service_has_no_use_for_says_why(
