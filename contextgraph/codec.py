@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache, partial
-from itertools import repeat
+from operator import call
 from typing import (
     Any,
     NamedTuple,
@@ -146,17 +146,26 @@ def _decoder(hint: Any, strict: bool) -> Decoder:
         choices = [choice for choice in arguments if choice is not types.NoneType]
         # Several choices are the type of any JSON.
         return _optional(_decoder(choices[0], strict)) if len(choices) == 1 else _as_it_is
-    if origin is tuple and arguments[1:] == (Ellipsis,):
-        return partial(_sequence, _decoder(arguments[0], strict))
-    if origin is tuple:
-        return partial(_row, [_decoder(argument, strict) for argument in arguments])
-    if origin is not None and issubclass(origin, Mapping):
-        return partial(_mapping, _decoder(arguments[1], strict))
+    if origin is not None:
+        return _container(origin, arguments, strict)
     if hint in _SCALARS:
         return partial(_scalar, hint)
+    if hint is types.NoneType:
+        return _as_it_is
     if issubclass(hint, Enum):
         return partial(_member, {str(one.value): one for one in hint})
     return partial(_from_text, _TEXT_FORMS.get(hint, hint))
+
+
+def _container(origin: Any, arguments: tuple[Any, ...], strict: bool) -> Decoder:
+    """What decodes a collection of the type *origin*, whose items are of the types *arguments*."""
+    items = [_decoder(one, strict) for one in arguments if one is not Ellipsis]
+    if issubclass(origin, Mapping):
+        return partial(_mapping, items[0], items[1])
+    if origin is frozenset:
+        return lambda record: frozenset(_sequence(items[0], record))
+    is_row = origin is tuple and Ellipsis not in arguments
+    return partial(_row, items) if is_row else partial(_sequence, items[0])
 
 
 def _member(members: Mapping[str, Enum], record: Json) -> Enum:
@@ -175,32 +184,31 @@ def _optional(decode: Decoder) -> Decoder:
 
 
 def _sequence(decode: Decoder, record: Json) -> tuple[Any, ...]:
-    return _items(repeat(decode), _list(record))
+    return _items(map(decode, _list(record)))
 
 
 def _row(decoders: list[Decoder], record: Json) -> tuple[Any, ...]:
     items = _list(record)
     if len(items) != len(decoders):
         raise _InvalidError(f"does not have {len(decoders)} items")
-    return _items(decoders, items)
+    return _items(map(call, decoders, items))
 
 
-def _items(decoders: Iterable[Decoder], items: list[Json]) -> tuple[Any, ...]:
+def _items(decoded_items: Iterable[Any]) -> tuple[Any, ...]:
     values: list[Any] = []
     try:
-        for one, decode in zip(items, decoders, strict=False):
-            values.append(decode(one))
-    except _InvalidError as error:
+        values.extend(decoded_items)
+    except _InvalidError as error:  # what came before it is in the list
         raise error.within(f"[{len(values)}]") from error
     return tuple(values)
 
 
-def _mapping(decode: Decoder, record: Json) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+def _mapping(key: Decoder, decode: Decoder, record: Json) -> dict[Any, Any]:
+    values: dict[Any, Any] = {}
     name = ""
     try:
         for name, one in _object(record).items():
-            values[name] = decode(one)
+            values[key(name)] = decode(one)
     except _InvalidError as error:
         raise error.within(name) from error
     return values

@@ -12,6 +12,7 @@ from contextgraph.model import (
     FailureWarning,
     LoopInfo,
     MemoryContext,
+    Note,
     Outcome,
     PlaybookFile,
     RemedyAction,
@@ -42,8 +43,8 @@ PLAYBOOK_TOKENS = 120
 # What fewer independent tasks agree on is not said.
 _AGREEING = 2
 _SYMBOLS, _TESTS, _INSTALLS = 2, 3, 3
-# Of pinned notes, which stand before what runs agree on.
-_NOTES, _NOTE_CHARS = 3, 120
+# Of pinned notes, which stand before what runs agree on, and of those that answer.
+_NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
 _USUAL_SCRIPT = f"python {SCRIPT}"
 _QUOTED = "(quotes an instruction that is not for you)"
 _OUTCOMES = {Outcome.SOLVED: "solved", Outcome.FAILED: "not solved", Outcome.UNKNOWN: ""}
@@ -152,8 +153,7 @@ def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
 
 def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[PlaybookPart]]]:
     for note in playbook.notes[:_NOTES]:
-        text = clip(" ".join(note.content.split()), _NOTE_CHARS, at="end")
-        yield "pinned note:", [PlaybookPart(f"{text} ({note.source})")]
+        yield "pinned note:", [PlaybookPart(_note_text(note, _PINNED_CHARS))]
     yield "files changed:", (_file(one, one.changed) for one in files_shown(playbook))
     yield "tests run with", _news(_agreed(playbook.tests)[:1], playbook.tasks)
     broken = [one for one in playbook.tests if not one.worked and one.tried > _AGREEING]
@@ -249,8 +249,15 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         yield _Entry("\n".join((head, *(one.text for one in lines))))
     else:  # a playbook says what worked and what did not run
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
+    notes = (one.note for one in context.notes[:_NOTES])
+    said = (_Entry(_note_text(note, _NOTE_CHARS), ShownItem(note.id)) for note in notes)
+    yield from _titled("What people said:", said)
     shown_cases = (_case(case) for case in context.similar_cases if case.is_shown)
     yield from _titled("Similar tasks:", shown_cases)
+
+
+def _note_text(note: Note, most: int) -> str:
+    return f"{clip(' '.join(note.content.split()), most, at='end')} ({note.source})"
 
 
 def _titled(title: str, entries: Iterable[_Entry]) -> Iterator[_Entry]:
