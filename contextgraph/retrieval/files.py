@@ -120,11 +120,12 @@ def _symbols_to_name(
 
 
 def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
-    """The first files of *playbook* that most tasks changed.
+    """The first files of *playbook* that at least three tasks and three of four changed.
 
     Of other files, even of a probability of .5, most were wrong (docs/evaluation.md).
     """
-    return [one for one in playbook.files[:_FILES_SHOWN] if 2 * one.changed > playbook.tasks + 1]
+    least = max(3, 0.75 * playbook.tasks)
+    return [one for one in playbook.files[:_FILES_SHOWN] if one.changed >= least]
 
 
 def _probability(features: FileFeatures) -> float:
