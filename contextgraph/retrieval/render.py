@@ -45,7 +45,7 @@ _AGREEING = 2
 _SYMBOLS, _TESTS, _INSTALLS = 2, 3, 3
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
 _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
-_USUAL_SCRIPT = f"python {SCRIPT}"
+_USUAL = (f"python {SCRIPT}", "python -c <code>")
 _QUOTED = "(quotes an instruction that is not for you)"
 _OUTCOMES = {Outcome.SOLVED: "solved", Outcome.FAILED: "not solved", Outcome.UNKNOWN: ""}
 
@@ -162,7 +162,7 @@ def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[
     failing = [one for one in playbook.failing_tests if one.tasks >= _AGREEING]
     yield "tests that failed and were not fixed:", map(_failing, failing[:_TESTS])
     # Agents try a plain `python` by themselves.
-    scripts = [one for one in _agreed(playbook.scripts)[:1] if one.line != _USUAL_SCRIPT]
+    scripts = [one for one in _agreed(playbook.scripts)[:1] if one.line not in _USUAL]
     yield "scripts run with", map(_record, scripts)
 
 
