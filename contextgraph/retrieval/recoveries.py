@@ -16,11 +16,14 @@ from contextgraph.model import (
     SignatureLevel,
 )
 from contextgraph.ranking import bm25, word_counts
+from contextgraph.retrieval.evidence import is_supported
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import SAME_TEMPLATE, about_another, signature_level
+from contextgraph.text import quoted_names
 from contextgraph.trace import (
     CURRENT_FOLDER,
     MISSING_MODULE,
+    MISSING_PROGRAM,
     AdviceKey,
     advice_id,
     advice_key,
@@ -33,12 +36,14 @@ from contextgraph.trace import (
     is_never_installed,
     is_own_module,
     is_retry,
+    names_in,
 )
 
 _REMEMBERED = 4_096
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
 _IMPORT_OF_ATTRIBUTE = "import of <the attribute>"
+_WITH_PATH = frozenset({RemedyKind.OPEN, RemedyKind.SEARCH, RemedyKind.RUN, RemedyKind.USE})
 # What one tool of an agent does not find another may be about to create.
 _OF_TOOLS = frozenset({Family.NOT_FOUND, Family.TOOL_USAGE})
 
@@ -72,7 +77,9 @@ class Found:
     too. *relevance* is BM25 for the message of the error; *similarity* is BM25 for the first line
     of the action that failed, or *relevance* where that is not known. *weight*, at most 1, says how
     far the circumstances of both errors agree. *is_withheld*: it is never advised, since it
-    destroys work or avoids an exception in place of solving it.
+    destroys work, avoids an exception in place of solving it, or installs a program that then never
+    worked. *is_supported*: the state shows
+    what it takes for granted.
     """
 
     candidate: RecoveryCandidate
@@ -84,6 +91,7 @@ class Found:
     similarity: float
     weight: float
     is_withheld: bool
+    is_supported: bool
 
     @property
     def instance(self) -> str:
@@ -108,6 +116,11 @@ class _Known:
         if remedy == self._actions:
             return Form(remedy, advice_key(remedy), self._description)
         return _form(remedy)
+
+    @cached_property
+    def near_about_others(self) -> Form:
+        """In the words of its project, but for the paths: those at hand are others."""
+        return _form(tuple(map(_without_path, self.near.remedy)))
 
     @cached_property
     def general(self) -> Form:
@@ -141,15 +154,16 @@ def found_for(
     found = []
     for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
         is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
-        form = about.near if is_near else about.general
+        form = _form_for(signature, one, about) if is_near else about.general
         weight = _weight(signature.family, current, about.circumstances)
         if weight and could_help(form):
             level = signature_level(signature, one)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
-            is_withheld = about.is_hazardous or avoids
+            is_withheld = about.is_hazardous or avoids or _was_of_no_use(one)
             is_same = one.recovered.message == signature.message and level in SAME_TEMPLATE
             near = (is_near, is_near and is_same)
-            found.append(Found(one, form, level, *near, score, similar, weight, is_withheld))
+            shown = (is_withheld, _is_supported(query, form, one))
+            found.append(Found(one, form, level, *near, score, similar, weight, *shown))
     return found
 
 
@@ -196,6 +210,18 @@ def _of_same_repository(actions: Remedy) -> Remedy:
     )
 
 
+def _form_for(signature: ErrorSignature, one: RecoveryCandidate, about: _Known) -> Form:
+    """Which form *about* has in the repository of *one*, at an error of *signature*."""
+    ours, theirs = quoted_names(signature.message), quoted_names(one.recovered.message)
+    is_about_others = ours and theirs and frozenset(ours).isdisjoint(theirs)
+    return about.near_about_others if is_about_others else about.near
+
+
+def _without_path(action: RemedyAction) -> RemedyAction:
+    has_path = action.kind in _WITH_PATH and "<" in action.pattern.target
+    return action.general if has_path and is_general(action.pattern) else action
+
+
 def _is_complete(pattern: RemedyPattern) -> bool:
     """True where nothing but what *pattern* says matters: what was typed is of another task."""
     if pattern.kind is RemedyKind.USE:
@@ -212,6 +238,17 @@ def _could_help(query: Query, form: Form) -> bool:
     """True for what says something, of which nothing contradicts the state of *query*."""
     actions = form.remedy
     return bool(form.description) and not any(_contradicts(query, one.pattern) for one in actions)
+
+
+def _was_of_no_use(candidate: RecoveryCandidate) -> bool:
+    return candidate.error.error_type in MISSING_PROGRAM and not candidate.recovered.verified
+
+
+def _is_supported(query: Query, form: Form, candidate: RecoveryCandidate) -> bool:
+    done = candidate.recovered
+    names = names_in(candidate.error.error_type, done.message).names
+    is_same_name = bool(names) and names[:1] == query.names.names[:1]
+    return all(is_supported(query, one.pattern, is_same_name=is_same_name) for one in form.remedy)
 
 
 def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
