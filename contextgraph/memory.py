@@ -140,7 +140,7 @@ class AgentMemory(AdministeredMemory):
     @cached_property
     def notes(self) -> "Notes":
         """What people and agents say: `remember` and `recall`, see docs/notes.md."""
-        return self._parts.notes()
+        return self._parts.notes
 
     @cached_property
     def candidates(self) -> "Candidates":
@@ -241,15 +241,17 @@ class AgentMemory(AdministeredMemory):
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error, context or note comes from; None if unknown.
 
-        Of a methodology, and of advice (``adv_…``), with the evidence of its effect.
+        Of a methodology, a note, and advice (``adv_…``), with the evidence of its effect.
         """
-        from contextgraph.knowledge import explain_note
+        from contextgraph.knowledge import explain_note, name_notes
 
         self.note_exposures()
         run = self.store.runs.learned([node_id]).get(node_id)
         found = self.store.admin.explain(run.trajectory_id if run else node_id)
         if found is None and (note := explain_note(self.store.notes, node_id)):
-            return note
+            return replace(note, evidence=evidence_of(self.store, node_id))
+        if found is not None and found.label == "Context":
+            return name_notes(found, self.store.notes)
         if found is not None and found.label != "Methodology":
             return found
         evidence = evidence_of(self.store, node_id)
@@ -272,7 +274,7 @@ class AgentMemory(AdministeredMemory):
         try:
             self._trigger.wait()
             self.note_exposures()
-            if "notes" in self.__dict__ and not self._parts.read_only:
+            if not self._parts.read_only:
                 self.notes.count_recalls()
         finally:
             self.spaces.close()

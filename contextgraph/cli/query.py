@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ErrorSolution,
         Json,
         MemoryContext,
+        Recollection,
         SimilarCase,
         State,
         Suggestion,
@@ -250,7 +251,7 @@ def _answer(common: Common, memory: "AgentMemory", question: "Question", bounds:
     context = bounds.query(memory, question.state)
     text = memory.render(context)  # recorded as shown
     if memory.withholds(context):
-        context = replace(context, suggestions=(), error_solutions=())
+        context = replace(context, suggestions=(), error_solutions=(), notes=())
     if common.as_json:
         emit(context_record(context, text, question.key))
     elif context:
@@ -282,6 +283,7 @@ def _show(context: "MemoryContext") -> None:
         print_panel(f"Playbook{source}", lines)
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))
+    print_panel("What people said", map(_note, context.notes))
     say((f"context {context.id}", "dim"))
 
 
@@ -336,6 +338,14 @@ def _case(item: "SimilarCase") -> "list[Text]":
         *fragments,
         styled((f"probability {item.probability:.2f}{shown}", "dim")),
         _why(item.why, item.score),
+    ]
+
+
+def _note(item: "Recollection") -> "list[Text]":
+    note = item.note
+    return [
+        styled(one_line(note.content, _TEXT_WIDTH)),
+        styled((f"{note.id}, {note.source}, probability {item.probability:.2f}", "dim")),
     ]
 
 
