@@ -16,7 +16,7 @@ from contextgraph.embedding import (
     VectorCache,
     embedded,
 )
-from contextgraph.errors import SettingsError
+from contextgraph.errors import OF_STORE, SettingsError
 from contextgraph.keyed import KeyedMemory
 from contextgraph.knowledge import MaintenancePolicy, Notes
 from contextgraph.learning import MemoryWriter
@@ -254,10 +254,7 @@ def _check_address(address: str) -> None:
             "CONTEXTGRAPH_NEO4J_PASSWORD instead"
         )
     if parts.scheme in ("http", "https"):
-        raise SettingsError(
-            f"{address} is a service: this needs the store itself; run it where the service runs, "
-            "with the address of its store"
-        )
+        raise SettingsError(f"{address} is a service, and this {OF_STORE}")
     if parts.scheme.partition("+")[0] not in _SERVERS:
         raise SettingsError(
             f"{address}: no store is known as {parts.scheme}://; write {_ADDRESSES}"

@@ -61,7 +61,7 @@ def consolidate(
         if dry_run:
             _show_wording_plan(common, memory.consolidator.plan_wording())
             return
-        errors = memory.store.admin.unconsolidated().error_ids
+        errors = () if memory.is_service else memory.store.admin.unconsolidated().error_ids
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
         compile_for_hooks(memory, common.settings(), consolidated=errors)

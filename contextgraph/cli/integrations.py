@@ -85,6 +85,11 @@ def integrations(
     if action is not Action.LIST and bool(agents) == auto:
         raise typer.BadParameter("name an agent, or give --auto")
     settings = common.settings()
+    if settings.is_service and action is Action.INSTALL:
+        raise typer.BadParameter(
+            f"hooks read a file beside the store, and {settings.address} is a service: give its "
+            "agents the tools at /mcp instead"
+        )
     folder = Path.cwd() if project else None
     # Named for good: a file contextgraph.toml in a checkout must not choose another memory.
     address = None if project and not common.store else _absolute(settings)
@@ -155,7 +160,7 @@ def compile_for_hooks(
     from contextgraph.integrations.sessions import HookFiles
 
     files = HookFiles(settings)
-    if files.are_used:
+    if files.are_used and not memory.is_service:
         compile_advice(memory, files.advice, whole=whole, consolidated=consolidated, repos=repos)
 
 

@@ -266,7 +266,7 @@ def _answer(common: Common, memory: "AgentMemory", question: "Question", bounds:
 def _reason(memory: "AgentMemory", repo: str) -> str:
     """Why nothing is known, where that is because *repo* is not in the memory."""
     repo = masked_name(repo)
-    if not repo or memory.is_service or memory.store.runs.ids(repo=repo):
+    if not repo or memory.store.runs.ids(repo=repo):
         return ""
     return f": no run of {plain(repo)} in this memory; `contextgraph runs` lists those there are"
 

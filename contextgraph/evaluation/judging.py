@@ -30,12 +30,13 @@ from contextgraph.model import (
     LoopSeverity,
     MemoryContext,
     RawTrajectory,
-    RemedyKind,
+    RepositoryPlaybook,
     SimilarCase,
     State,
     Suggestion,
 )
 from contextgraph.retrieval import UNGATED, render
+from contextgraph.retrieval.files import files_shown
 from contextgraph.text import count_tokens
 from contextgraph.trace import (
     LoopTracker,
@@ -132,11 +133,11 @@ class Judge:
         tokens = count_tokens(render(shown))
         verdicts = {OURS: Verdict(bool(shown), tokens=tokens)}
         if files:
-            ours, score = (
-                _rank_of_file(_files_of(shown), files),
-                _score(shown.suggestions, shown.similar_cases),
+            ours, rank = (
+                _rank_of_file(_files_of(one, is_shown=one is shown), files)
+                for one in (shown, ranking)
             )
-            rank = _rank_of_file(_files_of(ranking), files)
+            score = _score(shown.suggestions, shown.similar_cases)
             verdicts = {OURS: Verdict(bool(shown), rank, ours, score, tokens)}
             for name, answer in self._files(raw, hidden).items():
                 rank = _rank_of_file(answer.items, files)
@@ -272,13 +273,14 @@ def _remedies_of(context: MemoryContext, repo: str) -> list[Remedy]:
     ]
 
 
-def _files_of(context: MemoryContext) -> tuple[str, ...]:
-    """The files of *context* in the order in which it names them."""
-    opened = [one for s in context.suggestions for one in s.remedies if one.kind is RemedyKind.OPEN]
-    files = [one.path for one in context.playbook.files] if context.playbook else []
-    files += [one.target for one in opened]
-    files += [file for case in context.similar_cases if case.is_shown for file in case.files]
-    return tuple(dict.fromkeys(files))
+def _files_of(context: MemoryContext, *, is_shown: bool) -> list[str]:
+    """The files that *context* names in order, or only those that are shown."""
+    playbook, cases = context.playbook or RepositoryPlaybook(""), context.similar_cases
+    if is_shown:
+        files, cases = files_shown(playbook), tuple(one for one in cases if one.is_shown)
+    else:
+        files = list(playbook.files)
+    return [*(one.path for one in files), *chain.from_iterable(one.files for one in cases)]
 
 
 def _score(*items: Sequence[Suggestion | ErrorSolution | SimilarCase]) -> float:

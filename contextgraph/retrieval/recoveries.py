@@ -19,6 +19,7 @@ from contextgraph.ranking import bm25, word_counts
 from contextgraph.retrieval.evidence import is_supported
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import SAME_TEMPLATE, about_another, signature_level
+from contextgraph.text import quoted_names
 from contextgraph.trace import (
     CURRENT_FOLDER,
     MISSING_MODULE,
@@ -42,6 +43,7 @@ _REMEMBERED = 4_096
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
 _IMPORT_OF_ATTRIBUTE = "import of <the attribute>"
+_WITH_PATH = frozenset({RemedyKind.OPEN, RemedyKind.SEARCH, RemedyKind.RUN, RemedyKind.USE})
 # What one tool of an agent does not find another may be about to create.
 _OF_TOOLS = frozenset({Family.NOT_FOUND, Family.TOOL_USAGE})
 
@@ -116,6 +118,11 @@ class _Known:
         return _form(remedy)
 
     @cached_property
+    def near_about_others(self) -> Form:
+        """In the words of its project, but for the paths: those at hand are others."""
+        return _form(tuple(map(_without_path, self.near.remedy)))
+
+    @cached_property
     def general(self) -> Form:
         """In general terms."""
         return _form(_general(self._actions))
@@ -147,7 +154,7 @@ def found_for(
     found = []
     for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
         is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
-        form = about.near if is_near else about.general
+        form = _form_for(signature, one, about) if is_near else about.general
         weight = _weight(signature.family, current, about.circumstances)
         if weight and could_help(form):
             level = signature_level(signature, one)
@@ -201,6 +208,18 @@ def _of_same_repository(actions: Remedy) -> Remedy:
         one.general if _is_complete(one.pattern) and is_general(one.pattern) else one
         for one in actions
     )
+
+
+def _form_for(signature: ErrorSignature, one: RecoveryCandidate, about: _Known) -> Form:
+    """Which form *about* has in the repository of *one*, at an error of *signature*."""
+    ours, theirs = quoted_names(signature.message), quoted_names(one.recovered.message)
+    is_about_others = ours and theirs and frozenset(ours).isdisjoint(theirs)
+    return about.near_about_others if is_about_others else about.near
+
+
+def _without_path(action: RemedyAction) -> RemedyAction:
+    has_path = action.kind in _WITH_PATH and "<" in action.pattern.target
+    return action.general if has_path and is_general(action.pattern) else action
 
 
 def _is_complete(pattern: RemedyPattern) -> bool:

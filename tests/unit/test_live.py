@@ -26,6 +26,14 @@ PATCH = """diff --git a/lib/{0}.py b/lib/{0}.py
 """
 
 
+# Long enough that a task with the same text is surely related.
+TASK = """The tariff of an order is lost when a region has no default rate
+
+`tariff.py` calls `rate_of(order)` with the region; `total_with_tariff` then raises
+`KeyError: 'rate'` for `Region.NORTH`, and `net_total` skips the discount.
+"""
+
+
 @pytest.fixture
 def memory() -> Iterator[AgentMemory]:
     with AgentMemory.open(":memory:") as memory:
@@ -73,8 +81,8 @@ def test_an_empty_memory_shows_nothing(memory: AgentMemory) -> None:
 def test_a_similar_task_is_shown_at_the_start_where_the_task_names_its_file(
     memory: AgentMemory, changed: str, is_shown: bool
 ) -> None:
-    memory.learn(recovering_run(patch=PATCH.format(changed)))
-    live = begun(memory)
+    memory.learn(recovering_run(task=TASK, patch=PATCH.format(changed)))
+    live = memory.live(repo="acme/shop", instance_id="acme__shop-9", task=TASK)
     assert ("acme__shop-1" in live.start()) is is_shown
     assert live.start() == ""
 
@@ -114,7 +122,8 @@ def test_advice_that_cleared_the_error_is_credited(memory: AgentMemory) -> None:
 
 
 def test_what_was_shown_is_not_learned(memory: AgentMemory) -> None:
-    memory.learn(recovering_run(patch=PATCH.format("tariff")))
+    for number in (1, 2):
+        memory.learn(recovering_run(number, patch=PATCH.format("tariff")))
     with begun(memory) as live:
         assert live.start()
         assert all(failing(live))
@@ -284,7 +293,8 @@ def test_closing_waits_for_consolidation(tmp_path: Path) -> None:
 
 
 def test_the_asynchronous_run_shows_and_learns_the_same(memory: AgentMemory) -> None:
-    memory.learn(recovering_run(patch=PATCH.format("tariff")))
+    for number in (1, 2):
+        memory.learn(recovering_run(number, patch=PATCH.format("tariff")))
 
     async def observed() -> tuple[str, str | None, LearnReceipt | None]:
         async with AsyncLiveRun(begun(memory)) as live:
