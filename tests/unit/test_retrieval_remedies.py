@@ -32,7 +32,7 @@ REPEAT = RemedyAction(RemedyKind.RETRY, "", RemedyPattern(RemedyKind.RETRY))
 CHANGE = RemedyAction(
     RemedyKind.EDIT,
     "import tariffs_v2",
-    RemedyPattern(RemedyKind.EDIT, "code in <file>"),
+    RemedyPattern(RemedyKind.EDIT, "code in <the file at fault>"),
     parameters=(("file", "shop/cart.py"),),
 )
 
@@ -78,7 +78,7 @@ def test_one_instance_counts_more_where_the_message_was_the_same(store):
 
 
 @pytest.mark.parametrize(
-    ("name", "is_said"), [("PYTHONWARNINGS", True), ("SHOP_WITHOUT_TARIFFS", False)]
+    ("name", "is_advised"), [("PYTHONWARNINGS", True), ("SHOP_WITHOUT_TARIFFS", False)]
 )
 def test_only_a_variable_of_all_projects_is_set_in_another_repository(store, name, is_advised):
     pattern = RemedyPattern(RemedyKind.SET_ENV, f"{name}=1")
