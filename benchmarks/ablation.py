@@ -63,8 +63,8 @@ def _print_corpus(name: str, runs: Sequence[RawTrajectory], memory: AgentMemory)
             _print_part(f"rule: {rule}", whole, moments_of(runs, memory))
     fitted = _fitted(whole, _FEATURES)
     for feature in _FEATURES:
-        kept = [one for one in _FEATURES if one != feature]
-        _print_part(f"feature {feature}", fitted, _fitted(whole, kept))
+        remaining = [one for one in _FEATURES if one != feature]
+        _print_part(f"feature {feature}", fitted, _fitted(whole, remaining))
 
 
 def _fitted(moments: Moments, features: Sequence[str]) -> Moments:

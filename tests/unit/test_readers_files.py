@@ -145,8 +145,8 @@ def test_a_session_is_read_in_the_first_section_only(tmp_path):
     path = tmp_path / "session.jsonl"
     content = [{"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}}]
     events = [
-        {"type": role, "sessionId": "s", "message": {"role": role, "content": said}}
-        for role, said in [("user", "Fix it"), ("assistant", content)]
+        {"type": role, "sessionId": "s", "message": {"role": role, "content": words}}
+        for role, words in [("user", "Fix it"), ("assistant", content)]
     ]
     filler = {**events[0], "isMeta": True}
     path.write_bytes(b"\n".join(map(orjson.dumps, [*events, *[filler] * 40])))
