@@ -108,16 +108,15 @@ def _calibrated(raw: float) -> float:
 class Gate:
     """What may be shown: bad advice costs more than none.
 
-    *min_precision* is the least probability of a remedy, *min_case_precision* that of a past run,
-    and *close_case_precision* that of one of whose files the task names none (docs/retrieval.md).
+    *min_precision* is the least probability of a remedy, *min_case_precision* that of a past run in
+    a ranking, and *close_case_precision* that of one in the text (docs/retrieval.md).
     *min_note_precision* is the least probability that a note answers the title of the task.
     """
 
     min_precision: float = 0.3
     min_case_precision: float = 0.25
-    # Of past runs whose files the task names, 39 of 100 changed a file that the task needs; of
-    # others 9 of 100, and from this probability on 32.
-    close_case_precision: float = 0.5
+    # From this probability on .82 of the past runs whose files the task names were linked to it.
+    close_case_precision: float = 0.6
     min_note_precision: float = 0.1
 
     def notes(self, found: Iterable[Recollection]) -> tuple[Recollection, ...]:

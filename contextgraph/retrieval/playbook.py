@@ -218,16 +218,25 @@ def _recorded(
     """One record for each *key*, a command and a folder, of *uses*."""
     worked: dict[tuple[str, str], set[str]] = {}
     tried: dict[tuple[str, str], set[str]] = {}
+    unprompted: dict[tuple[str, str], set[str]] = {}
     reasons: dict[tuple[str, str], Counter[str]] = {}
     for run, use in uses:
         found, instance = key(use), run.instance_id
         tried.setdefault(found, set()).add(instance)
+        if not use.prompted:
+            unprompted.setdefault(found, set()).add(instance)
         if use.ran:
             worked.setdefault(found, set()).add(instance)
         else:
             reasons.setdefault(found, Counter())[use.error_type] += 1
     records = (
-        CommandRecord(*found, len(worked.get(found, ())), len(did), _most(reasons.get(found)))
+        CommandRecord(
+            *found,
+            worked=len(worked.get(found, ())),
+            tried=len(did),
+            error_type=_most(reasons.get(found)),
+            prompted=len(did - unprompted.get(found, set())),
+        )
         for found, did in tried.items()
     )
     return tuple(

@@ -154,22 +154,21 @@ def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
 def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[PlaybookPart]]]:
     for note in playbook.notes[:_NOTES]:
         yield "pinned note:", [PlaybookPart(_note_text(note, _PINNED_CHARS))]
-    files = files_shown(playbook)
-    changed = [one for one in files if one.changed >= _AGREEING]
-    yield "files changed:", (_file(one, one.changed) for one in changed)
-    yield "files opened:", (_file(one, one.opened) for one in files if one not in changed)
-    yield "tests run with", map(_record, _agreed(playbook.tests)[:1])
+    yield "files changed:", (_file(one, one.changed) for one in files_shown(playbook))
+    yield "tests run with", _news(_agreed(playbook.tests)[:1], playbook.tasks)
     broken = [one for one in playbook.tests if not one.worked and one.tried > _AGREEING]
     yield "does not run:", map(_record, sorted(broken, key=lambda one: -one.tried)[:1])
-    yield "set-up that worked:", map(_record, _agreed(playbook.setup)[:_INSTALLS])
+    yield "set-up that worked:", [*_news(_agreed(playbook.setup), playbook.tasks)][:_INSTALLS]
     failing = [one for one in playbook.failing_tests if one.tasks >= _AGREEING]
     yield "tests that failed and were not fixed:", map(_failing, failing[:_TESTS])
-    # Agents try a plain `python`, and folders of the root, by themselves.
+    # Agents try a plain `python` by themselves.
     scripts = [one for one in _agreed(playbook.scripts)[:1] if one.line != _USUAL_SCRIPT]
     yield "scripts run with", map(_record, scripts)
-    if playbook.package_tasks >= _AGREEING and "/" in playbook.package:
-        text = f"{playbook.package} ({playbook.package_tasks})"
-        yield "source:", [PlaybookPart(text, ((playbook.package, ""),))]
+
+
+def _news(records: Sequence[CommandRecord], tasks: int) -> Iterator[PlaybookPart]:
+    """Those of *records* that many of *tasks* needed, but did not begin with."""
+    return (_record(one) for one in records if one.is_news and one.tried * 3 >= tasks)
 
 
 def _agreed(records: Sequence[CommandRecord]) -> list[CommandRecord]:
