@@ -1,38 +1,22 @@
-"""Learning many runs: in batches, what is reported of each run, and the summary.
+"""Learning many runs: in batches, what is reported of each run, and the summary."""
 
-With ``learn --ray`` the workers of a Ray cluster read, trace and embed; this process only writes.
-It takes what they send in the order of the shards, so that memory is bounded and an interrupted
-command can be repeated.
-"""
-
-import logging
-import os
-import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from contextgraph.cli.intake import Intake
 from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
-from contextgraph.errors import MissingExtraError, ReadError, StoreUnavailableError
+from contextgraph.errors import ReadError, StoreUnavailableError
 from contextgraph.records import learned_record, not_learned_record, unread_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from contextgraph.learning import Prepared
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory, Space
-    from contextgraph.readers import SkippedError
-    from contextgraph.readers.outcomes import OnConflict
-    from contextgraph.readers.reading import OnError, OnSkip
+    from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
     from contextgraph.readers.sources import Source, StrPath
-    from contextgraph.readers.streams import OnBytes
     from contextgraph.spool import Spool
 
     Record: TypeAlias = RawTrajectory | ReadError
@@ -109,62 +93,37 @@ def learn_all(
     records: "Iterator[Record]",
     waiting: "list[Record]",
     results: Results,
-    workers: int,
 ) -> None:
-    """Learn the runs in *spool*, then *records*; *waiting* holds those read and not learned.
-
-    With several *workers*, twice as many runs wait as they are given at once.
-    """
+    """Learn the runs in *spool*, then *records*; *waiting* holds those read and not learned."""
     from contextgraph.learning import RUNS_AT_ONCE
 
-    progress, most_waiting = results.progress, 2 * workers * RUNS_AT_ONCE if workers > 1 else 0
-    with (
-        progress,
-        memory.batch(progress.consolidating, results.reports.append),
-        _tracing(memory, workers) as begin,
-    ):
+    progress = results.progress
+    with progress, memory.batch(progress.consolidating, results.reports.append):
         for one in spool or ():
             _learn(memory, [one.raw], results, one.source)
             one.path.unlink(missing_ok=True)  # another process may have learned it, too
         while some := list(islice(records, RUNS_AT_ONCE)):
             waiting += some
-            begin(_runs_in(some))
-            if len(waiting) > most_waiting:
-                _learn(memory, waiting, results)
-        while waiting:
             _learn(memory, waiting, results)
         progress.embedding()
-
-
-def _tracing(
-    memory: "AgentMemory", workers: int
-) -> "AbstractContextManager[Callable[[Sequence[RawTrajectory]], None]]":
-    return memory.writer.in_processes(workers) if workers > 1 else nullcontext(lambda _: None)
-
-
-def _runs_in(records: "Sequence[Record]") -> "list[RawTrajectory]":
-    from contextgraph.model import RawTrajectory
-
-    return [one for one in records if isinstance(one, RawTrajectory)]
 
 
 def _learn(
     memory: "AgentMemory", waiting: "list[Record]", results: Results, source: str = ""
 ) -> None:
-    """Learn the first sixteen of *waiting* and remove them; report each in the order of reading."""
-    from contextgraph.learning import RUNS_AT_ONCE
+    """Learn what is *waiting* and remove it; report each in the order of reading."""
     from contextgraph.model import RawTrajectory
 
-    some = waiting[:RUNS_AT_ONCE]
-    with delayed_interrupt(), closing(memory.learn_many(_runs_in(some), source=source)) as receipts:
-        for one in some:
+    runs = [one for one in waiting if isinstance(one, RawTrajectory)]
+    with delayed_interrupt(), closing(memory.learn_many(runs, source=source)) as receipts:
+        for one in waiting:
             if isinstance(one, RawTrajectory):
                 receipt = next(receipts)
                 results.add(one, receipt)
                 results.emit(learned_record, one, receipt)
             else:
                 results.emit(unread_record, one)
-        del waiting[:RUNS_AT_ONCE]
+        waiting.clear()
 
 
 def warn_about(memory: "AgentMemory", results: Results) -> None:
@@ -216,174 +175,3 @@ def summarize(results: Results, intake: Intake) -> None:
         print(f"Memory: {results.address}")
         title = f"{number_of(total, 'trajectory')} in {seconds:.1f} s, {rate}"
         print_table(title, columns, [[*row, f"{failed:,}", f"{skipped:,}"]], numeric=columns)
-
-
-# Small files are read together: a task of the cluster costs some milliseconds. Larger ones are
-# read in sections.
-_SHARD_BYTES = 32 << 20
-_SHARD_FILES = 64
-# What the workers send is passed on in blocks of about this size.
-_BLOCK_BYTES = 16 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """What each worker needs to know: how to read, and the space in which the memory embeds.
-
-    *known* refers to the ids of the runs in the memory, *model* to that of the space.
-    """
-
-    outcomes: "StrPath | None"
-    max_run_size: int
-    follow_links: bool
-    embedder: str
-    space: "Space | None"
-    model: Any
-    known: Any
-
-
-def read_on_cluster(  # noqa: PLR0913  (one parameter per flag)
-    address: str,
-    embedder: str,
-    memory: "AgentMemory",
-    *paths: "StrPath",
-    on_error: "OnError",
-    on_skip: "OnSkip",
-    on_bytes: "OnBytes",
-    on_conflict: "OnConflict",
-    outcomes: "StrPath | None",
-    max_run_size: int,
-    follow_links: bool,
-) -> "Iterator[RawTrajectory]":
-    """The runs in *paths*, as of `readers.read`, read by the Ray cluster at *address*.
-
-    What they teach is handed to the writer of *memory*, which uses it when they are written. Paths
-    and URLs must lead to the same files on all machines. Raises `MissingExtraError` without ray.
-    """
-    ray = _ray()
-    shards = list(_shards(paths, on_error, follow_links=follow_links))
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to its makers
-    options = {"include_dashboard": False} if address == "local" else {}
-    ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **options)
-    try:
-        space = memory.store.vectors.active_space()
-        job = _Job(
-            outcomes=outcomes,
-            max_run_size=max_run_size,
-            follow_links=follow_links,
-            embedder=embedder,
-            space=space,
-            model=ray.put(memory.store.vectors.space_model(space.name) if space else None),
-            known=ray.put(frozenset(memory.store.runs.ids())),
-        )
-        handlers: Mapping[str, Callable[[Any], None]] = {
-            "error": on_error,
-            "skip": on_skip,
-            "bytes": on_bytes,
-            "conflict": on_conflict,
-        }
-        for kind, found in _found(ray, job, shards):
-            if kind == "run":
-                yield memory.writer.take(found)
-            else:
-                handlers[kind](found)
-    finally:
-        ray.shutdown()
-
-
-def _ray() -> Any:
-    try:
-        import ray
-        import ray.data
-    except ImportError as error:
-        install = 'pip install "contextgraph-memory[ray]"'
-        raise MissingExtraError(f"--ray needs ray on each machine: {install}") from error
-    return ray
-
-
-def _shards(
-    paths: "Iterable[StrPath]", on_error: "OnError", *, follow_links: bool
-) -> "Iterator[Shard]":
-    """The files behind *paths*, in order, in groups and sections that are worth a task each."""
-    from contextgraph.readers.sources import sources
-
-    shard: list[Source] = []
-    size = 0
-    for path in paths:
-        try:
-            found = sources(path, follow_links=follow_links)
-        except ReadError as error:
-            on_error(error)
-            continue
-        for source in (part for one in found for part in one.split(_SHARD_BYTES)):
-            if shard and (size + source.size > _SHARD_BYTES or len(shard) >= _SHARD_FILES):
-                yield shard
-                shard, size = [], 0
-            shard.append(source)
-            size += source.size
-    if shard:
-        yield shard
-
-
-def _found(ray: Any, job: _Job, shards: "Sequence[Shard]") -> Iterator[tuple[str, Any]]:
-    """What the workers find in *shards*, in order: its kind, and a run, an error or the like."""
-    if not shards:
-        return
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.execution_options.preserve_order = True
-    context.target_max_block_size = _BLOCK_BYTES
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-    rows = [{"shard": pickle.dumps(shard)} for shard in shards]
-    data = ray.data.from_items(rows, override_num_blocks=len(rows))
-    for row in data.map_batches(partial(_prepared, job), batch_size=1).iter_rows():
-        yield pickle.loads(row["found"])
-
-
-def _prepared(job: _Job, batch: "dict[str, Any]") -> "Iterator[dict[str, Any]]":
-    """In a worker: what is found in the shards of *batch*, pickled."""
-    for shard in batch["shard"]:
-        for found in _in_shard(job, pickle.loads(shard)):
-            yield {"found": [pickle.dumps(found)]}
-
-
-def _in_shard(
-    job: _Job, shard: "Shard"
-) -> "Iterator[tuple[str, Prepared | ReadError | SkippedError | str | int]]":
-    from contextgraph.readers import read
-
-    memory, known = _scratch_memory(job), _get(job.known)
-    aside: list[tuple[str, ReadError | SkippedError | str | int]] = []
-    runs = read(
-        *shard,
-        on_error=lambda error: aside.append(("error", error)),
-        on_skip=lambda error: aside.append(("skip", error)),
-        on_bytes=lambda count: aside.append(("bytes", count)),
-        on_conflict=lambda message: aside.append(("conflict", message)),
-        outcomes=job.outcomes,
-        max_run_size=job.max_run_size,
-        follow_links=job.follow_links,
-    )
-    for raw in runs:
-        yield from aside
-        aside.clear()
-        yield "run", memory.writer.prepared(raw, known)
-    yield from aside
-
-
-@lru_cache(1)
-def _scratch_memory(job: _Job) -> "AgentMemory":
-    """An empty memory of this worker, with the embedding space of the one that is written."""
-    from contextgraph.memory import AgentMemory
-
-    memory = AgentMemory.open(":memory:", embedder=job.embedder or None)
-    if job.space is not None:
-        memory.store.vectors.prepare(job.space, _get(job.model))
-        memory.store.vectors.switch(job.space.name)
-    return memory
-
-
-def _get(reference: Any) -> Any:
-    import ray
-
-    return ray.get(reference)

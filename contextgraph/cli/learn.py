@@ -13,7 +13,6 @@ import typer
 from contextgraph.cli.batch import (
     Results,
     learn_all,
-    read_on_cluster,
     spool_rest,
     summarize,
     warn_about,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from contextgraph.errors import ReadError
     from contextgraph.integrations.sessions import HookFiles
     from contextgraph.memory import AgentMemory
-    from contextgraph.model import RawTrajectory
     from contextgraph.readers.sources import StrPath
     from contextgraph.spool import Spool
 
@@ -101,7 +99,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         option("--slice", "A:B", "Only the runs A to B - 1, as in Python; after --filter."),
     ] = None,
     workers: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Trace runs in N processes; one writes.")
+        int, typer.Option(metavar="N", min=1, help="Read and trace in N processes; one writes.")
     ] = 1,
     ray: Annotated[
         str,
@@ -180,8 +178,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
             follow_links=follow_links,
         ),
         follow_links=follow_links,
-        workers=workers,
-        cluster=partial(read_on_cluster, ray, embedder or "") if ray else None,
+        have_read=partial(_have_read, workers, ray, embedder or "") if ray or workers > 1 else None,
         as_json=as_json,
         address=settings.address,
         hooks=hooks,
@@ -206,6 +203,16 @@ def _numbers(text: str | None) -> range:
         raise typer.BadParameter(f"--slice {error}") from None
 
 
+def _have_read(
+    workers: int, address: str, embedder: str, intake: Intake, memory: "AgentMemory"
+) -> None:
+    """Have the runs of *intake* read by processes, or by the Ray cluster at *address*."""
+    from contextgraph.cli.workers import WorkersReader
+
+    reader = WorkersReader(memory, workers=workers, address=address, embedder=embedder)
+    intake.read_with(reader.read, reader.keep)
+
+
 @dataclass(frozen=True, slots=True)
 class _Learning:
     """What the options say about learning, whatever the paths."""
@@ -214,8 +221,7 @@ class _Learning:
     spool: "Spool | None"  # of a server: where a file cannot be written, nothing can
     intake: Callable[..., Intake]
     follow_links: bool
-    workers: int
-    cluster: "Callable[..., Iterator[RawTrajectory]] | None"
+    have_read: "Callable[[Intake, AgentMemory], None] | None"
     as_json: bool
     address: str
     hooks: "HookFiles"
@@ -250,8 +256,8 @@ class _Learning:
         waiting: list[Record] = []
         try:
             with self.open_memory() as memory:
-                if self.cluster is not None:
-                    intake.read_with(partial(self.cluster, memory))
+                if self.have_read:
+                    self.have_read(intake, memory)
                 self._learn_into(memory, records, waiting, results)
         except StoreUnavailableError as error:
             if self.spool is not None:
@@ -275,7 +281,7 @@ class _Learning:
         # A service has no hooks: each machine compiles advice of a memory of its own.
         if not memory.is_service:
             self.hooks.note_shown(memory.store)
-        learn_all(memory, self.spool, records, waiting, results, self.workers)
+        learn_all(memory, self.spool, records, waiting, results)
         for path in self.queue:
             path.unlink(missing_ok=True)
         if not memory.is_service:
