@@ -76,7 +76,7 @@ class Warnings:
         from contextgraph.readers.formats import UnknownFormatError
 
         is_foreign = isinstance(error, ForeignError)
-        kind = ("", "no trajectory") if is_foreign else (error.source, error.reason.split(":")[0])
+        kind = ("", "no trajectory") if is_foreign else (error.source, error.kind)
         self.counts[kind] += 1
         is_repetitive = is_foreign or isinstance(error, UnknownFormatError)
         if self.printed[kind] < _WARNINGS_SHOWN and not (

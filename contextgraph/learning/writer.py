@@ -174,8 +174,10 @@ class MemoryWriter:
         prepared = self._prepared.get(id(raw))
         made = prepared.made if prepared and prepared.ids.id == identity else None
         bundle = made or bundle_of(raw, self._now(), identity)
-        trajectory = replace(bundle.trajectory, contributor=source, change=raw.change)
-        return replace(bundle, trajectory=trajectory)
+        given = replace(
+            bundle.trajectory, contributor=source, change=raw.change, learned_at=self._now()
+        )
+        return replace(bundle, trajectory=given)
 
     def _known_or_read(self, raw: RawTrajectory, matched: _Matched) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""

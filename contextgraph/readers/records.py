@@ -324,8 +324,9 @@ def _records_on_line(name: str, number: int, value: Any) -> Iterator[Record | Re
 
 def _invalid(name: str, number: int, error: ValueError) -> ReadError:
     if isinstance(error, orjson.JSONDecodeError):
-        return ReadError(name, f"line {number}", f"invalid json: {error.msg}, column {error.colno}")
-    return ReadError(name, f"line {number}", f"invalid json: {error}")
+        detail = f"{error.msg}, column {error.colno}"
+        return ReadError(name, f"line {number}", "invalid json", detail)
+    return ReadError(name, f"line {number}", "invalid json", str(error))
 
 
 def records_of_parts(name: str, files: Sequence[str]) -> Iterator[Record | ReadError]:
