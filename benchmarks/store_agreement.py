@@ -134,7 +134,7 @@ def _vector_questions(file: AgentMemory, states: Sequence[State]) -> Iterator[Qu
     ids = file.store.runs.ids()
     for number, state in enumerate(states):
         run = file.store.runs.archived(ids[number % len(ids)])
-        embedded = run.bundle.embedded if run else None
+        embedded = run.embedded if run else None
         if embedded and embedded.vector:
             yield _nearest(embedded.vector, Scope())
             yield _nearest(embedded.vector, Scope(repo=state.repo))

@@ -146,17 +146,26 @@ def _decoder(hint: Any, strict: bool) -> Decoder:
         choices = [choice for choice in arguments if choice is not types.NoneType]
         # Several choices are the type of any JSON.
         return _optional(_decoder(choices[0], strict)) if len(choices) == 1 else _as_it_is
-    if origin is tuple and arguments[1:] == (Ellipsis,):
-        return partial(_sequence, _decoder(arguments[0], strict))
-    if origin is tuple:
-        return partial(_row, [_decoder(argument, strict) for argument in arguments])
-    if origin is not None and issubclass(origin, Mapping):
-        return partial(_mapping, _decoder(arguments[1], strict))
+    if origin is not None:
+        return _container(origin, arguments, strict)
     if hint in _SCALARS:
         return partial(_scalar, hint)
+    if hint is types.NoneType:
+        return _as_it_is
     if issubclass(hint, Enum):
         return partial(_member, {str(one.value): one for one in hint})
     return partial(_from_text, _TEXT_FORMS.get(hint, hint))
+
+
+def _container(origin: Any, arguments: tuple[Any, ...], strict: bool) -> Decoder:
+    """What decodes a collection of the type *origin*, whose items are of the types *arguments*."""
+    items = [_decoder(one, strict) for one in arguments if one is not Ellipsis]
+    if issubclass(origin, Mapping):
+        return partial(_mapping, items[0], items[1])
+    if origin is frozenset:
+        return lambda record: frozenset(_sequence(items[0], record))
+    is_row = origin is tuple and Ellipsis not in arguments
+    return partial(_row, items) if is_row else partial(_sequence, items[0])
 
 
 def _member(members: Mapping[str, Enum], record: Json) -> Enum:
@@ -195,12 +204,12 @@ def _items(decoders: Iterable[Decoder], items: list[Json]) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _mapping(decode: Decoder, record: Json) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+def _mapping(key: Decoder, decode: Decoder, record: Json) -> dict[Any, Any]:
+    values: dict[Any, Any] = {}
     name = ""
     try:
         for name, one in _object(record).items():
-            values[name] = decode(one)
+            values[key(name)] = decode(one)
     except _InvalidError as error:
         raise error.within(name) from error
     return values

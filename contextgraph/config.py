@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from contextgraph.errors import SettingsError
+from contextgraph.text import mask_secrets
 
 ENV_PREFIX = "CONTEXTGRAPH_"
 SETTINGS_FILE = "contextgraph.toml"
@@ -42,7 +43,17 @@ _NUMBERS = (
 )
 # Settings of earlier versions: ignored with a warning.
 _REMOVED = {"summarize": "language models word methodologies only since version 0.2"}
-_OPENAI = {"embedding_api_key": "OPENAI_API_KEY", "api_url": "OPENAI_BASE_URL"}
+# Settings that are read from the environment only.
+_SECRETS = {
+    "token": f"{ENV_PREFIX}TOKEN",
+    "qdrant_key": "QDRANT_API_KEY",
+    "embedding_api_key": "OPENAI_API_KEY",
+}
+_VARIABLES = {
+    **{key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *_NUMBERS)},
+    "api_url": "OPENAI_BASE_URL",
+    **_SECRETS,
+}
 
 
 DEFAULT = "default"  # the configuration that changes nothing, unless the file defines it
@@ -153,6 +164,19 @@ class Settings:
         return self.companion.with_name(f"{self.companion.name}.keyed")
 
 
+@dataclass(frozen=True, slots=True)
+class SettingInForce:
+    """The *value* of a setting, secrets masked, and its *origin*.
+
+    That is ``option``, an environment variable, ``contextgraph.toml``, a configuration in it, or
+    ``default``.
+    """
+
+    name: str
+    value: str | float | None
+    origin: str
+
+
 def default_memory() -> Path:
     """The memory file used when none is named."""
     from platformdirs import user_data_path
@@ -185,22 +209,57 @@ def load_settings(
     for a file that cannot be parsed or holds an unknown key, and for a configuration that is used
     and wrong.
     """
+    return _loaded(environment, folder, flags)[0]
+
+
+def settings_in_force(
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    **flags: str | float | None,
+) -> list[SettingInForce]:
+    """What `load_settings` loads, setting by setting. Raises as it does."""
+    settings, origins = _loaded(environment, folder, flags)
+    values = {item.name: getattr(settings, item.name) for item in fields(settings)}
+    values |= {"store": settings.address, "configuration": settings.configuration.name}
+    values |= {name: "set" for name in ("auth", *_SECRETS) if values[name]}
+    return [
+        SettingInForce(
+            name,
+            mask_secrets(value) or None if isinstance(value, str) else value,
+            origins.get(name, "default"),
+        )
+        for name, value in values.items()
+    ]
+
+
+def _loaded(
+    environment: Mapping[str, str] | None,
+    folder: Path | None,
+    flags: Mapping[str, str | float | None],
+) -> tuple[Settings, dict[str, str]]:
+    """The settings in force, and where those are set that are not defaults."""
     environment = os.environ if environment is None else environment
-    path = (folder or Path.cwd()) / SETTINGS_FILE
-    table, configurations = _from_file(path)
-    values = {**table, **_from_environment(environment)}
+    table, configurations = _from_file((folder or Path.cwd()) / SETTINGS_FILE)
+    variables = _from_environment(environment)
     given = {key: value for key, value in flags.items() if value is not None}
-    name = str(given.pop("configuration", "") or values.pop("configuration", "") or DEFAULT)
+    values = {**table, **variables}
+    name = given.get("configuration") or values.get("configuration") or DEFAULT
+    chosen = _named(str(name), configurations)
+    chosen_values = {
+        key: value for key in ("embedder", "summarizer") if (value := getattr(chosen, key))
+    }
+    values |= {**chosen_values, **given}
     values.pop("configuration", None)
-    chosen = _named(name, configurations)
-    overrides = {key: getattr(chosen, key) for key in ("embedder", "summarizer")}
-    values |= {key: value for key, value in overrides.items() if value}
-    settings = _with(Settings(), {**values, **given})
-    token = environment.get(f"{ENV_PREFIX}TOKEN") or None
-    key = environment.get("QDRANT_API_KEY") or None
-    return replace(
-        settings, auth=_auth(environment), token=token, qdrant_key=key, configuration=chosen
-    )
+    auth = _auth(environment)
+    origins = {
+        **dict.fromkeys(table, SETTINGS_FILE),
+        **{key: _VARIABLES[key] for key in variables},
+        **dict.fromkeys(chosen_values, f"configuration {chosen.name}"),
+        **dict.fromkeys(given, "option"),
+        **({"auth": f"{ENV_PREFIX}NEO4J_PASSWORD"} if auth else {}),
+    }
+    settings = _with(Settings(), values)
+    return replace(settings, auth=auth, configuration=chosen), origins
 
 
 def _named(name: str, configurations: Mapping[str, object]) -> Configuration:
@@ -308,10 +367,9 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str | float]:
     for key, reason in _REMOVED.items():
         if environment.get(name := ENV_PREFIX + key.upper()):
             _warn(f"the variable {name} is ignored: {reason}")
-    names = {key: ENV_PREFIX + key.upper() for key in (*_TEXTS, *_NUMBERS)} | _OPENAI
     return {
         key: _number(name, environment[name]) if key in _NUMBERS else environment[name]
-        for key, name in names.items()
+        for key, name in _VARIABLES.items()
         if environment.get(name)
     }
 

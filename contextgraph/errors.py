@@ -71,6 +71,10 @@ class SettingsError(ContextGraphError):
     """A setting that cannot be used; the message names where it came from."""
 
 
+class NeedsStoreError(SettingsError, AttributeError):
+    """What was called works with the store itself only, and this is a service."""
+
+
 class MissingExtraError(ContextGraphError):
     """An optional dependency is absent; the message has the install line."""
 

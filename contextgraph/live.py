@@ -284,6 +284,7 @@ class LiveRun:
                 one for one in context.similar_cases if one.is_shown and is_new(one.trajectory_id)
             ),
             warnings=tuple(one for one in context.warnings if is_new(one.text)),
+            notes=tuple(one for one in context.notes if is_new(one.note.id)),
             loop=loop,
             playbook=context.playbook if context.playbook and is_new("playbook") else None,
         )
@@ -328,7 +329,9 @@ def in_thread(
 
     @wraps(method)
     async def call(self: InThreads[T_co], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await asyncio.to_thread(method, self.wrapped, *args, **kwargs)
+        # By its name: the class of the value may have another one in its place.
+        called: Callable[P, R] = getattr(self.wrapped, method.__name__)
+        return await asyncio.to_thread(called, *args, **kwargs)
 
     return call
 

@@ -34,7 +34,7 @@ from contextgraph.sessions.working import MAX_TOKENS as WORKING_TOKENS
 from contextgraph.telemetry import operation
 from contextgraph.text import number_of
 from contextgraph.trace import is_advice_id
-from contextgraph.wiring import Parts, build
+from contextgraph.wiring import Parts, build, item_file, keyed_memory, maintenance_policy
 from contextgraph.working_tree import WorkingTree
 
 # Not imported before they are used: together a third of the time that it takes to import a memory.
@@ -130,17 +130,12 @@ class AgentMemory(AdvisingMemory):
         self.stats = parts.stats
         self.consolidator = parts.consolidator
         self.spaces = parts.spaces
-        self._chat = parts.chat
-        self._keyed = parts.keyed
-        self._open_notes = parts.notes
-        self._maintenance = parts.maintenance
-        self._open_item_file = parts.item_file
-        self.configuration = parts.configuration
-        self._trigger = ConsolidationTrigger(parts.consolidator)
+        self.configuration = parts.settings.configuration.name
+        self.source = parts.settings.source
+        self.withhold = 0.0 if parts.read_only else parts.settings.withhold
+        self._parts = parts
         self._now = parts.now
-        self.source = parts.source
-        self._read_only = parts.read_only
-        self.withhold = 0.0 if parts.read_only else parts.withhold
+        self._trigger = ConsolidationTrigger(parts.consolidator)
         # A memory that is only read keeps no note of what it showed.
         self._shown: deque[Exposure] = deque(maxlen=0 if parts.read_only else MOST_SHOWN)
 
@@ -150,12 +145,12 @@ class AgentMemory(AdvisingMemory):
 
         Raises `SettingsError` for a memory in RAM without a setting *keyed_root*.
         """
-        return self._keyed()
+        return keyed_memory(self._parts.settings, self._now)
 
     @cached_property
     def notes(self) -> "Notes":
         """What people and agents say: `remember` and `recall`, see docs/notes.md."""
-        return self._open_notes()
+        return self._parts.notes
 
     @cached_property
     def candidates(self) -> "Candidates":
@@ -200,9 +195,8 @@ class AgentMemory(AdvisingMemory):
 
         self.notes.count_recalls()
         with exclusive(self.store, self._now, waiting) as lease:
-            report = maintain_notes(
-                self.store.notes, self._now(), policy or self._maintenance, lease.check
-            )
+            policy = policy or maintenance_policy(self._parts.settings)
+            report = maintain_notes(self.store.notes, self._now(), policy, lease.check)
             return replace(report, embedded=self.spaces.catch_up(lease.check))
 
     @staticmethod
@@ -223,7 +217,7 @@ class AgentMemory(AdvisingMemory):
 
     @cached_property
     def _item_file(self) -> ItemFile:
-        return self._open_item_file()
+        return item_file(self._parts.settings)
 
     def live(
         self,
@@ -318,15 +312,17 @@ class AgentMemory(AdvisingMemory):
     def explain(self, node_id: str) -> Explanation | None:
         """Where a methodology, run, fragment, error, context or note comes from; None if unknown.
 
-        Of a methodology, and of advice (``adv_…``), with the evidence of its effect.
+        Of a methodology, a note, and advice (``adv_…``), with the evidence of its effect.
         """
-        from contextgraph.knowledge import explain_note
+        from contextgraph.knowledge import explain_note, name_notes
 
         self.note_exposures()
         run = self.store.runs.learned([node_id]).get(node_id)
         found = self.store.admin.explain(run.trajectory_id if run else node_id)
         if found is None and (note := explain_note(self.store.notes, node_id)):
-            return note
+            return replace(note, evidence=evidence_of(self.store, node_id))
+        if found is not None and found.label == "Context":
+            return name_notes(found, self.store.notes)
         if found is not None and found.label != "Methodology":
             return found
         evidence = evidence_of(self.store, node_id)
@@ -419,7 +415,8 @@ class AgentMemory(AdvisingMemory):
         checks = [*self.store.admin.health()]
         if all(check.ok for check in checks):
             checks += [*self._notes_health(), *self.spaces.health()]
-        return [*checks, self._chat.health()] if self._chat else checks
+        chat = self._parts.chat
+        return [*checks, chat.health()] if chat else checks
 
     def _notes_health(self) -> Iterator[HealthCheck]:
         """Whether notes can be read, which may be in a database of their own."""
@@ -468,7 +465,7 @@ class AgentMemory(AdvisingMemory):
         try:
             self._trigger.wait()
             self.note_exposures()
-            if "notes" in self.__dict__ and not self._read_only:
+            if not self._parts.read_only:
                 self.notes.count_recalls()
         finally:
             self.spaces.close()

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from contextgraph.model import (
     AdviceRecord,
-    ArchivedRun,
     Bundle,
     Embeddings,
     ErrorHistory,
@@ -52,6 +51,7 @@ from contextgraph.model import (
     WordCounts,
     Wording,
 )
+from contextgraph.processes import Process
 from contextgraph.vectors import Vector
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ class RunStore(Protocol):
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
         """Store all *bundles* durably, in one transaction; the status of each.
 
-        Where one cannot be stored it raises, and none of them is.
+        Where one cannot be stored it raises, and none of them is. A vector is stored where its
+        space has been prepared.
 
         A run that is known by its id stays as it is (unchanged), unless its outcome was unknown
         and is now given: then outcome and exit status are taken over (updated).
@@ -157,13 +158,10 @@ class RunStore(Protocol):
     def word_counts(self, words: Sequence[str]) -> WordCounts:
         """How many runs there are, and in how many (task or summary) each of *words* occurs."""
 
-    def archived(self, trajectory_id: str) -> ArchivedRun | None:
-        """All that is stored of a run; errors by id, recoveries by step, fragment and error."""
+    def archived(self, trajectory_id: str) -> Bundle | None:
+        """All that is stored of a run, with its vector in the active space, for `add`.
 
-    def restore(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
-        """Store archived runs, in one transaction; the status of each, as of `add`.
-
-        Nothing is credited. Vectors are stored where their space has been prepared.
+        Fragments may have been pruned. Errors are by id, recoveries by step, fragment and error.
         """
 
 
@@ -219,11 +217,12 @@ class RecoveryStore(Protocol):
     def similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
         """The `SIMILAR_TO` edges of the fragments of a run, by fragment and error."""
 
-    def prune_failed(self, error_ids: Sequence[str], keep: int) -> int:
-        """Delete failed attempts at each of these errors beyond the newest *keep*; how many.
+    def clean_up(self, error_ids: Sequence[str], keep: int) -> int:
+        """Delete failed attempts at each of these errors beyond the newest *keep*; and orphans.
 
-        No fragment that cleared an error is deleted. When it is interrupted some are gone, as with
-        `MethodologyStore.remove_orphans`; calling it again does the rest.
+        No fragment that cleared an error is deleted. Orphans are methodologies that no fragment
+        supports, tombstones excepted. Returns how many nodes were deleted. When it is interrupted
+        some are gone; calling it again does the rest.
         """
 
 
@@ -275,8 +274,8 @@ class VectorStore(Protocol):
 class MethodologyStore(Protocol):
     """Stores methodologies; retired ones are tombstones, which `for_error` skips."""
 
-    def get(self, ids: Sequence[str]) -> Sequence[Methodology]:
-        """Those of these ids, by id."""
+    def get(self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()) -> Sequence[Methodology]:
+        """Those of these ids, and those of these errors, by id, tombstones as well."""
 
     def ids(
         self, repo: str | None = None, *, after: str = "", limit: int | None = None
@@ -286,17 +285,11 @@ class MethodologyStore(Protocol):
         *after* and *limit* are as of `RunStore.ids`.
         """
 
-    def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
-        """Those of these errors, by id, tombstones as well."""
-
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         """Those of all errors with the family and type of one of these, tombstones as well.
 
         One sequence for each type that has some: by id, and types by their first.
         """
-
-    def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
-        """The errors that a methodology resolves, by their ids."""
 
     def for_error(
         self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
@@ -321,9 +314,6 @@ class MethodologyStore(Protocol):
         What a removed methodology had superseded is removed as well, and its errors count as
         changed.
         """
-
-    def remove_orphans(self) -> int:
-        """Delete methodologies that no fragment supports, tombstones excepted; how many."""
 
 
 class ExposureStore(Protocol):
@@ -492,14 +482,14 @@ class AdminStore(Protocol):
         Takes the time and the disk space of a copy. A server reuses its files as it sees fit.
         """
 
-    def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
-        """Take or renew the lease; when another *holder* has it, the time at which that expires.
+    def take_lease(
+        self, holder: str, now: datetime, until: datetime | None, process: Process | None = None
+    ) -> datetime | None:
+        """Take or renew the lease, or release it (*until* None).
 
-        A holder whose process has ended on this machine has it no longer.
+        When another *holder* has it, nothing changes, and the time at which it expires is returned.
+        A holder whose *process* has ended on this machine has it no longer.
         """
-
-    def return_lease(self, holder: str) -> None:
-        """Release the lease; does nothing where *holder* does not have it any more."""
 
     def unconsolidated(self, after: int | None = None) -> Unconsolidated:
         """What changed since the last consolidation, or since revision *after*.

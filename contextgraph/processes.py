@@ -1,36 +1,43 @@
 """Which process is meant, so that another one on the same machine can see that it has ended."""
 
 import os
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 _PROC = Path("/proc")
 
 
-def this_process() -> str:
-    """A name of this process that no other has, on any machine; without blanks."""
-    return _name(os.getpid())
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that no other is equal to, on any machine.
+
+    *machine* is one start of a machine and what process numbers mean in it, empty where unknown.
+    A number is used again, but not by a process that *started_at* the same time (in ticks).
+    """
+
+    machine: str
+    number: int
+    started_at: str
 
 
-def has_ended(process: str) -> bool:
-    """Whether the *process* that `this_process` named is known to have ended.
+def this_process() -> Process:
+    """The process that calls this."""
+    number = os.getpid()
+    return Process(_machine(), number, _started_at(number))
+
+
+def has_ended(process: Process) -> bool:
+    """Whether *process* is known to have ended.
 
     False where that cannot be seen: on another machine, in another container, without /proc.
     """
-    machine, *number_and_start = process.rsplit(":", 2)
-    if not machine or machine != _machine() or len(number_and_start) < 2:
-        return False
-    return _name(int(number_and_start[0])) != process
-
-
-def _name(number: int) -> str:
-    # A number is used again, but not by a process that started at the same time.
-    return f"{_machine()}:{number}:{_started_at(number)}"
+    is_here = process.machine != "" and process.machine == _machine()
+    return is_here and _started_at(process.number) != process.started_at
 
 
 @cache
 def _machine() -> str:
-    """This start of this machine and what process numbers mean in it; empty where unknown."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{(_PROC / 'self/ns/pid').readlink()}"

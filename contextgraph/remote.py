@@ -36,6 +36,8 @@ _MIN_INTERVAL, _MAX_INTERVAL = 0.05, 2.0
 # requests in ten, at whatever rate, is then not called ever more slowly.
 _SLOWER, _FASTER = 2.0, 0.6
 _MAX_ANSWER_BYTES = 64 << 20  # the vectors of the largest batch take a third of it
+# The extension of a request whose answer is written to a file as it comes.
+UNLIMITED = "contextgraph.unlimited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +291,8 @@ def limit_answer(response: "Response") -> None:
     """Limit the size of an answer, and apply the time-out to the whole: httpx does to each part."""
     from httpx2 import ReadTimeout, SyncByteStream
 
+    if UNLIMITED in response.request.extensions:
+        return
     stream, seconds = response.stream, response.request.extensions["timeout"]["read"]
     ends = time.monotonic() + seconds
 

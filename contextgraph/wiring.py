@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from urllib.parse import urlsplit
 
-from contextgraph.config import DEFAULT, Settings, usage_log_file, vector_cache_file
+from contextgraph.config import Settings, usage_log_file, vector_cache_file
 from contextgraph.consolidation import ConsolidationPolicy, MemoryConsolidator
 from contextgraph.embedding import (
     ActiveEmbedder,
@@ -33,7 +33,14 @@ from contextgraph.loops import LoopDetector
 from contextgraph.model_api import Budget, Endpoint, UsageLog
 from contextgraph.ports import NoteStore, Store
 from contextgraph.remote import BACKGROUND, INTERACTIVE, JUDGING, SLOW_MODEL, RetryPolicy
-from contextgraph.retrieval import CHANNELS, WEIGHTS, Channel, Gate, MemoryRetriever
+from contextgraph.retrieval import (
+    CHANNELS,
+    WEIGHTS,
+    Channel,
+    Gate,
+    MemoryRetriever,
+    by_notes,
+)
 from contextgraph.sessions import ItemFile
 from contextgraph.stats import StatisticsEngine
 
@@ -46,7 +53,7 @@ _OF_LOOPS = ("error", "task")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All that a memory is made of, sharing one store."""
+    """All that a memory is made of, sharing one store; *settings* say what is not made here."""
 
     store: Store
     writer: MemoryWriter
@@ -57,14 +64,9 @@ class Parts:
     spaces: EmbeddingSpaceManager
     chat: Chat | None
     now: Callable[[], datetime]
-    keyed: Callable[[], KeyedMemory]
-    notes: Callable[[], Notes]
-    maintenance: MaintenancePolicy
-    item_file: Callable[[], ItemFile]
+    notes: Notes
+    settings: Settings
     read_only: bool = False
-    configuration: str = DEFAULT
-    source: str = ""
-    withhold: float = 0.0
 
 
 def build(
@@ -81,57 +83,53 @@ def build(
     """
     store = _store(settings, read_only=read_only, create=create)
     now = clock or _now
-    usage_log = UsageLog(usage_log_file(), settings.address)
+    usage_log, budget = UsageLog(usage_log_file(), settings.address), Budget(settings.max_cost)
     endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
-    budget = Budget(settings.max_cost)
     costs = EmbeddingCosts(VectorCache(vector_cache_file()), usage_log, budget)
     embedders = EmbedderFactory(endpoint, costs, settings.embedding_price)
     chat = _chat(settings.summarizer, settings, endpoint, usage_log, budget)
     judge = _chat(settings.conflict_judge, settings, endpoint, usage_log, budget)
     learning = _embedder(store, embedders, settings, BACKGROUND, initialize=True)
     querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
+    notes = Notes(
+        store.notes,
+        now,
+        learning,
+        querying,
+        ConflictJudge(replace(judge, policy=JUDGING)) if judge else None,
+    )
+    channels = _channels(settings, {**CHANNELS, "notes": by_notes(notes.recall)})
     return Parts(
         store=store,
         writer=MemoryWriter(store, now, partial(embedded, source=learning), settings.source),
-        retriever=_retriever(store, settings, querying, now),
-        loop_detector=LoopDetector(store, _retriever_in_loops(store, settings)),
+        retriever=MemoryRetriever(
+            store, channels, _gate(settings), querying, _weights(settings), now
+        ),
+        loop_detector=LoopDetector(store, _retriever_in_loops(store, settings, channels)),
         stats=StatisticsEngine(store, usage_log.totals),
         consolidator=_consolidator(store, now, learning, chat),
         chat=chat,
         spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, now),
         now=now,
-        keyed=partial(keyed_memory, settings, now),
-        notes=partial(
-            Notes,
-            store.notes,
-            now,
-            learning,
-            querying,
-            ConflictJudge(replace(judge, policy=JUDGING)) if judge else None,
-        ),
-        maintenance=MaintenancePolicy(
-            max_notes=int(settings.max_notes), retention=timedelta(days=settings.note_retention)
-        ),
-        item_file=partial(_item_file, settings),
+        notes=notes,
+        settings=settings,
         read_only=read_only,
-        configuration=settings.configuration.name,
-        source=settings.source,
-        withhold=settings.withhold,
     )
 
 
-def _retriever(
-    store: Store, settings: Settings, embedder: ActiveEmbedder, now: Callable[[], datetime]
+def maintenance_policy(settings: Settings) -> MaintenancePolicy:
+    """How many notes maintenance keeps, and for how long."""
+    retention = timedelta(days=settings.note_retention)
+    return MaintenancePolicy(max_notes=int(settings.max_notes), retention=retention)
+
+
+def _retriever_in_loops(
+    store: Store, settings: Settings, channels: Mapping[str, Channel]
 ) -> MemoryRetriever:
-    weights = _weights(settings)
-    return MemoryRetriever(store, _channels(settings), _gate(settings), embedder, weights, now)
-
-
-def _retriever_in_loops(store: Store, settings: Settings) -> MemoryRetriever:
     """In a loop anything new may help: what was uncertain is not held back."""
-    channels = {name: one for name, one in _channels(settings).items() if name in _OF_LOOPS}
+    used = {name: one for name, one in channels.items() if name in _OF_LOOPS}
     gate = replace(_gate(settings), min_precision=0.0)
-    return MemoryRetriever(store, channels, gate, weights=_weights(settings))
+    return MemoryRetriever(store, used, gate, weights=_weights(settings))
 
 
 def _consolidator(
@@ -148,7 +146,7 @@ def keyed_memory(settings: Settings, clock: Callable[[], datetime] | None = None
     return KeyedMemory(settings.keyed_folder, clock=clock or _now)
 
 
-def _item_file(settings: Settings) -> ItemFile:
+def item_file(settings: Settings) -> ItemFile:
     """Where items and conversations are: beside the memory, or with it in RAM."""
     if settings.address == ":memory:":
         return ItemFile(None)
@@ -156,11 +154,11 @@ def _item_file(settings: Settings) -> ItemFile:
     return ItemFile(companion.with_name(f"{companion.name}.sessions.db"))
 
 
-def _channels(settings: Settings) -> Mapping[str, Channel]:
-    """The channels of the configuration, in its order."""
-    chosen = settings.configuration.channels or tuple(CHANNELS)
-    _check(settings, "channel", chosen, CHANNELS)
-    return {name: CHANNELS[name] for name in chosen}
+def _channels(settings: Settings, known: Mapping[str, Channel]) -> Mapping[str, Channel]:
+    """Those of the *known* channels that the configuration chooses, in its order; or all."""
+    chosen = settings.configuration.channels or tuple(known)
+    _check(settings, "channel", chosen, known)
+    return {name: known[name] for name in chosen}
 
 
 def _weights(settings: Settings) -> Mapping[str, float]:

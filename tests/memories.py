@@ -119,25 +119,20 @@ class Memories(RuleBasedStateMachine):
         )
 
     @rule(errors=st.lists(st.sampled_from(ERROR_IDS), max_size=2, unique=True))
-    def prune(self, errors: list[str]) -> None:
-        self.twins.write("recoveries.prune_failed", errors, 1)
-
-    @rule()
-    def remove_orphans(self) -> None:
-        self.twins.write("methodologies.remove_orphans")
+    def clean_up(self, errors: list[str]) -> None:
+        self.twins.write("recoveries.clean_up", errors, 1)
 
     @rule()
     def mark_consolidated(self) -> None:
         self.twins.mark_consolidated()
 
-    @rule(holder=st.sampled_from("ab"), begun=st.integers(0, 9), minutes=st.integers(0, 5))
-    def take_lease(self, holder: str, begun: int, minutes: int) -> None:
+    @rule(
+        holder=st.sampled_from("ab"), begun=st.integers(0, 9), minutes=st.none() | st.integers(0, 5)
+    )
+    def take_lease(self, holder: str, begun: int, minutes: int | None) -> None:
         now = SHOWN_AT + timedelta(minutes=begun)
-        self.twins.write("admin.take_lease", holder, now, now + timedelta(minutes=minutes))
-
-    @rule(holder=st.sampled_from("ab"))
-    def return_lease(self, holder: str) -> None:
-        self.twins.write("admin.return_lease", holder)
+        until = None if minutes is None else now + timedelta(minutes=minutes)
+        self.twins.write("admin.take_lease", holder, now, until)
 
     @rule(data=st.data(), scope=scopes(), limit=limits)
     def ask_for_what_is_near(self, data: st.DataObject, scope: Scope, limit: int) -> None:

@@ -1,6 +1,5 @@
 """What consolidation reads and writes, and explanations, in plain Python: twin of the stores."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,7 +7,6 @@ from datetime import UTC, datetime
 import networkx as nx
 
 from contextgraph.model import (
-    ArchivedRun,
     Bundle,
     Clearance,
     EmbeddedRun,
@@ -97,16 +95,14 @@ class ReferenceMemory(ReferenceStore):
         met -= met_again | {error.id for bundle in stay for error in bundle.errors}
         self._drop_edges(lambda edge: edge.error_id in met)
 
-    def admin_take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
+    def admin_take_lease(
+        self, holder: str, now: datetime, until: datetime | None
+    ) -> datetime | None:
         held_by, expires_at = self.lease
         if held_by not in {None, holder} and expires_at > now:
             return expires_at
-        self.lease = (holder, until)
+        self.lease = (holder, until) if until else (None, now)
         return None
-
-    def admin_return_lease(self, holder: str) -> None:
-        if self.lease[0] == holder:
-            self.lease = (None, self.lease[1])
 
     def admin_unconsolidated(self, after: int | None = None) -> Unconsolidated:
         revision, marked = (self.consolidated, -1) if after is None else (after, after)
@@ -148,8 +144,10 @@ class ReferenceMemory(ReferenceStore):
                 ))  # fmt: skip
         return histories
 
-    def methodologies_get(self, ids: Sequence[str]) -> Sequence[Methodology]:
-        return self._where(lambda one: one.id in ids)
+    def methodologies_get(
+        self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()
+    ) -> Sequence[Methodology]:
+        return self._where(lambda one: one.id in ids or one.error_id in errors)
 
     def methodologies_ids(
         self, repo: str | None = None, *, after: str = "", limit: int | None = None
@@ -158,13 +156,6 @@ class ReferenceMemory(ReferenceStore):
             lambda one: one.id > after and (repo is None or one.repo == repo.lower())
         )
         return [one.id for one in found][:limit]
-
-    def methodologies_resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
-        edges = (edge for edge in self.resolved.values() if edge.methodology_id == methodology_id)
-        return sorted(edges, key=lambda edge: edge.error_id)
-
-    def methodologies_find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
-        return self._where(lambda one: one.error_id in error_ids)
 
     def methodologies_of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         type_of = {
@@ -244,8 +235,12 @@ class ReferenceMemory(ReferenceStore):
                 changed += before.get((edge.fragment, edge.error_id)) != edge
         return changed
 
-    def recoveries_prune_failed(self, error_ids: Sequence[str], keep: int) -> int:
-        return sum(self._prune(error_id, keep) for error_id in error_ids)
+    def recoveries_clean_up(self, error_ids: Sequence[str], keep: int) -> int:
+        pruned = sum(self._prune(error_id, keep) for error_id in error_ids)
+        orphans = self._where(lambda one: not one.sources and one.status is not RETIRED)
+        self.revision += bool(orphans)
+        self._remove(one.id for one in orphans)
+        return pruned + len(orphans)
 
     def _prune(self, error_id: str, keep: int) -> int:
         failed = [
@@ -267,12 +262,6 @@ class ReferenceMemory(ReferenceStore):
                 caused=tuple(one for one in bundle.caused if one.fragment_id != fragment.id),
             )
         return len(failed[keep:])
-
-    def methodologies_remove_orphans(self) -> int:
-        found = self._where(lambda one: not one.sources and one.status is not RETIRED)
-        self.revision += bool(found)
-        self._remove(one.id for one in found)
-        return len(found)
 
     def admin_counts(self) -> MemoryCounts:
         counts, advice = super().admin_counts(), list(self.methodologies.values())
@@ -320,13 +309,13 @@ class ReferenceMemory(ReferenceStore):
         key = self.active or "", trajectory_id
         return EmbeddedRun(key[0], self.vectors[key]) if key in self.vectors else None
 
-    def runs_archived(self, trajectory_id: str) -> ArchivedRun | None:
+    def runs_archived(self, trajectory_id: str) -> Bundle | None:
         bundle = self.bundles.get(trajectory_id)
         raw = self.runs_raw(trajectory_id)
         if bundle is None or raw is None:
             return None
         position = {fragment.id: fragment.order for fragment in bundle.fragments}
-        kept = replace(
+        return replace(
             bundle,
             raw=raw,
             exposures=(),
@@ -336,18 +325,8 @@ class ReferenceMemory(ReferenceStore):
             ),
             recovered=tuple(sorted(bundle.recovered, key=_step_first)),
             embedded=self._embedded(trajectory_id),
+            met={error.id: self.met[trajectory_id][error.id] for error in bundle.errors},
         )
-        steps = {error.id: self.met[trajectory_id][error.id] for error in kept.errors}
-        return ArchivedRun(kept, steps)
-
-    def runs_restore(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
-        return [self._restore(run) for run in runs]
-
-    def _restore(self, run: ArchivedRun) -> LearnStatus:
-        status = self.add(replace(run.bundle, exposures=()))
-        if status is LearnStatus.CREATED:
-            self.met[run.bundle.trajectory.id] = Counter(run.steps)
-        return status
 
     def recoveries_similar_to(self, trajectory_id: str) -> Sequence[SimilarTo]:
         found = (e for e in self.similar.values() if e.fragment.trajectory_id == trajectory_id)

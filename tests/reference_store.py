@@ -520,6 +520,7 @@ class ReferenceStore:
         self.met[run] = Counter()
         for caused in bundle.caused:
             self.met[run][caused.error_id] += len(caused.steps)
+        self.met[run] = Counter({**self.met[run], **(bundle.met or {})})
         if bundle.embedded and bundle.embedded.space in self.spaces:
             self.vectors[bundle.embedded.space, run] = bundle.embedded.vector
 

@@ -196,7 +196,6 @@ def _methodologies(
         frequency=draw(st.integers(3, 5)),
         success_count=draw(_shares()),
         failure_count=draw(_shares()),
-        last_used=draw(st.none() | times()),
         sources=tuple(sorted(draw(st.sets(own, max_size=4)))),
         superseded_by=draw(st.sampled_from((None, *(one for one in ids if one > own_id)))),
         words=draw(st.none() | st.builds(Words, texts(), texts(), texts(), texts())),

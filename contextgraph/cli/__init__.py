@@ -19,13 +19,11 @@ from contextgraph.cli import (
     notes,
     pages,
     query,
-    replay,
     runs,
     service,
     stats,
 )
-from contextgraph.cli.options import FAILED, STORE_UNAVAILABLE
-from contextgraph.cli.output import accept_any_text, warn
+from contextgraph.cli.output import FAILED, STORE_UNAVAILABLE, accept_any_text, warn
 from contextgraph.errors import ContextGraphError, StoreUnavailableError
 from contextgraph.text import mask_secrets
 
@@ -45,7 +43,7 @@ for command in (
     runs.how,
     inspect.inspect,
     inspect.loops,
-    replay.replay,
+    experiment.replay,
     evaluate.evaluate,
     runs.runs,
     runs.outcome,
@@ -62,7 +60,7 @@ for command in (
     notes.maintain,
     pages.set_,
     pages.brief,
-    pages.compact,
+    maintenance.compact,
     consolidate.consolidate,
     consolidate.reembed,
     consolidate.rebuild,
@@ -77,6 +75,7 @@ for command in (
     service.serve,
 ):
     app.command(command.__name__.rstrip("_"))(command)
+app.add_typer(doctor.config, name="config")
 app.add_typer(experiment.experiment, name="experiment")
 app.add_typer(service.mcp, name="mcp")
 app.add_typer(notes.app, name="notes")

@@ -6,28 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import (
-    FAILED,
-    LEASE_HELD,
-    AsJson,
-    Embedder,
-    MaxCost,
-    Store,
-    Strict,
-    Summarizer,
-    Tenant,
-    open_memory,
-)
+from contextgraph.cli.options import Common, Strict, common_options, flag
 from contextgraph.cli.output import (
+    LEASE_HELD,
     DamagedRuns,
     Progress,
-    answer,
     emit,
+    fail,
     print_table,
     say,
     warn,
 )
-from contextgraph.records import consolidation_record, receipt_record, usage_record
+from contextgraph.records import consolidation_record, receipt_record, record_of, usage_record
 from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
@@ -39,18 +29,12 @@ if TYPE_CHECKING:
 _CHANGES = ("examined", "created", "updated", "removed")
 
 
+@common_options("summarizer", "max_cost")
 def consolidate(
+    common: Common,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Print what a model would be sent and its cost; send nothing."
-        ),
+        bool, flag("--dry-run", "Print what a model would be sent and its cost; send nothing.")
     ] = False,
-    summarizer: Summarizer = None,
-    max_cost: MaxCost = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Derive methodologies from runs.
 
@@ -73,27 +57,21 @@ def consolidate(
       contextgraph consolidate --summarizer openai/gpt-4.1-mini --dry-run
       contextgraph consolidate --summarizer openai/gpt-4.1-mini --max-cost 0.50
     """
-    with open_memory(
-        store,
-        tenant,
-        create=False,
-        summarizer=summarizer,
-        max_cost=max_cost,
-    ) as memory:
+    with common.open(create=False) as memory:
         if dry_run:
-            _show_wording_plan(memory.consolidator.plan_wording(), as_json=as_json)
+            _show_wording_plan(common, memory.consolidator.plan_wording())
             return
         errors = memory.store.admin.unconsolidated().error_ids
         with Progress(lambda: 1) as progress:
             report = memory.consolidate(lambda done, total: progress.count(done))
-        compile_for_hooks(memory, store, tenant, consolidated=errors)
-    _show_report(report, as_json=as_json)
+        compile_for_hooks(memory, common.settings(), consolidated=errors)
+    _show_report(common, report)
     if not report.started:
         raise typer.Exit(LEASE_HELD)
 
 
-def _show_report(report: "ConsolidationReport", *, as_json: bool) -> None:
-    if as_json:
+def _show_report(common: Common, report: "ConsolidationReport") -> None:
+    if common.as_json:
         emit(consolidation_record(report))
         return
     if not report.started:
@@ -119,8 +97,8 @@ def _show_report(report: "ConsolidationReport", *, as_json: bool) -> None:
         warn(f"{answers} of the language model could not be used: {report.fault}")
 
 
-def _show_wording_plan(plan: "WordingPlan", *, as_json: bool) -> None:
-    if as_json:
+def _show_wording_plan(common: Common, plan: "WordingPlan") -> None:
+    if common.as_json:
         prompts: list[Json] = list(plan.prompts)
         emit({"editor": plan.summarizer, "prompts": prompts, **usage_record(plan.usage)})
         return
@@ -133,16 +111,12 @@ def _show_wording_plan(plan: "WordingPlan", *, as_json: bool) -> None:
     print(f"about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}")
 
 
+@common_options("embedder", "max_cost")
 def reembed(
+    common: Common,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print how many texts and tokens, and the cost at most."),
+        bool, flag("--dry-run", "Print how many texts and tokens, and the cost at most.")
     ] = False,
-    embedder: Embedder = None,
-    max_cost: MaxCost = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Embed all runs with the configured embedder.
 
@@ -160,16 +134,16 @@ def reembed(
       contextgraph reembed --embedder local
       contextgraph reembed --embedder tfidf
     """
-    with open_memory(store, tenant, create=False, embedder=embedder, max_cost=max_cost) as memory:
+    max_cost = common.settings().max_cost
+    with common.open(create=False) as memory:
         plan = memory.spaces.plan()
         if dry_run:
-            _show_embedding_plan(plan, as_json=as_json)
+            _show_embedding_plan(common, plan)
             return
         if max_cost is not None and plan.usage.cost > max_cost:
-            warn(f"it may cost ${plan.usage.cost:.4f}, more than --max-cost; nothing was sent")
-            raise typer.Exit(FAILED)
+            fail(f"it may cost ${plan.usage.cost:.4f}, more than --max-cost; nothing was sent")
         done = _reembed(memory, plan)
-    _show_reembedding(done, as_json=as_json)
+    _show_reembedding(common, done)
 
 
 def _reembed(memory: "AgentMemory", plan: "ReembeddingPlan") -> "Reembedding":
@@ -189,27 +163,24 @@ def _report_waiting(until: datetime) -> None:
     warn(f"another process holds the lease; waiting, until {until:%H:%M:%S} UTC at most")
 
 
-def _show_embedding_plan(plan: "ReembeddingPlan", *, as_json: bool) -> None:
+def _show_embedding_plan(common: Common, plan: "ReembeddingPlan") -> None:
     text = (
         f"{plan.space}: {number_of(plan.runs, 'run')} to embed, {number_of(plan.texts, 'text')}\n"
         f"at most about {number_of(plan.usage.tokens, 'token')}, ${plan.usage.cost:.4f}"
     )
-    record: dict[str, Json] = {"space": plan.space, "runs": plan.runs, "texts": plan.texts}
-    answer({**record, **usage_record(plan.usage)}, text, as_json=as_json)
+    common.answer(record_of(plan, "usage", **usage_record(plan.usage)), text)
 
 
-def _show_reembedding(done: "Reembedding", *, as_json: bool) -> None:
+def _show_reembedding(common: Common, done: "Reembedding") -> None:
     text = (
         f"{done.space.name} is the active space; {number_of(done.runs, 'run')} embedded\n"
         f"{number_of(done.usage.tokens, 'token')}, ${done.usage.cost:.4f}"
     )
-    record: dict[str, Json] = {"space": done.space.name, "runs": done.runs}
-    answer({**record, **usage_record(done.usage)}, text, as_json=as_json)
+    common.answer({"space": done.space.name, "runs": done.runs, **usage_record(done.usage)}, text)
 
 
-def rebuild(
-    strict: Strict = False, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
-) -> None:
+@common_options()
+def rebuild(common: Common, strict: Strict = False) -> None:
     """Read the stored runs again.
 
     Derives everything from them again, as this version reads logs. Use it after an update.
@@ -221,12 +192,12 @@ def rebuild(
     Example:
       contextgraph rebuild --store team.db
     """
-    with open_memory(store, tenant, create=False) as memory:
-        damaged = DamagedRuns(strict, as_json)
+    with common.open(create=False) as memory:
+        damaged = DamagedRuns(strict, common.as_json)
         done = _rebuild_all(memory, damaged)
-        compile_for_hooks(memory, store, tenant, whole=True)
+        compile_for_hooks(memory, common.settings(), whole=True)
     text = f"rebuilt {number_of(done, 'trajectory')}"
-    answer({"summary": {"updated": done, "failed": len(damaged.ids)}}, text, as_json=as_json)
+    common.answer({"summary": {"updated": done, "failed": len(damaged.ids)}}, text)
     damaged.exit(done)
 
 
@@ -244,13 +215,12 @@ def _rebuild_all(memory: "AgentMemory", damaged: DamagedRuns) -> int:
     return done
 
 
+@common_options()
 def migrate(
+    common: Common,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the migrations without applying them.")
+        bool, flag("--dry-run", "Print the migrations without applying them.")
     ] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Bring the schema up to date, and mask secrets.
 
@@ -267,17 +237,17 @@ def migrate(
     Example:
       contextgraph migrate --store neo4j://localhost:7687 --dry-run
     """
-    damaged = DamagedRuns(False, as_json)
-    with open_memory(store, tenant) as memory:
+    damaged = DamagedRuns(False, common.as_json)
+    with common.open() as memory:
         steps = memory.migrate(dry_run=dry_run)
         runs, values = (0, 0) if dry_run else memory.mask_stored(damaged.handler)
         if runs:
-            compile_for_hooks(memory, store, tenant, whole=True)
+            compile_for_hooks(memory, common.settings(), whole=True)
     done = "pending" if dry_run else "applied"
     lines = [f"{done}: {step}" for step in steps] or ["the schema is up to date"]
     if runs:
         lines.append(f"masked {number_of(values, 'value')} in {number_of(runs, 'trajectory')}")
     masked: dict[str, Json] = {} if dry_run else {"masked": {"runs": runs, "values": values}}
     report: dict[str, Json] = {"migrations": list(steps), "dry_run": dry_run, **masked}
-    answer(report, "\n".join(lines), as_json=as_json)
+    common.answer(report, "\n".join(lines))
     damaged.exit(1)

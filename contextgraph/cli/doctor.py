@@ -1,4 +1,4 @@
-"""``contextgraph doctor`` and ``formats``: check the memory and the installation."""
+"""``contextgraph doctor``, ``config`` and ``formats``: the memory and the installation."""
 
 import platform
 import sys
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import DONE, FAILED, AsJson, Store, Tenant, open_memory, settings_of
-from contextgraph.cli.output import emit, print_table, say
+from contextgraph.cli.options import SETTINGS, Common, common_options, flag
+from contextgraph.cli.output import DONE, FAILED, emit, print_table, say
+from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
@@ -39,14 +40,14 @@ OLDEST_PYTHON = (3, 11)
 _NAMED, _NAME_WIDTH = 10, 46
 
 
+@common_options()
 def doctor(
+    common: Common,
     secrets: Annotated[
-        bool,
-        typer.Option("--secrets", help="Also look for secrets in all stored runs (slower)."),
+        bool, flag("--secrets", "Also look for secrets in all stored runs (slower).")
     ] = False,
     stale: Annotated[
-        bool,
-        typer.Option("--stale", help="Also list what the playbook has and the checkout does not."),
+        bool, flag("--stale", "Also list what the playbook has and the checkout does not.")
     ] = False,
     workdir: Annotated[
         Path,
@@ -59,9 +60,6 @@ def doctor(
             show_default="the current folder",
         ),
     ] = Path(),
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Check the memory and the installation, and suggest fixes. Changes nothing.
 
@@ -79,9 +77,9 @@ def doctor(
       contextgraph doctor
       contextgraph doctor --stale --workdir ~/checkouts/shop
     """
-    found = check_up(store, tenant, secrets=secrets)
-    gone = _stale(store, tenant, workdir) if stale else []
-    if as_json:
+    found = check_up(common, secrets=secrets)
+    gone = _stale(common, workdir) if stale else []
+    if common.as_json:
         listed: list[Json] = [{**one._asdict()} for one in gone]
         emit({**checkup_record(found), **({"stale": listed} if stale else {})})
     else:
@@ -113,16 +111,16 @@ def own_version() -> str:
     return version(DISTRIBUTION)
 
 
-def check_up(store: str | None, tenant: str | None, *, secrets: bool = False) -> Checkup:
+def check_up(common: Common, *, secrets: bool = False) -> Checkup:
     """Check the installation and the memory that the options name; *secrets*: all runs, too."""
 
-    settings = settings_of(store, tenant)
+    settings = common.settings()
     return Checkup(
         store=settings.address,
         checks=(
             *_installation(),
-            *_memory(store, tenant, secrets),
-            *_keyed(settings),
+            *_memory(common, secrets),
+            *_keyed(common),
             *_hooks(settings),
         ),
         versions=_versions(),
@@ -160,20 +158,20 @@ def _has_full_text() -> bool:
     return True
 
 
-def _memory(store: str | None, tenant: str | None, secrets: bool) -> "list[HealthCheck]":
-    with open_memory(store, tenant, read_only=True) as memory:
+def _memory(common: Common, secrets: bool) -> "list[HealthCheck]":
+    with common.open(read_only=True) as memory:
         checks = list(memory.health())
         return [*checks, _secrets(memory.store.runs)] if secrets else checks
 
 
-def _keyed(settings: "Settings") -> "list[HealthCheck]":
+def _keyed(common: Common) -> "list[HealthCheck]":
     """Whether index and state of the keyed files follow from their log; nothing without files."""
     from contextgraph.model import HealthCheck
-    from contextgraph.wiring import keyed_memory
 
+    settings = common.settings()
     if settings.address == ":memory:" and not settings.keyed_root:
         return []
-    memory = keyed_memory(settings)
+    memory = common.keyed()
     if not memory.root.exists():
         return []
     wrong = memory.check()
@@ -208,14 +206,14 @@ def _secrets(runs: "RunStore") -> "HealthCheck":
     return HealthCheck("secrets", not found, detail, "run: contextgraph migrate")
 
 
-def _stale(store: str | None, tenant: str | None, workdir: Path) -> "list[Stale]":
+def _stale(common: Common, workdir: Path) -> "list[Stale]":
     """What the playbook of the repository in *workdir* names and that does not have."""
     from contextgraph.readers import repository_name
     from contextgraph.retrieval import stale_in
     from contextgraph.working_tree import WorkingTree
 
     tree = WorkingTree.around(workdir)
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         return [*stale_in(memory.playbook(repository_name(str(tree.root))), tree)]
 
 
@@ -274,7 +272,8 @@ def checkup_record(checkup: Checkup) -> "dict[str, Json]":
     }
 
 
-def formats(as_json: AsJson = False) -> None:
+@common_options(without=("store", "tenant"))
+def formats(common: Common) -> None:
     """List the log formats that can be read.
 
     Shows how each is recognised and what is read from it. A format is recognised by content, not
@@ -292,7 +291,7 @@ def formats(as_json: AsJson = False) -> None:
     from contextgraph.readers import all_formats
 
     for one in all_formats().values():
-        if as_json:
+        if common.as_json:
             emit(
                 {
                     "name": one.name,
@@ -310,3 +309,29 @@ def _show_format(one: "Format") -> None:
     say((one.name, "bold"), mark)
     for label, text in (("recognised by", one.description), ("keeps", one.keeps)):
         say((f"{label}: ", "dim"), text, indent=2)
+
+
+config = typer.Typer(no_args_is_help=True, help="The settings in force.")
+
+
+@config.command()
+@common_options(*SETTINGS)
+def show(common: Common) -> None:
+    """List the settings in force, and where each is set.
+
+    That is an option, an environment variable, contextgraph.toml in the current folder, a
+    configuration in it, or a default. Secrets are masked.
+
+    \b
+    With --json one line per setting: "name", "value" (null where it is not set;
+    "set" for a secret), "origin".
+
+    \b
+    Example:
+      contextgraph config show
+      contextgraph config show --configuration no-semantic --json
+    """
+    found = common.settings_in_force()
+    rows = ((one.name, "" if one.value is None else str(one.value), one.origin) for one in found)
+    columns = ("setting", "value", "set by")
+    common.answer_rows(map(record_of, found), "Settings", columns, rows)

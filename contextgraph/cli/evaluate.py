@@ -2,38 +2,37 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from contextgraph.cli.doctor import own_version
 from contextgraph.cli.intake import Intake
 from contextgraph.cli.options import (
-    FAILED,
-    PARTLY_DONE,
-    AsJson,
-    Configuration,
+    Common,
     FollowLinks,
-    MaxRunSize,
-    Tenant,
-    open_memory,
+    TemporaryStore,
+    common_options,
+    flag,
     option,
 )
-from contextgraph.cli.output import Progress, emit, warn
-from contextgraph.cli.replay import IN_MEMORY, OwnStore
-from contextgraph.cli.reports import (
-    draw_evaluation,
-    show_contrasts,
-    show_evaluation,
-    write_evaluation,
+from contextgraph.cli.output import (
+    FAILED,
+    PARTLY_DONE,
+    Progress,
+    emit,
+    fail,
+    print_table,
+    say,
+    warn,
 )
-from contextgraph.text import number_of
+from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from contextgraph.evaluation import (
         Contrast,
@@ -44,8 +43,12 @@ if TYPE_CHECKING:
     from contextgraph.memory import AgentMemory
     from contextgraph.model import Json, RawTrajectory
 
+_WIDTH = 108
 
+
+@common_options("configuration", "max_run_size", store=TemporaryStore)
 def evaluate(  # noqa: PLR0913  (one parameter per flag)
+    common: Common,
     paths: Annotated[
         list[str] | None,
         typer.Argument(
@@ -53,9 +56,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         ),
     ] = None,
     *,
-    online: Annotated[
-        bool, typer.Option("--online", help="Judge by each run in order, then learn it.")
-    ] = False,
+    online: Annotated[bool, flag("--online", "Judge by each run in order, then learn it.")] = False,
     share: Annotated[
         float,
         typer.Option(
@@ -84,7 +85,6 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
             "Compare two configurations on these runs; without runs, two files of --details.",
         ),
     ] = None,
-    configuration: Configuration = None,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="The seed of all random draws.")
     ] = 0,
@@ -107,11 +107,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         Path | None,
         option("--html", "FILE", "Write the report as an HTML page (needs the extra 'plot')."),
     ] = None,
-    max_run_size: MaxRunSize = None,
     follow_links: FollowLinks = False,
-    as_json: AsJson = False,
-    store: OwnStore = None,
-    tenant: Tenant = None,
 ) -> None:
     """Measure the advice of a memory on recorded runs.
 
@@ -137,10 +133,11 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     """
     given = paths or learn or judge or related
     if compare and not given:
-        _compare_files(Path(compare[0]), Path(compare[1]), seed, as_json=as_json)
+        _compare_files(common, Path(compare[0]), Path(compare[1]), seed)
         return
     if not given:
         raise typer.BadParameter("name runs to judge by, --related, or --compare")
+    max_run_size = common.settings().max_run_size
     intake = partial(Intake, max_run_size=max_run_size, follow_links=follow_links)
     runs = RunSource(paths, learn, judge, intake)
     taught, judging = runs.parts(0.0 if online else share)
@@ -148,18 +145,17 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
     if runs.failed and not (taught or judging):
         raise typer.Exit(FAILED)  # each was reported
     if not judging and related is None:
-        warn("no run to judge by: give more runs, or a smaller --split or --min-runs")
-        raise typer.Exit(FAILED)
+        fail("no run to judge by: give more runs, or a smaller --split or --min-runs")
     if judged and online:
         raise typer.BadParameter("--judged needs a split: leave out --online")
-    trial = Trial(None if online else taught, judging, related, seed, judged)
+    trial = Trial(common, None if online else taught, judging, related, seed, judged)
     if compare:
-        _refuse_with_compare(store, details, plot, html, configuration)
-        _compare_configurations(trial, *compare, as_json=as_json)
+        _refuse_with_compare(common.store, details, plot, html, common.flags["configuration"])
+        _compare_configurations(trial, *compare)
     else:
-        report = trial.run(configuration, store or IN_MEMORY, tenant)
+        report = trial.run()
         _write(report, details, plot, html)
-        _show(report, as_json=as_json)
+        _show(common, report)
     if runs.failed:
         raise typer.Exit(PARTLY_DONE)
 
@@ -172,18 +168,46 @@ def _refuse_with_compare(*given: object) -> None:
         )
 
 
-def _show(report: "Report", *, as_json: bool) -> None:
-    if as_json:
+def _show(common: Common, report: "Report") -> None:
+    if common.as_json:
         from contextgraph.evaluation import report_record
 
         emit(report_record(report, with_moments=False))
     else:
-        show_evaluation(report)
+        _show_figures(report)
+
+
+def _show_figures(report: "Report") -> None:
+    """Print the verdict, the configuration and the figures with 95 % intervals."""
+    from contextgraph.evaluation import (
+        against_title,
+        figure_rows,
+        measures_by_title,
+        settings_in_words,
+    )
+
+    say((report.verdict, "bold"))
+    for name, value in settings_in_words(report).items():
+        say((one_line(f"{name}: {value}", _WIDTH), "dim"))
+    for title, measures in measures_by_title(report):
+        columns, rows = figure_rows(measures)
+        # An interval below its figure: the methods stand beside each other in 80 columns.
+        lines = (line for row in rows for line in zip(*row, strict=True))
+        print_table(title, columns, lines, columns[1:])
+    for baseline, contrasts in report.contrasts.items():
+        _show_contrast_table(contrasts, against_title(baseline))
+
+
+def _show_contrast_table(contrasts: "Sequence[Contrast]", title: str) -> None:
+    """Print how the second does against the first, with McNemar's p."""
+    from contextgraph.evaluation import CONTRASTS, contrast_row
+
+    print_table(title, CONTRASTS, map(contrast_row, contrasts), CONTRASTS[1:])
 
 
 def _write(report: "Report", details: Path | None, plot: Path | None, html: Path | None) -> None:
     from contextgraph.errors import SettingsError
-    from contextgraph.evaluation import report_record
+    from contextgraph.evaluation import draw_evaluation, report_record, write_evaluation
 
     if details:
         import orjson
@@ -202,35 +226,34 @@ def _write(report: "Report", details: Path | None, plot: Path | None, html: Path
         warn(f"wrote {html}")
 
 
-def _compare_files(first: Path, second: Path, seed: int, *, as_json: bool) -> None:
+def _compare_files(common: Common, first: Path, second: Path, seed: int) -> None:
     from contextgraph.evaluation import compare, moments_in
 
     contrasts = compare(moments_in(first), moments_in(second), seed)
-    _show_contrasts(contrasts, first.name, second.name, {}, as_json=as_json)
+    _show_contrasts(common, contrasts, first.name, second.name, {})
 
 
-def _compare_configurations(trial: "Trial", first: str, second: str, *, as_json: bool) -> None:
+def _compare_configurations(trial: "Trial", first: str, second: str) -> None:
     from contextgraph.evaluation import compare
 
     reports = {name: trial.run(name) for name in (first, second)}
     contrasts = compare(reports[first].moments, reports[second].moments, trial.seed)
     configs: dict[str, Json] = {name: dict(report.config) for name, report in reports.items()}
-    _show_contrasts(contrasts, first, second, configs, as_json=as_json)
+    _show_contrasts(trial.common, contrasts, first, second, configs)
 
 
 def _show_contrasts(
+    common: Common,
     contrasts: "Sequence[Contrast]",
     first: str,
     second: str,
     configs: "dict[str, Json]",
-    *,
-    as_json: bool,
 ) -> None:
-    if as_json:
+    if common.as_json:
         records: list[Json] = [asdict(one) for one in contrasts]
         emit({"contrasts": records, **({"configurations": configs} if configs else {})})
     else:
-        show_contrasts(contrasts, f"{second} against {first}, on the same moments")
+        _show_contrast_table(contrasts, f"{second} against {first}, on the same moments")
 
 
 class RunSource:
@@ -282,20 +305,20 @@ class Trial:
     judgements by hand.
     """
 
+    common: Common
     learning: "Sequence[RawTrajectory] | None"
     judging: "Sequence[RawTrajectory]"
     related: Path | None
     seed: int
     judged: Path | None = None
 
-    def run(
-        self, configuration: str | None, store: str = IN_MEMORY, tenant: str | None = None
-    ) -> "Report":
-        """The report of an empty memory under *configuration*."""
+    def run(self, configuration: str | None = None) -> "Report":
+        """The report of an empty memory under *configuration*, or that of the options."""
         from contextgraph.evaluation import judge_by_hand, read_judged, report_of
 
-        linked = self._linked(configuration) if self.related else ()
-        with open_memory(store, tenant, configuration=configuration) as memory:
+        flags = {**self.common.flags, **({"configuration": configuration} if configuration else {})}
+        linked = self._linked(flags) if self.related else ()
+        with replace(self.common.or_temporary(), flags=flags).open() as memory:
             found = self._evaluated(memory) if self.judging else None
             by_hand = (
                 judge_by_hand(memory, self.judging, read_judged(self.judged), self.seed)
@@ -304,11 +327,11 @@ class Trial:
             )
             return report_of(found, linked, _configuration_of(memory), self.seed, by_hand)
 
-    def _linked(self, configuration: str | None) -> "tuple[Moment, ...]":
+    def _linked(self, flags: "Mapping[str, Any]") -> "tuple[Moment, ...]":
         from contextgraph.evaluation import judge_related
 
         assert self.related is not None
-        with open_memory(IN_MEMORY, None, configuration=configuration) as memory:
+        with Common(flags=flags).or_temporary().open() as memory:
             return judge_related(memory, self.related, self.seed)
 
     def _evaluated(self, memory: "AgentMemory") -> "Evaluation":

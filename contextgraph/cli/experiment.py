@@ -1,4 +1,7 @@
-"""``contextgraph experiment``: agents with and without a memory, on the same tasks."""
+"""``contextgraph replay``: recorded runs as if live, with the advice at each moment.
+
+``contextgraph experiment``: agents with and without a memory, on the same tasks.
+"""
 
 import sys
 from contextlib import redirect_stdout
@@ -7,39 +10,155 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import PARTLY_DONE, AsJson, option
-from contextgraph.cli.output import emit, print_table, say, warn
-from contextgraph.page import (
-    TABLE_STYLE,
-    facts_line,
-    heading,
-    html_table,
-    report_head,
-    shown,
-    write_html,
+from contextgraph.cli.options import (
+    Common,
+    FollowLinks,
+    Paths,
+    TemporaryStore,
+    common_options,
+    flag,
+    option,
 )
-from contextgraph.records import record_of
+from contextgraph.cli.output import PARTLY_DONE, Progress, console, emit, print_table, say, warn
+from contextgraph.records import context_record, loop_records, record_of
 from contextgraph.text import number_of, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from contextgraph.evaluation import Difference, Estimate
-    from contextgraph.experiment import Attempt, Comparison, Experiment, Report, TaskChange
+    from contextgraph.evaluation import MomentKind, Replay, ReplayCounts, ReplayMoment
+    from contextgraph.experiment import Attempt, Experiment, Report, TaskChange
+    from contextgraph.model import Json
 
 _ALL_ARMS = "none,placebo,grep,memory"
 _ERROR_WIDTH = 200
 _CHANGES_SHOWN = 5
-_COMPARED = ("", "solved, points", "p", "better", "worse", "steps")
-_OF_ATTEMPTS = "Mean of an attempt (95 % interval)"
-_OF_TASKS = "Differences on the same tasks (95 % interval)"
-# Amounts of an attempt, as they are shown.
-_MEANS = {
-    "steps": ("steps", 1),
-    "tokens": ("tokens, 1000", 0.001),
-    "cost": ("cost, cents", 100),
-    "advice tokens": ("advice tokens", 1),
-}
+_LINES_SHOWN = 2
+
+
+@common_options("configuration", "max_run_size", store=TemporaryStore)
+def replay(common: Common, paths: Paths, follow_links: FollowLinks = False) -> None:
+    """Replay recorded runs as if live, and show the advice.
+
+    Queries at each start and error, warns about loops, then learns the run. Without --store it
+    fills a memory that is dropped at the end; a named one learns the runs, so an interrupted
+    command continues when it is repeated. Runs are ordered by their start time where all have one,
+    else by the number in the instance id within each repository, else as given.
+
+    \b
+    With --json one line per moment: "instance_id", "step" (number of steps done),
+    "kind" (start, error, loop), "answered", "items" (as in query; of a loop its
+    record and "escapes"); last "summary" {"order", "runs", "moments", "answered",
+    "learned", "failed", "skipped", "seconds"}.
+
+    \b
+    Example:
+      contextgraph replay runs.jsonl.gz
+      contextgraph replay runs/ --store team.db --json
+    """
+    from contextgraph.cli.intake import Intake
+    from contextgraph.evaluation import Replay
+
+    common = common.or_temporary()
+    max_run_size = common.settings().max_run_size
+    intake = Intake(paths, max_run_size=max_run_size, follow_links=follow_links)
+    runs = list(intake)
+    progress = Progress(lambda: len(runs))
+    with common.open() as memory, progress:
+        replayed = Replay(memory, runs)
+        try:
+            _show_all(common, replayed, progress)
+        except KeyboardInterrupt:
+            warn(f"interrupted after {replayed.counts.runs} of {number_of(len(runs), 'run')}")
+            raise
+        finally:
+            if common.as_json:
+                unread: dict[str, Json] = {"failed": intake.failed, "skipped": intake.skipped}
+                emit({"summary": {**_counts_record(replayed.counts), **unread}})
+            elif replayed.counts.runs:
+                _show_counts(replayed.counts)
+    raise typer.Exit(intake.exit_code)
+
+
+def _show_all(common: Common, replayed: "Replay", progress: Progress) -> None:
+    from contextgraph.evaluation import ReplayMoment
+
+    for item in replayed:
+        if not isinstance(item, ReplayMoment):
+            progress.advance(1)
+            progress.count(replayed.counts.runs)
+        elif common.as_json:
+            emit(_moment_record(item))
+        elif item.answered:
+            _show_moment(item)
+
+
+def _show_moment(moment: "ReplayMoment") -> None:
+    """Print the first lines of the advice at a moment."""
+    head = f"{moment.raw.instance_id} after step {moment.step}, {moment.kind}"
+    screen = console()
+    say((one_line(head, screen.width), "bold"))
+    for line in _advice_lines(moment)[:_LINES_SHOWN]:
+        say(f"  {one_line(line, screen.width - 2)}")
+
+
+def _advice_lines(moment: "ReplayMoment") -> list[str]:
+    if moment.loop is not None:
+        name = moment.loop.kind.replace("_", " ")
+        first = f"{moment.loop.severity}: {name}, {moment.loop.repetitions} times"
+        return [first, *(one.text for one in moment.escapes)]
+    if moment.context is None:
+        return []
+    context = moment.context
+    lines = [suggestion.strategy for suggestion in context.suggestions]
+    lines += [solution.description for solution in context.error_solutions]
+    return lines + [f"{case.instance_id}: {case.summary}" for case in context.similar_cases]
+
+
+def _show_counts(counts: "ReplayCounts") -> None:
+    title = f"{number_of(counts.runs, 'run')}, ordered by {counts.order.replace('_', ' ')}"
+    columns = ("moment", "queries", "answered")
+    rows = [(str(kind), str(counts.moments[kind]), str(counts.answered[kind])) for kind in _kinds()]
+    print_table(title, columns, rows, numeric=columns[1:])
+
+
+def _kinds() -> "Sequence[MomentKind]":
+    from contextgraph.evaluation import MomentKind
+
+    return (MomentKind.START, MomentKind.ERROR, MomentKind.LOOP)
+
+
+def _moment_record(moment: "ReplayMoment") -> "dict[str, Json]":
+    return {
+        "instance_id": moment.raw.instance_id,
+        "step": moment.step,
+        "kind": str(moment.kind),
+        "answered": moment.answered,
+        "items": _items_record(moment),
+    }
+
+
+def _items_record(moment: "ReplayMoment") -> "dict[str, Json]":
+    if moment.loop is not None:
+        (loop,) = loop_records([moment.loop])
+        return {"loop": loop, "escapes": [one.text for one in moment.escapes]}
+    if moment.context is None:
+        return {}
+    shown = ("suggestions", "error_solutions", "similar_cases", "warnings", "degraded")
+    record = context_record(moment.context, "")
+    return {name: record[name] for name in shown}
+
+
+def _counts_record(counts: "ReplayCounts") -> "dict[str, Json]":
+    return {
+        "order": str(counts.order),
+        "runs": counts.runs,
+        "moments": {str(kind): counts.moments[kind] for kind in _kinds()},
+        "answered": {str(kind): counts.answered[kind] for kind in _kinds()},
+        "learned": {str(status): count for status, count in sorted(counts.learned.items())},
+        "seconds": round(counts.seconds, 3),
+    }
+
 
 experiment = typer.Typer(
     help="Run an agent with and without a memory on the same tasks.",
@@ -49,7 +168,9 @@ experiment = typer.Typer(
 
 
 @experiment.command()
+@common_options(without=("store", "tenant"))
 def run(  # noqa: PLR0913  (one parameter per flag)
+    common: Common,
     *,
     tasks: Annotated[Path, option("--tasks", "FILE", "Tasks, as JSON lines.")],
     out: Annotated[Path, option("--out", "FOLDER", "The folder of the experiment.")],
@@ -82,10 +203,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     workers: Annotated[
         int, typer.Option("--workers", metavar="N", min=1, help="Attempts at the same time.")
     ] = 1,
-    retry_broken: Annotated[
-        bool, typer.Option("--retry-broken", help="Retry broken attempts.")
-    ] = False,
-    as_json: AsJson = False,
+    retry_broken: Annotated[bool, flag("--retry-broken", "Retry broken attempts.")] = False,
 ) -> None:
     """Run an experiment, or the rest of one that was interrupted.
 
@@ -118,12 +236,14 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         settings={"config": list(config or []), "contextgraph": own_version()},
     )
     work = Experiment(plan, agent_named(agent, model, config or []), Journal(out), workers=workers)
-    if _made(work, retry_broken=retry_broken, as_json=as_json):
+    if _made(common, work, retry_broken=retry_broken):
         raise typer.Exit(PARTLY_DONE)
 
 
 @experiment.command()
+@common_options(without=("store", "tenant"))
 def report(
+    common: Common,
     folder: Annotated[
         Path,
         typer.Argument(
@@ -133,7 +253,6 @@ def report(
     html: Annotated[
         Path | None, option("--html", "FILE", "Write an HTML page instead; it works offline.")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show the results of an experiment so far.
 
@@ -153,19 +272,19 @@ def report(
       contextgraph experiment report trial
       contextgraph experiment report trial --html trial.html
     """
-    from contextgraph.experiment import Journal, report_on
+    from contextgraph.experiment import Journal, report_on, write_report
 
     found = report_on(Journal(folder))
     if html:
-        _write_report(html, found)
+        write_report(html, found)
         print(f"{html}: {found.verdict}")
-    elif as_json:
+    elif common.as_json:
         emit(record_of(found))
     else:
         _show_report(found)
 
 
-def _made(work: "Experiment", *, retry_broken: bool, as_json: bool) -> int:
+def _made(common: Common, work: "Experiment", *, retry_broken: bool) -> int:
     """Make the attempts of *work* that are left, printing each; how many are broken."""
     total = sum(map(len, work.left(retry_broken=retry_broken).values()))
     broken, made, shown = 0, 0, sys.stdout
@@ -175,15 +294,15 @@ def _made(work: "Experiment", *, retry_broken: bool, as_json: bool) -> int:
             for made, attempt in enumerate(work.run(retry_broken=retry_broken), start=1):
                 broken += bool(attempt.error)
                 with redirect_stdout(shown):
-                    _show_attempt(attempt, f"{made}/{total}", as_json=as_json)
+                    _show_attempt(common, attempt, f"{made}/{total}")
     except KeyboardInterrupt:
         warn(f"interrupted after {made} of {total}; the same command makes the rest")
         raise
     return broken
 
 
-def _show_attempt(attempt: "Attempt", progress: str, *, as_json: bool) -> None:
-    if as_json:
+def _show_attempt(common: Common, attempt: "Attempt", progress: str) -> None:
+    if common.as_json:
         emit(record_of(attempt))
         return
     result = "broken" if attempt.error else "solved" if attempt.solved else "failed"
@@ -204,103 +323,31 @@ def _named_arms(text: str) -> "list[str]":
 
 def _show_report(report: "Report") -> None:
     """Print the verdict, the figures of each arm, how arms differ, and the first tasks changed."""
+    from contextgraph.experiment import (
+        COMPARED,
+        OF_ATTEMPTS,
+        OF_TASKS,
+        arm_rows,
+        changed_tasks,
+        comparison_row,
+    )
+
     say((report.verdict, "bold"))
     say()
     names = [one.arm for one in report.arms]
-    print_table(_OF_ATTEMPTS, ["", *names], _arm_rows(report), names)
-    print_table(_OF_TASKS, _COMPARED, map(_comparison_row, report.comparisons), _COMPARED[1:])
-    for title, changes in _changes(report):
+    print_table(OF_ATTEMPTS, ["", *names], arm_rows(report), names)
+    print_table(OF_TASKS, COMPARED, map(comparison_row, report.comparisons), COMPARED[1:])
+    for title, changes in changed_tasks(report):
         _show_changes(title, changes)
-
-
-def _write_report(path: Path, report: "Report") -> None:
-    """Write *report* as a page to the file *path*; raises `SettingsError` where it cannot be."""
-    write_html(path, TABLE_STYLE, _experiment_page(report))
-
-
-def _experiment_page(report: "Report") -> "Iterator[str]":
-    yield report_head("Experiment", report.verdict) + facts_line(report.settings)
-    titles = ["", *(one.arm for one in report.arms)]
-    yield heading(_OF_ATTEMPTS) + html_table(titles, _arm_rows(report))
-    yield heading(_OF_TASKS) + html_table(_COMPARED, map(_comparison_row, report.comparisons))
-    for title, changes in _changes(report):
-        yield heading(title)
-        for change in changes:
-            yield _opened(change)
-
-
-def _opened(change: "TaskChange") -> str:
-    """A task, opened by a click: what was shown to the agent."""
-    texts = "".join(f"<pre>{shown(text)}</pre>\n" for text in change.shown)
-    inside = texts or "<p>Nothing was shown.</p>\n"
-    return f"<details><summary>{shown(_change_line(change))}</summary>\n{inside}</details>\n"
-
-
-def _interval(
-    value: "Estimate | Difference | None", scale: float = 1, *, signed: bool = False
-) -> str:
-    """*value* with its interval, in as few digits as matter; a dash where there is none."""
-    if value is None:
-        return "–"
-    numbers = [one * scale for one in (value.value, value.low, value.high)]
-    largest = max(map(abs, numbers))
-    digits = 0 if largest >= 10 or not largest else 1 if largest >= 1 else 2
-    middle, low, high = (f"{one:{'+' if signed else ''}.{digits}f}" for one in numbers)
-    return f"{middle} ({low} to {high})" if signed else f"{middle} ({low}–{high})"
-
-
-def _arm_rows(report: "Report") -> list[list[str]]:
-    """The figures of all arms: a row for each measure, a column for each arm."""
-    arms = report.arms
-    most = max((k for one in arms for k in one.pass_at), default=1)
-    rows = [
-        ["tasks", *(str(one.tasks) for one in arms)],
-        ["attempts", *(str(one.attempts) for one in arms)],
-        ["broken", *(str(one.broken) for one in arms)],
-    ]
-    rows += [
-        [f"pass@{k}, %", *(_interval(one.pass_at.get(k), 100) for one in arms)]
-        for k in sorted({1, most})
-    ]
-    rows += [
-        [title, *(_interval(one.means.get(name), scale) for one in arms)]
-        for name, (title, scale) in _MEANS.items()
-    ]
-    return [*rows, ["cost of all, $", *(f"{one.spent:.2f}" for one in arms)]]
-
-
-def _comparison_row(found: "Comparison") -> list[str]:
-    return [
-        f"{found.arm} − {found.against}",
-        _interval(found.solved, 100, signed=True),
-        f"{found.p:.3f}",
-        str(len(found.rescues)),
-        str(len(found.regressions)),
-        _interval(found.means.get("steps"), signed=True),
-    ]
-
-
-def _changes(report: "Report") -> "Iterator[tuple[str, Sequence[TaskChange]]]":
-    """The tasks that each arm rescued and regressed against none, with a title."""
-    for found in report.comparisons:
-        if found.against != report.comparisons[0].against:
-            continue
-        if found.rescues:
-            yield f"Rescued by {found.arm}", found.rescues
-        if found.regressions:
-            yield f"Regressed by {found.arm}", found.regressions
-
-
-def _change_line(change: "TaskChange") -> str:
-    """A task, and in which share of attempts it was solved before and after."""
-    return f"{change.instance_id}: solved in {change.before:.0%}, then in {change.after:.0%}"
 
 
 def _show_changes(title: str, changes: "Sequence[TaskChange]") -> None:
     """Print the first *changes*, and all that was shown in the first."""
+    from contextgraph.experiment import change_line
+
     say((f"{title}: {number_of(len(changes), 'task')}", "bold"))
     for number, change in enumerate(changes[:_CHANGES_SHOWN]):
-        say(f"  {_change_line(change)}")
+        say(f"  {change_line(change)}")
         for text in () if number else change.shown:
             say((text, "dim"), indent=4)
     if len(changes) > _CHANGES_SHOWN:

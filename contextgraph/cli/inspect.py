@@ -6,18 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import (
-    FAILED,
-    AsJson,
-    FollowLinks,
-    Git,
-    MaxRunSize,
-    Paths,
-    Tenant,
-    open_memory,
-    option,
-)
-from contextgraph.cli.output import console, emit, print_box, say, styled, warn
+from contextgraph.cli.options import Common, FollowLinks, Git, Paths, common_options, option
+from contextgraph.cli.output import FAILED, console, emit, fail, print_box, say, styled, warn
 from contextgraph.page import error_line, loop_line, recovery_line
 from contextgraph.records import fragment_record, loop_records
 from contextgraph.text import number_of, one_line, plain
@@ -38,13 +28,17 @@ _LOOP_HEAD, _LOOP_TAIL = 9, 2
 _OUTCOME_STYLES = {"completed": "cyan", "recovered": "green", "failed": "red"}
 _REPEATED_WIDTH, _SUGGESTION_WIDTH, _SIGNATURES_SHOWN = 90, 500, 2
 
+SuggestingStore = Annotated[
+    str | None, option("--store", "ADDRESS", "A memory that suggests how to leave each loop.")
+]
 Instances = Annotated[
-    list[str] | None,
-    option("--instance", "ID", "Only runs of this instance (repeatable)."),
+    list[str] | None, option("--instance", "ID", "Only runs of this instance (repeatable).")
 ]
 
 
+@common_options("max_run_size", without=("store", "tenant"))
 def inspect(
+    common: Common,
     paths: Paths,
     instance: Instances = None,
     step: Annotated[
@@ -61,9 +55,7 @@ def inspect(
         ),
     ] = None,
     git: Git = False,
-    max_run_size: MaxRunSize = None,
     follow_links: FollowLinks = False,
-    as_json: AsJson = False,
 ) -> None:
     """Show how runs are read: phases, errors, loops, recoveries.
 
@@ -77,15 +69,16 @@ def inspect(
     """
     from contextgraph.cli.intake import Intake
 
+    max_run_size = common.settings().max_run_size
     intake = Intake(paths, git=git, max_run_size=max_run_size, follow_links=follow_links)
     if html:
         from contextgraph.page import write_page
 
         print(f"{html}: {number_of(write_page(html, _inspected(intake, instance)), 'run')}")
         raise typer.Exit(intake.exit_code)
-    found = as_json or step is None
+    found = common.as_json or step is None
     for inspection in _inspected(intake, instance):
-        if as_json:
+        if common.as_json:
             emit(inspection_record(inspection))
         elif step is not None:
             found |= _show_step(inspection, step)
@@ -94,17 +87,9 @@ def inspect(
     raise typer.Exit(intake.exit_code if found else FAILED)
 
 
+@common_options("max_run_size", store=SuggestingStore)
 def loops(
-    paths: Paths,
-    instance: Instances = None,
-    max_run_size: MaxRunSize = None,
-    follow_links: FollowLinks = False,
-    as_json: AsJson = False,
-    store: Annotated[
-        str | None,
-        option("--store", "ADDRESS", "A memory that suggests how to leave each loop."),
-    ] = None,
-    tenant: Tenant = None,
+    common: Common, paths: Paths, instance: Instances = None, follow_links: FollowLinks = False
 ) -> None:
     """Show the loops of runs: repeated attempts without progress.
 
@@ -117,17 +102,18 @@ def loops(
     """
     from contextgraph.cli.intake import Intake
 
+    max_run_size = common.settings().max_run_size
     intake = Intake(paths, max_run_size=max_run_size, follow_links=follow_links)
     found: list[Sequence[LoopInfo]] = []
     with ExitStack() as stack:
         memory = None
-        if store is not None:
-            memory = stack.enter_context(open_memory(store, tenant, read_only=True))
+        if common.store is not None:
+            memory = stack.enter_context(common.open(read_only=True))
         for inspection in _inspected(intake, instance):
             trace = inspection.trace
             found.append(memory.loop_detector.detect_all(trace) if memory else trace.loops)
-            _report_loops(inspection, found[-1], as_json=as_json)
-    if found and not as_json:
+            _report_loops(common, inspection, found[-1])
+    if found and not common.as_json:
         _show_loop_counts(found)
     raise typer.Exit(intake.exit_code)
 
@@ -143,13 +129,12 @@ def _inspected(intake: "Intake", instances: list[str] | None) -> "Iterator[Inspe
             yield AgentMemory.inspect(raw)
     if instances and intake.read and not matched:
         runs = number_of(intake.read, "run")
-        warn(f"no run of {', '.join(instances)} among {runs}")
-        raise typer.Exit(FAILED)
+        fail(f"no run of {', '.join(instances)} among {runs}")
 
 
-def _report_loops(inspection: "Inspection", found: "Sequence[LoopInfo]", *, as_json: bool) -> None:
+def _report_loops(common: Common, inspection: "Inspection", found: "Sequence[LoopInfo]") -> None:
     raw = inspection.trace.raw
-    if as_json:
+    if common.as_json:
         emit({"source": raw.source, "instance_id": raw.instance_id, "loops": loop_records(found)})
     else:
         _show_loops(raw.instance_id, found)

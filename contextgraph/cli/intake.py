@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from contextgraph.cli.options import DONE, FAILED, PARTLY_DONE
-from contextgraph.cli.output import confirm, print_table, warn
+from contextgraph.cli.output import DONE, FAILED, PARTLY_DONE, confirm, fail, print_table, warn
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -49,12 +48,12 @@ class Selection:
 
 
 def numbers_of(text: str) -> range:
-    """The numbers that a Python slice such as ``100:200`` selects; ValueError for another text.
+    """The numbers that a Python slice such as ``100:200`` selects; a usage error for another text.
 
     How many there are is not known before all is read, so that none can be counted from the end.
     """
     if not (match := _SLICE.fullmatch(text)):
-        raise ValueError(f"{text!r} is not a slice such as 0:100, 100: or ::2")
+        raise typer.BadParameter(f"--slice {text!r} is not a slice such as 0:100, 100: or ::2")
     return range(sys.maxsize)[slice(*(int(part) if part else None for part in match.groups()))]
 
 
@@ -108,8 +107,7 @@ class Intake:
     *on_skip*, and left out. *on_bytes* is called with the number of bytes of each read. Iterating
     raises `ReadError` for *outcomes* without any. Of paths that were *discovered*, files that are
     no trajectories are skipped, as those in a folder are. With *git*, git repositories on this
-    machine say whether the change of each run is still there. *max_run_size* is in MiB; None means
-    that of the settings.
+    machine say whether the change of each run is still there. *max_run_size* is in MiB.
     """
 
     def __init__(  # noqa: PLR0913  (one parameter per flag)
@@ -123,10 +121,9 @@ class Intake:
         selection: Selection | None = None,
         discovered: bool = False,
         git: bool = False,
-        max_run_size: float | None = None,
+        max_run_size: float,
         follow_links: bool = False,
     ) -> None:
-        from contextgraph.config import load_settings
         from contextgraph.readers import ReadCounts, read
 
         self._paths = paths
@@ -137,7 +134,7 @@ class Intake:
         self._selection = selection or Selection()
         self._discovered = discovered
         self._git = git
-        self._max_run_size = load_settings(max_run_size=max_run_size).max_run_size
+        self._max_run_size = max_run_size
         self._follow_links = follow_links
         self._read = read
         self._keep: Callable[[RawTrajectory], None] | None = None
@@ -274,8 +271,7 @@ def discovered_paths(exclude: Sequence[str], *, yes: bool, address: str) -> list
 
     histories = discover(exclude=exclude)
     if not histories:
-        warn("no history of a coding agent found on this machine")
-        raise typer.Exit(FAILED)
+        fail("no history of a coding agent found on this machine")
     rows = [_history_row(history) for history in histories]
     columns = ("agent", "runs", "size", "folder")
     print_table(

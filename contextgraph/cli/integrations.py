@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from contextgraph.cli.options import AsJson, Store, Tenant, open_memory, settings_of
+from contextgraph.cli.options import Common, common_options, flag
 from contextgraph.cli.output import emit, say, warn
 from contextgraph.text import number_of
 
@@ -29,7 +29,8 @@ class Action(StrEnum):
     UNINSTALL = "uninstall"
 
 
-def hook(store: Store = None, tenant: Tenant = None) -> None:
+@common_options(without=("as_json",))
+def hook(common: Common) -> None:
     """Answer an agent's hook event.
 
     The event is one JSON object on standard input, as Claude Code, Codex CLI or OpenHands writes
@@ -42,10 +43,12 @@ def hook(store: Store = None, tenant: Tenant = None) -> None:
     """
     from contextgraph.integrations.hook import main
 
-    main(store, tenant)
+    main(common.store, common.tenant)
 
 
+@common_options()
 def integrations(
+    common: Common,
     action: Annotated[Action, typer.Argument(help="list, install or uninstall.")] = Action.LIST,
     agents: Annotated[
         list[str] | None,
@@ -56,16 +59,10 @@ def integrations(
         ),
     ] = None,
     *,
-    auto: Annotated[
-        bool, typer.Option("--auto", help="All agents that are found on this machine.")
-    ] = False,
+    auto: Annotated[bool, flag("--auto", "All agents that are found on this machine.")] = False,
     project: Annotated[
-        bool,
-        typer.Option("--project", help="Settings of the project in this folder, not of the user."),
+        bool, flag("--project", "Settings of the project in this folder, not of the user.")
     ] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Connect coding agents to the memory.
 
@@ -87,10 +84,10 @@ def integrations(
 
     if action is not Action.LIST and bool(agents) == auto:
         raise typer.BadParameter("name an agent, or give --auto")
-    settings = settings_of(store, tenant)
+    settings = common.settings()
     folder = Path.cwd() if project else None
     # Named for good: a file contextgraph.toml in a checkout must not choose another memory.
-    address = None if project and not store else _absolute(settings)
+    address = None if project and not common.store else _absolute(settings)
     command = hook_command(address, is_shared=project)
     for agent in chosen_agents(agents or [], all_known=action is Action.LIST):
         file = _settings_file(agent, folder)
@@ -99,18 +96,17 @@ def integrations(
             changed = file.install(agent, command)
         elif action is Action.UNINSTALL:
             changed = file.uninstall()
-        _report(Installation(agent.name, file.path, file.has_hooks(), changed), agent, as_json)
+        _report(common, Installation(agent.name, file.path, file.has_hooks(), changed), agent)
     if action is Action.INSTALL:
-        _compile_now(store, tenant, settings)
+        _compile_now(common, settings)
 
 
+@common_options()
 def log(
+    common: Common,
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", min=1, help="The newest N answers.")
     ] = 50,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show the advice that hooks gave agents.
 
@@ -129,37 +125,36 @@ def log(
     """
     from contextgraph.integrations.sessions import HookFiles
 
-    settings = settings_of(store, tenant)
+    settings = common.settings()
     records = list(HookFiles(settings).records())
     shown = [one for one in records if one.text][-limit:]
-    cleared = _cleared(store, tenant) if shown else {}
+    cleared = _cleared(common) if shown else {}
     for one in shown:
         line = _line(one, records, cleared.get(one.context))
-        if as_json:
+        if common.as_json:
             emit(line)
         else:
             _show(one, line)
-    if not shown and not as_json:
+    if not shown and not common.as_json:
         print("no advice was shown yet; `contextgraph integrations install` connects an agent")
 
 
 def compile_for_hooks(
     memory: "AgentMemory",
-    store: str | None,
-    tenant: str | None,
+    settings: "Settings",
     *,
     whole: bool = False,
     consolidated: "Collection[str] | None" = None,
     repos: "Collection[str]" = (),
 ) -> None:
-    """Bring compiled advice up to date, where hooks use the memory that the options name.
+    """Bring compiled advice up to date, where hooks use the memory of *settings*.
 
     *whole*, *consolidated* and *repos* are as of `compile_advice`.
     """
     from contextgraph.integrations.compile import compile_advice
     from contextgraph.integrations.sessions import HookFiles
 
-    files = HookFiles(settings_of(store, tenant))
+    files = HookFiles(settings)
     if files.are_used:
         compile_advice(memory, files.advice, whole=whole, consolidated=consolidated, repos=repos)
 
@@ -177,10 +172,9 @@ def _settings_file(agent: "Agent", folder: Path | None) -> "SettingsFile":
     return SettingsFile(agent.settings_file(folder), backups)
 
 
-def _report(done: "Installation", agent: "Agent", as_json: bool) -> None:
-    if as_json:
-        record: dict[str, Json] = {"agent": done.agent, "path": str(done.path)}
-        emit({**record, "installed": done.installed, "changed": done.changed})
+def _report(common: Common, done: "Installation", agent: "Agent") -> None:
+    if common.as_json:
+        emit({**asdict(done), "path": str(done.path)})
         return
     state = "installed" if done.installed else "not installed"
     print(f"{done.agent}: {state}, {done.path}")
@@ -188,14 +182,14 @@ def _report(done: "Installation", agent: "Agent", as_json: bool) -> None:
         warn(agent.note)
 
 
-def _compile_now(store: str | None, tenant: str | None, settings: "Settings") -> None:
+def _compile_now(common: Common, settings: "Settings") -> None:
     """Compile what the memory knows so far, so that the next session gets it."""
     from contextgraph.errors import MemoryNotFoundError
     from contextgraph.integrations.compile import compile_advice
     from contextgraph.integrations.sessions import HookFiles
 
     try:
-        with open_memory(store, tenant, create=False) as memory:
+        with common.open(create=False) as memory:
             warn(f"compiling advice from {number_of(len(memory.store.runs.ids()), 'run')}")
             done = compile_advice(memory, HookFiles(settings).advice)
     except MemoryNotFoundError:
@@ -204,14 +198,14 @@ def _compile_now(store: str | None, tenant: str | None, settings: "Settings") ->
         warn(f"advice on {number_of(done.errors, 'error')} in {done.path}")
 
 
-def _cleared(store: str | None, tenant: str | None) -> "dict[str, bool | None]":
+def _cleared(common: Common) -> "dict[str, bool | None]":
     """Context -> whether its error was cleared, of those whose session was learned."""
     from contextgraph.errors import MemoryNotFoundError
     from contextgraph.ports import every_exposure
 
     known: dict[str, bool | None] = {}
     try:
-        with open_memory(store, tenant, read_only=True) as memory:
+        with common.open(read_only=True) as memory:
             known = {one.context_id: one.helped for one in every_exposure(memory.store)}
     except MemoryNotFoundError:
         return {}

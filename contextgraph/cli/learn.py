@@ -1,55 +1,43 @@
 """``contextgraph learn``: finished runs from files into the memory."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
 
 import typer
 
-from contextgraph.cli.batch import (
-    Results,
-    learn_all,
-    spool_rest,
-    summarize,
-    warn_about,
-)
 from contextgraph.cli.intake import Intake, Selection, discovered_paths, numbers_of
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import (
-    AsJson,
-    Embedder,
-    FollowLinks,
-    Git,
-    MaxCost,
-    MaxRunSize,
-    Source,
-    Store,
-    Tenant,
-    open_memory,
-    option,
-    settings_of,
-)
-from contextgraph.cli.output import Progress, warn
-from contextgraph.errors import StoreUnavailableError
+from contextgraph.cli.options import Common, FollowLinks, Git, Yes, common_options, flag, option
+from contextgraph.cli.output import Progress, delayed_interrupt, emit, print_table, warn
+from contextgraph.errors import ReadError, StoreUnavailableError
+from contextgraph.records import learned_record, not_learned_record, unread_record
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from contextgraph.cli.batch import Record
-    from contextgraph.errors import ReadError
-    from contextgraph.integrations.sessions import HookFiles
     from contextgraph.memory import AgentMemory
+    from contextgraph.model import ConsolidationReport, Json, LearnReceipt, RawTrajectory
     from contextgraph.readers.sources import StrPath
     from contextgraph.spool import Spool
 
+    Record: TypeAlias = RawTrajectory | ReadError
+
 # So many seconds pass before a watched folder is looked at again.
 _WATCH_SECONDS = 2.0
+# So many runs of files are spooled at most: the others can be read again.
+_MAX_SPOOLED = 256
+_ORIGINS = {"log": "by its log", "report": "by a report", "hand": "by hand"}
 
 
+@common_options("embedder", "max_cost", "max_run_size", "source")
 def learn(  # noqa: PLR0913  (one parameter per flag)
+    common: Common,
     paths: Annotated[
         list[str] | None,
         typer.Argument(
@@ -61,20 +49,15 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     *,
     discover: Annotated[
         bool,
-        typer.Option(
-            "--discover", help="Learn what coding agents have recorded on this machine; asks first."
-        ),
+        flag("--discover", "Learn what coding agents have recorded on this machine; asks first."),
     ] = False,
     queued: Annotated[
-        bool,
-        typer.Option(
-            "--queued", help="Learn the sessions that the hook of an agent reported as ended."
-        ),
+        bool, flag("--queued", "Learn the sessions that the hook of an agent reported as ended.")
     ] = False,
     exclude: Annotated[
         list[str] | None, option("--exclude", "PATTERN", "Skip these files (repeatable).")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
     outcomes: Annotated[
         Path | None,
         typer.Option(
@@ -90,10 +73,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         list[str] | None,
         option("--filter", "GLOB", "Only runs of this repository or instance (repeatable)."),
     ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="At most N runs.", show_default=False),
-    ] = None,
+    limit: Annotated[int | None, option("--limit", "N", "At most N runs.", min=1)] = None,
     numbers: Annotated[
         str | None,
         option("--slice", "A:B", "Only the runs A to B - 1, as in Python; after --filter."),
@@ -110,17 +90,9 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         ),
     ] = "",
     watch: Annotated[
-        bool,
-        typer.Option("--watch", help="Keep learning new and changed files until interrupted."),
+        bool, flag("--watch", "Keep learning new and changed files until interrupted.")
     ] = False,
-    embedder: Embedder = None,
-    max_cost: MaxCost = None,
-    max_run_size: MaxRunSize = None,
     follow_links: FollowLinks = False,
-    source: Source = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Learn finished runs.
 
@@ -142,91 +114,55 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
       cat run.traj | contextgraph learn -
     """
     from contextgraph.integrations.sessions import HookFiles
-    from contextgraph.spool import Spool
 
-    if sum((bool(paths), discover, queued)) != 1:
-        raise typer.BadParameter("give PATH, --discover or --queued")
-    if (exclude or yes) and not discover:
-        raise typer.BadParameter("--exclude and --yes belong to --discover")
-    if watch and (not paths or _has_stream(paths)):
-        raise typer.BadParameter("--watch takes files, folders or globs")
-    if ray and (workers > 1 or watch):
-        raise typer.BadParameter("--ray does not go with --workers or --watch")
-    if ray and _has_stream(paths or ()):
-        raise typer.BadParameter("--ray takes files, folders, globs or URLs")
-    settings = settings_of(store, tenant)
-    hooks = HookFiles(settings)
+    has_stream = _has_stream(paths or ())
+    for is_misused, reason in (
+        (sum((bool(paths), discover, queued)) != 1, "give PATH, --discover or --queued"),
+        ((exclude or yes) and not discover, "--exclude and --yes belong to --discover"),
+        (watch and (not paths or has_stream), "--watch takes files, folders or globs"),
+        (ray and (workers > 1 or watch), "--ray does not go with --workers or --watch"),
+        (ray and has_stream, "--ray takes files, folders, globs or URLs"),
+    ):
+        if is_misused:
+            raise typer.BadParameter(reason)
+    settings = common.settings()
     found: Sequence[StrPath]
     queue: Sequence[Path] = ()
     if queued:
-        found, queue = hooks.take_queue()
+        found, queue = HookFiles(settings).take_queue()
     else:
         found = paths or discovered_paths(exclude or (), yes=yes, address=settings.address)
-    selection = Selection(tuple(filters or ()), limit, _numbers(numbers))
-    learning = _Learning(
-        open_memory=partial(
-            open_memory, store, tenant, embedder=embedder, max_cost=max_cost, source=source
-        ),
-        spool=Spool(settings) if settings.is_remote else None,
-        intake=partial(
-            Intake,
-            outcomes=outcomes,
-            selection=selection,
-            discovered=discover,
-            git=git,
-            max_run_size=max_run_size,
-            follow_links=follow_links,
-        ),
+    intake = partial(
+        Intake,
+        outcomes=outcomes,
+        selection=Selection(tuple(filters or ()), limit, numbers_of(numbers or ":")),
+        discovered=discover,
+        git=git,
+        max_run_size=settings.max_run_size,
         follow_links=follow_links,
-        have_read=partial(_have_read, workers, ray, embedder or "") if ray or workers > 1 else None,
-        as_json=as_json,
-        address=settings.address,
-        hooks=hooks,
-        queue=queue,
-        compile=partial(compile_for_hooks, store=store, tenant=tenant),
     )
+    learning = _Learning(common, intake, follow_links, workers, ray, queue)
     if watch:
         learning.watch(found)
     raise typer.Exit(learning.learn(found))
 
 
-def _has_stream(paths: Sequence[str]) -> bool:
+def _has_stream(paths: "Iterable[StrPath]") -> bool:
     from contextgraph.readers import is_stream
 
     return any(map(is_stream, paths))
-
-
-def _numbers(text: str | None) -> range:
-    try:
-        return numbers_of(text or ":")
-    except ValueError as error:
-        raise typer.BadParameter(f"--slice {error}") from None
-
-
-def _have_read(
-    workers: int, address: str, embedder: str, intake: Intake, memory: "AgentMemory"
-) -> None:
-    """Have the runs of *intake* read by processes, or by the Ray cluster at *address*."""
-    from contextgraph.cli.workers import WorkersReader
-
-    reader = WorkersReader(memory, workers=workers, address=address, embedder=embedder)
-    intake.read_with(reader.read, reader.keep)
 
 
 @dataclass(frozen=True, slots=True)
 class _Learning:
     """What the options say about learning, whatever the paths."""
 
-    open_memory: "Callable[[], AgentMemory]"
-    spool: "Spool | None"  # of a server: where a file cannot be written, nothing can
+    common: Common
     intake: Callable[..., Intake]
     follow_links: bool
-    have_read: "Callable[[Intake, AgentMemory], None] | None"
-    as_json: bool
-    address: str
-    hooks: "HookFiles"
+    workers: int
+    ray: str
     queue: Sequence[Path]
-    compile: "Callable[[AgentMemory], None]"
 
     def watch(self, paths: "Sequence[StrPath]") -> NoReturn:
         """Learn the files in *paths*, and those that are new or change; ends by an exception."""
@@ -242,51 +178,61 @@ class _Learning:
     def learn(self, paths: "Sequence[StrPath]") -> int:
         """Learn the runs in *paths* and print a summary; the exit code."""
         from contextgraph.readers import size_of
+        from contextgraph.spool import Spool
 
+        settings = self.common.settings()
+        # Of a server: where a file cannot be written, nothing can.
+        spool = Spool(settings) if settings.is_remote else None
         unread: list[ReadError] = []
         progress = Progress(lambda: size_of(paths, follow_links=self.follow_links))
         intake = self.intake(
-            paths,
-            on_failure=unread.append,
-            on_skip=unread.append,
-            on_bytes=progress.advance,
+            paths, on_failure=unread.append, on_skip=unread.append, on_bytes=progress.advance
         )
-        results = Results(progress, self.as_json, self.address, intake.report_conflict)
+        results = _Results(progress, self.common.as_json, settings.address, intake)
         records = _in_order(intake, unread)
-        waiting: list[Record] = []
         try:
-            with self.open_memory() as memory:
-                if self.have_read:
-                    self.have_read(intake, memory)
-                self._learn_into(memory, records, waiting, results)
+            with self.common.open() as memory:
+                self._learn_into(memory, spool, records, results)
         except StoreUnavailableError as error:
-            if self.spool is not None:
-                spool_rest(self.spool, paths, chain(waiting, records), results, error)
+            if spool is not None:
+                limit = None if _has_stream(paths) else _MAX_SPOOLED
+                _spool_rest(spool, chain(results.waiting, records), limit, results, error)
             raise
         except KeyboardInterrupt:
             stored = number_of(results.counts.total(), "trajectory")
             warn(f"interrupted; {stored} stored, repeat the command to continue")
             raise
         finally:
-            summarize(results, intake)
+            results.summarize()
         return intake.exit_code
 
     def _learn_into(
         self,
         memory: "AgentMemory",
+        spool: "Spool | None",
         records: "Iterator[Record]",
-        waiting: "list[Record]",
-        results: Results,
+        results: "_Results",
     ) -> None:
+        from contextgraph.integrations.sessions import HookFiles
+
+        settings = self.common.settings()
+        if self.ray or self.workers > 1:
+            from contextgraph.integrations.workers import WorkersReader
+
+            embedder = str(self.common.flags["embedder"] or "")
+            reader = WorkersReader(
+                memory, workers=self.workers, address=self.ray, embedder=embedder
+            )
+            results.intake.read_with(reader.read, reader.keep)
         # A service has no hooks: each machine compiles advice of a memory of its own.
         if not memory.is_service:
-            self.hooks.note_shown(memory.store)
-        learn_all(memory, self.spool, records, waiting, results)
+            HookFiles(settings).note_shown(memory.store)
+        _learn_all(memory, spool, records, results)
         for path in self.queue:
             path.unlink(missing_ok=True)
         if not memory.is_service:
-            warn_about(memory, results)
-            self.compile(memory)
+            results.warn_about(memory)
+            compile_for_hooks(memory, settings)
 
 
 def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
@@ -296,3 +242,146 @@ def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
         unread.clear()
         yield raw
     yield from unread
+
+
+@dataclass(slots=True)
+class _Results:
+    """What was learned so far, the usage of the embedder, and why vectors are missing.
+
+    *waiting* holds what was read and is not learned yet.
+    """
+
+    progress: Progress
+    as_json: bool
+    address: str
+    intake: Intake
+    counts: Counter[str] = field(default_factory=Counter)
+    tokens: int = 0
+    cost: float = 0.0
+    not_embedded: str = ""
+    reports: "list[ConsolidationReport]" = field(default_factory=list)
+    waiting: "list[Record]" = field(default_factory=list)
+
+    def add(self, raw: "RawTrajectory", receipt: "LearnReceipt") -> None:
+        """Count a run that is stored, and report it."""
+        self.counts[receipt.status] += 1
+        if raw.outcome not in ("unknown", receipt.outcome):
+            self.intake.report_conflict(
+                f"{raw.source}: {receipt.outcome} as in the memory"
+                f" ({_ORIGINS[receipt.outcome_source]}), not {raw.outcome};"
+                f" `contextgraph outcome {raw.instance_id} {raw.outcome} --run"
+                f" {receipt.trajectory_id}` changes it"
+            )
+        self.tokens += receipt.usage.tokens
+        self.cost += receipt.usage.cost
+        self.not_embedded = receipt.not_embedded or self.not_embedded
+        self.progress.count(self.counts.total())
+        self.emit(learned_record, raw, receipt)
+
+    def emit(self, record_of: "Callable[..., dict[str, Json]]", *given: object) -> None:
+        """Print the record of *given* for programs."""
+        if self.as_json:
+            emit(record_of(*given))
+
+    def warn_about(self, memory: "AgentMemory") -> None:
+        """Report consolidation, missing vectors and an embedder that is not that of the memory."""
+        for report in self.reports:
+            if report.changed or not report.started:
+                warn(_consolidation_line(report))
+        missing = memory.spaces.waiting() if self.not_embedded else 0
+        if missing:
+            warn(
+                f"{number_of(missing, 'run')} still to be embedded, by the next consolidation or "
+                f"`contextgraph reembed`: {self.not_embedded}"
+            )
+        if mismatch := memory.spaces.mismatch():
+            warn(mismatch)
+
+    def summarize(self) -> None:
+        """Print how many records were learned, failed and skipped."""
+        from contextgraph.model import LearnStatus
+
+        learned, seconds = self.counts.total(), self.intake.seconds
+        counts = {str(status): self.counts[status] for status in LearnStatus}
+        counts |= {"failed": self.intake.failed, "skipped": self.intake.skipped}
+        counts = {"records": sum(counts.values()), **counts}
+        if self.as_json:
+            summary: dict[str, Json] = {"store": self.address, **counts}
+            summary |= {"conflicts": self.intake.conflicts, "seconds": round(seconds, 3)}
+            emit({"summary": {**summary, "tokens": self.tokens, "cost": round(self.cost, 6)}})
+        elif counts["records"]:
+            rate = f"{learned / max(seconds, 0.001):.0f}/s"
+            print(f"Memory: {self.address}")
+            title = f"{number_of(learned, 'trajectory')} in {seconds:.1f} s, {rate}"
+            print_table(title, [*counts], [[f"{one:,}" for one in counts.values()]], [*counts])
+
+
+def _consolidation_line(report: "ConsolidationReport") -> str:
+    if not report.started:
+        return f"not consolidated: {report.reason}"
+    steps = {step.name: step for step in report.steps}
+    abstract, merge, cleanup = steps["abstract"], steps["merge"], steps["clean up"]
+    updated = abstract.updated + steps["statistics"].updated
+    removed = abstract.removed + merge.removed + cleanup.removed
+    return (
+        f"consolidated in {report.seconds:.1f} s: "
+        f"{number_of(abstract.created, 'methodology')} created, {updated} updated, "
+        f"{removed} removed"
+    )
+
+
+def _spool_rest(
+    spool: "Spool",
+    rest: "Iterator[Record]",
+    limit: int | None,
+    results: _Results,
+    error: StoreUnavailableError,
+) -> None:
+    """Put at most *limit* of the runs that are not learned yet into *spool*."""
+    for one in islice(rest, limit):
+        if isinstance(one, ReadError):
+            results.emit(unread_record, one)
+        else:
+            spool.put(one)
+            reason = f"waits in the spool: {error}"
+            results.emit(not_learned_record, one.source, one.instance_id, reason)
+    warn(
+        f"{number_of(len(spool), 'trajectory')} in {spool.folder}; "
+        "the next `contextgraph learn` for this memory learns them first"
+    )
+    if next(rest, None):
+        warn("the others were not read: repeat the command to continue")
+
+
+def _learn_all(
+    memory: "AgentMemory",
+    spool: "Spool | None",
+    records: "Iterator[Record]",
+    results: _Results,
+) -> None:
+    """Learn the runs in *spool*, then *records*."""
+    from contextgraph.learning import RUNS_AT_ONCE
+
+    waiting, progress = results.waiting, results.progress
+    with progress, memory.batch(progress.consolidating, results.reports.append):
+        for one in spool or ():
+            _learn_some(memory, [one.raw], results, one.source)
+            one.path.unlink(missing_ok=True)  # another process may have learned it, too
+        while some := list(islice(records, RUNS_AT_ONCE)):
+            waiting += some
+            _learn_some(memory, waiting, results)
+        progress.embedding()
+
+
+def _learn_some(
+    memory: "AgentMemory", waiting: "list[Record]", results: _Results, source: str = ""
+) -> None:
+    """Learn what is *waiting* and remove it; report each in the order of reading."""
+    runs = [one for one in waiting if not isinstance(one, ReadError)]
+    with delayed_interrupt(), closing(memory.learn_many(runs, source=source)) as receipts:
+        for one in waiting:
+            if isinstance(one, ReadError):
+                results.emit(unread_record, one)
+            else:
+                results.add(one, next(receipts))
+        waiting.clear()

@@ -1,4 +1,4 @@
-"""``contextgraph forget``, ``export``, ``backup`` and ``import``: remove and copy."""
+"""``contextgraph forget``, ``compact``, ``export``, ``backup`` and ``import``: remove and copy."""
 
 import time
 from dataclasses import asdict
@@ -10,24 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import (
-    FAILED,
-    AsJson,
-    Store,
-    Strict,
-    Tenant,
-    open_memory,
-    option,
-)
+from contextgraph.cli.options import Common, Strict, Yes, common_options, flag, option
 from contextgraph.cli.output import (
     DamagedRuns,
     Progress,
-    answer,
     confirm,
+    fail,
     interrupted_by_termination,
     warn,
 )
-from contextgraph.cli.pages import forget_key
 from contextgraph.records import record_of
 from contextgraph.text import masked_name, number_of, plain
 
@@ -62,30 +53,27 @@ Ids = Annotated[
     typer.Argument(metavar="TRAJECTORY_ID", help="Ids of runs.", show_default=False),
 ]
 Instances = Annotated[
-    list[str] | None,
-    option("--instance", "ID", "All runs of this instance (repeatable)."),
+    list[str] | None, option("--instance", "ID", "All runs of this instance (repeatable).")
 ]
 Repos = Annotated[
-    list[str] | None,
-    option("--repo", "OWNER/REPO", "All runs in this repository (repeatable)."),
+    list[str] | None, option("--repo", "OWNER/REPO", "All runs in this repository (repeatable).")
 ]
 
 
-def forget(  # noqa: PLR0913  (one parameter per flag)
+@common_options()
+def forget(
+    common: Common,
     ids: Ids = None,
     *,
     instance: Instances = None,
     repo: Repos = None,
-    everything: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
+    everything: Annotated[bool, flag("--all", "All runs.")] = False,
     older_than: Annotated[
         int | None,
         option("--older-than", "DAYS", "Only runs that are older.", min=1),
     ] = None,
     key: Annotated[str | None, option("--key", "KEY", "A keyed entry, and its history.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
+    yes: Yes = False,
 ) -> None:
     """Remove runs and everything that only they support.
 
@@ -104,13 +92,13 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
     if key is not None:
         if everything or named or older_than:
             raise typer.BadParameter("--key cannot be combined with runs")
-        forget_key(key, store, tenant, yes=yes, as_json=as_json)
+        _forget_key(common, key, yes=yes)
         return
     if not (everything or named or older_than):
         raise typer.BadParameter(
             "name what to forget: a trajectory id, --instance, --repo, --older-than, --all or --key"
         )
-    with open_memory(store, tenant, create=False) as memory:
+    with common.open(create=False) as memory:
         runs = memory.store.runs
         chosen = _named(runs, ids or (), instance or (), repo or ())
         found = list(runs.trajectories(chosen if named and not everything else runs.ids()).values())
@@ -119,12 +107,23 @@ def forget(  # noqa: PLR0913  (one parameter per flag)
             found = [one for one in found if one.seen_at < oldest]
         elif not found:
             of_them = "" if everything else f"of {', '.join(named)} "
-            warn(f"no trajectory {of_them}in the memory")
-            raise typer.Exit(FAILED)
+            fail(f"no trajectory {of_them}in the memory")
         if found and not yes:
             _confirm(found)
         removed = memory.forget(one.id for one in found)
-    _show_forgotten(found, removed, as_json=as_json)
+    _show_forgotten(common, found, removed)
+
+
+def _forget_key(common: Common, key: str, *, yes: bool) -> None:
+    """Erase all traces of *key*; exits with 1 where there are none."""
+    memory = common.keyed()
+    if not yes:
+        confirm(f"Forget {plain(key)} and its history?", "nothing was removed")
+    removed = memory.forget(key)
+    if not removed:
+        fail(f"no entry of {key} in {memory.root}")
+    text = f"forgot {key}: {number_of(removed, 'call')}"
+    common.answer({"forgotten": removed, "key": key}, text)
 
 
 def _named(
@@ -144,7 +143,7 @@ def _confirm(found: "Sequence[Trajectory]") -> None:
     confirm(f"Forget {number_of(len(found), 'trajectory')}?", "nothing was removed")
 
 
-def _show_forgotten(found: "Sequence[Trajectory]", removed: int, *, as_json: bool) -> None:
+def _show_forgotten(common: Common, found: "Sequence[Trajectory]", removed: int) -> None:
     runs: list[Json] = [
         {
             "trajectory_id": run.id,
@@ -155,10 +154,12 @@ def _show_forgotten(found: "Sequence[Trajectory]", removed: int, *, as_json: boo
         for run in found
     ]
     text = f"removed {number_of(removed, 'trajectory')} and everything that only they support"
-    answer({"forgotten": removed, "trajectories": runs}, text, as_json=as_json)
+    common.answer({"forgotten": removed, "trajectories": runs}, text)
 
 
+@common_options()
 def export(
+    common: Common,
     path: Annotated[
         Path,
         typer.Argument(metavar="FILE", help="The file to write; for ATIF, a folder."),
@@ -173,9 +174,6 @@ def export(
     ] = "",
     vectors: WithVectors = True,
     strict: Strict = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Write a memory, its graph or its runs to a file.
 
@@ -200,10 +198,10 @@ def export(
       contextgraph export AGENTS.md --agents-md owner/repo
     """
     started = time.monotonic()
-    damaged = DamagedRuns(strict, as_json)
+    damaged = DamagedRuns(strict, common.as_json)
     with (
         interrupted_by_termination(),
-        open_memory(store, tenant, read_only=True) as memory,
+        common.open(read_only=True) as memory,
     ):
         if agents_md:
             counts = _export_agents_md(memory, path, agents_md)
@@ -212,7 +210,7 @@ def export(
     seconds = round(time.monotonic() - started, 3)
     listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     text = f"wrote {path} in {seconds:.1f} s: {listed}"
-    answer({**counts, "seconds": seconds}, text, as_json=as_json)
+    common.answer({**counts, "seconds": seconds}, text)
     damaged.exit(counts.get("runs", 0))
 
 
@@ -274,17 +272,15 @@ def _export_agents_md(memory: "AgentMemory", path: Path, repo: str) -> dict[str,
 
     entries, tasks = agents_md(memory, repo), memory.playbook(repo).tasks
     if not entries:
-        warn(f"nothing is written: no two tasks of {repo} in this memory agree on anything")
-        raise typer.Exit(FAILED)
+        fail(f"nothing is written: no two tasks of {repo} in this memory agree on anything")
     write_agents_md(path, repo, tasks, entries)
     return {"entries": len(entries), "tasks": tasks}
 
 
+@common_options()
 def backup(
+    common: Common,
     path: Annotated[Path, typer.Argument(metavar="FILE", help="The new file to write.")],
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Copy a memory file while others may use it.
 
@@ -303,20 +299,19 @@ def backup(
     started = time.monotonic()
     with (
         interrupted_by_termination(),
-        open_memory(store, tenant, read_only=True) as memory,
+        common.open(read_only=True) as memory,
     ):
         memory.back_up(path)
     size, seconds = path.stat().st_size, round(time.monotonic() - started, 3)
     text = f"copied {size / 1e6:.1f} MB to {path} in {seconds:.1f} s"
-    answer({"bytes": size, "seconds": seconds}, text, as_json=as_json)
+    common.answer({"bytes": size, "seconds": seconds}, text)
 
 
+@common_options()
 def import_(
+    common: Common,
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `export` wrote.")],
     vectors: WithVectors = True,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Add what `export` wrote to a memory.
 
@@ -332,7 +327,7 @@ def import_(
     started = time.monotonic()
     total = count_runs(path)
     try:
-        with open_memory(store, tenant) as memory, Progress(lambda: total) as progress:
+        with common.open() as memory, Progress(lambda: total) as progress:
             done = memory.import_archive(path, vectors=vectors, progress=progress.runs)
     except KeyboardInterrupt:
         warn("interrupted; repeat the command to continue")
@@ -349,4 +344,26 @@ def import_(
         f"{done.unchanged} unchanged; {number_of(done.methodologies, 'methodology')}, "
         f"{number_of(done.exposures, 'exposure')}, {number_of(done.notes, 'note')}; {seconds:.1f} s"
     )
-    answer(record_of(done, "vectors_of", seconds=seconds), text, as_json=as_json)
+    common.answer(record_of(done, "vectors_of", seconds=seconds), text)
+
+
+@common_options()
+def compact(common: Common) -> None:
+    """Shorten the log of keyed entries.
+
+    Moves earlier calls to archive/, so that the log holds the current entries only. Removes expired
+    entries, and repairs files that other programs changed.
+
+    \b
+    With --json one object: "lines_before", "lines_after", "keys", "expired".
+
+    \b
+    Example:
+      contextgraph compact
+    """
+    report = common.keyed().compact()
+    text = (
+        f"log: {report.lines_before:,} -> {number_of(report.lines_after, 'line')}, "
+        f"{number_of(report.keys, 'key')}, {report.expired:,} expired"
+    )
+    common.answer(record_of(report), text)

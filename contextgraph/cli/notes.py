@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.integrations import compile_for_hooks
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, time_option
-from contextgraph.cli.output import answer, answer_rows, emit, print_table, warn
+from contextgraph.cli.options import Common, Limit, Tags, common_options, flag, option, time_option
+from contextgraph.cli.output import FAILED, emit, print_table, warn
 from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
-    from contextgraph.model import Json, Note
+    from contextgraph.model import Note
 
 
 Repo = Annotated[str | None, option("--repo", "OWNER/REPO", "The repository it is about.")]
-Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
 
 app = typer.Typer(name="notes", invoke_without_command=True)
 
 
-def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
+@common_options()
+def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
+    common: Common,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The note; - for standard input.")],
     repo: Repo = None,
     source: Annotated[
@@ -34,18 +35,13 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
     locator: Annotated[
         str, option("--locator", "TEXT", "Where the source says it; the web needs one.")
     ] = "",
-    pin: Annotated[
-        bool, typer.Option("--pin", help="Keep it in every snapshot and playbook.")
-    ] = False,
+    pin: Annotated[bool, flag("--pin", "Keep it in every snapshot and playbook.")] = False,
     security: Annotated[
         str, option("--security", "LEVEL", "public, internal, confidential or restricted.")
     ] = "internal",
     until: Annotated[
         datetime | None, time_option("--until", "Recall it until then (ISO 8601, UTC).")
     ] = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Store a note: what people or agents say.
 
@@ -63,7 +59,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
       contextgraph remember - --source file:tox.ini --tag ci < note.txt
     """
     content = sys.stdin.read() if text == "-" else text
-    with open_memory(store, tenant) as memory:
+    with common.open() as memory:
         receipt = memory.notes.remember(
             content,
             repo=repo or "",
@@ -75,15 +71,17 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per option)
             valid_until=until,
         )
         if pin or receipt.others:
-            compile_for_hooks(memory, store, tenant, repos=[repo or ""])
+            compile_for_hooks(memory, common.settings(), repos=[repo or ""])
     others = [one for one in receipt.others if one != receipt.id]
     text = " ".join((f"{receipt.id}: {receipt.status}", *others))
     text += ", to embed" if receipt.to_embed else ""
     record = record_of(receipt, confidence=round(receipt.confidence, 4))
-    answer(record, text, as_json=as_json)
+    common.answer(record, text)
 
 
+@common_options()
 def recall(
+    common: Common,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
     repo: Annotated[
         str | None,
@@ -92,13 +90,10 @@ def recall(
     tag: Annotated[
         list[str] | None, option("--tag", "TAG", "Only notes with this tag (repeatable).")
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most N.")] = 5,
+    limit: Limit = 5,
     min_probability: Annotated[
         float, option("--min-probability", "P", "Only what answers at least as probably.")
     ] = 0.0,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show the notes that answer a question best.
 
@@ -111,18 +106,20 @@ def recall(
     Example:
       contextgraph recall "which python does CI use" --repo acme/shop
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.notes.recall(
             question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
         )
     rows = ((f"{one.score:.2f}", *_row(one.note)) for one in found)
     columns, empty = ("score", *_COLUMNS), "no note answers this"
     records = map(recalled_record, found)
-    answer_rows(records, "Notes", columns, rows, ("score",), as_json=as_json, empty=empty)
+    common.answer_rows(records, "Notes", columns, rows, ("score",), empty=empty)
 
 
 @app.callback()
-def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
+@common_options()
+def notes(  # noqa: PLR0913, PLR0917  (one parameter per flag)
+    common: Common,
     context: typer.Context,
     archive: Annotated[
         list[str] | None,
@@ -144,15 +141,10 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
     restore: Annotated[
         list[str] | None, option("--restore", "ID", "Recall it again (repeatable).")
     ] = None,
-    archived: Annotated[
-        bool, typer.Option("--archived", help="Only archived or superseded notes.")
-    ] = False,
+    archived: Annotated[bool, flag("--archived", "Only archived or superseded notes.")] = False,
     conflicts: Annotated[
-        bool, typer.Option("--conflicts", help="Only those that another note contradicts.")
+        bool, flag("--conflicts", "Only those that another note contradicts.")
     ] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """List notes, or archive, restore, pin, unpin or delete some.
 
@@ -179,19 +171,19 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per option)
         "forgotten": forget or [],
     }
     if context.invoked_subcommand:
-        if any(changes.values()) or repo or archived or conflicts or as_json or store or tenant:
+        if any(changes.values()) or repo or archived or conflicts or common != Common():
             raise typer.BadParameter(f"give options after {context.invoked_subcommand}")
         return
     if any(changes.values()):
-        _change(changes, store, tenant, as_json=as_json)
+        _change(common, changes)
         return
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.notes.of(repo, archived=archived)
         if conflicts:
             live = {note.id for note in found}
             found = tuple(note for note in found if not live.isdisjoint(note.contradicts))
     title, rows = number_of(len(found), "note"), map(_row, found)
-    answer_rows(map(record_of, found), title, _COLUMNS, rows, as_json=as_json, empty="no notes")
+    common.answer_rows(map(record_of, found), title, _COLUMNS, rows, empty="no notes")
 
 
 _COLUMNS = ("when", "note", "source", "id")
@@ -203,27 +195,27 @@ def _row(note: "Note") -> tuple[str, ...]:
     return f"{note.created_at:%Y-%m-%d}", note.content + mark, note.source, note.id
 
 
-def _change(
-    changes: dict[str, list[str]], store: str | None, tenant: str | None, *, as_json: bool
-) -> None:
-    with open_memory(store, tenant, create=False) as memory:
+def _change(common: Common, changes: dict[str, list[str]]) -> None:
+    with common.open(create=False) as memory:
         notes = memory.notes
         known = memory.store.notes.get([id_ for ids in changes.values() for id_ in ids]).values()
         unpin: Callable[[list[str]], int] = partial(notes.pin, pinned=False)
         verbs = (notes.archive, notes.restore, notes.pin, unpin, notes.forget)
         done = {name: verb(ids) for (name, ids), verb in zip(changes.items(), verbs, strict=True)}
         if any(note.pinned for note in known) or changes["pinned"]:
-            compile_for_hooks(memory, store, tenant, repos={note.repo for note in known})
+            compile_for_hooks(memory, common.settings(), repos={note.repo for note in known})
     if any(done[name] < len({*ids}) for name, ids in changes.items()):
         warn("some of these notes are not in the memory, or were changed so before")
     counts = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)
-    answer({**done}, ", ".join(counts), as_json=as_json)
+    common.answer({**done}, ", ".join(counts))
     if not any(done.values()):
         raise typer.Exit(FAILED)
 
 
 @app.command()
+@common_options()
 def review(
+    common: Common,
     accept: Annotated[
         list[str] | None, option("--accept", "ID", "Remember it as a note (repeatable).")
     ] = None,
@@ -231,9 +223,6 @@ def review(
         list[str] | None, option("--reject", "ID", "Do not propose it again (repeatable).")
     ] = None,
     repo: Annotated[str | None, option("--repo", "OWNER/REPO", "Only what is about it.")] = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show what people said in learned sessions, for review.
 
@@ -252,12 +241,12 @@ def review(
       contextgraph notes review --accept candidate_1f0c3a5b7d9e2468
     """
     if accept or reject:
-        _decide(accept or [], reject or [], store, tenant, as_json=as_json)
+        _decide(common, accept or [], reject or [])
         return
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         waiting = [(note, len(note.links)) for note in memory.candidates.of(repo)]
         repeated = memory.candidates.repeated(repo)
-    if as_json:
+    if common.as_json:
         for note, sessions in (*waiting, *repeated):
             emit(record_of(note, sessions=sessions))
         return
@@ -276,15 +265,13 @@ def review(
         print("nothing to review")
 
 
-def _decide(
-    accept: list[str], reject: list[str], store: str | None, tenant: str | None, *, as_json: bool
-) -> None:
-    with open_memory(store, tenant, create=False) as memory:
+def _decide(common: Common, accept: list[str], reject: list[str]) -> None:
+    with common.open(create=False) as memory:
         accepted, rejected = memory.candidates.accept(accept), memory.candidates.reject(reject)
     if accepted + rejected < len({*accept}) + len({*reject}):
         warn("some of these candidates are not in the memory, or were reviewed before")
     text = f"{number_of(accepted, 'candidate')} accepted, {rejected} rejected"
-    answer({"accepted": accepted, "rejected": rejected}, text, as_json=as_json)
+    common.answer({"accepted": accepted, "rejected": rejected}, text)
     if not accepted + rejected:
         raise typer.Exit(FAILED)
 
@@ -293,7 +280,9 @@ def _candidate_row(note: "Note") -> tuple[str, ...]:
     return f"{note.created_at:%Y-%m-%d}", note.content, note.repo, note.id
 
 
+@common_options()
 def snapshot(
+    common: Common,
     trigger: Annotated[
         str, typer.Argument(metavar="TRIGGER", help="What happened, such as a failed check.")
     ],
@@ -302,9 +291,6 @@ def snapshot(
         str | None, option("--repo", "OWNER/REPO", "Only notes about it, or about anything.")
     ] = None,
     tokens: Annotated[int, typer.Option(metavar="N", min=1, help="At most N tokens.")] = 500,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show what people and agents say that matters now.
 
@@ -318,17 +304,16 @@ def snapshot(
     Example:
       contextgraph snapshot "test_checkout fails on main" --focus payments
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
-    record: dict[str, Json] = {"notes": [record_of(note) for note in found.notes]}
-    answer({**record, "text": found.text}, found.text or "no note matters now", as_json=as_json)
+    common.answer(
+        {"notes": [record_of(note) for note in found.notes], "text": found.text},
+        found.text or "no note matters now",
+    )
 
 
-def maintain(
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
-) -> None:
+@common_options()
+def maintain(common: Common) -> None:
     """Archive and merge notes, decide conflicts, embed what waits.
 
     For cron. Nothing is deleted; pinned notes stay. Waits while another process holds the lease.
@@ -343,10 +328,10 @@ def maintain(
     Example:
       contextgraph maintain --store team.db
     """
-    with open_memory(store, tenant, create=False) as memory:
+    with common.open(create=False) as memory:
         report = memory.maintain(
             waiting=lambda until: warn(f"another process holds the lease until {until:%H:%M:%S}")
         )
     record = record_of(report)
     counts = (f"{count} {name.replace('_', ' ')}" for name, count in record.items() if count)
-    answer(record, ", ".join(counts) or "nothing changed", as_json=as_json)
+    common.answer(record, ", ".join(counts) or "nothing changed")

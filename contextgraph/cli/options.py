@@ -1,21 +1,38 @@
-"""Options and exit codes that several commands share, and how they open a memory."""
+"""Options that several commands share: which memory, its settings, and the form of the output."""
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, cast
 
 import typer
 
+from contextgraph.cli.output import emit, print_table
+from contextgraph.text import plain
+
 if TYPE_CHECKING:
-    from contextgraph.config import Settings
+    from contextgraph.config import SettingInForce, Settings
+    from contextgraph.keyed import KeyedMemory
     from contextgraph.memory import AgentMemory
+    from contextgraph.model import Json
 
-DONE, FAILED, PARTLY_DONE, STORE_UNAVAILABLE, LEASE_HELD = 0, 1, 3, 4, 5
+P = ParamSpec("P")
 
 
-def option(flag: str, metavar: str, help_text: str, **details: Any) -> Any:
-    """A flag whose default is not shown; Any, because typer types its own options so."""
-    return typer.Option(flag, metavar=metavar, help=help_text, show_default=False, **details)
+def option(flag: str, metavar: str, help_text: str, default: str = "", **details: Any) -> Any:
+    """A flag that takes a value; without a text for it, no *default* is shown."""
+    # Any, because typer types its own options so.
+    return typer.Option(
+        flag, metavar=metavar, help=help_text, show_default=default or False, **details
+    )
+
+
+def flag(name: str, help_text: str) -> Any:
+    """An option that is given or not."""
+    return typer.Option(name, help=help_text)
 
 
 def time_option(flag: str, help_text: str) -> Any:
@@ -33,75 +50,8 @@ def _time_of(text: str) -> datetime:
         ) from error
 
 
-Store = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="ADDRESS",
-        help="The memory: a file, :memory:, or an address with neo4j://, bolt:// or http://"
-        " (or CONTEXTGRAPH_STORE).",
-        show_default="contextgraph/memory.db in the user's data directory",
-    ),
-]
-Tenant = Annotated[
-    str | None,
-    typer.Option(
-        "--tenant",
-        metavar="NAME",
-        help="The tenant whose memory it is (or CONTEXTGRAPH_TENANT).",
-        show_default="default",
-    ),
-]
-Embedder = Annotated[
-    str | None,
-    typer.Option(
-        "--embedder",
-        metavar="NAME",
-        help="tfidf, local, local/FOLDER or openai/MODEL (or CONTEXTGRAPH_EMBEDDER).",
-        show_default="that of the memory",
-    ),
-]
-Summarizer = Annotated[
-    str | None,
-    typer.Option(
-        "--summarizer",
-        metavar="NAME",
-        help="template or openai/MODEL (or CONTEXTGRAPH_SUMMARIZER).",
-        show_default="template",
-    ),
-]
-Configuration = Annotated[
-    str | None,
-    typer.Option(
-        "--configuration",
-        metavar="NAME",
-        help="One of [configurations] in contextgraph.toml (or CONTEXTGRAPH_CONFIGURATION).",
-        show_default="default",
-    ),
-]
-MaxCost = Annotated[
-    float | None,
-    option(
-        "--max-cost", "DOLLARS", "The most to spend on models (or CONTEXTGRAPH_MAX_COST).", min=0
-    ),
-]
-MaxRunSize = Annotated[
-    float | None,
-    typer.Option(
-        "--max-run-size",
-        metavar="MIB",
-        min=1,
-        help="The most that one run may have, decompressed (or CONTEXTGRAPH_MAX_RUN_SIZE).",
-        show_default="256",
-    ),
-]
 FollowLinks = Annotated[
-    bool,
-    typer.Option("--follow-links", help="Follow links that lead out of a named folder."),
-]
-Source = Annotated[
-    str | None,
-    option("--source", "NAME", "The source to record (or CONTEXTGRAPH_SOURCE)."),
+    bool, flag("--follow-links", "Follow links that lead out of a named folder.")
 ]
 Workdir = Annotated[
     Path | None,
@@ -115,16 +65,16 @@ Workdir = Annotated[
 ]
 Git = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--git",
-        help="Check in git repositories on this machine whether later commits kept or reverted"
+        "Check in git repositories on this machine whether later commits kept or reverted"
         " the changes of runs.",
     ),
 ]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Stop at a damaged run, instead of skipping it.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
+Strict = Annotated[bool, flag("--strict", "Stop at a damaged run, instead of skipping it.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
+Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most N.")]
 Paths = Annotated[
     list[str],
     typer.Argument(
@@ -133,27 +83,199 @@ Paths = Annotated[
         show_default=False,
     ),
 ]
+# The memory of a command that may do without a named one.
+TemporaryStore = Annotated[
+    str | None,
+    option(
+        "--store", "ADDRESS", "The memory: a file, or a neo4j:// or bolt:// address.", ":memory:"
+    ),
+]
+
+# Options that are settings, too: a command has those that it names.
+SETTINGS: Mapping[str, Any] = {
+    "configuration": Annotated[
+        str | None,
+        option(
+            "--configuration",
+            "NAME",
+            "One of [configurations] in contextgraph.toml (or CONTEXTGRAPH_CONFIGURATION).",
+            "default",
+        ),
+    ],
+    "embedder": Annotated[
+        str | None,
+        option(
+            "--embedder",
+            "NAME",
+            "tfidf, local, local/FOLDER or openai/MODEL (or CONTEXTGRAPH_EMBEDDER).",
+            "that of the memory",
+        ),
+    ],
+    "summarizer": Annotated[
+        str | None,
+        option(
+            "--summarizer",
+            "NAME",
+            "template or openai/MODEL (or CONTEXTGRAPH_SUMMARIZER).",
+            "template",
+        ),
+    ],
+    "max_cost": Annotated[
+        float | None,
+        option(
+            "--max-cost",
+            "DOLLARS",
+            "The most to spend on models (or CONTEXTGRAPH_MAX_COST).",
+            min=0,
+        ),
+    ],
+    "max_run_size": Annotated[
+        float | None,
+        option(
+            "--max-run-size",
+            "MIB",
+            "The most that one run may have, decompressed (or CONTEXTGRAPH_MAX_RUN_SIZE).",
+            "256",
+            min=1,
+        ),
+    ],
+    "source": Annotated[
+        str | None, option("--source", "NAME", "The source to record (or CONTEXTGRAPH_SOURCE).")
+    ],
+    "withhold": Annotated[
+        float | None,
+        option(
+            "--withhold",
+            "SHARE",
+            "Withhold this share of answers at errors, to compare (or CONTEXTGRAPH_WITHHOLD).",
+            min=0,
+            max=1,
+        ),
+    ],
+}
+_COMMON: Mapping[str, Any] = {
+    "as_json": Annotated[bool, flag("--json", "Print JSON lines for programs.")],
+    "store": Annotated[
+        str | None,
+        option(
+            "--store",
+            "ADDRESS",
+            "The memory: a file, :memory:, or an address with neo4j://, bolt:// or http://"
+            " (or CONTEXTGRAPH_STORE).",
+            "contextgraph/memory.db in the user's data directory",
+        ),
+    ],
+    "tenant": Annotated[
+        str | None,
+        option(
+            "--tenant",
+            "NAME",
+            "The tenant whose memory it is (or CONTEXTGRAPH_TENANT).",
+            "default",
+        ),
+    ],
+}
 
 
-def settings_of(
-    store: str | None, tenant: str | None = None, **flags: str | float | None
-) -> "Settings":
-    """The settings in force with these options; *flags* that are None are as they are set."""
-    from contextgraph.config import load_settings
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What the options say that `command` adds; *flags* are settings, None where not given."""
 
-    return load_settings(None, None, store=store or None, tenant=tenant, **flags)
+    as_json: bool = False
+    store: str | None = None
+    tenant: str | None = None
+    flags: Mapping[str, Any] = field(default_factory=dict)
+
+    def settings(self) -> "Settings":
+        """The settings in force with these options."""
+        from contextgraph.config import load_settings
+
+        return load_settings(**self._given())
+
+    def settings_in_force(self) -> "list[SettingInForce]":
+        """These settings one by one, and where each is set."""
+        from contextgraph.config import settings_in_force
+
+        return settings_in_force(**self._given())
+
+    def _given(self) -> dict[str, Any]:
+        return {"store": self.store or None, "tenant": self.tenant, **self.flags}
+
+    def or_temporary(self) -> "Common":
+        """These, with a memory in RAM where none is named."""
+        return replace(self, store=self.store or ":memory:")
+
+    def open(self, *, read_only: bool = False, create: bool = True) -> "AgentMemory":
+        """The memory that is named; with *read_only*, or without *create*, it must exist."""
+        from contextgraph.memory import AgentMemory
+
+        return AgentMemory.of_settings(self.settings(), read_only=read_only, create=create)
+
+    def keyed(self) -> "KeyedMemory":
+        """The keyed files beside the memory that is named."""
+        from contextgraph.wiring import keyed_memory
+
+        return keyed_memory(self.settings())
+
+    def answer(self, record: "Mapping[str, Json]", text: str) -> None:
+        """Print *record* for programs, or else *text* for people."""
+        if self.as_json:
+            emit(record)
+        elif text:
+            print(plain(text))
+
+    def answer_rows(
+        self,
+        records: "Iterable[Mapping[str, Json]]",
+        title: str,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        numeric: Iterable[str] = (),
+        *,
+        empty: str = "nothing found",
+    ) -> None:
+        """Print *records* for programs, or else a table of *rows*, *empty* without any."""
+        if self.as_json:
+            for record in records:
+                emit(record)
+            return
+        shown = list(rows)
+        print_table(title, columns, shown, numeric)
+        if not shown:
+            print(empty)
 
 
-def open_memory(
-    store: str | None,
-    tenant: str | None,
-    *,
-    read_only: bool = False,
-    create: bool = True,
-    **flags: str | float | None,
-) -> "AgentMemory":
-    """The memory that the options name; with *read_only*, or without *create*, it must exist."""
-    from contextgraph.memory import AgentMemory
+def common_options(
+    *settings: str, without: Collection[str] = (), store: Any = None
+) -> Callable[[Callable[Concatenate[Common, P], None]], Callable[..., None]]:
+    """Decorate a command: it gets `Common` as its first argument, and the options for that.
 
-    settings = settings_of(store, tenant, **flags)
-    return AgentMemory.of_settings(settings, read_only=read_only, create=create)
+    These are *settings*, --json, --store and --tenant, but for those it is *without*; *store*
+    replaces the description of --store.
+    """
+    chosen = [name for name in _COMMON if name not in without]
+    described = {**SETTINGS, **_COMMON, **({"store": store} if store else {})}
+    added = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=False if name == "as_json" else None,
+            annotation=described[name],
+        )
+        for name in (*settings, *chosen)
+    ]
+
+    def decorate(function: Callable[Concatenate[Common, P], None]) -> Callable[..., None]:
+        @wraps(function)
+        def run(**given: Any) -> None:
+            flags = {name: given.pop(name) for name in settings}
+            common = Common(flags=flags, **{name: given.pop(name) for name in chosen})
+            cast(Any, function)(common, **given)
+
+        # typer reads the options of a command from its signature.
+        _, *own = signature(function).parameters.values()
+        shown = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own]
+        cast(Any, run).__signature__ = signature(function).replace(parameters=[*shown, *added])
+        return run
+
+    return decorate

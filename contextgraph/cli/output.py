@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Self, TextIO, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TextIO, cast
 
 import typer
 
-from contextgraph.cli.options import FAILED, PARTLY_DONE
 from contextgraph.text import mask_secrets, number_of, one_line, plain
 
 if TYPE_CHECKING:
@@ -28,10 +27,9 @@ if TYPE_CHECKING:
     from contextgraph.errors import DamagedRunError
     from contextgraph.model import Json
 
+DONE, FAILED, PARTLY_DONE, STORE_UNAVAILABLE, LEASE_HELD = 0, 1, 3, 4, 5
 PIPED_WIDTH = 80
 _CELL_WIDTH = 160
-
-
 _PADDING = re.compile(r" +\n")
 
 
@@ -47,38 +45,15 @@ def emit(record: "Mapping[str, Json]") -> None:
     sys.stdout.buffer.flush()
 
 
-def answer(record: "Mapping[str, Json]", text: str, *, as_json: bool) -> None:
-    """Print the answer of a command: *record* for programs, or else *text* for people."""
-    if as_json:
-        emit(record)
-    elif text:
-        print(plain(text))
-
-
-def answer_rows(
-    records: "Iterable[Mapping[str, Json]]",
-    title: str,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    numeric: Iterable[str] = (),
-    *,
-    as_json: bool,
-    empty: str = "nothing found",
-) -> None:
-    """Print a list: *records* for programs, or else a table of *rows*, *empty* without any."""
-    if as_json:
-        for record in records:
-            emit(record)
-        return
-    shown = list(rows)
-    print_table(title, columns, shown, numeric)
-    if not shown:
-        print(empty)
-
-
 def warn(message: str) -> None:
     """Print one line on stderr, after the name of the program; it may quote what was read."""
     print(f"contextgraph: {plain(mask_secrets(message))}", file=sys.stderr, flush=True)
+
+
+def fail(message: str) -> NoReturn:
+    """Print *message* as `warn` does, and end the command with exit code 1."""
+    warn(message)
+    raise typer.Exit(FAILED)
 
 
 def confirm(question: str, declined: str) -> None:
@@ -90,8 +65,7 @@ def confirm(question: str, declined: str) -> None:
     except typer.Abort:  # standard input has ended, or Ctrl-C
         typer.echo(err=True)
         remedy = "; without a terminal, use --yes"
-    warn(f"{declined}{remedy}")
-    raise typer.Exit(FAILED)
+    fail(f"{declined}{remedy}")
 
 
 def accept_any_text() -> None:

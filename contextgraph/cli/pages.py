@@ -1,19 +1,16 @@
-"""``contextgraph pages`` and ``entities``; ``set``, ``brief`` and ``compact``: named knowledge."""
+"""``contextgraph pages`` and ``entities``; ``set`` and ``brief``: named knowledge."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, settings_of
-from contextgraph.cli.output import answer, answer_rows, confirm, warn
+from contextgraph.cli.options import Common, Limit, Tags, common_options, flag, option
+from contextgraph.cli.output import FAILED, warn
 from contextgraph.records import record_of
-from contextgraph.text import number_of, plain
 
 if TYPE_CHECKING:
-    from contextgraph.keyed import KeyedMemory
     from contextgraph.knowledge import Page
-    from contextgraph.model import Json
 
 pages = typer.Typer(no_args_is_help=True, help="Pages that refer to each other.")
 entities = typer.Typer(no_args_is_help=True, help="Named entities with tags and relations.")
@@ -22,11 +19,12 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The id of the page.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the entity.")]
 Repo = Annotated[str, option("--repo", "OWNER/REPO", "The repository it is about.")]
 OfRepo = Annotated[str | None, option("--repo", "OWNER/REPO", "Its pages.")]
-Tags = Annotated[list[str] | None, option("--tag", "TAG", "A tag (repeatable).")]
 
 
 @pages.command()
-def put(  # noqa: PLR0913, PLR0917  (one parameter per option)
+@common_options()
+def put(
+    common: Common,
     page_id: Id,
     title: Annotated[str, option("--title", "TEXT", "Its title.")],
     summary: Annotated[str, option("--summary", "TEXT", "What it says, in a line.")] = "",
@@ -38,9 +36,6 @@ def put(  # noqa: PLR0913, PLR0917  (one parameter per option)
     mention: Annotated[
         list[str] | None, option("--mention", "NAME", "An entity in it (repeatable).")
     ] = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Store a page; its content is read from standard input.
 
@@ -58,17 +53,18 @@ def put(  # noqa: PLR0913, PLR0917  (one parameter per option)
 
     lists = tuple(tag or ()), tuple(reference or ()), tuple(mention or ())
     page = Page(page_id, title, summary, sys.stdin.read(), *lists, repo=repo)
-    with open_memory(store, tenant) as memory:
+    with common.open() as memory:
         try:
             memory.pages.update_page(page)
         except NotFoundError:
             memory.pages.add_page(page)
         stored = memory.pages.get_page(page_id)
-    answer(record_of(stored), f"{stored.id}: stored", as_json=as_json)
+    common.answer(record_of(stored), f"{stored.id}: stored")
 
 
 @pages.command()
-def get(page_id: Id, as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
+@common_options()
+def get(common: Common, page_id: Id) -> None:
     """Print a page.
 
     \b
@@ -78,16 +74,14 @@ def get(page_id: Id, as_json: AsJson = False, store: Store = None, tenant: Tenan
     Example:
       contextgraph pages get payments
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         page = memory.pages.get_page(page_id)
-    text = f"# {page.title}\n\n{page.content}".rstrip()
-    answer(record_of(page), text, as_json=as_json)
+    common.answer(record_of(page), f"# {page.title}\n\n{page.content}".rstrip())
 
 
 @pages.command("list")
-def list_(
-    repo: OfRepo = None, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
-) -> None:
+@common_options()
+def list_(common: Common, repo: OfRepo = None) -> None:
     """List pages by id, without their content.
 
     \b
@@ -98,19 +92,18 @@ def list_(
     Example:
       contextgraph pages list --repo acme/shop
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.pages.get_index(repo)
-    answer_rows(map(record_of, found), "Pages", _COLUMNS, map(_row, found), as_json=as_json)
+    common.answer_rows(map(record_of, found), "Pages", _COLUMNS, map(_row, found))
 
 
 @pages.command()
+@common_options()
 def search(
+    common: Common,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
     repo: OfRepo = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most N.")] = 5,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
+    limit: Limit = 5,
 ) -> None:
     """Show the pages that share most words with a question.
 
@@ -124,17 +117,16 @@ def search(
     Example:
       contextgraph pages search "are webhooks idempotent" --repo acme/shop
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.pages.search(question, repo=repo, limit=limit)
     records = (record_of(one.page, score=round(one.score, 4)) for one in found)
     rows = ((f"{one.score:.2f}", *_row(one.page)) for one in found)
-    answer_rows(records, "Pages", ("score", *_COLUMNS), rows, ("score",), as_json=as_json)
+    common.answer_rows(records, "Pages", ("score", *_COLUMNS), rows, ("score",))
 
 
 @pages.command()
-def remove(
-    page_id: Id, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
-) -> None:
+@common_options()
+def remove(common: Common, page_id: Id) -> None:
     """Delete a page.
 
     \b
@@ -144,19 +136,18 @@ def remove(
     Example:
       contextgraph pages remove payments
     """
-    with open_memory(store, tenant, create=False) as memory:
-        _report_removed(memory.pages.remove_page(page_id), f"page {page_id!r}", as_json=as_json)
+    with common.open(create=False) as memory:
+        _report_removed(common, memory.pages.remove_page(page_id), f"page {page_id!r}")
 
 
 @entities.command()
+@common_options()
 def add(
+    common: Common,
     name: Name,
     entity_type: Annotated[str, option("--type", "TYPE", "What it is, such as service.")] = "",
     description: Annotated[str, option("--description", "TEXT", "What to know of it.")] = "",
     tag: Tags = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Store an entity. Without tags it gets those of its name.
 
@@ -170,22 +161,21 @@ def add(
     """
     from contextgraph.knowledge import Entity
 
-    with open_memory(store, tenant) as memory:
+    with common.open() as memory:
         memory.entities.add_entity(Entity(name, entity_type, description, tuple(tag or ())))
         entity = memory.entities.get_entity(name)
-    answer(record_of(entity), f"{entity.name}: tags {', '.join(entity.tags)}", as_json=as_json)
+    common.answer(record_of(entity), f"{entity.name}: tags {', '.join(entity.tags)}")
 
 
 @entities.command()
+@common_options()
 def link(
+    common: Common,
     source: Name,
     relation: Annotated[str, typer.Argument(metavar="TYPE", help="Such as depends_on.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="The other entity.")],
     weight: Annotated[float, typer.Option(metavar="W", min=0, max=1, help="0 to 1.")] = 1.0,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove this relation.")] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
+    remove: Annotated[bool, flag("--remove", "Remove this relation.")] = False,
 ) -> None:
     """Relate two entities, or remove their relation.
 
@@ -198,23 +188,21 @@ def link(
       contextgraph entities link Cart depends_on PriceRule
     """
     text = f"{source} {relation} {target}"
-    with open_memory(store, tenant, create=False) as memory:
+    with common.open(create=False) as memory:
         if remove:
             removed = memory.entities.remove_relation(source, target, relation)
-            _report_removed(removed, f"relation {text!r}", as_json=as_json)
+            _report_removed(common, removed, f"relation {text!r}")
             return
         memory.entities.add_relation(source, target, relation, weight)
-    record: dict[str, Json] = {"source": source, "type": relation, "target": target}
-    answer({**record, "weight": weight}, text, as_json=as_json)
+    common.answer({"source": source, "type": relation, "target": target, "weight": weight}, text)
 
 
 @entities.command()
+@common_options()
 def related(
+    common: Common,
     name: Name,
     depth: Annotated[int, typer.Option(metavar="N", min=1, help="At most N relations away.")] = 1,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """List entities that are related to one, the nearest first.
 
@@ -228,7 +216,7 @@ def related(
     Example:
       contextgraph entities related PriceRule --depth 2
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.entities.get_related(name, depth)
     records = (
         record_of(one.entity, distance=one.distance, score=round(one.score, 4), pages=[*one.pages])
@@ -239,15 +227,14 @@ def related(
         (str(one.distance), one.entity.name, one.entity.entity_type, ", ".join(one.pages))
         for one in found
     )
-    answer_rows(records, "Entities", columns, rows, columns[:1], as_json=as_json)
+    common.answer_rows(records, "Entities", columns, rows, columns[:1])
 
 
 @entities.command()
+@common_options()
 def find(
+    common: Common,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="Words of names or tags.")],
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """List the entities that words of a question name.
 
@@ -260,19 +247,17 @@ def find(
     Example:
       contextgraph entities find "which classes compute prices"
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.entities.find_by_keywords(question)
     rows = ((one.name, one.entity_type, ", ".join(one.tags)) for one in found)
-    columns = ("name", "type", "tags")
-    answer_rows(map(record_of, found), "Entities", columns, rows, as_json=as_json)
+    common.answer_rows(map(record_of, found), "Entities", ("name", "type", "tags"), rows)
 
 
 @entities.command()
+@common_options()
 def tags(
+    common: Common,
     prefix: Annotated[str, typer.Argument(metavar="[PREFIX]", help="Only those.")] = "",
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """List tags that begin with a prefix, to use an existing one.
 
@@ -283,16 +268,15 @@ def tags(
     Example:
       contextgraph entities tags state
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.entities.find_tags(prefix)
     rows, columns = ((tag, str(count)) for tag, count in found.items()), ("tag", "entities")
-    answer_rows([{**found}], "Tags", columns, rows, columns[1:], as_json=as_json)
+    common.answer_rows([{**found}], "Tags", columns, rows, columns[1:])
 
 
 @entities.command("remove")
-def remove_entity(
-    name: Name, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
-) -> None:
+@common_options()
+def remove_entity(common: Common, name: Name) -> None:
     """Delete an entity with its relations.
 
     \b
@@ -302,8 +286,8 @@ def remove_entity(
     Example:
       contextgraph entities remove PriceRule
     """
-    with open_memory(store, tenant, create=False) as memory:
-        _report_removed(memory.entities.remove_entity(name), f"entity {name!r}", as_json=as_json)
+    with common.open(create=False) as memory:
+        _report_removed(common, memory.entities.remove_entity(name), f"entity {name!r}")
 
 
 _COLUMNS = ("id", "title", "summary")
@@ -313,10 +297,10 @@ def _row(page: "Page") -> tuple[str, ...]:
     return page.id, page.title, page.summary
 
 
-def _report_removed(removed: bool, what: str, *, as_json: bool) -> None:
+def _report_removed(common: Common, removed: bool, what: str) -> None:
     if not removed:
         warn(f"no {what} in the memory")
-    answer({"removed": removed}, f"{what} removed" if removed else "", as_json=as_json)
+    common.answer({"removed": removed}, f"{what} removed" if removed else "")
     if not removed:
         raise typer.Exit(FAILED)
 
@@ -330,7 +314,9 @@ Content = Annotated[
 ]
 
 
+@common_options()
 def set_(
+    common: Common,
     key: Key,
     content: Content,
     source: Annotated[
@@ -338,12 +324,8 @@ def set_(
         option("--source", "NAME|JSON", "Its source: a name, or JSON with kind, name, … (user)."),
     ] = "user",
     isolate: Annotated[
-        bool,
-        typer.Option("--isolate", help="Without a complete source, store below /untrusted."),
+        bool, flag("--isolate", "Without a complete source, store below /untrusted.")
     ] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Store JSON under a key, on plain files.
 
@@ -361,7 +343,7 @@ def set_(
       contextgraph set /user/todo/flag null --source agent
     """
     text = sys.stdin.read() if content == "-" else content
-    receipt = _keyed(store, tenant).set_memory(
+    receipt = common.keyed().set_memory(
         key,
         _json(text, "JSON"),
         _json(source, "--source") if source.lstrip().startswith("{") else source,
@@ -369,11 +351,14 @@ def set_(
     )
     path = str(receipt.path) if receipt.path else None
     text = ", ".join(filter(None, (f"{receipt.key}: {receipt.status}", path)))
-    record: dict[str, Json] = {"key": receipt.key, "seq": receipt.seq, "status": receipt.status}
-    answer({**record, "path": path}, text, as_json=as_json)
+    common.answer(
+        {"key": receipt.key, "seq": receipt.seq, "status": receipt.status, "path": path}, text
+    )
 
 
+@common_options()
 def brief(
+    common: Common,
     tokens: Annotated[
         int, typer.Option(metavar="N", min=1, help="The most tokens of the text.")
     ] = 800,
@@ -381,11 +366,8 @@ def brief(
         list[str] | None, option("--tag", "TAG", "Prefer entries with this tag (repeatable).")
     ] = None,
     newest_first: Annotated[
-        bool, typer.Option("--newest-first", help="Order by time, then importance, then tags.")
+        bool, flag("--newest-first", "Order by time, then importance, then tags.")
     ] = False,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Print the best keyed entries for the start of a prompt.
 
@@ -403,51 +385,8 @@ def brief(
     from contextgraph.keyed import BriefingPolicy
 
     policy = BriefingPolicy(newest_first=newest_first)
-    found = _keyed(store, tenant).brief(tokens, tag or (), policy=policy)
-    record: dict[str, Json] = {"keys": [*found.keys], "omitted": found.omitted}
-    answer({"text": found.text, **record}, found.text, as_json=as_json)
-
-
-def compact(as_json: AsJson = False, store: Store = None, tenant: Tenant = None) -> None:
-    """Shorten the log of keyed entries.
-
-    Moves earlier calls to archive/, so that the log holds the current entries only. Removes expired
-    entries, and repairs files that other programs changed.
-
-    \b
-    With --json one object: "lines_before", "lines_after", "keys", "expired".
-
-    \b
-    Example:
-      contextgraph compact
-    """
-    report = _keyed(store, tenant).compact()
-    text = (
-        f"log: {report.lines_before:,} -> {number_of(report.lines_after, 'line')}, "
-        f"{number_of(report.keys, 'key')}, {report.expired:,} expired"
-    )
-    answer(record_of(report), text, as_json=as_json)
-
-
-def forget_key(
-    key: str, store: str | None, tenant: str | None, *, yes: bool, as_json: bool
-) -> None:
-    """Erase all traces of *key*; exits with 1 where there are none."""
-    memory = _keyed(store, tenant)
-    if not yes:
-        confirm(f"Forget {plain(key)} and its history?", "nothing was removed")
-    removed = memory.forget(key)
-    if not removed:
-        warn(f"no entry of {key} in {memory.root}")
-        raise typer.Exit(FAILED)
-    text = f"forgot {key}: {number_of(removed, 'call')}"
-    answer({"forgotten": removed, "key": key}, text, as_json=as_json)
-
-
-def _keyed(store: str | None, tenant: str | None) -> "KeyedMemory":
-    from contextgraph.wiring import keyed_memory
-
-    return keyed_memory(settings_of(store, tenant))
+    found = common.keyed().brief(tokens, tag or (), policy=policy)
+    common.answer(record_of(found), found.text)
 
 
 def _json(text: str, what: str) -> object:

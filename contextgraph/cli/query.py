@@ -9,19 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextgraph.cli.options import (
-    FAILED,
-    PARTLY_DONE,
-    AsJson,
-    Configuration,
-    Store,
-    Tenant,
-    Workdir,
-    open_memory,
-    option,
-    time_option,
-)
-from contextgraph.cli.output import emit, print_panel, say, styled, warn
+from contextgraph.cli.options import Common, Workdir, common_options, flag, option, time_option
+from contextgraph.cli.output import FAILED, PARTLY_DONE, emit, print_panel, say, styled, warn
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.records import context_record
 from contextgraph.text import masked_name, number_of, one_line, plain
@@ -34,6 +23,7 @@ if TYPE_CHECKING:
         ErrorSolution,
         Json,
         MemoryContext,
+        Recollection,
         SimilarCase,
         State,
         Suggestion,
@@ -46,7 +36,9 @@ SAME = "same"  # as an excluded instance: that of the state
 PHASES = "understanding, locating, reproducing, fixing, testing or submitting"
 
 
+@common_options("withhold", "configuration")
 def query(  # noqa: PLR0913  (one parameter per flag)
+    common: Common,
     source: Annotated[
         str | None,
         typer.Argument(
@@ -99,22 +91,8 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     ] = 5,
     workdir: Workdir = None,
     no_record: Annotated[
-        bool, typer.Option("--no-record", help="Do not record what was shown for `report`.")
+        bool, flag("--no-record", "Do not record what was shown for `report`.")
     ] = False,
-    withhold: Annotated[
-        float | None,
-        option(
-            "--withhold",
-            "SHARE",
-            "Withhold this share of answers at errors, to compare (or CONTEXTGRAPH_WITHHOLD).",
-            min=0,
-            max=1,
-        ),
-    ] = None,
-    configuration: Configuration = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show what the memory knows for a state.
 
@@ -145,15 +123,8 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     bounds = Bounds(limit, tuple(exclude_instance or ()), as_of, workdir)
     answered: list[bool] | None = None
     try:
-        with open_memory(
-            store,
-            tenant,
-            read_only=no_record,
-            create=False,
-            configuration=configuration,
-            withhold=withhold,
-        ) as memory:
-            answered = [_answer(memory, one, bounds, as_json=as_json) for one in states]
+        with common.open(read_only=no_record, create=False) as memory:
+            answered = [_answer(common, memory, one, bounds) for one in states]
     except StoreError as failure:
         if answered is None:
             raise
@@ -275,13 +246,13 @@ class Bounds:
         )
 
 
-def _answer(memory: "AgentMemory", question: "Question", bounds: Bounds, *, as_json: bool) -> bool:
+def _answer(common: Common, memory: "AgentMemory", question: "Question", bounds: Bounds) -> bool:
     """Print the answer; False where nothing could answer."""
     context = bounds.query(memory, question.state)
     text = memory.render(context)  # recorded as shown
     if memory.withholds(context):
-        context = replace(context, suggestions=(), error_solutions=())
-    if as_json:
+        context = replace(context, suggestions=(), error_solutions=(), notes=())
+    if common.as_json:
         emit(context_record(context, text, question.key))
     elif context:
         _show(context)
@@ -312,6 +283,7 @@ def _show(context: "MemoryContext") -> None:
         print_panel(f"Playbook{source}", lines)
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))
+    print_panel("What people said", map(_note, context.notes))
     say((f"context {context.id}", "dim"))
 
 
@@ -366,6 +338,14 @@ def _case(item: "SimilarCase") -> "list[Text]":
         *fragments,
         styled((f"probability {item.probability:.2f}{shown}", "dim")),
         _why(item.why, item.score),
+    ]
+
+
+def _note(item: "Recollection") -> "list[Text]":
+    note = item.note
+    return [
+        styled(one_line(note.content, _TEXT_WIDTH)),
+        styled((f"{note.id}, {note.source}, probability {item.probability:.2f}", "dim")),
     ]
 
 

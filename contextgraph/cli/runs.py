@@ -7,22 +7,12 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contextgraph.cli.options import (
-    FAILED,
-    AsJson,
-    Source,
-    Store,
-    Tenant,
-    Workdir,
-    open_memory,
-    option,
-    time_option,
-)
-from contextgraph.cli.output import answer, answer_rows, emit, print_table, warn
+from contextgraph.cli.options import Common, Workdir, common_options, option, time_option
+from contextgraph.cli.output import emit, fail, print_table, warn
 from contextgraph.records import history_record, playbook_record, run_record
 from contextgraph.text import number_of, one_line, plain
 
@@ -31,7 +21,6 @@ if TYPE_CHECKING:
     from contextgraph.model import (
         CommandHistory,
         CommandRecord,
-        Json,
         RepositoryPlaybook,
         Trajectory,
     )
@@ -50,7 +39,9 @@ class OutcomeName(StrEnum):
     UNKNOWN = "unknown"
 
 
-def runs(  # noqa: PLR0913  (one parameter per flag)
+@common_options()
+def runs(
+    common: Common,
     *,
     repo: Annotated[
         str | None, option("--repo", "OWNER/REPO", "Only runs in this repository.")
@@ -66,12 +57,7 @@ def runs(  # noqa: PLR0913  (one parameter per flag)
     until: Annotated[
         datetime | None, time_option("--until", "Only runs before then (ISO 8601, UTC).")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="At most N.", show_default=False)
-    ] = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
+    limit: Annotated[int | None, option("--limit", "N", "At most N.", min=1)] = None,
 ) -> None:
     """List the runs in the memory, the newest first.
 
@@ -89,7 +75,7 @@ def runs(  # noqa: PLR0913  (one parameter per flag)
       contextgraph runs --since 2026-01-01 --limit 20
     """
     first, end = since or _FIRST, until or _END
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = [
             run
             for run in _stored(memory.store.runs, repo)
@@ -105,7 +91,7 @@ def runs(  # noqa: PLR0913  (one parameter per flag)
     title = number_of(len(shown), "run") + (f" of {len(found)}" if len(shown) < len(found) else "")
     rows = (_run_row(run, has_changes=has_changes) for run in shown)
     records, empty = map(run_record, shown), "no such run"
-    answer_rows(records, title, columns, rows, ("steps",), as_json=as_json, empty=empty)
+    common.answer_rows(records, title, columns, rows, ("steps",), empty=empty)
 
 
 def _stored(runs: "RunStore", repo: str | None) -> "Iterator[Trajectory]":
@@ -124,16 +110,15 @@ _ROWS, _PATH_WIDTH, _COMMAND_WIDTH, _REASON_WIDTH = 10, 38, 46, 18
 Repository = Annotated[str, option("--repo", "OWNER/REPO", "The repository.")]
 
 
+@common_options()
 def playbook(
+    common: Common,
     *,
     repo: Repository,
     task: Annotated[
         str, option("--task", "TEXT", "Rank the files for this task, such as an issue.")
     ] = "",
     workdir: Workdir = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show what runs of a repository agree on, and its notes.
 
@@ -155,11 +140,11 @@ def playbook(
     """
     from contextgraph.retrieval import render_playbook
 
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.playbook(repo, task, workdir=workdir)
         if not found:
             _unknown(memory, repo)
-    if as_json:
+    if common.as_json:
         emit({**playbook_record(found), "text": render_playbook(found)})
     else:
         _show_playbook(found)
@@ -167,15 +152,14 @@ def playbook(
         warn(found.degraded)
 
 
+@common_options()
 def how(
+    common: Common,
     command: Annotated[
         str, typer.Argument(metavar="COMMAND", help="A shell command.", show_default=False)
     ],
     *,
     repo: Repository,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show how a command is run in a repository.
 
@@ -185,17 +169,17 @@ def how(
     \b
     With --json one object: "repo", "command", "runs", "form", "first" (of each
     run), "exact", "ways" [], "others" [], "warning"; a form or way has "command",
-    "folder", "worked", "tried", "error_type".
+    "folder", "worked", "tried", "error_type", "prompted".
 
     \b
     Example:
       contextgraph how "pytest tests/" --repo owner/repo
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.how(repo, command)
         if not found.runs:
             _unknown(memory, repo)
-    if as_json:
+    if common.as_json:
         emit(history_record(found))
     else:
         _show_history(found)
@@ -203,11 +187,10 @@ def how(
 
 def _unknown(memory: "AgentMemory", repo: str) -> None:
     known = sum(memory.get_stats().counts.outcomes.values())
-    warn(
+    fail(
         f"no run of {repo} in this memory of {number_of(known, 'run')}; "
         "`contextgraph runs` lists those there are"
     )
-    raise typer.Exit(FAILED)
 
 
 def _show_playbook(found: "RepositoryPlaybook") -> None:
@@ -264,7 +247,9 @@ Advice = Annotated[
 ]
 
 
+@common_options("source")
 def report(
+    common: Common,
     context: Annotated[
         str,
         typer.Argument(metavar="CONTEXT", help="The id of an answer (ctx_…).", show_default=False),
@@ -276,10 +261,6 @@ def report(
         int | None,
         option("--item", "N", "Only the item of this number.", min=1),
     ] = None,
-    source: Source = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Report whether the advice of an answer helped.
 
@@ -296,19 +277,19 @@ def report(
     """
     if helped is None:
         raise typer.BadParameter("give --helped or --hurt")
-    with open_memory(store, tenant, create=False, source=source) as memory:
+    with common.open(create=False) as memory:
         recorded = memory.report_outcome(context, helped, item)
-    record: dict[str, Json] = {"context": context, "helped": helped, "item": item}
-    answer({**record, "recorded": recorded}, "recorded" if recorded else "", as_json=as_json)
+    common.answer(
+        {"context": context, "helped": helped, "item": item, "recorded": recorded},
+        "recorded" if recorded else "",
+    )
     if not recorded:
         of_it = f"{context} has no item {item}, it" if item else context
-        warn(f"{of_it} is unknown, or its outcome was reported before")
-        raise typer.Exit(FAILED)
+        fail(f"{of_it} is unknown, or its outcome was reported before")
 
 
-def quarantine(
-    advice: Advice, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
-) -> None:
+@common_options()
+def quarantine(common: Common, advice: Advice) -> None:
     """Never show an advice or a methodology again.
 
     This applies to every run that it comes from.
@@ -320,14 +301,11 @@ def quarantine(
     Example:
       contextgraph quarantine adv_5f0c2a4d9e1b7c3a
     """
-    with open_memory(store, tenant, create=False) as memory:
-        is_known = memory.quarantine(advice)
-    _report_decision(is_known, advice, "quarantined", as_json=as_json)
+    _decide(common, advice, "quarantined")
 
 
-def release(
-    advice: Advice, as_json: AsJson = False, store: Store = None, tenant: Tenant = None
-) -> None:
+@common_options()
+def release(common: Common, advice: Advice) -> None:
     """Show quarantined advice or methodologies again.
 
     Earlier reports about it no longer count.
@@ -339,16 +317,15 @@ def release(
     Example:
       contextgraph release adv_5f0c2a4d9e1b7c3a
     """
-    with open_memory(store, tenant, create=False) as memory:
-        is_known = memory.release(advice)
-    _report_decision(is_known, advice, "released", as_json=as_json)
+    _decide(common, advice, "released")
 
 
-def _report_decision(is_known: bool, advice: str, status: str, *, as_json: bool) -> None:
-    if not is_known:
-        warn(f"no advice or methodology has the id {advice}; query --json shows them")
-        raise typer.Exit(FAILED)
-    answer({"advice": advice, "status": status}, f"{advice} is {status}", as_json=as_json)
+def _decide(common: Common, advice: str, status: Literal["quarantined", "released"]) -> None:
+    with common.open(create=False) as memory:
+        decide = memory.quarantine if status == "quarantined" else memory.release
+        if not decide(advice):
+            fail(f"no advice or methodology has the id {advice}; query --json shows them")
+    common.answer({"advice": advice, "status": status}, f"{advice} is {status}")
 
 
 class GivenOutcome(StrEnum):
@@ -358,14 +335,13 @@ class GivenOutcome(StrEnum):
     FAILED = "failed"
 
 
+@common_options()
 def outcome(
+    common: Common,
     instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The instance.")],
     result: Annotated[GivenOutcome, typer.Argument(metavar="solved|failed", help="Its outcome.")],
     agent: Annotated[str, option("--agent", "NAME", "Only runs of this agent.")] = "",
     run: Annotated[str, option("--run", "ID", "Only the run of this id.")] = "",
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Set by hand whether runs solved their task.
 
@@ -381,19 +357,17 @@ def outcome(
       contextgraph outcome owner__repo-12 solved
       contextgraph outcome owner__repo-12 failed --agent claude-code
     """
-    with open_memory(store, tenant, create=False) as memory:
+    with common.open(create=False) as memory:
         if not (agent or run or memory.is_service):  # which refuses it itself
             _refuse_several(memory.store.runs, instance)
         solved = result is GivenOutcome.SOLVED
         changed = list(memory.set_outcome(instance, solved, agent=agent, run=run))
     if not changed:
         named = " ".join(filter(None, (instance, agent and f"by {agent}", run)))
-        warn(f"no run of {named} in the memory; `contextgraph runs` lists those there are")
-        raise typer.Exit(FAILED)
-    answer(
+        fail(f"no run of {named} in the memory; `contextgraph runs` lists those there are")
+    common.answer(
         {"instance_id": instance, "outcome": result.value, "trajectories": [*changed]},
         f"{instance}: {number_of(len(changed), 'run')} {result.value}",
-        as_json=as_json,
     )
 
 
@@ -402,5 +376,4 @@ def _refuse_several(runs: "RunStore", instance: str) -> None:
     if len(found) > 1:
         for one in found:
             typer.echo(f"  {one.id}  {plain(one.agent) or 'no agent'}, {one.outcome}", err=True)
-        warn(f"{instance} has {len(found)} runs; name one by --run ID, or those of an --agent NAME")
-        raise typer.Exit(FAILED)
+        fail(f"{instance} has {len(found)} runs; name one by --run ID, or those of an --agent NAME")

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import (
-    FAILED,
-    AsJson,
-    Store,
-    Tenant,
-    open_memory,
-    option,
-    settings_of,
-)
-from contextgraph.cli.output import answer, answer_rows, emit, warn
+from contextgraph.cli.options import Common, common_options, flag, option
+from contextgraph.cli.output import emit, fail, warn
 from contextgraph.mcp_server.clients import CLIENTS
 from contextgraph.records import record_of
 
@@ -61,7 +53,9 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
+@common_options()
 def serve(  # noqa: PLR0913  (one parameter per flag)
+    common: Common,
     *,
     host: Annotated[str, typer.Option(metavar="HOST", help="The address.")] = "127.0.0.1",
     port: Annotated[
@@ -69,8 +63,7 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     ] = 8642,
     tokens: Tokens = None,
     no_auth: Annotated[
-        bool,
-        typer.Option("--no-auth", help="Serve without tokens; on loopback addresses only."),
+        bool, flag("--no-auth", "Serve without tokens; on loopback addresses only.")
     ] = False,
     max_upload: Annotated[
         int, typer.Option(metavar="MIB", min=1, help="The largest upload of runs.")
@@ -84,9 +77,6 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     log_level: Annotated[
         LogLevel, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")
     ] = LogLevel.INFO,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Serve the memory over HTTP.
 
@@ -106,7 +96,7 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
     """
     if no_auth and not _is_loopback(host):
         raise typer.BadParameter(f"--no-auth serves anyone: not on {host}, only on 127.0.0.1")
-    settings = settings_of(store, tenant)
+    settings = common.settings()
     if settings.is_service:
         raise typer.BadParameter(f"--store: {settings.address} is a service already")
     _need_extra()
@@ -118,7 +108,7 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
         warn("there is no token yet: make one with `contextgraph token create`")
 
     def announce(url: str) -> None:
-        if as_json:
+        if common.as_json:
             emit({"url": url, "store": settings.address})
         else:
             warn(f"serving {settings.address} on {url}")
@@ -128,7 +118,9 @@ def serve(  # noqa: PLR0913  (one parameter per flag)
 
 
 @token.command()
+@common_options()
 def create(
+    common: Common,
     *,
     scope: Annotated[
         list[ScopeName] | None,
@@ -140,9 +132,6 @@ def create(
         str, typer.Option(metavar="NAME", help="Whose it is; runs learned with it name it.")
     ] = "http",
     tokens: Tokens = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Make a token for the service.
 
@@ -158,19 +147,20 @@ def create(
     Example:
       contextgraph token create --source ci --scope write --store team.db
     """
-    settings = settings_of(store, tenant)
+    settings = common.settings()
     _need_extra()
     from contextgraph.server.tokens import Scope
 
     scopes = [Scope(one) for one in scope or (ScopeName.READ, ScopeName.WRITE)]
     made, text = _tokens(settings, tokens).create(scopes, settings.tenant, source)
-    answer({"token": text, **_token_record(made)}, text, as_json=as_json)
-    if not as_json:
+    common.answer({"token": text, **_token_record(made)}, text)
+    if not common.as_json:
         warn(f"token {made.id} of {source} for tenant {made.tenant}; it is not shown again")
 
 
 @token.command("list")
-def list_(tokens: Tokens = None, as_json: AsJson = False, store: Store = None) -> None:
+@common_options(without=("tenant",))
+def list_(common: Common, tokens: Tokens = None) -> None:
     """List the tokens of the service.
 
     \b
@@ -181,7 +171,7 @@ def list_(tokens: Tokens = None, as_json: AsJson = False, store: Store = None) -
     Example:
       contextgraph token list --store team.db
     """
-    settings = settings_of(store)
+    settings = common.settings()
     _need_extra()
     found = _tokens(settings, tokens).all()
     rows = (
@@ -190,15 +180,15 @@ def list_(tokens: Tokens = None, as_json: AsJson = False, store: Store = None) -
     )
     columns = ("id", "scopes", "tenant", "source", "created")
     empty = "no token; `contextgraph token create` makes one"
-    answer_rows(map(_token_record, found), "Tokens", columns, rows, as_json=as_json, empty=empty)
+    common.answer_rows(map(_token_record, found), "Tokens", columns, rows, empty=empty)
 
 
 @token.command()
+@common_options(without=("tenant",))
 def revoke(
+    common: Common,
     identity: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")],
     tokens: Tokens = None,
-    as_json: AsJson = False,
-    store: Store = None,
 ) -> None:
     """Revoke a token of the service.
 
@@ -211,13 +201,12 @@ def revoke(
     Example:
       contextgraph token revoke 5f0c2a4d9e1b --store team.db
     """
-    settings = settings_of(store)
+    settings = common.settings()
     _need_extra()
     revoked = _tokens(settings, tokens).revoke(identity)
-    answer({"id": identity, "revoked": revoked}, "revoked" if revoked else "", as_json=as_json)
+    common.answer({"id": identity, "revoked": revoked}, "revoked" if revoked else "")
     if not revoked:
-        warn(f"no token {identity}; `contextgraph token list` lists those there are")
-        raise typer.Exit(FAILED)
+        fail(f"no token {identity}; `contextgraph token list` lists those there are")
 
 
 def _tokens(settings: "Settings", path: Path | None) -> "TokenFile":
@@ -249,7 +238,8 @@ def _is_loopback(host: str) -> bool:
 
 
 @mcp.callback()
-def _serve_tools(context: typer.Context, *, store: Store = None, tenant: Tenant = None) -> None:
+@common_options(without=("as_json",))
+def _serve_tools(common: Common, context: typer.Context) -> None:
     """Serve the memory to agents over MCP.
 
     It reads standard input and writes standard output, until its input ends. An MCP client starts
@@ -262,7 +252,7 @@ def _serve_tools(context: typer.Context, *, store: Store = None, tenant: Tenant 
       contextgraph mcp config --client codex
     """
     if context.invoked_subcommand:
-        if store or tenant:
+        if common != Common():
             raise typer.BadParameter(f"give options after {context.invoked_subcommand}")
         return
     try:
@@ -271,16 +261,15 @@ def _serve_tools(context: typer.Context, *, store: Store = None, tenant: Tenant 
         from contextgraph.errors import MissingExtraError
 
         raise MissingExtraError(f"the MCP SDK, mcp 2 or newer, is missing: {_MCP_EXTRA}") from error
-    with open_memory(store, tenant) as memory:
+    with common.open() as memory:
         serve(memory)
 
 
 @mcp.command()
+@common_options()
 def config(
+    common: Common,
     client: Annotated[str, option("--client", "NAME", f"The client: {', '.join(CLIENTS)}.")],
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Print the configuration of an MCP client.
 
@@ -300,9 +289,9 @@ def config(
     """
     if client not in CLIENTS:
         raise typer.BadParameter(f"--client {client!r} is not one of {', '.join(CLIENTS)}")
-    chosen, command = CLIENTS[client], _server_command(store, tenant)
+    chosen, command = CLIENTS[client], _server_command(common)
     text, add = chosen.configuration(command), chosen.add_command(command)
-    if as_json:
+    if common.as_json:
         emit(
             {
                 "client": client,
@@ -319,10 +308,10 @@ def config(
     )
 
 
-def _server_command(store: str | None, tenant: str | None) -> list[str]:
+def _server_command(common: Common) -> list[str]:
     """What starts the server, wherever the client runs: with absolute paths."""
-    address = settings_of(store, tenant).address
+    address = common.settings().address
     if "://" not in address and address != ":memory:":
         address = str(Path(address).resolve())
-    named = ["--tenant", tenant] if tenant else []
+    named = ["--tenant", common.tenant] if common.tenant else []
     return [sys.executable, "-m", "contextgraph", "mcp", "--store", address, *named]

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextgraph.cli.options import FAILED, AsJson, Store, Tenant, open_memory, option, settings_of
-from contextgraph.cli.output import console, emit, print_table, say, styled, warn
-from contextgraph.cli.reports import draw_statistics
+from contextgraph.cli.options import Common, common_options, flag, option
+from contextgraph.cli.output import console, emit, fail, print_table, say, styled
 from contextgraph.records import explanation_record, friction_record, stats_record
 from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
@@ -30,7 +29,9 @@ _FOLLOWERS_SHOWN, _RARE = 3, 0.01
 _RELATIONS_SHOWN, _FACT_WIDTH, _NAME_WIDTH = 12, 600, 100
 
 
+@common_options()
 def stats(
+    common: Common,
     top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Rows in each table.")] = 15,
     repo: Annotated[
         str,
@@ -45,7 +46,7 @@ def stats(
         ),
     ] = "",
     people: Annotated[
-        bool, typer.Option("--people", help="Count what people wrote, stopped and refused.")
+        bool, flag("--people", "Count what people wrote, stopped and refused.")
     ] = False,
     plot: Annotated[
         Path | None,
@@ -56,9 +57,6 @@ def stats(
             show_default=False,
         ),
     ] = None,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show counts, errors and error sequences.
 
@@ -81,15 +79,17 @@ def stats(
       contextgraph stats --plot pictures/
       contextgraph stats --people
     """
-    address = settings_of(store, tenant).address
+    from contextgraph.stats import draw_statistics
+
+    address = common.settings().address
     repo, situation = masked_name(repo), mask_secrets(situation)
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.get_stats()
         patterns = memory.stats.get_failure_patterns(repo) if repo else found.failure_patterns
         mistakes = memory.stats.get_common_mistakes(situation, repo)
         interventions = memory.stats.get_interventions(repo) if people else None
         drawn = draw_statistics(memory.stats, plot) if plot else []
-    if as_json:
+    if common.as_json:
         known = replace(found, failure_patterns=patterns)
         emit({"store": address, **stats_record(known, mistakes, drawn, interventions)})
         return
@@ -147,10 +147,7 @@ def effect_text(effect: "Effect") -> str:
 
 
 def _show_mistakes(
-    scope: str,
-    mistakes: "Sequence[MistakePattern]",
-    patterns: "Sequence[FailurePattern]",
-    top: int,
+    scope: str, mistakes: "Sequence[MistakePattern]", patterns: "Sequence[FailurePattern]", top: int
 ) -> None:
     """Print the errors that are common in *scope*, and the failure patterns there."""
     rows = [
@@ -194,7 +191,9 @@ def _followers(stats: "MemoryStats", error: str) -> str:
     return ", ".join(f"{name} {share:.0%}" for name, share in likely if share >= _RARE)
 
 
+@common_options()
 def friction(
+    common: Common,
     repo: Annotated[
         str,
         typer.Option(
@@ -202,9 +201,6 @@ def friction(
         ),
     ] = "",
     top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="At most N errors.")] = 10,
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show errors that recur across tasks, and their remedies.
 
@@ -220,10 +216,10 @@ def friction(
       contextgraph friction
       contextgraph friction --repo owner/repo --top 3
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         repo = masked_name(repo)
         found = memory.stats.get_friction(repo, top)
-    if as_json:
+    if common.as_json:
         emit(friction_record(repo, found))
     elif found:
         _show_friction(found)
@@ -241,7 +237,9 @@ def _show_friction(found: "Sequence[Friction]") -> None:
             say((text, "green"), indent=4)
 
 
+@common_options()
 def explain(
+    common: Common,
     node: Annotated[
         str,
         typer.Argument(
@@ -251,9 +249,6 @@ def explain(
             show_default=False,
         ),
     ],
-    as_json: AsJson = False,
-    store: Store = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show where an item of an answer comes from.
 
@@ -268,12 +263,11 @@ def explain(
     Example:
       contextgraph explain mth_5f0c2a4d9e1b7c3a6d8e0f12
     """
-    with open_memory(store, tenant, read_only=True) as memory:
+    with common.open(read_only=True) as memory:
         found = memory.explain(node)
     if found is None:
-        warn(f"nothing has the id {node}; query --json shows the ids of its items")
-        raise typer.Exit(FAILED)
-    if as_json:
+        fail(f"nothing has the id {node}; query --json shows the ids of its items")
+    if common.as_json:
         emit(explanation_record(found))
     else:
         _show_explanation(found)

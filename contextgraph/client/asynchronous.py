@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec
 
-from contextgraph.client.client import DEADLINE, Client, RemoteNotes
+from contextgraph.client.client import DEADLINE, Client
+from contextgraph.knowledge import Candidates, Entities, Notes, Pages
 from contextgraph.live import AsyncLiveRun, InThreads, LiveRun, in_thread
 
 P = ParamSpec("P")
@@ -20,14 +21,56 @@ def _for_asyncio(
     return begun
 
 
-class AsyncNotes(InThreads[RemoteNotes]):
-    """The methods of `RemoteNotes` for asyncio."""
+class AsyncNotes(InThreads[Notes]):
+    """The methods of `Notes` for asyncio."""
 
-    remember = in_thread(RemoteNotes.remember)
-    recall = in_thread(RemoteNotes.recall)
-    snapshot = in_thread(RemoteNotes.snapshot)
-    of = in_thread(RemoteNotes.of)
-    forget = in_thread(RemoteNotes.forget)
+    remember = in_thread(Notes.remember)
+    recall = in_thread(Notes.recall)
+    snapshot = in_thread(Notes.snapshot)
+    link = in_thread(Notes.link)
+    causes = in_thread(Notes.causes)
+    of = in_thread(Notes.of)
+    pin = in_thread(Notes.pin)
+    archive = in_thread(Notes.archive)
+    restore = in_thread(Notes.restore)
+    prune = in_thread(Notes.prune)
+    reset = in_thread(Notes.reset)
+    forget = in_thread(Notes.forget)
+
+
+class AsyncCandidates(InThreads[Candidates]):
+    """The methods of `Candidates` for asyncio."""
+
+    of = in_thread(Candidates.of)
+    repeated = in_thread(Candidates.repeated)
+    accept = in_thread(Candidates.accept)
+    reject = in_thread(Candidates.reject)
+
+
+class AsyncPages(InThreads[Pages]):
+    """The methods of `Pages` for asyncio."""
+
+    add_page = in_thread(Pages.add_page)
+    update_page = in_thread(Pages.update_page)
+    get_page = in_thread(Pages.get_page)
+    remove_page = in_thread(Pages.remove_page)
+    get_index = in_thread(Pages.get_index)
+    references = in_thread(Pages.references)
+    search = in_thread(Pages.search)
+
+
+class AsyncEntities(InThreads[Entities]):
+    """The methods of `Entities` for asyncio."""
+
+    add_entity = in_thread(Entities.add_entity)
+    get_entity = in_thread(Entities.get_entity)
+    remove_entity = in_thread(Entities.remove_entity)
+    add_relation = in_thread(Entities.add_relation)
+    remove_relation = in_thread(Entities.remove_relation)
+    get_related = in_thread(Entities.get_related)
+    find_by_keywords = in_thread(Entities.find_by_keywords)
+    find_tags = in_thread(Entities.find_tags)
+    set_entity_tags = in_thread(Entities.set_entity_tags)
 
 
 class AsyncClient(InThreads[Client]):
@@ -37,6 +80,9 @@ class AsyncClient(InThreads[Client]):
         super().__init__(Client(url, token, deadline=deadline))
         self.render = self.wrapped.render  # sends nothing
         self.notes = AsyncNotes(self.wrapped.notes)
+        self.candidates = AsyncCandidates(self.wrapped.candidates)
+        self.pages = AsyncPages(self.wrapped.pages)
+        self.entities = AsyncEntities(self.wrapped.entities)
 
     live = _for_asyncio(Client.live)
     query = in_thread(Client.query)
@@ -54,5 +100,9 @@ class AsyncClient(InThreads[Client]):
     forget = in_thread(Client.forget)
     retire = in_thread(Client.retire)
     consolidate = in_thread(Client.consolidate)
+    maintain = in_thread(Client.maintain)
+    graph = in_thread(Client.graph)
+    export_graph = in_thread(Client.export_graph)
+    export = in_thread(Client.export)
     snapshot = in_thread(Client.snapshot)
     __aexit__ = in_thread(Client.__exit__)

@@ -1,16 +1,22 @@
 """Requests to the service: retries within a deadline, its errors, its version."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import orjson
 
 from contextgraph.errors import (
+    AlreadyExistsError,
+    ContextGraphError,
+    InvalidNoteError,
     MissingExtraError,
+    NeedsStoreError,
+    NotFoundError,
     RemoteError,
     SettingsError,
     StoreError,
@@ -18,6 +24,7 @@ from contextgraph.errors import (
 )
 from contextgraph.model import Json
 from contextgraph.remote import (
+    UNLIMITED,
     Answer,
     Failure,
     FailureKind,
@@ -30,7 +37,7 @@ from contextgraph.remote import (
 from contextgraph.text import clip, mask_secrets
 
 if TYPE_CHECKING:
-    from httpx2 import Client, Response
+    from httpx2 import Client, Headers, Response
 
 _VERSION = version("contextgraph-memory")
 _AGAIN = {
@@ -40,6 +47,11 @@ _AGAIN = {
     HTTPStatus.GATEWAY_TIMEOUT: FailureKind.DOWN,
 }
 _DETAIL_CHARS = 1000
+# Of answers: the errors that a memory raises for what it is given.
+_ERRORS: Mapping[str, type[ContextGraphError]] = {
+    one.__name__: one
+    for one in (AlreadyExistsError, InvalidNoteError, NeedsStoreError, NotFoundError)
+}
 
 
 class Service(Remote["Client"]):
@@ -72,22 +84,56 @@ class Service(Remote["Client"]):
         """
 
         def request(client: "Client") -> "Response":
-            if not self._is_checked:
-                health = client.get("/healthz", timeout=policy.timeout)
-                if health.status_code in _AGAIN:
-                    return health
-                self._check_version(health)
             return client.request(method, path, timeout=policy.timeout, **content)
 
-        try:
-            response = self.call(request, policy)
-        except RemoteError as error:
-            raise StoreUnavailableError(str(error)) from error
+        response = self._answered(request, policy)
         if response.status_code == accept:
             return None
         if not response.is_success:
             raise _error(self.name, response)
         return _value(self.name, response)
+
+    def save(self, path: str, target: Path, policy: RetryPolicy, **content: Any) -> "Headers":
+        """Write the answer of any size to the file *target*; its headers. Otherwise as `send`."""
+        part = target.with_name(f"{target.name}.part")
+
+        def request(client: "Client") -> "Response":
+            unlimited = {UNLIMITED: True}
+            timeout = policy.timeout
+            with client.stream(
+                "GET", path, timeout=timeout, extensions=unlimited, **content
+            ) as got:
+                if not got.is_success:
+                    got.read()
+                    return got
+                with part.open("wb") as file:
+                    file.writelines(got.iter_bytes())
+            return got
+
+        try:
+            response = self._answered(request, policy)
+            if not response.is_success:
+                raise _error(self.name, response)
+            part.replace(target)
+        except OSError as error:
+            raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
+        finally:
+            part.unlink(missing_ok=True)
+        return response.headers
+
+    def _answered(self, request: "Callable[[Client], Response]", policy: RetryPolicy) -> "Response":
+        def checked(client: "Client") -> "Response":
+            if not self._is_checked:
+                health = client.get("/healthz", timeout=policy.timeout)
+                if health.status_code in _AGAIN:
+                    return health
+                self._check_version(health)
+            return request(client)
+
+        try:
+            return self.call(checked, policy)
+        except RemoteError as error:
+            raise StoreUnavailableError(str(error)) from error
 
     def _check_version(self, health: "Response") -> None:
         """Raise `StoreError` for a service whose interface is another one."""
@@ -156,6 +202,7 @@ def _value(name: str, response: "Response") -> Json:
 
 
 def _error(name: str, response: "Response") -> Exception:
+    found = _problem(response)
     reason = f"{name}: {_detail(response)}"
     if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return SettingsError(f"{reason}; set CONTEXTGRAPH_TOKEN to one that allows this")
@@ -163,15 +210,19 @@ def _error(name: str, response: "Response") -> Exception:
         return SettingsError(
             f"{name} redirects to {response.headers['location']}: use that address"
         )
-    return StoreError(reason)
+    return _ERRORS.get(str(found.get("error")), StoreError)(reason)
 
 
 def _detail(response: "Response") -> str:
     """What the problem object in *response* says, else its status."""
+    detail = _problem(response).get("detail")
+    status = f"{response.status_code} {response.reason_phrase}"
+    return clip(mask_secrets(detail), _DETAIL_CHARS) if isinstance(detail, str) else status
+
+
+def _problem(response: "Response") -> dict[str, Json]:
     try:
         found = orjson.loads(response.content)
     except orjson.JSONDecodeError:
         found = None
-    detail = found.get("detail") if isinstance(found, dict) else None
-    status = f"{response.status_code} {response.reason_phrase}"
-    return clip(mask_secrets(detail), _DETAIL_CHARS) if isinstance(detail, str) else status
+    return found if isinstance(found, dict) else {}

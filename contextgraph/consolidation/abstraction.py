@@ -116,7 +116,7 @@ class Abstraction:
             yield from self._derived(groups, known)
 
     def _known(self, error_ids: Sequence[str]) -> _Known:
-        before = self.store.methodologies.find(error_ids)
+        before = self.store.methodologies.get(errors=error_ids)
         gone = sorted({one.superseded_by for one in before if one.superseded_by})
         survivors = self.store.methodologies.get(gone) if gone else ()
         return _Known({one.id: one for one in before}, {one.id: one for one in survivors})

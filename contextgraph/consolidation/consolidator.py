@@ -146,7 +146,7 @@ class MemoryConsolidator:
         """Remove orphans, old failed fragments and methodologies that proved weak."""
         store = self._store.methodologies
         for batch in in_batches(error_ids):
-            known = store.find(batch)
+            known = store.get(errors=batch)
             counts.examined += len(known)
             weak = [
                 replace(one, status=MethodologyStatus.RETIRED)
@@ -156,10 +156,9 @@ class MemoryConsolidator:
             if weak:
                 store.put(weak)
                 counts.removed += len(weak)
-        counts.removed += self._store.recoveries.prune_failed(
+        counts.removed += self._store.recoveries.clean_up(
             error_ids, self.policy.max_failed_fragments
         )
-        counts.removed += store.remove_orphans()
 
     def _reword(
         self,

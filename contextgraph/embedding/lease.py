@@ -27,14 +27,14 @@ class Lease:
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
         self._store = store
         self._now = now
-        self._holder = f"{this_process()} {uuid4().hex}"
+        self._holder = uuid4().hex
         self._expires_at: datetime | None = None
         self._lost = False
 
     def acquire(self) -> datetime | None:
         """Take the lease; where another process holds it, when that lease expires."""
         now = self._now()
-        held_until = self._store.admin.take_lease(self._holder, now, now + LEASE)
+        held_until = self._store.admin.take_lease(self._holder, now, now + LEASE, this_process())
         if held_until is None:
             self._expires_at = now + LEASE
         return held_until
@@ -55,7 +55,7 @@ class Lease:
 
     def release(self) -> None:
         """Give it back; harmless where another process took over."""
-        self._store.admin.return_lease(self._holder)
+        self._store.admin.take_lease(self._holder, self._now(), until=None)
 
 
 @contextmanager

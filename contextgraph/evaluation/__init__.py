@@ -39,6 +39,16 @@ from contextgraph.evaluation.moments import (
     Verdict,
     in_order,
 )
+from contextgraph.evaluation.rendering import (
+    CONTRASTS,
+    against_title,
+    contrast_row,
+    draw_evaluation,
+    figure_rows,
+    measures_by_title,
+    settings_in_words,
+    write_evaluation,
+)
 from contextgraph.evaluation.replay import Replay, ReplayCounts, ReplayMoment
 from contextgraph.evaluation.reports import (
     CURVE_AT,
@@ -50,6 +60,7 @@ from contextgraph.evaluation.reports import (
 )
 
 __all__ = [
+    "CONTRASTS",
     "CURVE_AT",
     "Contrast",
     "Curve",
@@ -73,15 +84,20 @@ __all__ = [
     "RunOrder",
     "Share",
     "Verdict",
+    "against_title",
     "compare",
+    "contrast_row",
     "difference",
+    "draw_evaluation",
     "estimate",
     "evaluate",
     "evaluate_online",
+    "figure_rows",
     "in_order",
     "judge_by_hand",
     "judge_related",
     "mcnemar",
+    "measures_by_title",
     "moments_in",
     "read_judged",
     "read_related",
@@ -89,5 +105,7 @@ __all__ = [
     "report_of",
     "report_record",
     "sampled",
+    "settings_in_words",
     "split",
+    "write_evaluation",
 ]

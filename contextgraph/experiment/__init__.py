@@ -4,11 +4,28 @@ from contextgraph.experiment.agents import agent_named
 from contextgraph.experiment.arms import ARMS
 from contextgraph.experiment.experiment import Experiment, Plan
 from contextgraph.experiment.journal import Attempt, Journal, Shown
-from contextgraph.experiment.report import ArmFigures, Comparison, Report, TaskChange, report_on
+from contextgraph.experiment.report import (
+    COMPARED,
+    OF_ATTEMPTS,
+    OF_TASKS,
+    ArmFigures,
+    Comparison,
+    Report,
+    TaskChange,
+    arm_rows,
+    change_line,
+    changed_tasks,
+    comparison_row,
+    report_on,
+    write_report,
+)
 from contextgraph.experiment.tasks import Part, Task, Workspace, read_tasks, split_tasks
 
 __all__ = [
     "ARMS",
+    "COMPARED",
+    "OF_ATTEMPTS",
+    "OF_TASKS",
     "ArmFigures",
     "Attempt",
     "Comparison",
@@ -22,7 +39,12 @@ __all__ = [
     "TaskChange",
     "Workspace",
     "agent_named",
+    "arm_rows",
+    "change_line",
+    "changed_tasks",
+    "comparison_row",
     "read_tasks",
     "report_on",
     "split_tasks",
+    "write_report",
 ]

@@ -1,9 +1,10 @@
 """What an experiment shows: figures of each arm, and how the arms compare on the same tasks."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
+from pathlib import Path
 from typing import TypeAlias
 
 from contextgraph.errors import SettingsError
@@ -12,17 +13,36 @@ from contextgraph.experiment.arms import ARMS, GREP, MEMORY, NONE, PLACEBO
 from contextgraph.experiment.journal import Attempt, Journal
 from contextgraph.experiment.tasks import Part
 from contextgraph.model import Json
+from contextgraph.page import (
+    TABLE_STYLE,
+    facts_line,
+    heading,
+    html_table,
+    report_head,
+    shown,
+    write_html,
+)
 from contextgraph.text import number_of
 
 ByTask: TypeAlias = Mapping[str, Sequence[Attempt]]
 
+COMPARED = ("", "solved, points", "p", "better", "worse", "steps")
+OF_ATTEMPTS = "Mean of an attempt (95 % interval)"
+OF_TASKS = "Differences on the same tasks (95 % interval)"
+# Amounts of an attempt, as they are shown.
+_MEANS = {
+    "steps": ("steps", 1),
+    "tokens": ("tokens, 1000", 0.001),
+    "cost": ("cost, cents", 100),
+    "advice tokens": ("advice tokens", 1),
+}
 _SIGNIFICANT = 0.05
 # What an attempt takes; None where the model does not say.
 _AMOUNTS: Mapping[str, Callable[[Attempt], float | None]] = {
     "steps": lambda one: one.steps,
     "tokens": lambda one: one.tokens,
     "cost": lambda one: one.cost,
-    "advice tokens": lambda one: sum(shown.tokens for shown in one.shown),
+    "advice tokens": lambda one: sum(item.tokens for item in one.shown),
 }
 
 
@@ -221,3 +241,86 @@ def _verdict(figures: Sequence[ArmFigures], comparisons: Sequence[Comparison]) -
         f" {number_of(chosen.tasks, 'task')}, {sure}beyond chance (p = {chosen.p:.3f}); steps of"
         f" an attempt: {steps}."
     )
+
+
+def write_report(path: Path, report: Report) -> None:
+    """Write *report* as a page to the file *path*; raises `SettingsError` where it cannot be."""
+    write_html(path, TABLE_STYLE, _page(report))
+
+
+def _page(report: Report) -> Iterator[str]:
+    yield report_head("Experiment", report.verdict) + facts_line(report.settings)
+    titles = ["", *(one.arm for one in report.arms)]
+    yield heading(OF_ATTEMPTS) + html_table(titles, arm_rows(report))
+    yield heading(OF_TASKS) + html_table(COMPARED, map(comparison_row, report.comparisons))
+    for title, changes in changed_tasks(report):
+        yield heading(title)
+        for change in changes:
+            yield _opened(change)
+
+
+def _opened(change: TaskChange) -> str:
+    """A task, opened by a click: what was shown to the agent."""
+    texts = "".join(f"<pre>{shown(text)}</pre>\n" for text in change.shown)
+    inside = texts or "<p>Nothing was shown.</p>\n"
+    return f"<details><summary>{shown(change_line(change))}</summary>\n{inside}</details>\n"
+
+
+def _interval(
+    value: Estimate | Difference | None, scale: float = 1, *, signed: bool = False
+) -> str:
+    """*value* with its interval, in as few digits as matter; a dash where there is none."""
+    if value is None:
+        return "–"
+    numbers = [one * scale for one in (value.value, value.low, value.high)]
+    largest = max(map(abs, numbers))
+    digits = 0 if largest >= 10 or not largest else 1 if largest >= 1 else 2
+    middle, low, high = (f"{one:{'+' if signed else ''}.{digits}f}" for one in numbers)
+    return f"{middle} ({low} to {high})" if signed else f"{middle} ({low}–{high})"
+
+
+def arm_rows(report: Report) -> list[list[str]]:
+    """The figures of all arms: a row for each measure, a column for each arm."""
+    arms = report.arms
+    most = max((k for one in arms for k in one.pass_at), default=1)
+    rows = [
+        ["tasks", *(str(one.tasks) for one in arms)],
+        ["attempts", *(str(one.attempts) for one in arms)],
+        ["broken", *(str(one.broken) for one in arms)],
+    ]
+    rows += [
+        [f"pass@{k}, %", *(_interval(one.pass_at.get(k), 100) for one in arms)]
+        for k in sorted({1, most})
+    ]
+    rows += [
+        [title, *(_interval(one.means.get(name), scale) for one in arms)]
+        for name, (title, scale) in _MEANS.items()
+    ]
+    return [*rows, ["cost of all, $", *(f"{one.spent:.2f}" for one in arms)]]
+
+
+def comparison_row(found: Comparison) -> list[str]:
+    return [
+        f"{found.arm} − {found.against}",
+        _interval(found.solved, 100, signed=True),
+        f"{found.p:.3f}",
+        str(len(found.rescues)),
+        str(len(found.regressions)),
+        _interval(found.means.get("steps"), signed=True),
+    ]
+
+
+def changed_tasks(report: Report) -> Iterator[tuple[str, Sequence[TaskChange]]]:
+    """The tasks that each arm rescued and regressed against none, with a title."""
+    for found in report.comparisons:
+        if found.against != report.comparisons[0].against:
+            continue
+        if found.rescues:
+            yield f"Rescued by {found.arm}", found.rescues
+        if found.regressions:
+            yield f"Regressed by {found.arm}", found.regressions
+
+
+def change_line(change: TaskChange) -> str:
+    """A task, and in which share of attempts it was solved before and after."""
+    return f"{change.instance_id}: solved in {change.before:.0%}, then in {change.after:.0%}"

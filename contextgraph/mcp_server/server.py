@@ -21,32 +21,7 @@ from contextgraph.errors import ContextGraphError, ReadError, StoreError
 from contextgraph.knowledge import render_notes, shareable, shareable_snapshot
 from contextgraph.learning import Inspection
 from contextgraph.live import submission_context
-from contextgraph.mcp_server.results import (
-    ACTION_CHARS,
-    OBSERVATION_CHARS,
-    Advice,
-    Case,
-    Command,
-    File,
-    Found,
-    FoundRun,
-    How,
-    KeptEntry,
-    Learned,
-    LearnedRun,
-    Loop,
-    LoopAdvice,
-    Part,
-    Playbook,
-    QueryAdvice,
-    Recalled,
-    Remedy,
-    Remembered,
-    Report,
-    Run,
-    RunStep,
-    TakenStep,
-)
+from contextgraph.mcp_server import results
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     MemoryContext,
@@ -86,12 +61,13 @@ _WRITES = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 
-Text = Annotated[str, Field(max_length=OBSERVATION_CHARS)]
+Text = Annotated[str, Field(max_length=results.OBSERVATION_CHARS)]
+Action = Annotated[str, Field(max_length=results.ACTION_CHARS)]
 Name = Annotated[str, Field(max_length=500)]
 Repository = Annotated[str, Field(max_length=500, description="The repository: owner/repo.")]
 Instance = Annotated[str, Field(max_length=500, description="The id of the task being worked on.")]
 Limit = Annotated[int, Field(ge=1, le=_ITEMS)]
-TakenSteps = Annotated[list[TakenStep], Field(min_length=1, max_length=_STEPS)]
+TakenSteps = Annotated[list[results.TakenStep], Field(min_length=1, max_length=_STEPS)]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R", bound=BaseModel)
@@ -141,7 +117,7 @@ def _guarded(tool: Callable[_P, _R]) -> Callable[_P, _R | CallToolResult]:
             result = tool(*args, **kwargs)
         except (ContextGraphError, ToolError) as error:
             raise ToolError(mask_secrets(str(error))) from error
-        if not isinstance(result, Advice):
+        if not isinstance(result, results.Advice):
             return result
         text = TextContent(type="text", text=result.text or _NOTHING)
         return CallToolResult(content=[text], structured_content=result.model_dump(mode="json"))
@@ -168,11 +144,11 @@ class _Tools:
         current_error: Annotated[Text, Field(description="The error as it was printed.")] = "",
         phase: Phase | None = None,
         open_file: Name = "",
-        last_action: Annotated[str, Field(max_length=ACTION_CHARS)] = "",
+        last_action: Action = "",
         last_outcome: Annotated[Text, Field(description="The output of last_action.")] = "",
         instance_id: Instance = "",
         limit: Limit = 3,
-    ) -> QueryAdvice:
+    ) -> results.QueryAdvice:
         """What earlier runs know for your state: at the start of a task, or at an error.
 
         Give repo with task_description to begin a task; give repo with current_error at an error.
@@ -191,15 +167,15 @@ class _Tools:
             raise ToolError("describe a state: at least repo, task_description or current_error")
         context = self._memory.query(state, limit, degrade=True)
         text, context_id = self._shown(context)
-        return QueryAdvice(
+        return results.QueryAdvice(
             text=text,
             context_id=context_id,
-            remedies=[*map(Remedy.of, context.ranked[:limit])] if context.error else [],
-            similar_runs=Case.each(one for one in context.similar_cases if one.is_shown),
+            remedies=[*map(results.Remedy.of, context.ranked[:limit])] if context.error else [],
+            similar_runs=results.Case.each(one for one in context.similar_cases if one.is_shown),
             degraded=[*context.degraded],
         )
 
-    def check_loop(self, steps: TakenSteps, repo: Repository = "") -> LoopAdvice:
+    def check_loop(self, steps: TakenSteps, repo: Repository = "") -> results.LoopAdvice:
         """Whether your latest steps repeat an attempt without a new outcome, and what ended that.
 
         Give the latest 10 to 50 steps, oldest first.
@@ -208,12 +184,12 @@ class _Tools:
         loops = self._memory.loop_detector.detect_all(trace)
         loop = next((one for one in loops if one.end == len(steps) - 1), None)
         text, context_id = self._shown(MemoryContext(new_context_id(), loop=loop))
-        found = Loop.model_validate(loop) if loop else None
-        return LoopAdvice(text=text, context_id=context_id, loop=found)
+        found = results.Loop.model_validate(loop) if loop else None
+        return results.LoopAdvice(text=text, context_id=context_id, loop=found)
 
     def check_submit(
         self, steps: TakenSteps, repo: Repository = "", instance_id: Instance = ""
-    ) -> Advice:
+    ) -> results.Advice:
         """What seems to be missing before you submit; call it when you believe you are done.
 
         Give all steps of the run, oldest first; observations may be left out where an edit or a
@@ -223,35 +199,37 @@ class _Tools:
         excluded = frozenset([instance_id] if instance_id else [])
         context = submission_context(self._memory.stats, signs, excluded)
         text, context_id = self._shown(context)
-        return Advice(text=text, context_id=context_id)
+        return results.Advice(text=text, context_id=context_id)
 
     def playbook(
         self, repo: Repository, task_description: Text = "", limit: Limit = _FILES
-    ) -> Playbook:
+    ) -> results.Playbook:
         """What the runs of a repository agree on: likely files, test command, set-up."""
         found = self._memory.playbook(repo, task_description)
-        return Playbook(
+        return results.Playbook(
             text=render_playbook(found),
             tasks=found.tasks,
-            files=File.each(found.files[:limit]),
-            tests=Command.each(found.tests[:limit]),
-            setup=Command.each(found.setup[:limit]),
+            files=results.File.each(found.files[:limit]),
+            tests=results.Command.each(found.tests[:limit]),
+            setup=results.Command.each(found.setup[:limit]),
         )
 
     def how(
         self,
         repo: Repository,
-        command: Annotated[str, Field(max_length=ACTION_CHARS, description="A shell line.")],
+        command: Annotated[
+            str, Field(max_length=results.ACTION_CHARS, description="A shell line.")
+        ],
         limit: Limit = _FILES,
-    ) -> How:
+    ) -> results.How:
         """How a command is really run in a repository; text warns of one that never worked."""
         found = self._memory.how(repo, command)
-        return How(
+        return results.How(
             text=render_warning(found),
             runs=found.runs,
-            form=Command.model_validate(found.form) if found.form else None,
-            ways=Command.each(found.ways[:limit]),
-            others=Command.each(found.others[:limit]),
+            form=results.Command.model_validate(found.form) if found.form else None,
+            ways=results.Command.each(found.ways[:limit]),
+            others=results.Command.each(found.others[:limit]),
         )
 
     def search_trajectories(
@@ -259,7 +237,7 @@ class _Tools:
         text: Annotated[Text, Field(description="Words of the task; empty for any.")] = "",
         repo: Repository = "",
         limit: Limit = _ITEMS,
-    ) -> Found:
+    ) -> results.Found:
         """Past runs by the words of their task; without words solved ones first, then newest."""
         runs, scope = self._memory.store.runs, Scope(repo or None)
         found = (
@@ -267,14 +245,14 @@ class _Tools:
             if text
             else runs.for_task(None, scope, limit)
         )
-        return Found(runs=FoundRun.each(found))
+        return results.Found(runs=results.FoundRun.each(found))
 
     def get_trajectory(
         self,
         trajectory_id: Name,
         first_step: Annotated[int, Field(ge=0)] = 0,
         steps: Annotated[int, Field(ge=0, le=50)] = 20,
-    ) -> Run:
+    ) -> results.Run:
         """A past run: its parts (errors and what cleared them), and a window of its steps."""
         runs = self._memory.store.runs
         known = runs.learned([trajectory_id]).get(trajectory_id)
@@ -285,10 +263,10 @@ class _Tools:
                 f"no run {trajectory_id} in this memory; search_trajectories finds those there are"
             )
         read = self._memory.inspect(raw)
-        return Run(
-            run=FoundRun.model_validate(run),
-            parts=Part.each(read.fragments[:_PARTS]),
-            steps=[*map(RunStep.of, read.trace.steps[first_step : first_step + steps])],
+        return results.Run(
+            run=results.FoundRun.model_validate(run),
+            parts=results.Part.each(read.fragments[:_PARTS]),
+            steps=[*map(results.RunStep.of, read.trace.steps[first_step : first_step + steps])],
         )
 
     def set_memory(
@@ -296,33 +274,35 @@ class _Tools:
         key: Annotated[Name, Field(description="A path such as /user/preference/style.")],
         json_content: Annotated[JsonValue, Field(description="What to keep; null removes it.")],
         source: Annotated[JsonValue, Field(description="A name, or kind, name, retrieved_at, …")],
-    ) -> KeptEntry:
+    ) -> results.KeptEntry:
         """Keep JSON under a key, on plain files that ls, grep and jq read."""
-        return KeptEntry.model_validate(self._memory.keyed.set_memory(key, json_content, source))
+        return results.KeptEntry.model_validate(
+            self._memory.keyed.set_memory(key, json_content, source)
+        )
 
     def report_outcome(
         self,
         context_id: Annotated[Name, Field(description="The context_id of the advice: ctx_….")],
         helped: bool,
-    ) -> Report:
+    ) -> results.Report:
         """Report whether advice helped; advice that often hurts is not shown any more."""
         if not self._memory.report_outcome(context_id, helped, source=self._source()):
             raise ToolError(f"{context_id} is unknown, or its outcome was reported before")
-        return Report(context_id=context_id, helped=helped)
+        return results.Report(context_id=context_id, helped=helped)
 
     def recall(
         self,
         question: Annotated[Text, Field(description="What you want to know.")],
         repo: Repository = "",
         limit: Limit = _FILES,
-    ) -> Recalled:
+    ) -> results.Recalled:
         """What people and agents noted about a repository, or about anything."""
         found = [
             shareable(one)
             for one in self._memory.notes.recall(question, repo=repo or None, limit=limit)
         ]
         ids = [one.note.id for one in found]
-        return Recalled(text=render_notes(found), context_id=None, ids=ids)
+        return results.Recalled(text=render_notes(found), context_id=None, ids=ids)
 
     def snapshot(
         self,
@@ -330,27 +310,29 @@ class _Tools:
         focus: Annotated[Text, Field(description="What you look at meanwhile.")] = "",
         repo: Repository = "",
         max_tokens: Annotated[int, Field(ge=50, le=4000)] = 500,
-    ) -> Recalled:
+    ) -> results.Recalled:
         """The notes that matter now: pinned, about the trigger, of the last day."""
         found = shareable_snapshot(
             self._memory.snapshot(trigger, focus, repo=repo or None, max_tokens=max_tokens),
             max_tokens,
         )
-        return Recalled(text=found.text, context_id=None, ids=[one.id for one in found.notes])
+        return results.Recalled(
+            text=found.text, context_id=None, ids=[one.id for one in found.notes]
+        )
 
     def remember(
         self,
         content: Annotated[str, Field(max_length=2_000, description="One statement.")],
         repo: Repository = "",
         tags: Annotated[list[Name], Field(max_length=20)] = [],  # noqa: B006  (a new one each call)
-    ) -> Remembered:
+    ) -> results.Remembered:
         """Note a statement that later runs should know; the same again confirms it.
 
         Leave repo out where it is true of any. Secrets are masked.
         """
         source = f"agent:{self._source()}".rstrip(":")
         receipt = self._memory.notes.remember(content, repo=repo, source=source, tags=tags)
-        return Remembered.model_validate(receipt)
+        return results.Remembered.model_validate(receipt)
 
     def learn_trajectory(
         self,
@@ -358,7 +340,7 @@ class _Tools:
         repo: Repository = "",
         instance_id: Instance = "",
         outcome: Outcome | None = None,
-    ) -> Learned:
+    ) -> results.Learned:
         """Learn a finished run; learning it again changes nothing. Secrets are masked.
 
         repo, instance_id and outcome replace what the log says.
@@ -379,7 +361,7 @@ class _Tools:
             raise ToolError("; ".join(failed) or "there is no run in it")
         source = self._source()
         receipts = (self._memory.learn(raw, source=source, background=True) for raw in raws)
-        return Learned(runs=LearnedRun.each(receipts), failed=failed)
+        return results.Learned(runs=results.LearnedRun.each(receipts), failed=failed)
 
     def _shown(self, context: MemoryContext) -> tuple[str, str | None]:
         """The text of *context*, and its id where there is any.
@@ -393,7 +375,7 @@ class _Tools:
             _log.warning("what was shown is not recorded: %s", error)
         return text, context.id if text else None
 
-    def _inspected(self, steps: Sequence[TakenStep], repo: str) -> Inspection:
+    def _inspected(self, steps: Sequence[results.TakenStep], repo: str) -> Inspection:
         taken = tuple(step.at(index) for index, step in enumerate(steps))
         return self._memory.inspect(RawTrajectory("mcp", "", repo, "", taken))
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contextgraph.model.bundle import (
         AdviceRecord as AdviceRecord,
-        ArchivedRun as ArchivedRun,
         Bundle as Bundle,
         EmbeddedBundle as EmbeddedBundle,
         EmbeddedRun as EmbeddedRun,

@@ -84,7 +84,8 @@ class Bundle:
 
     *raw* is the masked run, stored so that a later version can read it again.
     *exposures* are the contexts whose texts were found in the run. *embedded* is None until its
-    vector is computed.
+    vector is computed. *met* says at how many steps an archived run met each error (by its id),
+    also in fragments that were pruned since; else that is the number of steps in *caused*.
     """
 
     trajectory: Trajectory
@@ -95,6 +96,7 @@ class Bundle:
     raw: RawTrajectory
     exposures: tuple[SeenContext, ...] = ()
     embedded: EmbeddedRun | None = None
+    met: Mapping[str, int] | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +106,6 @@ class EmbeddedBundle:
     bundle: Bundle
     usage: Usage = NO_USAGE
     failure: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ArchivedRun:
-    """A run as it is stored now: some of its fragments may have been pruned.
-
-    *steps* says at how many steps it met each error, by the id of the error, also in fragments that
-    were pruned. The vector of its *bundle* is that of the active space.
-    """
-
-    bundle: Bundle
-    steps: Mapping[str, int] = field(hash=False)
 
 
 @dataclass(frozen=True, slots=True)

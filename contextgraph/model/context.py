@@ -9,6 +9,7 @@ from uuid import uuid4
 from contextgraph.model.error import ErrorPattern, ErrorSignature, RemedyAction, SignatureLevel
 from contextgraph.model.fragment import Fragment, LoopInfo, Phase, Recovered
 from contextgraph.model.methodology import Words
+from contextgraph.model.note import Recollection
 from contextgraph.model.playbook import RepositoryPlaybook
 from contextgraph.model.trajectory import Json, Outcome, Trajectory
 
@@ -246,7 +247,8 @@ class MemoryContext:
     *error* is the error of the query, as it was recognised. *degraded* says which parts did not
     answer and why. *loop* is the loop that the agent is stuck in, where the answer is about one.
     *playbook* is that of the repository, where the run has only begun. *warnings* are those of
-    `LiveRun.check_submit`: a query gives none.
+    `LiveRun.check_submit`: a query gives none. *notes* are what people said, where the channel of
+    notes is on.
     *id* identifies this answer when its effect is reported; equality ignores it.
     """
 
@@ -259,6 +261,7 @@ class MemoryContext:
     error: ErrorSignature | None = None
     loop: LoopInfo | None = None
     playbook: RepositoryPlaybook | None = None
+    notes: tuple[Recollection, ...] = ()
 
     @property
     def ranked(self) -> tuple[Suggestion | ErrorSolution, ...]:
@@ -268,7 +271,7 @@ class MemoryContext:
     def __bool__(self) -> bool:
         """True where there is anything to say."""
         items = self.suggestions or self.error_solutions or self.similar_cases or self.warnings
-        return bool(items or self.loop or self.playbook)
+        return bool(items or self.loop or self.playbook or self.notes)
 
 
 def new_context_id() -> str:

@@ -213,7 +213,6 @@ class Methodology:
     frequency: int
     success_count: float = 0.0
     failure_count: float = 0.0
-    last_used: datetime | None = None
     sources: tuple[Source, ...] = ()
     superseded_by: str | None = None
     remedies: tuple[RemedyAction, ...] = ()

@@ -16,7 +16,7 @@ from contextgraph.trace import ProjectFacts
 
 OUTSIDE = ("/", "..", "~")
 _SHORTEST_NAME = 4
-_FILES_SHOWN, _MIN_PROBABILITY = 3, 0.25
+_FILES_SHOWN = 3
 _TEST_FILE = re.compile(
     r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.\w+$|(?:^|/)(?:tests?|testing)/"
 )
@@ -82,7 +82,7 @@ INTERCEPT = -5.55
 
 
 def ranked_files(runs: Sequence[KnownRun], task: str) -> list[PlaybookFile]:
-    """The files that runs changed, the most probable for *task* first; ties by path."""
+    """The files that *task* does not name, the most probable for it first; ties by path."""
     terms = frozenset(words(task[:TASK_CHARS]))
     found = [
         PlaybookFile(
@@ -93,6 +93,7 @@ def ranked_files(runs: Sequence[KnownRun], task: str) -> list[PlaybookFile]:
             tuple(_symbols_to_name(evidence.symbols, terms)),
         )
         for path, evidence in file_evidence(runs, task).items()
+        if posixpath.basename(path) not in task
     ]
     return sorted(found, key=lambda one: (-one.probability, one.path))
 
@@ -106,12 +107,11 @@ def _symbols_to_name(
 
 
 def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
-    """The first files of *playbook* that are probable enough, and that two tasks agree on."""
-    return [
-        one
-        for one in playbook.files[:_FILES_SHOWN]
-        if one.probability >= _MIN_PROBABILITY and max(one.changed, one.opened) > 1
-    ]
+    """The first files of *playbook* that most tasks changed.
+
+    Of other files, even of a probability of .5, most were wrong (docs/evaluation.md).
+    """
+    return [one for one in playbook.files[:_FILES_SHOWN] if 2 * one.changed > playbook.tasks + 1]
 
 
 def _probability(features: FileFeatures) -> float:

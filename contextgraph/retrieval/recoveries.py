@@ -16,11 +16,13 @@ from contextgraph.model import (
     SignatureLevel,
 )
 from contextgraph.ranking import bm25, word_counts
+from contextgraph.retrieval.evidence import is_supported
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import SAME_TEMPLATE, about_another, signature_level
 from contextgraph.trace import (
     CURRENT_FOLDER,
     MISSING_MODULE,
+    MISSING_PROGRAM,
     AdviceKey,
     advice_id,
     advice_key,
@@ -33,6 +35,7 @@ from contextgraph.trace import (
     is_never_installed,
     is_own_module,
     is_retry,
+    names_in,
 )
 
 _REMEMBERED = 4_096
@@ -72,7 +75,9 @@ class Found:
     too. *relevance* is BM25 for the message of the error; *similarity* is BM25 for the first line
     of the action that failed, or *relevance* where that is not known. *weight*, at most 1, says how
     far the circumstances of both errors agree. *is_withheld*: it is never advised, since it
-    destroys work or avoids an exception in place of solving it.
+    destroys work, avoids an exception in place of solving it, or installs a program that then never
+    worked. *is_supported*: the state shows
+    what it takes for granted.
     """
 
     candidate: RecoveryCandidate
@@ -84,6 +89,7 @@ class Found:
     similarity: float
     weight: float
     is_withheld: bool
+    is_supported: bool
 
     @property
     def instance(self) -> str:
@@ -146,10 +152,11 @@ def found_for(
         if weight and could_help(form):
             level = signature_level(signature, one)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
-            is_withheld = about.is_hazardous or avoids
+            is_withheld = about.is_hazardous or avoids or _was_of_no_use(one)
             is_same = one.recovered.message == signature.message and level in SAME_TEMPLATE
             near = (is_near, is_near and is_same)
-            found.append(Found(one, form, level, *near, score, similar, weight, is_withheld))
+            shown = (is_withheld, _is_supported(query, form, one))
+            found.append(Found(one, form, level, *near, score, similar, weight, *shown))
     return found
 
 
@@ -212,6 +219,17 @@ def _could_help(query: Query, form: Form) -> bool:
     """True for what says something, of which nothing contradicts the state of *query*."""
     actions = form.remedy
     return bool(form.description) and not any(_contradicts(query, one.pattern) for one in actions)
+
+
+def _was_of_no_use(candidate: RecoveryCandidate) -> bool:
+    return candidate.error.error_type in MISSING_PROGRAM and not candidate.recovered.verified
+
+
+def _is_supported(query: Query, form: Form, candidate: RecoveryCandidate) -> bool:
+    done = candidate.recovered
+    names = names_in(candidate.error.error_type, done.message).names
+    is_same_name = bool(names) and names[:1] == query.names.names[:1]
+    return all(is_supported(query, one.pattern, is_same_name=is_same_name) for one in form.remedy)
 
 
 def _contradicts(query: Query, pattern: RemedyPattern) -> bool:

@@ -9,6 +9,7 @@ from contextgraph.errors import ContextGraphError, StoreError
 from contextgraph.model import (
     ErrorSignature,
     MemoryContext,
+    Recollection,
     RepositoryPlaybook,
     State,
     new_context_id,
@@ -92,8 +93,15 @@ class MemoryRetriever:
             if playbook and playbook.degraded:
                 degraded += (playbook.degraded,)
             playbook = playbook if playbook and any(playbook_lines(playbook)) else None
+            notes = _not_pinned(found, playbook)
             return tuple(
-                replace(answer(gate, limit), degraded=degraded, playbook=playbook) for gate in gates
+                replace(
+                    answer(gate, limit),
+                    degraded=tuple(dict.fromkeys(degraded)),  # notes are read twice
+                    playbook=playbook,
+                    notes=gate.notes(notes)[:limit],
+                )
+                for gate in gates
             )
 
     def _playbook(self, query: Query) -> RepositoryPlaybook | None:
@@ -169,3 +177,13 @@ class MemoryRetriever:
                 if found[name].degraded:
                     degraded.append(f"{name}: {found[name].degraded}")
         return found, tuple(degraded)
+
+
+def _not_pinned(
+    found: Mapping[str, Findings], playbook: RepositoryPlaybook | None
+) -> list[Recollection]:
+    """The notes *found*, without those that stand in *playbook* anyway."""
+    pinned = {note.id for note in playbook.notes} if playbook else set[str]()
+    return [
+        one for findings in found.values() for one in findings.notes if one.note.id not in pinned
+    ]

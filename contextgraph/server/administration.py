@@ -1,30 +1,39 @@
 """Routes for administrators: consolidation, removal, export, metrics."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, HTTPException, Response
+import orjson
+from fastapi import APIRouter, HTTPException, Query, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
+from contextgraph.codec import encoded
 from contextgraph.records import consolidation_record
 from contextgraph.server.access import Admin
-from contextgraph.server.reading import Complete, json_response, valued
+from contextgraph.server.reading import json_response
 
 router = APIRouter()
 
+Format = Literal["archive", "graphml", "json"]
+_MEDIA: Mapping[Format, str] = {
+    "archive": "application/zstd",
+    "graphml": "application/graphml+xml",
+    "json": "application/json",
+}
+
 
 @router.post("/v1/consolidate")
-async def consolidate(caller: Admin, complete: Complete = False) -> Response:
+async def consolidate(caller: Admin) -> Response:
     """Bring methodologies up to date, as `contextgraph consolidate --json`; may take minutes.
 
     409 where another process does so.
     """
     report = await caller.service.maintain(caller.tenant.memory.consolidate)
-    record = valued(consolidation_record(report), report, complete=complete)
-    return json_response(record, 200 if report.started else 409)
+    return json_response(consolidation_record(report), 200 if report.started else 409)
 
 
 @router.post("/v1/methodologies/{identity}/{decision}")
@@ -65,16 +74,31 @@ async def retire(caller: Admin, identity: str) -> Response:
 
 
 @router.get("/v1/export", response_class=FileResponse)
-async def export(caller: Admin, vectors: bool = True) -> Response:
-    """All that the memory holds, as `contextgraph export` writes it."""
+async def export(
+    caller: Admin,
+    vectors: bool = True,
+    file_format: Annotated[
+        Literal["archive", "graphml", "json"], Query(alias="format")
+    ] = "archive",
+) -> Response:
+    """All that the memory holds, or its graph, as `contextgraph export` writes it.
+
+    The header X-Exported of an archive counts what is in it.
+    """
 
     folder = TemporaryDirectory(prefix="contextgraph-")  # which only this user can read
-    path = Path(folder.name) / "memory.jsonl.zst"
-    await caller.service.maintain(lambda: caller.tenant.memory.export(path, vectors=vectors))
+    path = Path(folder.name) / ("memory.jsonl.zst" if file_format == "archive" else "graph")
+    memory, headers = caller.tenant.memory, {}
+    if file_format == "archive":
+        counts = await caller.service.maintain(lambda: memory.export(path, vectors=vectors))
+        headers["X-Exported"] = orjson.dumps(encoded(counts, complete=True)).decode()
+    else:
+        await caller.service.maintain(lambda: memory.export_graph(path, file_format))
     return FileResponse(
         path,
+        headers=headers,
         filename=path.name,
-        media_type="application/zstd",
+        media_type=_MEDIA[file_format],
         background=BackgroundTask(folder.cleanup),
     )
 

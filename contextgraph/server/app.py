@@ -10,7 +10,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Route
 
 from contextgraph.config import Settings
-from contextgraph.server import administration, learning, live_runs, pages, reading
+from contextgraph.server import administration, learning, live_runs, operations, pages, reading
 from contextgraph.server.access import bearer
 from contextgraph.server.limits import BodyLimiter, RateLimiter
 from contextgraph.server.mcp import McpEndpoint
@@ -59,7 +59,7 @@ def create_app(settings: Settings, tokens: TokenFile | None, limits: Limits) -> 
     app.add_middleware(BodyLimiter, limit=_BODY_BYTES, paths={"/v1/learn": limits.upload})
     app.add_middleware(Observer)
     add_handlers(app)
-    for routes in (reading, learning, live_runs, administration):
+    for routes in (reading, learning, live_runs, administration, operations):
         app.include_router(routes.router, dependencies=[Depends(bearer)], responses=PROBLEMS)
     app.include_router(pages.router)
     app.add_exception_handler(pages.SignedOutError, pages.signed_out)

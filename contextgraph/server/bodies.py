@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, RootModel
 
 from contextgraph.codec import decoded
 from contextgraph.model import Exposure, Outcome, Phase, Security, ShownItem, State
@@ -125,7 +125,7 @@ class QueryBody(_Body):
 
 
 class LoopBody(_Body):
-    """The latest states of an agent, oldest first; *complete* is as of a query."""
+    """The latest states of an agent, oldest first."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -134,20 +134,6 @@ class LoopBody(_Body):
     )
 
     states: Annotated[list[StateBody], Field(min_length=1, max_length=300)]
-    complete: bool = False
-
-
-class EscapeBody(_Body):
-    """A state in which an agent is stuck."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {"state": {"repo": "acme/shop", "current_error": "KeyError: 'tariff'"}}
-        }
-    )
-
-    state: StateBody
-    exclude_instances: Names = []
 
 
 class ExposureBody(_Body):
@@ -321,3 +307,9 @@ class ReportBody(_Body):
     context: Name
     helped: bool
     item: Annotated[int, Field(ge=1, le=100)] | None = None
+
+
+class CallBody(RootModel[dict[Name, JsonValue]]):
+    """Arguments of a method by name."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"repo": "acme/shop"}})

@@ -12,9 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from contextgraph.errors import (
+    AlreadyExistsError,
     ContextGraphError,
     InvalidNoteError,
     MemoryNotFoundError,
+    NeedsStoreError,
+    NotFoundError,
     ReadError,
     SettingsError,
     StoreUnavailableError,
@@ -30,6 +33,9 @@ _STATUSES: Mapping[type[Exception], HTTPStatus] = {
     TooBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
     TimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
     MemoryNotFoundError: HTTPStatus.NOT_FOUND,
+    NeedsStoreError: HTTPStatus.NOT_FOUND,
+    NotFoundError: HTTPStatus.NOT_FOUND,
+    AlreadyExistsError: HTTPStatus.CONFLICT,
     InvalidNoteError: HTTPStatus.UNPROCESSABLE_ENTITY,
     ReadError: HTTPStatus.UNPROCESSABLE_ENTITY,
     SettingsError: HTTPStatus.INTERNAL_SERVER_ERROR,

@@ -30,7 +30,6 @@ from contextgraph.server.access import Reader
 from contextgraph.server.bodies import (
     CONTEXT,
     LONGEST,
-    EscapeBody,
     ExposuresBody,
     LoopBody,
     ProblemStatementBody,
@@ -46,16 +45,14 @@ Name = Annotated[str, Query(max_length=500)]
 Text = Annotated[str, Query(max_length=LONGEST)]
 After = Annotated[str, Query(max_length=100, description='"next" of the page before.')]
 Excluded = Annotated[Sequence[Name], Query(max_length=1000)]
-Complete = Annotated[bool, Query(description='With the whole value, as "value".')]
 
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """What a question about a repository may see, and what its answer holds."""
+    """What a question about a repository may see."""
 
     exclude_instances: Excluded = ()
     as_of: AwareDatetime | None = None
-    complete: Complete = False
 
 
 Bounds = Annotated[_Bounds, Depends()]
@@ -65,11 +62,6 @@ PageSize = Annotated[int, Query(ge=1, le=500)]
 def json_response(record: Mapping[str, Json], status: int = 200) -> Response:
     """*record* as the body of a response."""
     return Response(orjson.dumps(record), status, media_type="application/json")
-
-
-def valued(record: Mapping[str, Json], value: object, *, complete: bool) -> dict[str, Json]:
-    """*record*; *complete* with the *value* that it is made of, for `contextgraph.client`."""
-    return {**record, "value": encoded(value)} if complete else {**record}
 
 
 @router.post("/v1/query", responses=answered(CONTEXT))
@@ -88,12 +80,8 @@ def _answer(memory: AgentMemory, body: QueryBody) -> dict[str, Json]:
     )
     max_tokens = body.max_tokens or MAX_TOKENS
     text = memory.render(context, max_tokens) if body.record else render(context, max_tokens)
-    return _context(context, text, complete=body.complete)
-
-
-def _context(context: MemoryContext, text: str, *, complete: bool) -> dict[str, Json]:
     record = context_record(context, text)
-    return {**record, "context": encoded(context)} if complete else record
+    return {**record, "context": encoded(context)} if body.complete else record
 
 
 @router.post("/v1/loops")
@@ -104,7 +92,7 @@ async def loops(body: LoopBody, caller: Reader) -> Response:
         memory = caller.tenant.memory
         loop = memory.check_loop([one.state() for one in body.states])
         context = MemoryContext(new_context_id(), loop=loop)
-        return _context(context, memory.render(context), complete=body.complete)
+        return context_record(context, memory.render(context))
 
     return json_response(await caller.service.answer(answer))
 
@@ -129,8 +117,7 @@ async def playbook(
 ) -> Response:
     """What the runs of a repository agree on, as `contextgraph playbook --json` prints it."""
     found = await _within(bounds, caller, caller.tenant.memory.playbook, repo, task)
-    record = {**playbook_record(found), "text": render_playbook(found)}
-    return json_response(valued(record, found, complete=bounds.complete))
+    return json_response({**playbook_record(found), "text": render_playbook(found)})
 
 
 @router.get("/v1/how")
@@ -142,7 +129,7 @@ async def how(
 ) -> Response:
     """How a command is really run in a repository, as `contextgraph how --json` prints it."""
     found = await _within(bounds, caller, caller.tenant.memory.how, repo, command)
-    return json_response(valued(history_record(found), found, complete=bounds.complete))
+    return json_response(history_record(found))
 
 
 async def _within(
@@ -152,26 +139,6 @@ async def _within(
     return await caller.service.answer(
         ask, repo, about, exclude_instances=bounds.exclude_instances, as_of=bounds.as_of
     )
-
-
-@router.post("/v1/escapes")
-async def escapes(body: EscapeBody, caller: Reader) -> Response:
-    """What led out of trouble in other runs: at most three suggestions, best first."""
-    found = await caller.service.answer(
-        caller.tenant.memory.loop_detector.get_escape_suggestions,
-        body.state.state(),
-        exclude_instances=frozenset(body.exclude_instances),
-    )
-    return json_response({"escapes": [encoded(one) for one in found]})
-
-
-@router.get("/v1/solve_rates")
-async def solve_rates(caller: Reader, exclude_instances: Excluded = ()) -> Response:
-    """How runs that ended with each sign of an early submission went."""
-    found = await caller.service.answer(
-        caller.tenant.memory.stats.get_solve_rates, exclude_instances
-    )
-    return json_response({str(sign): encoded(one) for sign, one in found.items()})
 
 
 @router.post("/v1/exposures")
@@ -333,13 +300,13 @@ async def snapshot(
 
 
 @router.get("/v1/explain/{identity}")
-async def explain(caller: Reader, identity: str, complete: Complete = False) -> Response:
+async def explain(caller: Reader, identity: str) -> Response:
     """Where a methodology, run, fragment, error or context comes from, as `explain --json`."""
 
     def answer() -> dict[str, Json]:
         found = caller.tenant.memory.explain(identity)
         if found is None:
             raise HTTPException(404, f"nothing has the id {identity}")
-        return valued(explanation_record(found), found, complete=complete)
+        return explanation_record(found)
 
     return json_response(await caller.service.answer(answer))

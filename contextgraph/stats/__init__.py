@@ -4,12 +4,11 @@ from contextgraph.stats.engine import (
     LEAST_RUNS,
     Interventions,
     MemoryStats,
-    OutcomePeriod,
-    SolveRates,
     StatisticsEngine,
-    outcomes_over_time,
 )
 from contextgraph.stats.errors import Friction, FrictionRemedy, errors_in
+from contextgraph.stats.figures import draw_statistics, new_figure, save_figures
+from contextgraph.stats.outcomes import OutcomePeriod, SolveRates, outcomes_over_time
 
 __all__ = [
     "LEAST_RUNS",
@@ -20,6 +19,9 @@ __all__ = [
     "OutcomePeriod",
     "SolveRates",
     "StatisticsEngine",
+    "draw_statistics",
     "errors_in",
+    "new_figure",
     "outcomes_over_time",
+    "save_figures",
 ]

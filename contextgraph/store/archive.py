@@ -1,125 +1,51 @@
 """A memory as a file of JSON lines: exported from any store, imported into any store.
 
-Both take constant memory. The first line is a header, the last one counts the lines before it, so
-that a truncated file is detected.
+Both take constant memory.
 """
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
-from operator import attrgetter
 from pathlib import Path
-from typing import IO, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
-import orjson
-
-from contextgraph.codec import decoded, encoded
-from contextgraph.errors import DamagedRunError, ReadError, StoreError
+from contextgraph.codec import decoded
+from contextgraph.errors import DamagedRunError
 from contextgraph.model import (
-    ArchivedRun,
+    Bundle,
     Exposure,
-    Json,
     Learned,
     LearnStatus,
-    Methodology,
     Note,
-    NoteKind,
     ResolvedBy,
-    SimilarTo,
-    Space,
     Verdict,
 )
-from contextgraph.ports import Store, every_exposure
+from contextgraph.ports import Store, every_exposure, every_note
+from contextgraph.store.archive_file import (
+    FORMAT,
+    VERSION,
+    ConsolidatedLine,
+    EndLine,
+    Header,
+    Line,
+    MethodologyLine,
+    RunLine,
+    SimilarLine,
+    SpaceLine,
+    read_header,
+    read_lines,
+    write_line,
+    writing,
+)
 
-FORMAT = "contextgraph-memory-archive"
-VERSION = 2
-# Version 1, of release 0.1, has remedies as sentences, which are found again by a rebuild, and
-# credit of items in shares.
-_WITH_SENTENCES = 1
+Item = TypeVar("Item")
 
 _EXPORT_BATCH = 64
 _IMPORT_BATCH = 32
 
 Progress: TypeAlias = Callable[[int, int], None]
 OnDamaged: TypeAlias = Callable[[str, DamagedRunError], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The first line: the tenant, and how much it held when the export began."""
-
-    format: str
-    version: int
-    tenant: str
-    vectors: bool
-    runs: int
-    methodologies: int
-
-
-@dataclass(frozen=True, slots=True)
-class SpaceLine:
-    """The active space with its model."""
-
-    space: Space
-    model: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MethodologyLine:
-    """A methodology with the edges to it."""
-
-    methodology: Methodology
-    resolved: tuple[ResolvedBy, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SimilarLine:
-    """The `SIMILAR_TO` edges of the fragments of one run."""
-
-    similar: tuple[SimilarTo, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ConsolidatedLine:
-    """All of the archive was consolidated."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndLine:
-    """The last line: the number of lines before it."""
-
-    lines: int
-
-
-Line: TypeAlias = (
-    SpaceLine
-    | ArchivedRun
-    | MethodologyLine
-    | SimilarLine
-    | Exposure
-    | Verdict
-    | Note
-    | ConsolidatedLine
-    | EndLine
-)
-Kind = TypeVar("Kind")
-Item = TypeVar("Item")
-_KINDS: dict[str, type[Line]] = {
-    "space": SpaceLine,
-    "run": ArchivedRun,
-    "methodology": MethodologyLine,
-    "similar": SimilarLine,
-    "exposure": Exposure,
-    "verdict": Verdict,
-    # A note has its own kind, which is also that of its line.
-    **dict.fromkeys(NoteKind, Note),
-    "consolidated": ConsolidatedLine,
-    "end": EndLine,
-}
-_NAMES = {**{kind: name for name, kind in _KINDS.items()}, Note: NoteKind.NOTE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,18 +96,18 @@ def export_memory(
     changed = store.admin.unconsolidated()
     consolidated = not (changed.trajectories or changed.error_ids or changed.repos)
     counts: Counter[type] = Counter()
-    with _writing(path) as file:
+    with writing(path) as file:
         header = Header(FORMAT, VERSION, tenant, vectors, len(runs), len(methodologies))
-        _write_line(file, header)
+        write_line(file, header)
         for line in _lines_of(store, runs, methodologies, on_damaged, vectors=vectors):
-            _write_line(file, line)
+            write_line(file, line)
             counts[type(line)] += 1
-            if isinstance(line, ArchivedRun):
-                progress(counts[ArchivedRun], len(runs))
+            if isinstance(line, RunLine):
+                progress(counts[RunLine], len(runs))
         if consolidated:
-            _write_line(file, ConsolidatedLine())
-        _write_line(file, EndLine(1 + counts.total() + consolidated))
-    return Exported(counts[ArchivedRun], counts[MethodologyLine], counts[Exposure], counts[Note])
+            write_line(file, ConsolidatedLine())
+        write_line(file, EndLine(1 + counts.total() + consolidated))
+    return Exported(counts[RunLine], counts[MethodologyLine], counts[Exposure], counts[Note])
 
 
 def _lines_of(
@@ -206,7 +132,8 @@ def _lines_of(
             damaged.add(trajectory_id)
             continue
         if run:
-            yield run if space else _without_vectors(run)
+            embedded = run.embedded if space else None
+            yield RunLine(replace(run, met=None, embedded=embedded), run.met or {})
     for batch in _batches(iter(methodologies), _EXPORT_BATCH):
         yield from _methodologies(store, batch)
     for trajectory_id in (one for one in runs if one not in damaged):
@@ -214,23 +141,25 @@ def _lines_of(
             yield SimilarLine(tuple(similar))
     yield from every_exposure(store)
     yield from store.exposures.record(()).verdicts
-    yield from _paged(store.notes.page, attrgetter("id"))
-
-
-def _paged(
-    page: Callable[[str, int], Sequence[Item]], id_of: Callable[[Item], str]
-) -> Iterator[Item]:
-    """All items of the pages that *page* gives after an id."""
-    after = ""
-    while items := page(after, _EXPORT_BATCH):
-        yield from items
-        after = id_of(items[-1])
+    yield from every_note(store.notes)
 
 
 def _methodologies(store: Store, ids: Sequence[str]) -> Iterator[MethodologyLine]:
     for one in store.methodologies.get(ids):
-        resolved = tuple(store.methodologies.resolved_by(one.id))
-        yield MethodologyLine(one, resolved)
+        yield MethodologyLine(one, _resolved_by(store, one.id))
+
+
+def _resolved_by(store: Store, methodology_id: str) -> tuple[ResolvedBy, ...]:
+    """The errors that a methodology resolves, by their ids."""
+    node = store.admin.explain(methodology_id)
+    edges = [edge for edge in node.relations if edge.type == "RESOLVED_BY"] if node else []
+    return tuple(
+        decoded(
+            ResolvedBy,
+            {"error_id": edge.id, "methodology_id": methodology_id, **edge.properties},
+        )
+        for edge in edges
+    )
 
 
 def import_memory(
@@ -242,15 +171,15 @@ def import_memory(
     names it, and nothing was imported. *progress* is called with the number of runs imported and
     of all runs. A memory with a space of its own keeps that, and its new runs wait to be embedded.
     """
-    header = _read_header(path)
-    for _ in _read_lines(path):
+    header = read_header(path)
+    for _ in read_lines(path):
         pass
-    return _Importer(store, vectors, header.runs, progress).run(_read_lines(path))
+    return _Importer(store, vectors, header.runs, progress).run(read_lines(path))
 
 
 def count_runs(path: Path) -> int:
     """How many runs there were when the export to *path* began; raises `ReadError`."""
-    return _read_header(path).runs
+    return read_header(path).runs
 
 
 class _Importer:
@@ -274,7 +203,9 @@ class _Importer:
 
     def _write(self, batch: list[Line]) -> None:
         self._put_spaces([line for line in batch if isinstance(line, SpaceLine)])
-        self._put_runs([line for line in batch if isinstance(line, ArchivedRun)])
+        self._put_runs(
+            [replace(line.bundle, met=line.steps) for line in batch if isinstance(line, RunLine)]
+        )
         self._put_methodologies([line for line in batch if isinstance(line, MethodologyLine)])
         similar = [edge for line in batch if isinstance(line, SimilarLine) for edge in line.similar]
         if similar:
@@ -300,14 +231,14 @@ class _Importer:
                 self._store.vectors.prepare(line.space, line.model)
                 self._store.vectors.switch(line.space.name)
 
-    def _put_runs(self, runs: list[ArchivedRun]) -> None:
+    def _put_runs(self, runs: list[Bundle]) -> None:
         if not runs:
             return
-        given = runs if self._space else [_without_vectors(run) for run in runs]
-        known = self._store.runs.learned([run.bundle.trajectory.id for run in given])
+        given = runs if self._space else [replace(run, embedded=None) for run in runs]
+        known = self._store.runs.learned([run.trajectory.id for run in given])
         named = [_known_as(run, known) for run in given]
-        counts = Counter(self._store.runs.restore(named))
-        self._waiting.difference_update(run.bundle.trajectory.id for run in named)
+        counts = Counter(self._store.runs.add(named))
+        self._waiting.difference_update(run.trajectory.id for run in named)
         self._done.created += counts[LearnStatus.CREATED]
         self._done.updated += counts[LearnStatus.UPDATED]
         self._done.unchanged += counts[LearnStatus.UNCHANGED]
@@ -335,146 +266,9 @@ def _batches(items: Iterator[Item], size: int) -> Iterator[list[Item]]:
         yield batch
 
 
-def _known_as(run: ArchivedRun, known: Mapping[str, Learned]) -> ArchivedRun:
+def _known_as(run: Bundle, known: Mapping[str, Learned]) -> Bundle:
     """*run* under the id that it has in the memory, where it was archived under a former one."""
-    trajectory = run.bundle.trajectory
-    if trajectory.id not in known:
+    if run.trajectory.id not in known:
         return run
-    trajectory = replace(trajectory, id=known[trajectory.id].trajectory_id)
-    return replace(run, bundle=replace(run.bundle, trajectory=trajectory))
-
-
-def _without_vectors(run: ArchivedRun) -> ArchivedRun:
-    return replace(run, bundle=replace(run.bundle, embedded=None))
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that replaces *path* when it is complete; compressed for ``.zst``."""
-    import zstandard
-
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            if path.suffix == ".zst":
-                with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as compressed:
-                    yield compressed
-            else:
-                yield file
-        part.replace(path)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _write_line(file: IO[bytes], value: Header | Line) -> None:
-    record = encoded(value)
-    assert isinstance(record, dict)  # all lines are dataclasses
-    kind = {} if isinstance(value, Header) else {"kind": _NAMES[type(value)]}
-    try:
-        file.write(orjson.dumps({**kind, **record}) + b"\n")
-    except orjson.JSONEncodeError as error:
-        raise StoreError(f"a text cannot be exported: {error}") from error
-
-
-def _read_header(path: Path) -> Header:
-    """The first line of *path*; raises `ReadError` for no archive, or one of a later version."""
-    with _opened(path) as file:
-        record = _parsed(path, 1, file.readline())
-    if record.get("format") != FORMAT:
-        raise ReadError(str(path), "line 1", f"is not the first line of a {FORMAT}")
-    if record.get("version") not in (VERSION, _WITH_SENTENCES):
-        raise ReadError(
-            str(path),
-            "line 1",
-            f"is of version {record.get('version')}, this version knows {VERSION}; "
-            "upgrade contextgraph-memory",
-        )
-    return _decoded(path, 1, Header, record)
-
-
-def _read_lines(path: Path) -> Iterator[Line]:
-    """All lines after the first but the last.
-
-    Raises `ReadError` with the line that is damaged, or where the file was truncated.
-    """
-    number, ended = 1, False
-    has_sentences = _read_header(path).version == _WITH_SENTENCES
-    with _opened(path) as file:
-        file.readline()
-        for number, text in enumerate(file, start=2):
-            record = _parsed(path, number, text)
-            kind = _KINDS.get(str(record.get("kind", "")))
-            if kind is None or ended:
-                raise ReadError(str(path), f"line {number}", "is of an unknown kind")
-            if kind is ArchivedRun and has_sentences:
-                _drop_sentences(record)
-            if kind is Exposure and has_sentences:
-                _drop_shares(record)
-            line = _decoded(path, number, kind, record)
-            if not isinstance(line, EndLine):
-                yield line
-            elif line.lines != number - 1:
-                reason = f"{number - 1} lines came before the last one, not {line.lines}"
-                raise ReadError(str(path), f"line {number}", reason)
-            else:
-                ended = True
-    if not ended:
-        raise ReadError(str(path), f"line {number}", "is the last one: the file was cut off")
-
-
-def _drop_sentences(record: dict[str, Json]) -> None:
-    """Drop the actions of the recoveries of a run of version 0.1."""
-    bundle = record.get("bundle")
-    recovered = bundle.get("recovered") if isinstance(bundle, dict) else None
-    for one in recovered if isinstance(recovered, list) else ():
-        if isinstance(one, dict):
-            one["actions"] = []
-
-
-def _drop_shares(record: dict[str, Json]) -> None:
-    """Give the items of an exposure of version 0.1 its outcome, in place of shares of it."""
-    shares, helped = record.get("items"), record.get("helped")
-    record["items"] = [
-        {"id": pair[0], "helped": helped}
-        for pair in (shares if isinstance(shares, list) else ())
-        if isinstance(pair, list)
-    ]
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    import io
-
-    import zstandard
-
-    try:
-        with path.open("rb") as file:
-            if path.suffix == ".zst":
-                reader = zstandard.ZstdDecompressor().stream_reader(file, closefd=False)
-                with io.BufferedReader(reader, 1 << 20) as plain:
-                    yield plain
-            else:
-                yield file
-    except OSError as error:
-        raise ReadError(str(path), "", f"cannot be read: {error.strerror or error}") from error
-    except zstandard.ZstdError as error:
-        raise ReadError(str(path), "", f"is damaged: {error}") from error
-
-
-def _parsed(path: Path, number: int, text: bytes) -> dict[str, Json]:
-    try:
-        record = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise ReadError(str(path), f"line {number}", f"is not JSON: {error}") from error
-    if not isinstance(record, dict):
-        raise ReadError(str(path), f"line {number}", "is not an object")
-    return record
-
-
-def _decoded(path: Path, number: int, kind: type[Kind], record: dict[str, Json]) -> Kind:
-    try:
-        return decoded(kind, record)
-    except ReadError as error:
-        raise ReadError(str(path), f"line {number}", error.reason) from error
+    own = known[run.trajectory.id].trajectory_id
+    return replace(run, trajectory=replace(run.trajectory, id=own))

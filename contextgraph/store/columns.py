@@ -1,23 +1,69 @@
-"""Values as columns of a database and back, by the types of their fields."""
+"""Values as columns of a database and back, by the types of their fields; runs as bytes."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import MISSING
 from enum import Enum
+from functools import lru_cache, partial
 from operator import attrgetter
 from types import NoneType
 from typing import Any, Generic, TypeAlias, TypeVar, cast, get_args
 
-from contextgraph.codec import fields_of
-from contextgraph.model import RemedyAction, Words
-from contextgraph.store import rules
+import orjson
+import zstandard
+
+from contextgraph.codec import decoded, encoded, fields_of
+from contextgraph.errors import DamagedRunError, ReadError, StoreError
+from contextgraph.model import RawTrajectory, RemedyAction, RemedyPattern, Words
 
 Value = TypeVar("Value")
 # To the database and back.
 Form: TypeAlias = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
+# Measured on a run of 75 kB: 0.4 of the time that zlib 1 takes, and 13 % smaller.
+_COMPRESSION = 1
+
+
+def packed(raw: RawTrajectory) -> bytes:
+    """*raw* as compressed bytes; raises `StoreError` for a text that is not valid Unicode."""
+    data = _json(raw, f"run {raw.instance_id or raw.source}")
+    return zstandard.ZstdCompressor(_COMPRESSION, write_checksum=True).compress(data)
+
+
+def unpacked(data: bytes, identity: str) -> RawTrajectory:
+    """The run *identity*, which `packed` gave *data* for; raises `DamagedRunError`."""
+    try:
+        return decoded(RawTrajectory, orjson.loads(zstandard.decompress(data)))
+    except (zstandard.ZstdError, ValueError, ReadError) as error:
+        raise DamagedRunError(f"run {identity} is damaged: {error}") from error
+
+
+def _json(value: Any, name: str) -> bytes:
+    try:
+        return orjson.dumps(encoded(value))
+    except TypeError as error:
+        raise StoreError(f"{name} cannot be stored: {error}") from error
+
+
+def _json_text(value: Any) -> str:
+    return _json(value, "a text").decode()
+
+
+def _from_json(kind: type[Value], text: str) -> Value:
+    return decoded(kind, orjson.loads(text))
+
+
+@lru_cache(4_096)
+def _actions_of(text: str) -> tuple[RemedyAction, ...]:
+    # Version 0.1 stored sentences in the place of actions: a rebuild finds these.
+    records = orjson.loads(text)
+    return tuple(decoded(RemedyAction, one) for one in records if isinstance(one, dict))
+
+
 _JSON: Mapping[Any, Form] = {
-    tuple[RemedyAction, ...]: (rules.json_text, rules.actions_of),
-    Words: (rules.json_text, rules.words_of),
+    tuple[RemedyAction, ...]: (_json_text, _actions_of),
+    **{
+        kind: (_json_text, partial(_from_json, kind)) for kind in (tuple[RemedyPattern, ...], Words)
+    },
 }
 
 

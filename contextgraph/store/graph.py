@@ -15,10 +15,10 @@ distinguishes several edges of this type between the same two nodes. Notes are i
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from contextgraph.errors import StoreError
-from contextgraph.model import Note
+from contextgraph.model import Note, NoteKind
 
 if TYPE_CHECKING:
     from contextgraph.ports import Graph
@@ -84,6 +84,16 @@ def export_graph(graph: "Graph", path: Path, graph_format: GraphFormat) -> None:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def read_graph(path: Path) -> "Graph":
+    """The graph in the JSON file *path* that `export_graph` wrote, without notes."""
+    import networkx as nx
+
+    graph = cast("Graph", nx.node_link_graph(json.loads(path.read_text()), edges="edges"))
+    kinds = {kind.capitalize() for kind in NoteKind}
+    graph.remove_nodes_from([id_ for id_, node in graph.nodes.items() if node["label"] in kinds])
+    return graph
 
 
 def _without_lists(graph: "Graph") -> "Graph":

@@ -5,15 +5,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-import orjson
-import zstandard
-
-from contextgraph.codec import decoded, encoded
-from contextgraph.errors import DamagedRunError, ReadError, SpaceMismatchError, StoreError
+from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import (
     Bundle,
     ChangeStatus,
@@ -30,17 +25,15 @@ from contextgraph.model import (
     RawTrajectory,
     Recovered,
     Relation,
-    RemedyAction,
     RemedyPattern,
     SeenContext,
     ShownItem,
     Space,
     Trajectory,
-    Words,
     adds_to,
     precedes,
 )
-from contextgraph.processes import has_ended
+from contextgraph.processes import Process, has_ended
 from contextgraph.trace import describe_remedy
 from contextgraph.vectors import Vector
 
@@ -57,8 +50,6 @@ CONTEXT_PREFIX = "ctx_"
 REPORTS_USED = 100
 
 _HELPED = {None: "not known", True: "yes", False: "no"}
-# Measured on a run of 75 kB: 0.4 of the time that zlib 1 takes, and 13 % smaller.
-_COMPRESSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +129,18 @@ def with_history(bundle: Bundle, known: Sequence[Trajectory]) -> Bundle:
     return replace(bundle, trajectory=trajectory)
 
 
-def is_free(held_by: str | None, expires_at: datetime, holder: str, now: datetime) -> bool:
-    """Whether *holder* may take the lease of *held_by*, whose first word is its process."""
-    if held_by is None or held_by == holder or expires_at <= now:
-        return True
-    return has_ended(held_by.partition(" ")[0])
+class StoredLease(NamedTuple):
+    """Who has the lease until when, and the process of that; None where it is not known."""
+
+    holder: str | None
+    expires_at: datetime
+    process: Process | None = None
+
+    def is_free_for(self, holder: str, now: datetime) -> bool:
+        """Whether *holder* may take it."""
+        if self.holder in (None, holder) or self.expires_at <= now:
+            return True
+        return self.process is not None and has_ended(self.process)
 
 
 def check_bundle(bundle: Bundle) -> None:
@@ -175,9 +173,10 @@ class MetError(NamedTuple):
 
 def met_errors(bundle: Bundle) -> list[MetError]:
     """The errors of *bundle*, in their order."""
-    steps: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
     for caused in bundle.caused:
-        steps[caused.error_id] += len(caused.steps)
+        counted[caused.error_id] += len(caused.steps)
+    steps = {error.id: counted[error.id] for error in bundle.errors} | {**(bundle.met or {})}
     cleared = {recovered.error_id for recovered in bundle.recovered}
     return [MetError(error, steps[error.id], error.id in cleared) for error in bundle.errors]
 
@@ -374,50 +373,3 @@ def in_order(relations: Iterable[Relation]) -> tuple[Relation, ...]:
             ),
         )
     )
-
-
-def json_text(value: Words | Sequence[RemedyAction | RemedyPattern]) -> str:
-    """*value* as JSON text; raises `StoreError` for a text that is not valid Unicode."""
-    try:
-        return orjson.dumps(encoded(value)).decode()
-    except TypeError as error:
-        raise StoreError(f"a text cannot be stored: {error}") from error
-
-
-@lru_cache(4_096)
-def actions_of(text: str) -> tuple[RemedyAction, ...]:
-    """The actions that `json_text` gave *text* for.
-
-    Version 0.1 stored sentences in their place, which are skipped: a rebuild finds the actions.
-    """
-    records = orjson.loads(text)
-    return tuple(decoded(RemedyAction, one) for one in records if isinstance(one, dict))
-
-
-def words_of(text: str) -> Words:
-    """The words that `json_text` gave *text* for."""
-    return decoded(Words, orjson.loads(text))
-
-
-def patterns_of(text: str) -> tuple[RemedyPattern, ...]:
-    """The patterns that `json_text` gave *text* for."""
-    return tuple(decoded(RemedyPattern, one) for one in orjson.loads(text))
-
-
-def packed(raw: RawTrajectory) -> bytes:
-    """*raw* as compressed bytes; raises `StoreError` for a text that is not valid Unicode."""
-    try:
-        data = orjson.dumps(encoded(raw))
-    except TypeError as error:
-        raise StoreError(
-            f"run {raw.instance_id or raw.source} cannot be stored: {error}"
-        ) from error
-    return zstandard.ZstdCompressor(_COMPRESSION, write_checksum=True).compress(data)
-
-
-def unpacked(data: bytes, identity: str) -> RawTrajectory:
-    """The run *identity*, which `packed` gave *data* for; raises `DamagedRunError`."""
-    try:
-        return decoded(RawTrajectory, orjson.loads(zstandard.decompress(data)))
-    except (zstandard.ZstdError, ValueError, ReadError) as error:
-        raise DamagedRunError(f"run {identity} is damaged: {error}") from error

@@ -25,10 +25,15 @@ if TYPE_CHECKING:
         is_advice_id,
         is_general,
     )
-    from contextgraph.trace.remedies.circumstances import circumstances_of, could_apply
+    from contextgraph.trace.remedies.circumstances import (
+        circumstances_of,
+        could_apply,
+        shows_cause,
+    )
     from contextgraph.trace.remedies.command_lines import SCRIPT, folder_of
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
+    from contextgraph.trace.remedies.open_errors import MISSING_PROGRAM
     from contextgraph.trace.remedies.placeholders import (
         CURRENT_FOLDER,
         MISSING_MODULE,
@@ -61,6 +66,7 @@ __all__ = [
     "ANOTHER_NAME",
     "CURRENT_FOLDER",
     "MISSING_MODULE",
+    "MISSING_PROGRAM",
     "SCRIPT",
     "TESTS",
     "ActionKind",
@@ -114,6 +120,7 @@ __all__ = [
     "read_steps",
     "recognise",
     "recoveries_of",
+    "shows_cause",
     "signature_of",
     "state_at",
     "states_of",
@@ -136,6 +143,7 @@ _MODULES = (
     "predicament",
     "remedies.command_lines",
     "project",
+    "remedies.open_errors",
     "remedies.edits",
     "remedies.wording",
     "remedies.advice",

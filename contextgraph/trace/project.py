@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, Family, RawTrajectory, Step
 from contextgraph.trace.actions.commands import read_command_line
@@ -47,7 +47,8 @@ class CommandUse:
 
     *text* is as typed, without redirections; *form* has placeholders for the choice of tests and
     for scripts of the run; *folder* is where it ran, relative to the repository. *error_type* says
-    why it did not run, or what it reported.
+    why it did not run, or what it reported. *prompted*: the run had given another command of its
+    kind before, or, before an installation, one that did not run.
     """
 
     kind: ActionKind
@@ -56,6 +57,7 @@ class CommandUse:
     folder: str
     ran: bool
     error_type: str = ""
+    prompted: bool = False
 
     @property
     def runner(self) -> str:
@@ -119,11 +121,17 @@ class _Seen:
             self.opened.update(path for path in reading.targets if is_path(path))
         elif reading.kind in _RUNNABLE and step.observation is not None:
             for use in _uses(step, reading, cwd, self.created):
-                self.uses.append(use)
+                self.uses.append(replace(use, prompted=self._prompts(use)))
                 if use.kind is ActionKind.TEST and use.ran:
                     again = failed_tests(step.observation)
                     remaining = [test for test in self.failing if not _covers(use, test)]
                     self.failing = dict.fromkeys((*remaining, *again))
+
+    def _prompts(self, use: CommandUse) -> bool:
+        """Whether what the run has given so far may have been the reason for *use*."""
+        if use.kind is ActionKind.INSTALL:
+            return any(not one.ran for one in self.uses)
+        return any(one.kind is use.kind and one.runner != use.runner for one in self.uses)
 
 
 def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:

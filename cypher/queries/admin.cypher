@@ -3,15 +3,15 @@
 // name: lease
 // The holder of the lease and when it expires; read while the memory is locked.
 MATCH (m:Memory {tenant: $tenant})
-RETURN m.lease_holder AS holder, m.lease_until AS until
+RETURN m.lease_holder AS holder, m.lease_until AS until,
+    CASE WHEN m.lease_machine IS NOT NULL
+        THEN {machine: m.lease_machine, number: m.lease_process, started_at: m.lease_started_at}
+    END AS process
 
 // name: take_lease
 MATCH (m:Memory {tenant: $tenant})
-SET m.lease_holder = $holder, m.lease_until = $until
-
-// name: return_lease
-MATCH (m:Memory {tenant: $tenant})
-SET m.lease_holder = CASE m.lease_holder WHEN $holder THEN null ELSE m.lease_holder END
+SET m.lease_holder = $holder, m.lease_until = $until, m.lease_machine = $process.machine,
+    m.lease_process = $process.number, m.lease_started_at = $process.started_at
 
 // name: unconsolidated
 // What was learned, updated or marked as changed since the last consolidation, or after a revision.

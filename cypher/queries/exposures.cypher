@@ -36,7 +36,7 @@ CALL (row) {
 // Contexts that were shown, with their items, by their ids.
 UNWIND $ids AS id
 MATCH (c:Context {tenant: $tenant, id: id})
-RETURN properties(c) AS context,
+RETURN c {.*, context_id: c.id} AS context,
     COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN s {.*, id: i.id} } AS items
 ORDER BY c.id
 
@@ -45,7 +45,7 @@ ORDER BY c.id
 MATCH (c:Context {tenant: $tenant})
 WHERE c.id > $after
 WITH c ORDER BY c.id LIMIT $limit
-RETURN properties(c) AS context,
+RETURN c {.*, context_id: c.id} AS context,
     COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN s {.*, id: i.id} } AS items
 ORDER BY c.id
 
@@ -65,7 +65,7 @@ CALL (name) {
     RETURN c ORDER BY c.shown_at DESC, c.id DESC LIMIT $limit
 }
 WITH DISTINCT c
-RETURN properties(c) AS context,
+RETURN c {.*, context_id: c.id} AS context,
     COLLECT { MATCH (c)-[s:SHOWED]->(i:ShownItem) RETURN s {.*, id: i.id} } AS items
 ORDER BY c.id
 

@@ -16,26 +16,25 @@ UNWIND found AS m
 WITH m ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT $limit
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .remedies, .words} AS methodology, [] AS sources
+    .failure_count, .superseded_by, .remedies, .words} AS methodology, [] AS sources
 ORDER BY m.repo IS NULL, m.support DESC, m.id
 
 // name: methodologies
-UNWIND $ids AS id
-MATCH (m:Methodology {tenant: $tenant, id: id})
+// Those with some ids, and those of some errors.
+CALL () {
+    UNWIND $ids AS id
+    MATCH (m:Methodology {tenant: $tenant, id: id})
+    RETURN m
+    UNION
+    UNWIND $errors AS id
+    MATCH (m:Methodology {tenant: $tenant, error_id: id})
+    RETURN m
+}
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .remedies, .words} AS methodology,
+    .failure_count, .superseded_by, .remedies, .words} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 ORDER BY m.id
-
-// name: find_methodologies
-// Those of some errors.
-UNWIND $error_ids AS id
-MATCH (m:Methodology {tenant: $tenant, error_id: id})
-RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
-    .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .remedies, .words} AS methodology,
-    COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources
 
 // name: methodologies_of_types
 // Those of all errors with the families and types of some.
@@ -46,7 +45,7 @@ MATCH (e:ErrorPattern {tenant: $tenant, family: family, error_type: error_type})
 MATCH (m:Methodology {tenant: $tenant, error_id: e.id})
 RETURN m {.id, .error_id, .keyword, .task_type, .repo, .situation, .strategy, .made_by, .status,
     .confidence, .support, .repositories, .success_rate, .avg_steps, .frequency, .success_count,
-    .failure_count, .last_used, .superseded_by, .remedies, .words} AS methodology,
+    .failure_count, .superseded_by, .remedies, .words} AS methodology,
     COLLECT { MATCH (m)-[:DERIVED_FROM]->(f:Fragment) RETURN [f.trajectory_id, f.id] } AS sources,
     family, error_type
 ORDER BY m.id
@@ -57,13 +56,6 @@ MATCH (m:Methodology)
 WHERE m.tenant = $tenant AND m.id > $after AND ($repo IS NULL OR m.repo = $repo)
 WITH m ORDER BY m.tenant, m.id LIMIT $limit
 RETURN collect(m.id) AS found
-
-// name: resolved_by
-// The errors that a methodology resolves.
-MATCH (m:Methodology {tenant: $tenant, id: $id})<-[r:RESOLVED_BY]-(e:ErrorPattern)
-RETURN e.id AS error_id, m.id AS methodology_id, r.success_rate AS success_rate,
-    r.avg_steps AS avg_steps, r.support AS support
-ORDER BY error_id
 
 // name: put_methodologies
 // Write methodologies, replacing those with the same ids.

@@ -125,15 +125,6 @@ CALL (row, e) {
         workaround: row.workaround, circumstances: row.circumstances}]->(e)
 }
 
-// name: set_met_steps
-// At how many steps runs met errors, including steps in fragments that were pruned.
-UNWIND $rows AS row
-CALL (row) {
-    MATCH (:Trajectory {tenant: $tenant, id: row.trajectory_id})-[m:MET]->(e:ErrorPattern)
-    WHERE e.id = row.error_id
-    SET m.steps = row.steps
-}
-
 // name: learned
 // What is stored of runs, which may be requested by a former id.
 UNWIND $ids AS id

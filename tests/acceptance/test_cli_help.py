@@ -89,7 +89,9 @@ def test_without_a_command_the_help_is_shown() -> None:
     assert all(command.split()[0] in result.out + result.err for command in COMMANDS)
 
 
-@pytest.mark.parametrize("group", ["", "entities", "experiment", "mcp", "notes", "pages", "token"])
+@pytest.mark.parametrize(
+    "group", ["", "config", "entities", "experiment", "mcp", "notes", "pages", "token"]
+)
 def test_the_summary_of_each_command_fits_into_its_line_of_the_help(group: str) -> None:
     listed = contextgraph(*group.split(), "--help").out.partition("Commands:")[2]
     assert listed

@@ -208,6 +208,15 @@ def test_people_see_the_most_frequent_errors(store: Path) -> None:
     assert "ModuleNotFoundError" in result.out
 
 
+def test_the_settings_in_force_are_listed(store: Path) -> None:
+    shown = contextgraph("config", "show", "--store", store, "--withhold", "0.1")
+    assert ["withhold", "0.1", "option"] in map(str.split, shown.out.splitlines())
+
+    records = contextgraph("config", "show", "--store", store, "--json").records
+    assert {"name": "store", "value": str(store), "origin": "option"} in records
+    assert {"name": "token", "value": None, "origin": "default"} in records
+
+
 def test_a_healthy_memory_passes_the_doctor(store: Path) -> None:
     result = contextgraph("doctor", "--store", store, "--json")
 

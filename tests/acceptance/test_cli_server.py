@@ -117,7 +117,7 @@ def test_runs_are_spooled_while_the_server_cannot_be_reached(
 def test_all_runs_from_a_pipe_are_spooled(
     server: Neo4jServer, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contextgraph.cli.batch._MAX_SPOOLED", 1)
+    monkeypatch.setattr("contextgraph.cli.learn._MAX_SPOOLED", 1)
     port = free_port()
     address = f"bolt://127.0.0.1:{port}"
 

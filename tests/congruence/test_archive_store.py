@@ -1,10 +1,11 @@
 """What is handed from store to store is the same, whichever stores these are."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from contextgraph.model import ArchivedRun, Bundle, Exposure, Scope, ShownItem
+from contextgraph.model import Bundle, Exposure, Scope, ShownItem
 from tests.congruence.pairs import RUNS, congruent, memories
 from tests.strategies import (
     CONTEXT_IDS,
@@ -26,22 +27,22 @@ def test_runs_archived(twins: Twins, memory: list[Bundle], keep: int) -> None:
     twins.write("vectors.prepare", SPACE, None)
     twins.write("vectors.switch", SPACE.name)
     twins.learn(memory)
-    twins.write("recoveries.prune_failed", ERROR_IDS, keep)
+    twins.write("recoveries.clean_up", ERROR_IDS, keep)
     for run in RUNS:
         twins.ask("runs.archived", run)
 
 
 @congruent(memory=memories)
-def test_runs_restore(twins: Twins, memory: list[Bundle]) -> None:
+def test_archived_runs_are_added(twins: Twins, memory: list[Bundle]) -> None:
     """Also where a run met an error more often than its fragments show."""
     runs = [
-        ArchivedRun(bundle, {error.id: number for number, error in enumerate(bundle.errors)})
+        replace(bundle, met={error.id: number for number, error in enumerate(bundle.errors)})
         for bundle in {bundle.trajectory.id: bundle for bundle in memory}.values()
     ]
     items = map(ShownItem, ITEM_IDS[:2])
     twins.write("exposures.add", [Exposure.of(CONTEXT_IDS[0], items, SHOWN_AT, ERROR_IDS[0])])
-    twins.write("runs.restore", runs[:2])
-    twins.write("runs.restore", runs)
+    twins.write("runs.add", runs[:2])
+    twins.write("runs.add", runs)
     for run in RUNS:
         twins.ask("runs.archived", run)
     twins.ask("runs.learned", RUNS)

@@ -10,15 +10,25 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import networkx as nx
 import pytest
 
 from contextgraph import AgentMemory, Outcome, State
+from contextgraph.advising import AdvisingMemory
 from contextgraph.client import AsyncClient, Client
 from contextgraph.config import Settings
-from contextgraph.errors import SettingsError, StoreError, StoreUnavailableError
+from contextgraph.errors import (
+    AlreadyExistsError,
+    NotFoundError,
+    SettingsError,
+    StoreError,
+    StoreUnavailableError,
+)
+from contextgraph.knowledge import Candidates, Entities, Entity, Notes, Page, Pages
 from contextgraph.model import LearnStatus, RawTrajectory
 from contextgraph.remote import RetryPolicy
 from contextgraph.server.app import create_app
+from contextgraph.server.operations import METHODS, OPERATIONS
 from contextgraph.server.service import Limits
 from contextgraph.server.tokens import Scope, TokenFile
 from tests.builders import NO_MODULE, recovering_run, run
@@ -105,7 +115,7 @@ def test_outcomes_are_set_by_instance(client: Client, running: Running) -> None:
 
     known = running.memory.store.runs.trajectories([changed])[changed]
     assert known.outcome is Outcome.SOLVED
-    assert client.set_outcome("acme__shop-unknown", solved=True) == []
+    assert not client.set_outcome("acme__shop-unknown", solved=True)
 
 
 def test_notes_are_kept_by_the_service(client: Client, running: Running) -> None:
@@ -125,7 +135,7 @@ def test_notes_are_kept_by_the_service(client: Client, running: Running) -> None
         client.notes.remember(text, source="file:tox.ini")
     with pytest.raises(SettingsError, match="scope admin"):
         client.notes.remember(text, pinned=True)
-    with pytest.raises(SettingsError, match="needs the store itself"):
+    with pytest.raises(SettingsError, match="scope admin"):
         client.notes.pin([receipt.id])
 
 
@@ -145,6 +155,98 @@ def test_what_is_known_is_explained_and_withdrawn(running: Running) -> None:
         receipt = client.notes.remember("a note to forget")
         assert client.notes.forget([receipt.id, "note_unknown"]) == 1
     assert not running.memory.store.runs.ids(instance="acme__shop-70")
+
+
+def test_pages_entities_and_graph_are_those_of_the_memory(running: Running, tmp_path: Path) -> None:
+    _, token = running.tokens.create([Scope.ADMIN], "default", "admin")
+    memory = running.memory
+    with Client(running.url, token) as client:
+        [*client.learn_many(runs(80))]
+        client.pages.add_page(Page("tariffs", "Tariffs", mentions=("Shop",)))
+        client.entities.add_entity(Entity("Shop", tags=("retail",)))
+        client.entities.add_entity(Entity("Cart"))
+        client.entities.add_relation("Shop", "Cart", "has")
+        restricted = client.notes.remember("the vault is in room 8", security="restricted").id
+        client.notes.link(restricted, client.notes.remember("use tox").id, "near")
+
+        assert client.pages.search("tariffs") == memory.pages.search("tariffs") != ()
+        assert client.entities.get_related("Shop", 2, "has") == memory.entities.get_related("Shop")
+        assert client.entities.find_tags("re") == {"retail": 1}
+        assert client.stats.get_friction() == memory.stats.get_friction() != ()
+        assert nx.utils.graphs_equal(client.graph(), memory.graph())
+        assert client.export(tmp_path / "all.jsonl.zst").runs == len(memory.store.runs.ids())
+        assert client.notes.pin([restricted]) == 1
+        assert "room 8" not in f"{client.snapshot('vault')} {client.explain(restricted)}"
+        with pytest.raises(AlreadyExistsError, match="tariffs"):
+            client.pages.add_page(Page("tariffs", "Tariffs"))
+        with pytest.raises(NotFoundError, match="Basket"):
+            client.entities.get_entity("Basket")
+    with AgentMemory.open(str(tmp_path / "new.db")) as copy:
+        assert copy.import_archive(tmp_path / "all.jsonl.zst").created
+        assert copy.pages.get_index() == memory.pages.get_index()
+
+
+# Of the methods of a memory and its parts, those that a client does not have, and why.
+OF_ONE_MACHINE = "keeps what is of one run in a file of the machine that the agent runs on"
+OF_THE_STORE = "changes the store as a whole: run where the store is"
+OF_EVALUATION = "measures advice, in the process that has the memory"
+MISSING = {
+    "keyed": "plain files, for ls, grep and jq on the machine that has them; MCP has set_memory",
+    "conversation": OF_ONE_MACHINE,
+    "items": OF_ONE_MACHINE,
+    "back_up": "copies a file; `export` is for other machines",
+    "import_archive": OF_THE_STORE,
+    "mask_stored": OF_THE_STORE,
+    "migrate": OF_THE_STORE,
+    "rebuild": OF_THE_STORE,
+    "reembed": OF_THE_STORE,
+    "loop_detector.detect_all": OF_EVALUATION,
+    "retriever.retrieve_under": OF_EVALUATION,
+    "retriever.playbooks.runs": OF_EVALUATION,
+    "health": "names the file and the size of the store, which tenants share: `doctor`, beside it",
+    "stats.update_from_batch": "counts nothing: learning a run does",
+    "candidates.add": "the service adds them when it learns a run",
+    "notes.count_recalls": "the service counts them when it answers",
+}
+# Send nothing, use other methods, or have requests of their own.
+OWN = {
+    *vars(AdvisingMemory),
+    *("close", "inspect", "is_service", "live", "of", "of_settings", "open", "working"),
+    *("candidates", "entities", "export", "export_graph", "graph", "notes", "pages", "snapshot"),
+    "stats.get_stats",
+}
+
+
+# Of a class or of one machine, or used by other methods.
+NOT_AWAITED = {
+    *("inspect", "is_service", "note_exposures", "of_settings", "open", "send", "working"),
+    *("batch", "close", "learn_many", "of", "withholds"),
+}
+
+
+def test_a_client_has_every_method_of_a_memory_or_a_reason() -> None:
+    paths = {
+        f"{part}.{name}".lstrip(".")
+        for part, (kind, _) in METHODS.items()
+        for name in vars(kind)
+        if not name.startswith("_")
+    }
+    parts = {name.split(".")[0] for name in METHODS}
+
+    assert paths - OPERATIONS.keys() - OWN - parts == MISSING.keys()
+
+
+def test_asyncio_has_every_method_of_the_client() -> None:
+    kinds = (Client, Notes, Candidates, Pages, Entities)
+    names = [{one for one in dir(kind) if not one.startswith("_")} for kind in kinds]
+
+    async def found() -> list[set[str]]:
+        async with AsyncClient("http://127.0.0.1:9") as client:
+            parts = (client, client.notes, client.candidates, client.pages, client.entities)
+            return [{one for one in dir(part) if not one.startswith("_")} for part in parts]
+
+    missing = set[str]().union(*map(set.difference, names, asyncio.run(found())))
+    assert missing - {path.split(".")[-1] for path in MISSING} == NOT_AWAITED
 
 
 def test_a_live_run_is_advised_and_learned(client: Client, running: Running) -> None:
@@ -186,8 +288,6 @@ def test_an_address_opens_a_client(running: Running, monkeypatch: pytest.MonkeyP
     with AgentMemory.open(running.url) as memory:
         assert memory.is_service
         assert memory.query(AT_ERROR, degrade=True).degraded == ()
-        with pytest.raises(SettingsError, match="needs the store itself"):
-            memory.graph()
         with pytest.raises(SettingsError, match="needs the store itself"):
             memory.back_up(Path("copy.db"))
 

@@ -100,7 +100,7 @@ READINGS: dict[str, Callable[[Neo4jStore], object]] = {
     "errors in a phase": lambda store: store.recoveries.errors(Scope(), 50, phase=Phase.FIXING),
     "texts": lambda store: store.vectors.texts_to_embed(50),
     "methodologies": lambda store: store.methodologies.get(store.methodologies.ids()),
-    "methodologies of errors": lambda store: store.methodologies.find(ERRORS),
+    "methodologies of errors": lambda store: store.methodologies.get(errors=ERRORS),
     "methodologies of types": lambda store: store.methodologies.of_types(ERRORS),
     "relations": lambda store: [*getattr(store.admin.explain(ERRORS[0]), "relations", ())],
     "the graph": lambda store: sorted(store.admin.graph()),

@@ -8,6 +8,7 @@ from neo4j import GraphDatabase
 
 from contextgraph import AgentMemory
 from contextgraph.cli.doctor import check_up
+from contextgraph.cli.options import Common
 from contextgraph.model import HealthCheck
 from tests.server import Neo4jServer
 
@@ -30,7 +31,7 @@ def memory(neo4j: Neo4jServer, credentials: None) -> str:
 
 
 def failed(address: str) -> list[HealthCheck]:
-    return [check for check in check_up(address, None).checks if not check.ok]
+    return [check for check in check_up(Common(store=address)).checks if not check.ok]
 
 
 @pytest.mark.usefixtures("credentials")
@@ -41,7 +42,7 @@ def test_an_empty_server_has_no_memory_and_gets_none(neo4j: Neo4jServer) -> None
 
 
 def test_a_healthy_memory_shows_version_and_edition(memory: str) -> None:
-    found = {check.name: check for check in check_up(memory, None).checks}
+    found = {check.name: check for check in check_up(Common(store=memory)).checks}
     assert all(found[name].ok for name in OF_THE_STORE)
     assert found["reachable"].detail.startswith(f"{memory}: Neo4j ")
     assert found["reachable"].detail.endswith("community")

@@ -15,7 +15,7 @@ import pytest
 from contextgraph.model import Bundle, FragmentType
 from contextgraph.ports import Store
 from contextgraph.store import SqliteStore
-from contextgraph.store.neo4j import Neo4jStore, methodologies, recoveries
+from contextgraph.store.neo4j import Neo4jStore, methodologies
 from contextgraph.store.neo4j.runs import RUNS_AT_ONCE
 from tests.made_bundles import made_bundle, made_methodology
 from tests.server import Neo4jServer
@@ -91,15 +91,13 @@ def failed(number: int) -> Bundle:
 def test_removing_in_batches_removes_the_same(
     store: Neo4jStore, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    for module in (methodologies, recoveries):
-        monkeypatch.setattr(module, "NODES_AT_ONCE", at_once)
+    monkeypatch.setattr(methodologies, "NODES_AT_ONCE", at_once)
     reference = SqliteStore(":memory:")
     some = [failed(number) for number in range(8)]
     error = some[0].errors[0].id
     for known in (store, reference):
         known.runs.add(some)
         known.methodologies.put([made_methodology(number) for number in range(7)])
-        assert known.recoveries.prune_failed([error], 2) == 6
-        assert known.methodologies.remove_orphans() == 6
+        assert known.recoveries.clean_up([error], 2) == 12
         assert known.methodologies.ids() == ["methodology0"]
     assert content(store) == content(reference)

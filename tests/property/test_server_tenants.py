@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from inspect import signature
 from itertools import product
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
@@ -17,6 +18,7 @@ from hypothesis import given, strategies as st
 from contextgraph.readers import to_record
 from contextgraph.server import pages
 from contextgraph.server.access import COOKIE
+from contextgraph.server.operations import OPERATIONS
 from contextgraph.server.tokens import Scope
 from tests.builders import NO_MODULE, recovering_run
 from tests.served import Served, learn, served
@@ -27,7 +29,7 @@ LIVE = {"repo": "acme/shop", "instance_id": "live-1", "task": "Totals are wrong"
 STEP = {"action": "python reproduce.py", "observation": NO_MODULE, "exit_code": 1}
 # Parts of equal answers that differ: random ids and times.
 VOLATILE = frozenset(
-    {"id", "learned_at", "seconds", "last_used", "job", "created_at", "updated_at"}
+    {"id", "learned_at", "seconds", "job", "created_at", "updated_at", "start", "end"}
 )
 RANDOM = re.compile(r"\b(ctx|live)_[0-9a-f]{16}\b")
 READS = (
@@ -54,6 +56,21 @@ PARAMETERS: dict[str, Any] = {
     "wait": 30,
     "run": to_record(recovering_run(9)),
     "text": "tariff",
+}
+# Of the methods that the client calls; all others are ids.
+ARGUMENTS = PARAMETERS | {
+    "state": STATE,
+    "states": [STATE],
+    "page": {"id": "tariffs", "title": "Tariffs"},
+    "page_id": "tariffs",
+    "entity": {"name": "Tariff"},
+    "name": "Tariff",
+    "target": "Tariff",
+    "source": "Tariff",
+    "type_": "uses",
+    "tags": ["tariff"],
+    "instance_id": "acme__shop-7",
+    "solved": True,
 }
 PAGE = {"parameters": [{"name": name, "required": True} for name in ("repo", "text")]}
 HEADERS = {"Accept": "application/json, text/event-stream", "Origin": "http://testserver"}
@@ -93,6 +110,10 @@ class Tenant:
         for number in range(3):
             self.learn(number)
         learn(self.client, recovering_run(7, instance_id="acme__shop-7", agent=self.mark))
+        for part, content in (("page", "title"), ("entity", "description")):
+            value = {**ARGUMENTS[part], content: f"{self.mark}: tariffs"}
+            place = "pages.add_page" if part == "page" else "entities.add_entity"
+            self.client.post(f"/v1/call/{place}", json={part: value}).raise_for_status()
         for action in (self.consolidate, self.query, self.remember, self.live):
             action(1)
         known = self.client.get("/v1/methodologies").json()["methodologies"]
@@ -153,6 +174,9 @@ def requests(app: FastAPI, ids: Ids) -> Iterator[tuple[str, str, Any]]:
     document = app.openapi()
     schemas = document["components"]["schemas"]
     for path, operations in document["paths"].items():
+        if path == "/v1/call/{operation}":
+            yield from calls(ids)
+            continue
         for method, operation in operations.items():
             content = example(operation.get("requestBody"), schemas)
             yield from ((method, one, content) for one in filled(path, operation, ids))
@@ -160,6 +184,20 @@ def requests(app: FastAPI, ids: Ids) -> Iterator[tuple[str, str, Any]]:
         assert isinstance(route, APIRoute)
         for method, one in product(sorted(route.methods or ()), filled(route.path, PAGE, ids)):
             yield method, one, {"decision": "quarantine"}
+
+
+def calls(ids: Ids) -> Iterator[tuple[str, str, Any]]:
+    """Calls of every method that the service has, with each of *ids*."""
+    for (name, operation), one in product(OPERATIONS.items(), ids.values()):
+        names = [
+            parameter.name
+            for parameter in [*signature(operation.method).parameters.values()][1:]
+            if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+        ]
+        given: dict[str, Any] = {name: [one] if name.endswith("ids") else one for name in names}
+        known = {name: ARGUMENTS[name] for name in names if name in ARGUMENTS}
+        arguments = {**given, **known, **({"repo": "acme/shop"} if name == "notes.prune" else {})}
+        yield "post", f"/v1/call/{name}", arguments
 
 
 def filled(path: str, operation: Any, ids: Ids) -> list[str]:

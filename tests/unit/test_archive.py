@@ -92,7 +92,7 @@ def content(store: SqliteStore) -> list[object]:
         store.admin.counts(),
         [store.runs.archived(run) for run in runs],
         store.methodologies.get(store.methodologies.ids()),
-        store.methodologies.resolved_by("mth_1"),
+        store.admin.explain("mth_1"),
         store.exposures.record(["mth_1", "run0001/1"]),
         store.exposures.contexts("", 50),
         store.vectors.active_space(),
@@ -263,10 +263,10 @@ def test_an_archive_of_version_1_is_read_without_its_sentences(
     before, after = store.runs.archived("run0001"), other.runs.archived("run0001")
     assert before
     assert after
-    assert after.bundle.recovered == tuple(
-        replace(recovered, actions=()) for recovered in before.bundle.recovered
+    assert after.recovered == tuple(
+        replace(recovered, actions=()) for recovered in before.recovered
     )
-    assert after.bundle.fragments == before.bundle.fragments
+    assert after.fragments == before.fragments
     assert other.exposures.contexts("", 9) == store.exposures.contexts("", 9)
 
 

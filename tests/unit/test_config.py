@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory, State
-from contextgraph.config import Configuration, Settings, load_settings
+from contextgraph.config import Configuration, Settings, load_settings, settings_in_force
 from contextgraph.errors import SettingsError
 from contextgraph.wiring import build
 from tests.builders import NO_MODULE, recovering_run
@@ -23,6 +23,28 @@ def test_each_source_overrides_the_one_below_it(tmp_path):
     assert load_settings(environment, tmp_path).store == "environment.db"
     settings = load_settings(environment, tmp_path, store="flag.db")
     assert (settings.store, settings.tenant) == ("flag.db", "file")
+
+
+def test_settings_in_force_name_their_origin_and_mask_secrets(tmp_path):
+    (tmp_path / "contextgraph.toml").write_text(
+        'configuration = "a"\nmax_notes = 5\nembedder = "tfidf"\n'
+        '[configurations.a]\nembedder = "local"\n'
+    )
+    environment = {
+        "CONTEXTGRAPH_NEO4J_PASSWORD": "secret-1",
+        "OPENAI_API_KEY": "secret-2",
+        "CONTEXTGRAPH_NOTES": "postgresql://ann:secret-3@db.example/notes",
+    }
+    found = settings_in_force(environment, tmp_path, store="flag.db")
+    assert "secret-" not in str(found)
+    shown: dict[str, object] = {one.name: (one.value, one.origin) for one in found}
+    assert shown["store"] == ("flag.db", "option")
+    assert shown["auth"] == ("set", "CONTEXTGRAPH_NEO4J_PASSWORD")
+    assert shown["embedder"] == ("local", "configuration a")
+    assert shown["configuration"] == ("a", "contextgraph.toml")
+    assert shown["max_notes"] == (5, "contextgraph.toml")
+    assert shown["tenant"] == ("default", "default")
+    assert shown["token"] == (None, "default")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from contextgraph import AgentMemory
 from contextgraph.embedding.lease import LEASE, Lease, exclusive, renewing
 from contextgraph.errors import LeaseLostError
 from contextgraph.ports import Store
-from contextgraph.processes import has_ended, this_process
+from contextgraph.processes import Process, has_ended, this_process
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -80,8 +80,8 @@ def test_the_lease_of_a_process_that_was_killed_here_is_free_at_once(
         assert Lease(memory.store, clock).acquire() is None
 
 
-@pytest.mark.parametrize("process", ["", "elsewhere:12:3456", "no name of a process"])
-def test_a_process_that_cannot_be_seen_from_here_has_not_ended(process: str) -> None:
+@pytest.mark.parametrize("process", [Process("", 12, ""), Process("elsewhere", 12, "3456")])
+def test_a_process_that_cannot_be_seen_from_here_has_not_ended(process: Process) -> None:
     assert not has_ended(process)
     assert not has_ended(this_process())
 

@@ -121,9 +121,19 @@ def test_files_that_a_run_made_itself_are_left_out(memory: AgentMemory) -> None:
 
 @pytest.mark.parametrize("runs", [1, 2])
 def test_only_what_two_tasks_agree_on_is_said(memory: AgentMemory, runs: int) -> None:
-    learn(memory, ("pytest -q tests/test_totals.py", PASSED, 0), runs=runs)
+    steps = [("python -m pytest", NO_PYTEST, 1), ("pytest -q tests/test_totals.py", PASSED, 0)]
+    learn(memory, *steps, runs=runs)
     said = render_playbook(memory.playbook("acme/shop"))
     assert ("tests run with `pytest <tests>` (2 of 2)" in said) == (runs == 2)
+
+
+def test_what_tasks_begin_with_is_known_but_not_said(memory: AgentMemory) -> None:
+    steps = [("pip install -e .", "", 0), ("pytest", PASSED, 0)]
+    learn(memory, *steps)
+    known = memory.playbook("acme/shop")
+    assert [one.line for one in (*known.setup, *known.tests)] == ["pip install -e .", "pytest"]
+    assert "pip" not in render_playbook(known)
+    assert "pytest" not in render_playbook(known)
 
 
 def test_a_command_that_is_never_advice_is_left_out(memory: AgentMemory) -> None:

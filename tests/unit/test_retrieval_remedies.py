@@ -87,6 +87,51 @@ def test_only_a_variable_of_all_projects_is_set_in_another_repository(store, nam
     assert bool(entries_of(query_of(state, store), [recovery(1, actions=(action,))])) is is_said
 
 
+@pytest.mark.parametrize(
+    ("name", "task", "is_supported"),
+    [
+        ("json", "", True),
+        ("Optional", "", True),
+        ("engine", "", True),
+        ("rates", "", False),
+        ("rates", "It fails:\n```\nfrom shop import rates\n```", True),
+    ],
+)
+def test_a_name_is_to_be_imported_only_where_something_shows_that_it_can_be(
+    store, name, task, is_supported
+):
+    pattern = RemedyPattern(RemedyKind.EDIT, "import of <the undefined name>")
+    add = RemedyAction(RemedyKind.EDIT, "import tariffs", pattern)
+    message = "name 'tariffs' is not defined"
+    found = [recovery(number, message=message, actions=(add,)) for number in range(3)]
+    state = State(
+        repo="ada/engine",
+        current_error=f"NameError: name {name!r} is not defined",
+        task_description=task,
+    )
+    (entry,) = entries_of(query_of(state, store), found)
+    assert any(one.is_supported for one in entry.found) is is_supported
+
+
+def test_what_a_setting_names_is_not_known_to_be_a_package(store):
+    shown = "  import_module(entry)\nModuleNotFoundError: No module named 'made_up'"
+    state = State(repo="ada/engine", current_error=shown, last_outcome=shown)
+    found = [elsewhere(number, actions=(INSTALL,)) for number in range(3)]
+    (unsure,) = entries_of(query_of(state, store), found)
+    (sure,) = entries_of(query_of(replace(state, last_outcome=""), store), found)
+    assert unsure.probability < CONSERVATIVE.min_precision
+    assert sure.features.same_template > unsure.features.same_template
+
+
+def test_a_program_that_never_worked_once_it_was_installed_is_not_advised(store):
+    signature = replace(recovery(1).error, error_type="python -m: No module named")
+    one = replace(recovery(1, actions=(INSTALL,)), error=signature)
+    never = replace(one, recovered=replace(one.recovered, verified=False))
+    state = State(repo="acme/shop", current_error="python: No module named tariffs")
+    assert entries_of(query_of(state, store), [one])
+    assert not entries_of(query_of(state, store), [never])
+
+
 def test_an_attribute_that_a_class_lacks_is_not_to_be_imported(store):
     pattern = RemedyPattern(RemedyKind.EDIT, "import of <the attribute>")
     add = RemedyAction(RemedyKind.EDIT, "import of rates", pattern)

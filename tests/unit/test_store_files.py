@@ -19,7 +19,7 @@ from contextgraph.errors import (
 from contextgraph.model import LearnStatus, Scope
 from contextgraph.store import SqliteStore
 from contextgraph.store.sqlite import connections, schema
-from contextgraph.store.sqlite.failures import store_errors
+from contextgraph.store.sqlite.connections import store_errors
 from tests.made_bundles import made_bundle
 
 AS_ROOT = os.geteuid() == 0
@@ -387,8 +387,8 @@ def test_a_memory_of_version_0_1_is_migrated_with_its_runs(learned: Path) -> Non
     assert store.admin.migrate() == schema.pending(4)
     archived = store.runs.archived("run0000")
     assert archived is not None
-    assert archived.bundle.trajectory == made_bundle(0).trajectory
-    assert [recovered.actions for recovered in archived.bundle.recovered] == [()]
+    assert archived.trajectory == made_bundle(0).trajectory
+    assert [recovered.actions for recovered in archived.recovered] == [()]
     assert all(check.ok for check in store.admin.health())
     store.admin.close()
 

@@ -32,7 +32,7 @@ def failed_then_recovered() -> Bundle:
 
 
 def prune(store: SqliteStore) -> int:
-    return store.recoveries.prune_failed([made_bundle(0).errors[0].id], 0)
+    return store.recoveries.clean_up([made_bundle(0).errors[0].id], 0)
 
 
 def test_pruned_twice_it_is_taken_out_of_the_graph_twice(store: SqliteStore) -> None:

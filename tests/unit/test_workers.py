@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from contextgraph import AgentMemory
-from contextgraph.cli.workers import WorkersReader
 from contextgraph.embedding import embedded, fit
 from contextgraph.errors import ContextGraphError, ReadError
+from contextgraph.integrations.workers import WorkersReader
 from contextgraph.learning import MemoryWriter, Prepared
 from contextgraph.model import LearnStatus, Space
 from contextgraph.readers.streams import MAX_RUN_SIZE

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -25,10 +26,10 @@ from contextgraph.model import (
     Relation,
     Unconsolidated,
 )
+from contextgraph.processes import Process
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, Transaction
-from contextgraph.store.neo4j.exposures import exposure_of
 from contextgraph.store.neo4j.graph import CurrentGraph
 from contextgraph.text import number_of
 
@@ -117,25 +118,26 @@ class Neo4jAdmin:
     def erase_deleted(self) -> None:
         pass
 
-    def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
+    def take_lease(
+        self, holder: str, now: datetime, until: datetime | None, process: Process | None = None
+    ) -> datetime | None:
         def work(transaction: Transaction) -> datetime | None:
             transaction.begin_change()
             row = transaction.row("lease")
             if row and row["holder"] is not None:
-                expires_at = rows.time_of(row["until"])
-                if not rules.is_free(row["holder"], expires_at, holder, now):
-                    return expires_at
-            transaction.rows("take_lease", holder=holder, until=rows.moment(until))
+                known = Process(**row["process"]) if row["process"] else None
+                lease = rules.StoredLease(row["holder"], rows.time_of(row["until"]), known)
+                if not lease.is_free_for(holder, now):
+                    return lease.expires_at
+            transaction.rows(
+                "take_lease",
+                holder=holder if until else None,
+                until=rows.moment(until or now),
+                process=asdict(process) if process else {},
+            )
             return None
 
         return self._connection.write(work)
-
-    def return_lease(self, holder: str) -> None:
-        def work(transaction: Transaction) -> None:
-            transaction.begin_change()
-            transaction.rows("return_lease", holder=holder)
-
-        self._connection.write(work)
 
     def unconsolidated(self, after: int | None = None) -> Unconsolidated:
         row = self._connection.row("unconsolidated", after=after)
@@ -167,7 +169,7 @@ class Neo4jAdmin:
         row = self._connection.row("exposures_by_id", ids=[context])
         if row is None:
             return None
-        exposure = exposure_of(row)
+        exposure = rows.exposure_of(row)
         ids = sorted(item.id for item in exposure.items)
         known = {
             found["id"]: (found["label"], found["name"])

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from contextgraph.model import AdviceRecord, Bundle, Exposure, ShownItem, Verdict
+from contextgraph.model import AdviceRecord, Bundle, Exposure, Verdict
 from contextgraph.store import rules
 from contextgraph.store.neo4j import rows
 from contextgraph.store.neo4j.connection import Connection, Transaction
-from contextgraph.store.neo4j.rows import Parameters, Row
+from contextgraph.store.neo4j.rows import Parameters
 
 
 class Neo4jExposures:
@@ -16,27 +16,8 @@ class Neo4jExposures:
         self._connection = connection
 
     def add(self, exposures: Sequence[Exposure]) -> None:
-        contexts = [
-            {
-                "context_id": one.context_id,
-                "shown_at": rows.moment(one.shown_at),
-                "error_id": one.error_id,
-                "helped": one.helped,
-                "source": one.source,
-                "is_withheld": one.is_withheld,
-                "items": [
-                    {
-                        "id": item.id,
-                        "position": position,
-                        "advice": item.advice,
-                        "patterns": rules.json_text(item.patterns),
-                        "helped": item.helped,
-                    }
-                    for position, item in enumerate(one.items)
-                ],
-            }
-            for one in sorted(exposures, key=lambda one: one.context_id)
-        ]
+        in_order = sorted(exposures, key=lambda one: one.context_id)
+        contexts = [rows.exposure_row(one) for one in in_order]
         self._connection.write(Transaction.write, "add_exposures", contexts)
 
     def report(
@@ -44,7 +25,7 @@ class Neo4jExposures:
     ) -> bool:
         def work(transaction: Transaction) -> bool:
             transaction.begin_change()
-            found = map(exposure_of, transaction.rows("exposures_by_id", ids=[context_id]))
+            found = map(rows.exposure_of, transaction.rows("exposures_by_id", ids=[context_id]))
             reported = [rules.with_report(one, helped, item, source) for one in found]
             changed = [one for one in reported if one]
             _put_reports(transaction, changed)
@@ -56,7 +37,7 @@ class Neo4jExposures:
         found = self._connection.rows(
             "advice_record", names=sorted(set(advice)), limit=rules.REPORTS_USED
         )
-        exposures = tuple(map(exposure_of, found))
+        exposures = tuple(map(rows.exposure_of, found))
         errors = sorted({one.error_id for one in exposures if one.error_id})
         rates = self._connection.rows("base_rates", ids=errors) if errors else ()
         decided = self._connection.row("verdicts")
@@ -83,37 +64,14 @@ class Neo4jExposures:
 
     def contexts(self, after: str, limit: int) -> Sequence[Exposure]:
         later = self._connection.rows("exposures", after=after, limit=max(0, limit))
-        return list(map(exposure_of, later))
-
-
-def exposure_of(row: Row) -> Exposure:
-    """The value of the columns context (properties) and items (properties of each)."""
-    context = row["context"]
-    items = sorted(row["items"], key=lambda item: item["position"])
-    return Exposure(
-        context["id"],
-        rows.time_of(context["shown_at"]),
-        context.get("error_id"),
-        context.get("helped"),
-        tuple(
-            ShownItem(
-                item["id"],
-                item["advice"],
-                rules.patterns_of(item["patterns"]),
-                item.get("helped"),
-            )
-            for item in items
-        ),
-        context.get("source", ""),
-        context.get("is_withheld"),
-    )
+        return list(map(rows.exposure_of, later))
 
 
 def report_of_runs(transaction: Transaction, bundles: Sequence[Bundle]) -> None:
     """Report for the contexts that runs were shown whether the run cleared their error."""
     ids = sorted({seen.context_id for bundle in bundles for seen in bundle.exposures})
     if ids:
-        shown = map(exposure_of, transaction.rows("exposures_by_id", ids=ids))
+        shown = map(rows.exposure_of, transaction.rows("exposures_by_id", ids=ids))
         _put_reports(transaction, rules.reports_of(bundles, shown))
 
 

@@ -26,8 +26,8 @@ class Neo4jMethodologies:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def get(self, ids: Sequence[str]) -> Sequence[Methodology]:
-        return self._read("methodologies", ids=sorted(set(ids)))
+    def get(self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()) -> Sequence[Methodology]:
+        return self._read("methodologies", ids=sorted(set(ids)), errors=sorted(set(errors)))
 
     def ids(
         self, repo: str | None = None, *, after: str = "", limit: int | None = None
@@ -36,21 +36,12 @@ class Neo4jMethodologies:
         bound = rows.page_size(limit)
         return self._connection.found("methodology_ids", repo=folded, after=after, limit=bound)
 
-    def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
-        found = self._read("find_methodologies", error_ids=sorted(set(error_ids)))
-        return sorted(found, key=lambda one: one.id)
-
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         by_type: dict[tuple[str, str], list[Methodology]] = {}
         for row in self._connection.rows("methodologies_of_types", ids=sorted(set(error_ids))):
             of_type = by_type.setdefault((row["family"], row["error_type"]), [])
             of_type.append(rows.methodology_of(row))
         return list(by_type.values())
-
-    def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
-        return [
-            ResolvedBy(**row) for row in self._connection.rows("resolved_by", id=methodology_id)
-        ]
 
     def for_error(
         self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
@@ -79,21 +70,6 @@ class Neo4jMethodologies:
             return changed
 
         return self._connection.write(work)
-
-    def remove_orphans(self) -> int:
-        def work(transaction: Transaction) -> int:
-            revision = transaction.begin_change() + 1
-            orphans = transaction.found("orphans", limit=NODES_AT_ONCE)
-            if orphans:
-                remove(transaction, orphans, revision)
-                transaction.note_change(revisions=1)
-            return len(orphans)
-
-        total = removed = self._connection.write(work)
-        while removed >= NODES_AT_ONCE:
-            removed = self._connection.write(work)
-            total += removed
-        return total
 
     def _read(self, name: str, /, **parameters: object) -> list[Methodology]:
         return list(map(rows.methodology_of, self._connection.rows(name, **parameters)))

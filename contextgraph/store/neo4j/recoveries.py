@@ -1,7 +1,8 @@
 """The recovery store: what cleared errors before, and how often errors occur."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
+from typing import Concatenate, ParamSpec
 
 from contextgraph.model import (
     Clearance,
@@ -19,12 +20,13 @@ from contextgraph.model import (
     TaskType,
 )
 from contextgraph.store import rules
-from contextgraph.store.neo4j import bundles, rows
+from contextgraph.store.neo4j import bundles, methodologies, rows
 from contextgraph.store.neo4j.cache import CandidateCache, RecoveryKey
 from contextgraph.store.neo4j.connection import Connection, Transaction
 from contextgraph.store.neo4j.full_text import WordCountCache
-from contextgraph.store.neo4j.methodologies import NODES_AT_ONCE
 from contextgraph.store.neo4j.rows import Parameters, Row, where
+
+P = ParamSpec("P")
 
 _LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE, SignatureLevel.FAMILY)
 _PLACES = ("in_repo", "everywhere")
@@ -116,27 +118,44 @@ class Neo4jRecoveries:
             for row in self._connection.rows("similar_of_run", id=trajectory_id)
         ]
 
-    def prune_failed(self, error_ids: Sequence[str], keep: int) -> int:
-        errors = self._connection.found("errors_often_failed", ids=error_ids, keep=keep)
-        total = 0
-        for error in errors:
-            pruned = NODES_AT_ONCE
-            while pruned >= NODES_AT_ONCE:
-                pruned = self._connection.write(_prune_failed, error, keep)
-                total += pruned
+    def clean_up(self, error_ids: Sequence[str], keep: int) -> int:
+        failed = self._connection.found("errors_often_failed", ids=error_ids, keep=keep)
+        pruned = sum(self._repeated(_prune_failed, error, keep) for error in failed)
+        return pruned + self._repeated(_remove_orphans)
+
+    def _repeated(
+        self, work: Callable[Concatenate[Transaction, P], int], *args: P.args, **kwargs: P.kwargs
+    ) -> int:
+        """How many nodes *work* deletes, a batch in each transaction."""
+        total, deleted = 0, methodologies.NODES_AT_ONCE
+        while deleted >= methodologies.NODES_AT_ONCE:
+            deleted = self._connection.write(work, *args, **kwargs)
+            total += deleted
         return total
 
 
 def _prune_failed(transaction: Transaction, error_id: str, keep: int) -> int:
     """Delete some of the failed attempts at an error beyond the newest *keep*; how many."""
     transaction.begin_change()
-    found = transaction.rows("failed_fragments", error_id=error_id, keep=keep, limit=NODES_AT_ONCE)
+    found = transaction.rows(
+        "failed_fragments", error_id=error_id, keep=keep, limit=methodologies.NODES_AT_ONCE
+    )
     if found:
         transaction.rows("remove_fragments", ids=sorted(row["id"] for row in found))
         files = ((row["repo"], name) for row in found for name in row["files"])
         bundles.remove_files(transaction, files)
         transaction.note_change(revisions=1, removals=1)
     return len(found)
+
+
+def _remove_orphans(transaction: Transaction) -> int:
+    """Delete some of the methodologies that no fragment supports; how many."""
+    revision = transaction.begin_change() + 1
+    orphans = transaction.found("orphans", limit=methodologies.NODES_AT_ONCE)
+    if orphans:
+        methodologies.remove(transaction, orphans, revision)
+        transaction.note_change(revisions=1)
+    return len(orphans)
 
 
 def _question(question: ErrorQuestion) -> Parameters:

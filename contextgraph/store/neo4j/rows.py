@@ -12,12 +12,14 @@ from contextgraph.model import (
     ErrorPattern,
     ErrorSignature,
     ErrorTally,
+    Exposure,
     Family,
     Fragment,
     Methodology,
     Recovered,
     RecoveryCandidate,
     Scope,
+    ShownItem,
     Source,
     Trajectory,
 )
@@ -204,6 +206,23 @@ def methodology_of(row: Row) -> Methodology:
     return _value(_METHODOLOGIES, row["methodology"], sources=sources)
 
 
+def exposure_row(value: Exposure) -> Parameters:
+    """The properties of the node of *value*, and those of its items in their order."""
+    items = [
+        {"position": position, **_properties(_SHOWN_ITEMS, item)}
+        for position, item in enumerate(value.items)
+    ]
+    return {**_properties(_EXPOSURES, value), "items": items}
+
+
+def exposure_of(row: Row) -> Exposure:
+    """The value of the columns context (properties) and items (properties of each)."""
+    items = sorted(row["items"], key=lambda item: item["position"])
+    return _value(
+        _EXPOSURES, row["context"], items=tuple(_value(_SHOWN_ITEMS, item) for item in items)
+    )
+
+
 def _properties(columns: Columns[Value], value: Value) -> Parameters:
     return dict(zip(columns.names, columns.row(value), strict=True))
 
@@ -232,6 +251,8 @@ _FRAGMENTS = Columns(Fragment, _FORMS, omitted=["trajectory_id"])
 _ERRORS = Columns(ErrorPattern, _FORMS)
 _RECOVERIES = Columns(Recovered, _FORMS, omitted=["fragment_id", "error_id"])
 _METHODOLOGIES = Columns(Methodology, _FORMS, omitted=["sources"])
+_EXPOSURES = Columns(Exposure, _FORMS, omitted=["items"])
+_SHOWN_ITEMS = Columns(ShownItem, _FORMS)
 
 
 def numbers(value: Any) -> bytes:

@@ -1,10 +1,8 @@
 """The run store: runs with their fragments, and past runs like the present one."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from contextgraph.model import (
-    ArchivedRun,
     Bundle,
     CausedError,
     EmbeddedRun,
@@ -20,14 +18,15 @@ from contextgraph.model import (
     Trajectory,
     WordCounts,
 )
+from contextgraph.store.columns import packed, unpacked
 from contextgraph.store.neo4j import bundles, rows
 from contextgraph.store.neo4j.bundles import Packed
 from contextgraph.store.neo4j.cache import CandidateCache, FragmentKey
-from contextgraph.store.neo4j.connection import Connection, Transaction
+from contextgraph.store.neo4j.connection import Connection
 from contextgraph.store.neo4j.full_text import WordCountCache
 from contextgraph.store.neo4j.rows import Row, where
 from contextgraph.store.neo4j.vectors import active_space, vector_of
-from contextgraph.store.rules import packed, raw_with_outcome, unpacked
+from contextgraph.store.rules import raw_with_outcome
 
 # Forgotten in one transaction, whose size the memory of a server limits: 1,496 runs were too many
 # for one of 512 MB, a hundred of 100 kB each took 31 MB.
@@ -137,7 +136,7 @@ class Neo4jRuns:
     def word_counts(self, words: Sequence[str]) -> WordCounts:
         return self._words.counts(words)
 
-    def archived(self, trajectory_id: str) -> ArchivedRun | None:
+    def archived(self, trajectory_id: str) -> Bundle | None:
         with self._connection.snapshot():
             run = self.trajectories([trajectory_id]).get(trajectory_id)
             raw = self.raw(trajectory_id)
@@ -146,7 +145,7 @@ class Neo4jRuns:
         if run is None or raw is None or row is None:
             return None
         errors = sorted(row["errors"], key=lambda error: str(error["id"]))
-        bundle = Bundle(
+        return Bundle(
             trajectory=run,
             fragments=tuple(map(rows.fragment_of, row["fragments"])),
             errors=tuple(map(rows.error_of, errors)),
@@ -160,25 +159,8 @@ class Neo4jRuns:
             ),
             raw=raw,
             embedded=embedded,
+            met={error["id"]: error["steps"] for error in errors},
         )
-        return ArchivedRun(bundle, {error["id"]: error["steps"] for error in errors})
-
-    def restore(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
-        # Nothing is credited.
-        given = [_packed(replace(run.bundle, exposures=())) for run in runs]
-
-        def work(transaction: Transaction) -> list[LearnStatus]:
-            statuses = bundles.add(transaction, given)
-            steps = [
-                {"trajectory_id": run.bundle.trajectory.id, "error_id": error, "steps": count}
-                for run, status in zip(runs, statuses, strict=True)
-                if status is LearnStatus.CREATED
-                for error, count in run.steps.items()
-            ]
-            transaction.write("set_met_steps", steps)
-            return statuses
-
-        return self._connection.write(work)
 
     def _fragments(
         self, name: str, scope: Scope, limit: int, **parameters: object

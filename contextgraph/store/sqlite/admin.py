@@ -16,6 +16,7 @@ from contextgraph.model import (
     Outcome,
     Unconsolidated,
 )
+from contextgraph.processes import Process
 from contextgraph.store import rules
 from contextgraph.store.sqlite import exposures, graph, health, rows, word_index
 from contextgraph.store.sqlite.database import Database
@@ -49,6 +50,12 @@ SELECT t.repo FROM trajectory t INDEXED BY trajectory_revision
 WHERE t.tenant = :tenant AND t.revision > :revision AND t.repo <> ''
 UNION SELECT s.repo FROM stale_repo s WHERE s.tenant = :tenant AND s.revision > :marked
 ORDER BY 1"""
+_LEASE = """
+SELECT holder, expires_at, machine, process, started_at FROM consolidation WHERE tenant = ?"""
+_TAKE_LEASE = """
+INSERT INTO consolidation (tenant, revision, holder, expires_at, machine, process, started_at)
+VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (tenant) DO UPDATE
+SET holder = ?2, expires_at = ?3, machine = ?4, process = ?5, started_at = ?6"""
 _FACTS = {
     "Trajectory": """instance_id, repo, task_type, outcome, outcome_source, exit_status,
         total_steps, summary, agent, model, source,
@@ -125,28 +132,21 @@ class SqliteAdmin:
             word_index.compact(transaction)
         self._database.connections.rewrite()
 
-    def take_lease(self, holder: str, now: datetime, until: datetime) -> datetime | None:
+    def take_lease(
+        self, holder: str, now: datetime, until: datetime | None, process: Process | None = None
+    ) -> datetime | None:
         with self._database.writing() as transaction:
-            row = transaction.row(
-                "SELECT holder, expires_at FROM consolidation WHERE tenant = ?",
-                (transaction.tenant,),
+            if row := transaction.row(_LEASE, (transaction.tenant,)):
+                known = Process(*row[2:]) if row[2] else None
+                lease = rules.StoredLease(row[0], rows.time_of(row[1]), known)
+                if not lease.is_free_for(holder, now):
+                    return lease.expires_at
+            taken = (holder if until else None, rows.moment(until or now))
+            ran_by = (
+                (process.machine, process.number, process.started_at) if process else (None,) * 3
             )
-            if row and not rules.is_free(row[0], expires_at := rows.time_of(row[1]), holder, now):
-                return expires_at
-            transaction.write(
-                "INSERT INTO consolidation (tenant, revision, holder, expires_at) "
-                "VALUES (?1, 0, ?2, ?3) "
-                "ON CONFLICT (tenant) DO UPDATE SET holder = ?2, expires_at = ?3",
-                (transaction.tenant, holder, rows.moment(until)),
-            )
+            transaction.write(_TAKE_LEASE, (transaction.tenant, *taken, *ran_by))
             return None
-
-    def return_lease(self, holder: str) -> None:
-        with self._database.writing() as transaction:
-            transaction.write(
-                "UPDATE consolidation SET holder = NULL WHERE tenant = ? AND holder = ?",
-                (transaction.tenant, holder),
-            )
 
     def unconsolidated(self, after: int | None = None) -> Unconsolidated:
         with self._database.reading() as transaction:

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from contextgraph.model import AdviceRecord, Bundle, Exposure, ShownItem, Verdict
+from contextgraph.model import AdviceRecord, Bundle, Exposure, Verdict
 from contextgraph.store import rules
 from contextgraph.store.sqlite import rows
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.transaction import Transaction, json_text
 
-_EXPOSURE = "e.key, e.context_id, e.shown_at, e.error_id, e.helped, e.source, e.is_withheld"
+_EXPOSURE = f"e.key, {rows.columns_of(rows.EXPOSURES, 'e')}"
 _ITEMS = """
 SELECT item, advice, patterns, helped FROM shown_item WHERE exposure = ? ORDER BY position"""
 _BY_ID = f"""
@@ -113,58 +113,30 @@ def report_shown(transaction: Transaction, bundle: Bundle) -> None:
 
 def _values(transaction: Transaction, found: Sequence[rows.Row]) -> list[Exposure]:
     return [
-        Exposure(
-            context_id,
-            rows.time_of(shown_at),
-            error_id,
-            _maybe(helped),
-            tuple(
-                ShownItem(item, advice, rules.patterns_of(patterns), _maybe(item_helped))
-                for item, advice, patterns, item_helped in transaction.rows(_ITEMS, (key,))
-            ),
-            source,
-            _maybe(is_withheld),
+        rows.EXPOSURES.value(
+            row,
+            items=tuple(map(rows.SHOWN_ITEMS.value, transaction.rows(_ITEMS, (key,)))),
         )
-        for key, context_id, shown_at, error_id, helped, source, is_withheld in found
+        for key, *row in found
     ]
-
-
-def _maybe(value: int | None) -> bool | None:
-    return None if value is None else bool(value)
 
 
 def _insert(transaction: Transaction, exposure: Exposure) -> None:
     """Write a context, unless it is recorded already."""
     key = transaction.number(
-        "INSERT INTO exposure (tenant, context_id, shown_at, error_id, helped, source, "
-        "is_withheld) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING key",
-        (
-            transaction.tenant,
-            exposure.context_id,
-            rows.moment(exposure.shown_at),
-            exposure.error_id,
-            exposure.helped,
-            exposure.source,
-            exposure.is_withheld,
-        ),
+        f"INSERT INTO exposure (tenant, {rows.columns_of(rows.EXPOSURES)}) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING key",
+        (transaction.tenant, *rows.EXPOSURES.row(exposure)),
     )
-    if key:
-        transaction.write_all(
-            "INSERT INTO shown_item (exposure, item, tenant, position, advice, patterns, helped) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    key,
-                    one.id,
-                    transaction.tenant,
-                    position,
-                    one.advice,
-                    rules.json_text(one.patterns),
-                    one.helped,
-                )
-                for position, one in enumerate(exposure.items)
-            ],
-        )
+    items = exposure.items if key else ()
+    transaction.write_all(
+        "INSERT INTO shown_item (exposure, tenant, position, item, advice, patterns, helped) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (key, transaction.tenant, position, *rows.SHOWN_ITEMS.row(one))
+            for position, one in enumerate(items)
+        ],
+    )
 
 
 def _put_reports(transaction: Transaction, reported: Sequence[Exposure]) -> None:

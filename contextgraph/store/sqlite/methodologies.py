@@ -29,6 +29,12 @@ ORDER BY m.repo IS NULL, m.support DESC, m.id LIMIT :limit"""
 _VISIBLE = """
 AND NOT EXISTS (SELECT 1 FROM derived_from d JOIN trajectory t ON t.key = d.trajectory
     WHERE d.methodology = m.key AND ({hidden}))"""
+_NAMED = f"""
+SELECT m.key, {_READ} FROM methodology m WHERE m.key IN (
+    SELECT key FROM methodology WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))
+    UNION ALL SELECT key FROM methodology
+    WHERE tenant = ?1 AND error_id IN (SELECT value FROM json_each(?3)))
+ORDER BY m.id"""
 _OF_TYPES = f"""
 WITH type AS (SELECT DISTINCT family, error_type FROM json_each(:named) AS named
     CROSS JOIN error_pattern e ON e.tenant = :tenant AND e.id = named.value)
@@ -53,9 +59,13 @@ class SqliteMethodologies:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def get(self, ids: Sequence[str]) -> Sequence[Methodology]:
+    def get(self, ids: Sequence[str] = (), *, errors: Sequence[str] = ()) -> Sequence[Methodology]:
         with self._database.reading() as transaction:
-            return with_ids(transaction, ids)
+            named = (transaction.tenant, json_text(ids), json_text(errors))
+            return [
+                rows.METHODOLOGIES.value(row[1:], sources=sources)
+                for row, sources in _rows(transaction, _NAMED, named)
+            ]
 
     def ids(
         self, repo: str | None = None, *, after: str = "", limit: int | None = None
@@ -63,10 +73,6 @@ class SqliteMethodologies:
         with self._database.reading() as transaction:
             values = {"repo": repo and repo.casefold()}
             return transaction.ids("methodology", values, after, limit)
-
-    def find(self, error_ids: Sequence[str]) -> Sequence[Methodology]:
-        with self._database.reading() as transaction:
-            return _among(transaction, "m.error_id", error_ids)
 
     def of_types(self, error_ids: Sequence[str]) -> Sequence[Sequence[Methodology]]:
         by_type: dict[rows.Row, list[Methodology]] = {}
@@ -77,15 +83,6 @@ class SqliteMethodologies:
                     rows.METHODOLOGIES.value(row[1:-2], sources=sources)
                 )
         return list(by_type.values())
-
-    def resolved_by(self, methodology_id: str) -> Sequence[ResolvedBy]:
-        with self._database.reading() as transaction:
-            found = transaction.rows(
-                "SELECT error_id, methodology_id, success_rate, avg_steps, support "
-                "FROM resolved_by WHERE tenant = ? AND methodology_id = ? ORDER BY error_id",
-                (transaction.tenant, methodology_id),
-            )
-            return [ResolvedBy(*row) for row in found]
 
     def for_error(
         self, signatures: Sequence[ErrorSignature], scope: Scope, limit: int
@@ -121,24 +118,6 @@ class SqliteMethodologies:
                 _put(transaction, methodology)
             _put_resolved(transaction, methodologies, resolved)
             return _put_similar(transaction, similar)
-
-    def remove_orphans(self) -> int:
-        with self._database.writing() as transaction:
-            found = transaction.column(
-                "SELECT id FROM methodology m WHERE tenant = ? AND status <> ? "
-                "AND NOT EXISTS (SELECT 1 FROM derived_from WHERE methodology = m.key)",
-                (transaction.tenant, MethodologyStatus.RETIRED.value),
-            )
-            if found:
-                transaction.new_revision()
-                run_rows.note_abstracted(transaction)
-                run_rows.remove_methodologies(transaction, found)
-            return len(found)
-
-
-def with_ids(transaction: Transaction, ids: Sequence[str]) -> list[Methodology]:
-    """Those of these ids, by id."""
-    return _among(transaction, "m.id", ids)
 
 
 def _visible(scope: SqlScope) -> str:
@@ -214,20 +193,6 @@ def _keys(transaction: Transaction, fragments: Sequence[Source]) -> dict[Source,
     named = json_text([(source.trajectory_id, source.fragment_id) for source in fragments])
     found = transaction.rows(_KEYS, {"tenant": transaction.tenant, "named": named})
     return {Source(run, fragment): key for run, fragment, key in found}
-
-
-def _among(transaction: Transaction, column: str, names: Sequence[str]) -> list[Methodology]:
-    """Those whose *column* is one of *names*, by id."""
-    sql = f"""SELECT m.key, {_READ} FROM methodology m WHERE m.tenant = ?
-        AND {column} IN (SELECT value FROM json_each(?)) ORDER BY m.id"""
-    return _values(transaction, sql, (transaction.tenant, json_text(names))) if names else []
-
-
-def _values(transaction: Transaction, sql: str, parameters: Parameters) -> list[Methodology]:
-    return [
-        rows.METHODOLOGIES.value(row[1:], sources=sources)
-        for row, sources in _rows(transaction, sql, parameters)
-    ]
 
 
 def _rows(

@@ -15,6 +15,7 @@ from contextgraph.model import (
     ErrorQuestion,
     ErrorSignature,
     ErrorTally,
+    MethodologyStatus,
     Outcome,
     Phase,
     RecoveryCandidate,
@@ -109,6 +110,10 @@ _ROWS_OF_A_FRAGMENT = (
     "DELETE FROM fragment WHERE key = :fragment",
 )
 
+_ORPHANS = """
+SELECT id FROM methodology m WHERE tenant = ? AND status <> ?
+AND NOT EXISTS (SELECT 1 FROM derived_from WHERE methodology = m.key)"""
+
 
 class SqliteRecoveries:
     """`RecoveryStore`; the docstrings of its methods are those of the protocol."""
@@ -189,9 +194,16 @@ class SqliteRecoveries:
                 )
             ]
 
-    def prune_failed(self, error_ids: Sequence[str], keep: int) -> int:
+    def clean_up(self, error_ids: Sequence[str], keep: int) -> int:
         with self._database.writing() as transaction:
-            return sum(_prune(transaction, error_id, keep) for error_id in error_ids)
+            pruned = sum(_prune(transaction, error_id, keep) for error_id in error_ids)
+            retired = MethodologyStatus.RETIRED.value
+            orphans = transaction.column(_ORPHANS, (transaction.tenant, retired))
+            if orphans:
+                transaction.new_revision()
+                run_rows.note_abstracted(transaction)
+                run_rows.remove_methodologies(transaction, orphans)
+            return pruned + len(orphans)
 
 
 def _newest(

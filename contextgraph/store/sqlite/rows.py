@@ -11,11 +11,13 @@ from contextgraph.model import (
     CausedError,
     ErrorPattern,
     ErrorSignature,
+    Exposure,
     Family,
     Fragment,
     Methodology,
     Recovered,
     RecoveryCandidate,
+    ShownItem,
     Trajectory,
 )
 from contextgraph.store.columns import Columns, Form
@@ -72,6 +74,8 @@ FRAGMENTS = Columns(Fragment, _FORMS, omitted=["trajectory_id"])
 ERRORS = Columns(ErrorPattern, _FORMS)
 RECOVERIES = Columns(Recovered, _FORMS, omitted=["fragment_id", "error_id"])
 METHODOLOGIES = Columns(Methodology, _FORMS, omitted=["sources"])
+EXPOSURES = Columns(Exposure, _FORMS, omitted=["items"])
+SHOWN_ITEMS = Columns(ShownItem, _FORMS)
 
 
 def recovery_of(row: Row) -> RecoveryCandidate:

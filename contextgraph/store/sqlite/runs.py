@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from contextgraph.model import (
-    ArchivedRun,
     Bundle,
     CausedError,
     ChangeStatus,
@@ -23,6 +22,7 @@ from contextgraph.model import (
     WordCounts,
 )
 from contextgraph.store import rules
+from contextgraph.store.columns import packed, unpacked
 from contextgraph.store.sqlite import exposures, rows, run_rows, word_index
 from contextgraph.store.sqlite.database import Database
 from contextgraph.store.sqlite.run_rows import Run
@@ -89,14 +89,14 @@ class SqliteRuns:
         self._database = database
 
     def add(self, bundles: Sequence[Bundle]) -> Sequence[LearnStatus]:
-        raws = [rules.packed(bundle.raw) for bundle in bundles]
+        raws = [packed(bundle.raw) for bundle in bundles]
         with self._database.writing() as transaction:
             return [
                 _add(transaction, bundle, raw) for bundle, raw in zip(bundles, raws, strict=True)
             ]
 
     def replace(self, bundles: Mapping[str, Bundle]) -> Sequence[str]:
-        given = [(former, one, rules.packed(one.raw)) for former, one in bundles.items()]
+        given = [(former, one, packed(one.raw)) for former, one in bundles.items()]
         with self._database.writing() as transaction:
             return [one[0] for one in given if _replace(transaction, *one)]
 
@@ -211,15 +211,11 @@ class SqliteRuns:
         with self._database.reading() as transaction:
             return self._database.caches.run_words.counts(transaction, words)
 
-    def archived(self, trajectory_id: str) -> ArchivedRun | None:
+    def archived(self, trajectory_id: str) -> Bundle | None:
         with self._database.reading() as transaction:
             run = run_rows.run_of(transaction, trajectory_id)
             raw = _raw(transaction, trajectory_id)
             return None if run is None or raw is None else _archived(transaction, run, raw)
-
-    def restore(self, runs: Sequence[ArchivedRun]) -> Sequence[LearnStatus]:
-        with self._database.writing() as transaction:
-            return [_restore(transaction, run) for run in runs]
 
 
 def fragment_keys(transaction: Transaction, trajectory_ids: Sequence[str]) -> list[int]:
@@ -234,22 +230,17 @@ def found_keys(
     return transaction.column(sql, {**scope.parameters, **parameters, "limit": max(0, limit)})
 
 
-def _update(transaction: Transaction, given: Trajectory) -> LearnStatus:
-    """What learning *given* does; where it is known, its outcome and its change are written."""
+def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
+    """Write a run that is new, and report the contexts found in it; or its outcome and change."""
+    given = bundle.trajectory
     row = transaction.row(_OUTCOME, (transaction.tenant, given.id))
     known = rules.StoredOutcome.of(*row) if row else None
     status = rules.learn_status(known, given)
-    if known and status is LearnStatus.UPDATED:
-        _set_outcome(transaction, rules.merged(given, known))
-    return status
-
-
-def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
-    """Write a run that is new, and report the contexts found in it; or its outcome."""
-    status = _update(transaction, bundle.trajectory)
-    if status is LearnStatus.CREATED:
+    if known is None:
         run_rows.insert(transaction, bundle, raw)
         exposures.report_shown(transaction, bundle)
+    elif status is LearnStatus.UPDATED:
+        _set_outcome(transaction, rules.merged(given, known))
     return status
 
 
@@ -333,14 +324,14 @@ def _raw(transaction: Transaction, trajectory_id: str) -> RawTrajectory | None:
     if row is None:
         return None
     stored = rules.StoredOutcome.of(*row[1:])
-    return rules.raw_with_outcome(rules.unpacked(row[0], trajectory_id), stored)
+    return rules.raw_with_outcome(unpacked(row[0], trajectory_id), stored)
 
 
-def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> ArchivedRun:
+def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> Bundle:
     trajectory = transaction.trajectories([run.key])[run.key]
     errors = transaction.rows(_ERRORS, (run.key,))
     keys = fragment_keys(transaction, [trajectory.id])
-    bundle = Bundle(
+    return Bundle(
         trajectory=trajectory,
         fragments=tuple(one.fragment for one in transaction.fragments(keys)),
         errors=tuple(rows.ERRORS.value(row[:6]) for row in errors),
@@ -351,8 +342,8 @@ def _archived(transaction: Transaction, run: Run, raw: RawTrajectory) -> Archive
         recovered=tuple(map(_recovered, transaction.rows(_RECOVERED, run.keys))),
         raw=raw,
         embedded=_embedded(transaction, run),
+        met={row[0]: row[6] for row in errors},
     )
-    return ArchivedRun(bundle, {row[0]: row[6] for row in errors})
 
 
 def _recovered(row: rows.Row) -> Recovered:
@@ -363,20 +354,3 @@ def _embedded(transaction: Transaction, run: Run) -> EmbeddedRun | None:
     """*run* in the active space."""
     row = transaction.row(_EMBEDDED, (run.key,))
     return None if row is None else EmbeddedRun(row[0], rows.vector_of(*row))
-
-
-def _restore(transaction: Transaction, run: ArchivedRun) -> LearnStatus:
-    """Write a run as it was archived; where it is known, only an outcome that was unknown."""
-    status = _update(transaction, run.bundle.trajectory)
-    if status is LearnStatus.CREATED:
-        run_rows.insert(transaction, run.bundle, rules.packed(run.bundle.raw))
-        transaction.write_all(
-            "UPDATE met SET steps = ?1 WHERE error = "
-            "(SELECT key FROM error_pattern WHERE tenant = ?2 AND id = ?3) AND trajectory = "
-            "(SELECT key FROM trajectory WHERE tenant = ?2 AND id = ?4)",
-            [
-                (steps, transaction.tenant, error, run.bundle.trajectory.id)
-                for error, steps in run.steps.items()
-            ],
-        )
-    return status

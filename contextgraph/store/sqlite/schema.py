@@ -295,6 +295,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             strategy = substr(strategy, 1, instr(strategy || char(10), char(10)) - 1)
             WHERE instr(made_by, ' ')""",
     ),
+    (
+        "ALTER TABLE methodology DROP COLUMN last_used",  # nothing ever set it
+        # The process of the holder of a lease; that of a lease taken before is not known.
+        "ALTER TABLE consolidation ADD COLUMN machine TEXT",
+        "ALTER TABLE consolidation ADD COLUMN process INTEGER",
+        "ALTER TABLE consolidation ADD COLUMN started_at TEXT",
+    ),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20

@@ -1,0 +1,155 @@
+"""The methods of a memory as requests, for `contextgraph.client`."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, HTTPException, Response
+from pydantic import JsonValue
+
+from contextgraph.client.calls import decoded_call
+from contextgraph.codec import encoded
+from contextgraph.errors import NeedsStoreError
+from contextgraph.knowledge import (
+    Candidates,
+    Entities,
+    Notes,
+    Pages,
+    shareable,
+    shareable_snapshot,
+    without_secret,
+)
+from contextgraph.loops import LoopDetector
+from contextgraph.memory import AgentMemory
+from contextgraph.model import Note, Recollection, Snapshot
+from contextgraph.retrieval import MemoryRetriever, Playbooks
+from contextgraph.server.access import Caller, Reader
+from contextgraph.server.bodies import CallBody
+from contextgraph.server.tokens import Scope
+from contextgraph.stats import StatisticsEngine
+
+router = APIRouter()
+
+# Part of a memory -> its class, and its methods by the scope that they need.
+METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
+    "": (
+        AgentMemory,
+        {
+            Scope.READ: "explain",
+            Scope.ADMIN: "consolidate forget maintain quarantine release retire",
+        },
+    ),
+    "candidates": (Candidates, {Scope.READ: "of repeated", Scope.ADMIN: "accept reject"}),
+    "entities": (
+        Entities,
+        {
+            Scope.READ: "find_by_keywords find_tags get_entity get_related",
+            Scope.WRITE: "add_entity add_relation set_entity_tags",
+            Scope.ADMIN: "remove_entity remove_relation",
+        },
+    ),
+    "loop_detector": (LoopDetector, {Scope.READ: "detect get_escape_suggestions"}),
+    "notes": (
+        Notes,
+        {
+            Scope.READ: "causes of recall snapshot",
+            Scope.WRITE: "link remember",
+            Scope.ADMIN: "archive forget pin prune reset restore",
+        },
+    ),
+    "pages": (
+        Pages,
+        {
+            Scope.READ: "get_index get_page references search",
+            Scope.WRITE: "add_page update_page",
+            Scope.ADMIN: "remove_page",
+        },
+    ),
+    "retriever": (
+        MemoryRetriever,
+        {Scope.READ: "by_error by_lexical by_semantic by_state by_task retrieve"},
+    ),
+    "retriever.playbooks": (Playbooks, {Scope.READ: "history of"}),
+    "stats": (
+        StatisticsEngine,
+        {
+            Scope.READ: "get_common_mistakes get_error_frequency get_error_transitions "
+            "get_failure_patterns get_friction get_interventions get_outcomes_over_time "
+            "get_solve_rates"
+        },
+    ),
+}
+
+_MOST = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A method of the *part* of a memory, and the scope of the tokens that may call it."""
+
+    part: str
+    method: Callable[..., Any]
+    scope: Scope
+
+
+def _operations() -> Iterator[tuple[str, Operation]]:
+    for part, (kind, scopes) in METHODS.items():
+        for scope, names in scopes.items():
+            for name in names.split():
+                yield f"{part}.{name}".lstrip("."), Operation(part, getattr(kind, name), scope)
+
+
+OPERATIONS: Mapping[str, Operation] = dict(_operations())
+
+
+@router.post("/v1/call/{operation}")
+async def call(operation: str, body: CallBody, caller: Reader) -> Response:
+    """A method of the library, such as `pages.search`: "value" is what it returns.
+
+    Its arguments have their names in the library; values have the JSON form of the library. Notes
+    come without confidential texts.
+    """
+    found = OPERATIONS.get(operation)
+    if found is None:
+        raise NeedsStoreError(f"{operation} is not a method of the service")
+    if not caller.token.allows(found.scope):
+        raise HTTPException(403, f"the token does not have the scope {found.scope}")
+    arguments = body.root
+    if operation == "notes.remember":
+        _take_source(arguments, caller)
+    if any(isinstance(one, int) and one > _MOST for one in arguments.values()):
+        raise HTTPException(422, f"a number may be at most {_MOST:,}")
+    # What administrators start may take minutes.
+    run = caller.service.maintain if found.scope is Scope.ADMIN else caller.service.answer
+    record = await run(lambda: _answer(found, caller.tenant.memory, arguments))
+    return Response(orjson.dumps({"value": record}), media_type="application/json")
+
+
+def _take_source(arguments: dict[str, JsonValue], caller: Caller) -> None:
+    """Take the source of a note, and with it its credibility, from the token."""
+    if arguments.get("source", "user") != "user" or arguments.get("credibility") is not None:
+        raise HTTPException(403, "a service takes the source from the token; name none")
+    if arguments.get("pinned") and not caller.token.allows(Scope.ADMIN):
+        raise HTTPException(403, f"a pinned note needs a token with the scope {Scope.ADMIN}")
+    arguments["source"] = f"agent:{caller.token.source}"
+
+
+def _answer(
+    operation: Operation, memory: AgentMemory, arguments: Mapping[str, JsonValue]
+) -> JsonValue:
+    target = attrgetter(operation.part)(memory) if operation.part else memory
+    bound = decoded_call(operation.method, target, arguments)
+    value = operation.method(*bound.args, **bound.kwargs)
+    if isinstance(value, Snapshot):
+        value = shareable_snapshot(value, bound.arguments["max_tokens"])
+    return encoded(_without_secrets(value))
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, Note):
+        return without_secret(value)
+    if isinstance(value, Recollection):
+        return shareable(value)
+    return tuple(map(_without_secrets, value)) if isinstance(value, tuple) else value
