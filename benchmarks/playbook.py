@@ -113,9 +113,9 @@ def _localisation(corpus: Corpus) -> None:
         for name, answer in zip(ranks, answers, strict=True):
             right = (place for place, path in enumerate(answer, start=1) if path in files)
             ranks[name].append(next(right, None))
-        said = files_shown(known)
-        shown += bool(said)
-        found += any(one.path in files for one in said)
+        suggested = files_shown(known)
+        shown += bool(suggested)
+        found += any(one.path in files for one in suggested)
         reachable += any(one.path in files for one in known.files)
     for name, places in ranks.items():
         hits = (sum(place is not None and place <= k for place in places) for k in PLACES)

@@ -112,7 +112,7 @@ class Judge:
         moments += self._at_errors(run, read, states, hidden)
         return JudgedRun(run, tuple(moments), loop_warnings(read, states))
 
-    def _ask(
+    def _query(
         self, raw: RawTrajectory, state: State, hidden: frozenset[str], *, ranked: bool
     ) -> tuple[MemoryContext, MemoryContext]:
         """What is shown, and the ranking before the gate, which only a judged moment needs."""
@@ -128,7 +128,7 @@ class Judge:
     ) -> Moment:
         known = self._tasks.of(raw.repo, hidden)
         files = files_to_find(raw) if known else frozenset()
-        shown, _ = self._ask(raw, state, hidden, ranked=False)
+        shown, _ = self._query(raw, state, hidden, ranked=False)
         tokens = count_tokens(render(shown))
         # The ranking of files itself: an answer has none where it has nothing to say.
         playbooks = self._memory.retriever.playbooks
@@ -169,7 +169,7 @@ class Judge:
         errors = {step.index: step.error for step in read.steps if step.error}
         for step in sorted(cleared.keys() | _first_occurrences(read)):
             at = step - read.steps[0].index
-            shown, ranking = self._ask(raw, states[at + 1], hidden, ranked=True)
+            shown, ranking = self._query(raw, states[at + 1], hidden, ranked=True)
             recovery, done = cleared.get(step, (None, _NOTHING))
             names = (
                 names_in(recovery.error.error_type, recovery.error.message)
