@@ -253,7 +253,6 @@ class ReferenceMemory(ReferenceStore):
         failed.sort(key=lambda found: found[0].seen_at, reverse=True)
         self.revision += len(failed) > keep
         for run, fragment in failed[keep:]:
-            self._drop_vectors(run.id)
             self._unlink({fragment.id})
             bundle = self.bundles[run.id]
             self.bundles[run.id] = replace(

@@ -25,6 +25,7 @@ DISTRIBUTION = "contextgraph-memory"
 LIBRARIES = "neo4j networkx numpy orjson rich scikit-learn typer zstandard".split()
 EXTRAS = {
     "client": "httpx2",
+    "litellm": "litellm",
     "local": "onnxruntime",
     "mcp": "mcp",
     "openai": "openai",

@@ -192,6 +192,8 @@ def command_warning(history: CommandHistory) -> str:
     """
     # Of a script that runs made, the name says nothing of another one.
     is_script = history.form is not None and history.form.command.endswith(SCRIPT)
+    if is_script and not history.others:
+        return ""
     exact = None if is_script else history.exact
     for record, least in ((exact, _AGREEING), (history.first, _AGREEING + 1)):
         if record and not record.worked and record.tried >= least:

@@ -108,6 +108,18 @@ def test_files_that_several_tasks_changed_are_named_with_what_was_changed(
     assert "files changed: lib/totals.py (3: total)\n" in render_playbook(found)
 
 
+def test_files_of_listings_and_searches_are_ranked_unless_the_task_names_them(
+    memory: AgentMemory,
+) -> None:
+    found = "./lib/invoice.py:3: total\n/shop/lib/tariffs.py\n./tests/test_invoice.py:9: total\n"
+    learn(memory, ("grep -rn total .", found, 0))
+    ranked = [one.path for one in memory.playbook("acme/shop", "An invoice is empty").files]
+    assert sorted(ranked) == ["lib/invoice.py", "lib/tariffs.py", "lib/totals.py"]
+    assert ranked.index("lib/invoice.py") < ranked.index("lib/tariffs.py")
+    named = memory.playbook("acme/shop", "lib/totals.py is wrong").files
+    assert "lib/totals.py" not in [one.path for one in named]
+
+
 def test_files_that_a_run_made_itself_are_left_out(memory: AgentMemory) -> None:
     steps = [
         ("cat > reproduce.py <<'EOF'\nimport lib\nEOF", "", 0),
@@ -251,6 +263,20 @@ def test_nothing_is_said_of_a_command_that_no_run_gave(memory: AgentMemory, comm
     learn(memory)
     assert memory.before("acme/shop", command) is None
     assert not memory.how("acme/shop", command)
+
+
+@pytest.mark.parametrize(
+    ("line", "observation"),
+    [
+        ("cd backend && make check", "bash: cd: backend: No such file or directory\n"),
+        ("python reproduce.py", NO_MODULE),
+    ],
+)
+def test_nothing_is_said_of_a_missing_folder_or_a_script_without_another_way(
+    memory: AgentMemory, line: str, observation: str
+) -> None:
+    learn(memory, ("echo 'import lib' > reproduce.py", "", 0), (line, observation, 1))
+    assert memory.before("acme/shop", line) is None
 
 
 def test_one_success_is_enough_to_say_nothing(memory: AgentMemory) -> None:

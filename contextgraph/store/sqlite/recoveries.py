@@ -88,7 +88,7 @@ FROM json_each(?) AS named CROSS JOIN recovered r ON r.error = ? AND r.trajector
 CROSS JOIN fragment f ON f.key = r.fragment CROSS JOIN trajectory t ON t.key = r.trajectory
 ORDER BY t.seen_at DESC, t.id, r.error_step, f.id"""
 _OF_RUN_IDS = f"""
-SELECT r.key FROM json_each(?) AS named
+SELECT DISTINCT r.key FROM json_each(?) AS named
 CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value
 CROSS JOIN recovered r ON r.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1"""
 _SIMILAR = """
