@@ -16,7 +16,7 @@ from contextgraph.model import (
     SignatureLevel,
 )
 from contextgraph.ranking import bm25, word_counts
-from contextgraph.retrieval.evidence import is_supported
+from contextgraph.retrieval.evidence import is_supported, was_tried
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import SAME_TEMPLATE, about_another, signature_level
 from contextgraph.text import quoted_names
@@ -241,7 +241,9 @@ def _general(actions: Remedy) -> Remedy:
 def _could_help(query: Query, form: Form) -> bool:
     """True for what says something, of which nothing contradicts the state of *query*."""
     actions = form.remedy
-    return bool(form.description) and not any(_contradicts(query, one.pattern) for one in actions)
+    return bool(form.description) and not any(
+        _contradicts(query, one.pattern) or was_tried(query, one) for one in actions
+    )
 
 
 def _was_of_no_use(candidate: RecoveryCandidate) -> bool:
@@ -252,7 +254,7 @@ def _is_supported(query: Query, form: Form, candidate: RecoveryCandidate) -> boo
     done = candidate.recovered
     names = names_in(candidate.error.error_type, done.message).names
     is_same_name = bool(names) and names[:1] == query.names.names[:1]
-    return all(is_supported(query, one.pattern, is_same_name=is_same_name) for one in form.remedy)
+    return all(is_supported(query, one, is_same_name=is_same_name) for one in form.remedy)
 
 
 def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
