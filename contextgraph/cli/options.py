@@ -107,7 +107,8 @@ SETTINGS: Mapping[str, Any] = {
         option(
             "--embedder",
             "NAME",
-            "tfidf, local, local/FOLDER or openai/MODEL (or CONTEXTGRAPH_EMBEDDER).",
+            "tfidf, local, local/FOLDER, openai/MODEL or litellm/PROVIDER/MODEL@N "
+            "(or CONTEXTGRAPH_EMBEDDER).",
             "that of the memory",
         ),
     ],

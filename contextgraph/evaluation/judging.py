@@ -113,7 +113,7 @@ class Judge:
         moments += self._at_errors(run, read, states, hidden)
         return JudgedRun(run, tuple(moments), loop_warnings(read, states))
 
-    def _ask(
+    def _query(
         self, raw: RawTrajectory, state: State, hidden: frozenset[str], *, ranked: bool
     ) -> tuple[MemoryContext, MemoryContext]:
         """What is shown, and the ranking before the gate, which only a judged moment needs."""
@@ -129,7 +129,7 @@ class Judge:
     ) -> Moment:
         known = self._tasks.of(raw.repo, hidden)
         files = files_to_find(raw) if known else frozenset()
-        shown, ranking = self._ask(raw, state, hidden, ranked=bool(files))
+        shown, ranking = self._query(raw, state, hidden, ranked=bool(files))
         tokens = count_tokens(render(shown))
         verdicts = {OURS: Verdict(bool(shown), tokens=tokens)}
         if files:
@@ -166,7 +166,7 @@ class Judge:
         errors = {step.index: step.error for step in read.steps if step.error}
         for step in sorted(cleared.keys() | _first_occurrences(read)):
             at = step - read.steps[0].index
-            shown, ranking = self._ask(raw, states[at + 1], hidden, ranked=True)
+            shown, ranking = self._query(raw, states[at + 1], hidden, ranked=True)
             recovery, done = cleared.get(step, (None, _NOTHING))
             names = (
                 names_in(recovery.error.error_type, recovery.error.message)

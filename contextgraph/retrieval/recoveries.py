@@ -21,16 +21,20 @@ from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import SAME_TEMPLATE, about_another, signature_level
 from contextgraph.text import quoted_names
 from contextgraph.trace import (
+    ATTRIBUTE,
     CURRENT_FOLDER,
     MISSING_MODULE,
     MISSING_PROGRAM,
     AdviceKey,
+    Construct,
+    Edited,
     advice_id,
     advice_key,
     circumstances_of,
     command_lines,
     could_apply,
     describe_remedy,
+    edited,
     is_general,
     is_hazardous,
     is_never_installed,
@@ -42,7 +46,7 @@ from contextgraph.trace import (
 _REMEMBERED = 4_096
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
-_IMPORT_OF_ATTRIBUTE = "import of <the attribute>"
+_IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, ATTRIBUTE)
 _WITH_PATH = frozenset({RemedyKind.OPEN, RemedyKind.SEARCH, RemedyKind.RUN, RemedyKind.USE})
 # What one tool of an agent does not find another may be about to create.
 _OF_TOOLS = frozenset({Family.NOT_FOUND, Family.TOOL_USAGE})
@@ -264,6 +268,6 @@ def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
         return is_never_installed(names.fill(MISSING_MODULE), state.last_action) or is_own_module(
             names.fill(pattern.target), state.repo, state.open_file
         )
-    if pattern.target == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
+    if edited(pattern.target) == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
         return not query.signature.message.startswith("module ")
     return not could_apply(pattern, state.last_action, names, state.last_outcome)
