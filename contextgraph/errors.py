@@ -71,6 +71,9 @@ class SettingsError(ContextGraphError):
     """A setting that cannot be used; the message names where it came from."""
 
 
+OF_STORE = "needs the store itself: run it where the service runs, with the address of its store"
+
+
 class NeedsStoreError(SettingsError, AttributeError):
     """What was called works with the store itself only, and this is a service."""
 

@@ -245,10 +245,10 @@ class MemoryContext:
     """The answer to one query, best first in every list.
 
     *error* is the error of the query, as it was recognised. *degraded* says which parts did not
-    answer and why. *loop* is the loop that the agent is stuck in, where the answer is about one.
-    *playbook* is that of the repository, where the run has only begun. *warnings* are those of
-    `LiveRun.check_submit`: a query gives none. *notes* are what people said, where the channel of
-    notes is on.
+    answer and why, *failed* has their names. *loop* is the loop that the agent is stuck in, where
+    the answer is about one. *playbook* is that of the repository, where the run has only begun.
+    *warnings* are those of `LiveRun.check_submit`: a query gives none. *notes* are what people said
+    about the task.
     *id* identifies this answer when its effect is reported; equality ignores it.
     """
 
@@ -258,6 +258,7 @@ class MemoryContext:
     similar_cases: tuple[SimilarCase, ...] = ()
     warnings: tuple[FailureWarning, ...] = ()
     degraded: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
     error: ErrorSignature | None = None
     loop: LoopInfo | None = None
     playbook: RepositoryPlaybook | None = None

@@ -152,8 +152,8 @@ def test_a_session_is_read_as_a_whole(tmp_path):
     path = tmp_path / "session.jsonl"
     content = [{"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}}]
     events = [
-        {"type": role, "sessionId": "s", "message": {"role": role, "content": said}}
-        for role, said in [("user", "Fix it"), ("assistant", content)]
+        {"type": role, "sessionId": "s", "message": {"role": role, "content": words}}
+        for role, words in [("user", "Fix it"), ("assistant", content)]
     ]
     filler = {**events[0], "isMeta": True, "x": "x" * 30_000}
     path.write_bytes(b"\n".join(map(orjson.dumps, [*events, *[filler] * 40])))
