@@ -12,6 +12,7 @@ from tests.environments import (
     claude_code,
     codex_cli,
     mini_swe_agent,
+    openhands,
     ray_python,
     zensical,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "mini_swe_agent",
     "neo4j",
     "neo4j_server",
+    "openhands",
     "postgres",
     "ray_python",
     "zensical",
