@@ -116,26 +116,24 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     from contextgraph.integrations.sessions import HookFiles
 
     has_stream = _has_stream(paths or ())
-    for is_misused, reason in (
-        (sum((bool(paths), discover, queued)) != 1, "give PATH, --discover or --queued"),
-        ((exclude or yes) and not discover, "--exclude and --yes belong to --discover"),
-        (watch and (not paths or has_stream), "--watch takes files, folders or globs"),
-        (ray and (workers > 1 or watch), "--ray does not go with --workers or --watch"),
-        (ray and has_stream, "--ray takes files, folders, globs or URLs"),
-    ):
-        if is_misused:
-            raise typer.BadParameter(reason)
+    misuses = {
+        "give PATH, --discover or --queued": sum((bool(paths), discover, queued)) != 1,
+        "--exclude and --yes belong to --discover": (exclude or yes) and not discover,
+        "--watch takes files, folders or globs": watch and (not paths or has_stream),
+        "--ray does not go with --workers or --watch": ray and (workers > 1 or watch),
+        "--ray takes files, folders, globs or URLs": ray and has_stream,
+    }
+    for misuse in (reason for reason, is_given in misuses.items() if is_given):
+        raise typer.BadParameter(misuse)
     settings = common.settings()
-    found: Sequence[StrPath]
-    queue: Sequence[Path] = ()
-    if queued:
-        found, queue = HookFiles(settings).take_queue()
-    else:
-        found = paths or discovered_paths(exclude or (), yes=yes, address=settings.address)
+    found, queue = HookFiles(settings).take_queue() if queued else (paths or (), ())
+    if discover:
+        found = discovered_paths(exclude or (), yes=yes, address=settings.address)
+    selection = Selection(tuple(filters or ()), limit, numbers_of(numbers or ":"))
     intake = partial(
         Intake,
         outcomes=outcomes,
-        selection=Selection(tuple(filters or ()), limit, numbers_of(numbers or ":")),
+        selection=selection,
         discovered=discover,
         git=git,
         max_run_size=settings.max_run_size,
