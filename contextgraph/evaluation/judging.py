@@ -30,7 +30,6 @@ from contextgraph.model import (
     LoopSeverity,
     MemoryContext,
     RawTrajectory,
-    RepositoryPlaybook,
     SimilarCase,
     State,
     Suggestion,
@@ -129,20 +128,24 @@ class Judge:
     ) -> Moment:
         known = self._tasks.of(raw.repo, hidden)
         files = files_to_find(raw) if known else frozenset()
-        shown, ranking = self._query(raw, state, hidden, ranked=bool(files))
+        shown, _ = self._query(raw, state, hidden, ranked=False)
         tokens = count_tokens(render(shown))
-        verdicts = {OURS: Verdict(bool(shown), tokens=tokens)}
+        # The ranking of files itself: an answer has none where it has nothing to say.
+        playbooks = self._memory.retriever.playbooks
+        ranked = playbooks.of(raw.repo, state.task_description, hidden, raw.started_at).files
+        ranking = [one.path for one in ranked]
+        verdicts = {OURS: Verdict(tokens > 0, tokens=tokens)}
         if files:
-            ours, rank = (
-                _rank_of_file(_files_of(one, is_shown=one is shown), files)
-                for one in (shown, ranking)
+            verdicts[OURS] = replace(
+                verdicts[OURS],
+                rank=_rank_of_file(ranking, files),
+                shown=_rank_of_file(_files_shown(shown), files),
+                score=_score(shown.suggestions, shown.similar_cases),
             )
-            score = _score(shown.suggestions, shown.similar_cases)
-            verdicts = {OURS: Verdict(bool(shown), rank, ours, score, tokens)}
             for name, answer in self._files(raw, hidden).items():
                 rank = _rank_of_file(answer.items, files)
                 verdicts[name] = Verdict(bool(answer.items), rank, rank, answer.score)
-        reachable = not files.isdisjoint(files_in(known))
+        reachable = not files.isdisjoint((*files_in(known), *ranking))
         moment = (MomentKind.START, run, raw.instance_id, raw.repo, 0, "")
         return Moment(*moment, verdicts, has_answer=bool(files), reachable=reachable)
 
@@ -282,14 +285,11 @@ def _remedies_of(context: MemoryContext, repo: str) -> list[Remedy]:
     ]
 
 
-def _files_of(context: MemoryContext, *, is_shown: bool) -> list[str]:
-    """The files that *context* names in order, or only those that are shown."""
-    playbook, cases = context.playbook or RepositoryPlaybook(""), context.similar_cases
-    if is_shown:
-        files, cases = files_shown(playbook), tuple(one for one in cases if one.is_shown)
-    else:
-        files = list(playbook.files)
-    return [*(one.path for one in files), *chain.from_iterable(one.files for one in cases)]
+def _files_shown(context: MemoryContext) -> list[str]:
+    """The files that the text of *context* names, in order."""
+    files = [one.path for one in files_shown(context.playbook)] if context.playbook else []
+    cases = (one.files for one in context.similar_cases if one.is_shown)
+    return [*files, *chain.from_iterable(cases)]
 
 
 def _score(*items: Sequence[Suggestion | ErrorSolution | SimilarCase]) -> float:

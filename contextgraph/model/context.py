@@ -19,8 +19,9 @@ class State:
     """What an agent knows at one moment; every field may be left out.
 
     *current_error* is the text of the latest error that is not cleared; *last_outcome* the
-    observation that *last_action* returned. *repo* is ``owner/repo``. *phase* may be given by its
-    value, such as ``"testing"``; raises `ValueError` for any other text.
+    observation that *last_action* returned. *failed_actions* are earlier actions of the run that
+    failed: they are not advised again. *repo* is ``owner/repo``. *phase* may be given by its value,
+    such as ``"testing"``; raises `ValueError` for any other text.
     """
 
     tools: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class State:
     last_outcome: str = ""
     open_file: str = ""
     instance_id: str | None = None
+    failed_actions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.phase is not None and type(self.phase) is not Phase:

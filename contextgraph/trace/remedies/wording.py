@@ -66,7 +66,7 @@ def is_retry(actions: Sequence[RemedyAction]) -> bool:
 
 
 def _command_line(action: RemedyAction) -> str:
-    if action == action.general:
+    if action.is_general:
         return describe_pattern(action.pattern)
     if commands := action.values_of("command"):
         return commands[0]
