@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import blake2b
+from itertools import islice
 from typing import Any, TypedDict, Unpack
 
 from contextgraph.errors import EmbeddingError, InvalidNoteError
@@ -153,14 +154,29 @@ class Notes:
         embedded words alone decide, with a warning.
         """
         scope = NoteScope(_places(repo), tags=tuple(map(str.casefold, tags)))
-        if not self._store.newest(scope, 1):  # then nothing is embedded either
-            return ()
-        query = Question.of(question, self._vector(question), scope, self._now())
-        found = [
-            one for one in recollections(self._store, query) if one.probability >= min_probability
-        ][: max(0, limit)]
+        probable = (
+            one for one in self._answers(question, scope) if one.probability >= min_probability
+        )
+        found = tuple(islice(probable, max(0, limit)))
         self._recalled.extend(found)
-        return tuple(found)
+        return found
+
+    def rank(self, question: str, note_id: str, *, repo: str | None = None) -> int | None:
+        """The place, from 1, at which this note answers *question*, or what superseded it.
+
+        None where neither is recalled. It does not count as a recall.
+        """
+        while (note := self._store.get([note_id]).get(note_id)) and note.superseded_by:
+            note_id = note.superseded_by
+        ids = [one.note.id for one in self._answers(question, NoteScope(_places(repo)))]
+        return ids.index(note_id) + 1 if note_id in ids else None
+
+    def _answers(self, question: str, scope: NoteScope) -> list[Recollection]:
+        """The notes of *scope* that are proposed for *question*, the best first."""
+        if not self._store.newest(scope, 1):  # then nothing is embedded either
+            return []
+        query = Question.of(question, self._vector(question), scope, self._now())
+        return recollections(self._store, query)
 
     def snapshot(
         self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
