@@ -16,7 +16,7 @@ from contextgraph.embedding import (
     VectorCache,
     embedded,
 )
-from contextgraph.errors import SettingsError
+from contextgraph.errors import OF_STORE, SettingsError
 from contextgraph.keyed import KeyedMemory
 from contextgraph.knowledge import MaintenancePolicy, Notes
 from contextgraph.learning import MemoryWriter
@@ -88,23 +88,16 @@ def build(
     costs = EmbeddingCosts(VectorCache(vector_cache_file()), usage_log, budget)
     embedders = EmbedderFactory(endpoint, costs, settings.embedding_price)
     chat = _chat(settings.summarizer, settings, endpoint, usage_log, budget)
-    judge = _chat(settings.conflict_judge, settings, endpoint, usage_log, budget)
+    judge = _judge(_chat(settings.conflict_judge, settings, endpoint, usage_log, budget))
     learning = _embedder(store, embedders, settings, BACKGROUND, initialize=True)
     querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
-    notes = Notes(
-        store.notes,
-        now,
-        learning,
-        querying,
-        ConflictJudge(replace(judge, policy=JUDGING)) if judge else None,
-    )
+    notes = Notes(store.notes, now, learning, querying, judge)
     channels = _channels(settings, {**CHANNELS, "notes": by_notes(notes.recall)})
+    gate, weights = _gate(settings), _weights(settings)
     return Parts(
         store=store,
         writer=MemoryWriter(store, now, partial(embedded, source=learning), settings.source),
-        retriever=MemoryRetriever(
-            store, channels, _gate(settings), querying, _weights(settings), now
-        ),
+        retriever=MemoryRetriever(store, channels, gate, querying, weights, now),
         loop_detector=LoopDetector(store, _retriever_in_loops(store, settings, channels)),
         stats=StatisticsEngine(store, usage_log.totals),
         consolidator=_consolidator(store, now, learning, chat),
@@ -115,6 +108,10 @@ def build(
         settings=settings,
         read_only=read_only,
     )
+
+
+def _judge(chat: Chat | None) -> ConflictJudge | None:
+    return ConflictJudge(replace(chat, policy=JUDGING)) if chat else None
 
 
 def maintenance_policy(settings: Settings) -> MaintenancePolicy:
@@ -257,10 +254,7 @@ def _check_address(address: str) -> None:
             "CONTEXTGRAPH_NEO4J_PASSWORD instead"
         )
     if parts.scheme in ("http", "https"):
-        raise SettingsError(
-            f"{address} is a service: this needs the store itself; run it where the service runs, "
-            "with the address of its store"
-        )
+        raise SettingsError(f"{address} is a service, and this {OF_STORE}")
     if parts.scheme.partition("+")[0] not in _SERVERS:
         raise SettingsError(
             f"{address}: no store is known as {parts.scheme}://; write {_ADDRESSES}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from contextgraph.cli.options import Common, common_options, flag
-from contextgraph.cli.output import emit, say, warn
+from contextgraph.cli.output import emit, print_text, warn
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -85,6 +85,11 @@ def integrations(
     if action is not Action.LIST and bool(agents) == auto:
         raise typer.BadParameter("name an agent, or give --auto")
     settings = common.settings()
+    if settings.is_service and action is Action.INSTALL:
+        raise typer.BadParameter(
+            f"hooks read a file beside the store, and {settings.address} is a service: give its "
+            "agents the tools at /mcp instead"
+        )
     folder = Path.cwd() if project else None
     # Named for good: a file contextgraph.toml in a checkout must not choose another memory.
     address = None if project and not common.store else _absolute(settings)
@@ -155,7 +160,7 @@ def compile_for_hooks(
     from contextgraph.integrations.sessions import HookFiles
 
     files = HookFiles(settings)
-    if files.are_used:
+    if files.are_used and not memory.is_service:
         compile_advice(memory, files.advice, whole=whole, consolidated=consolidated, repos=repos)
 
 
@@ -233,7 +238,7 @@ def _show(shown: "HookRecord", line: "dict[str, Json]") -> None:
     ]
     again = f"met again: {line['met_again']}" if line["met_again"] else ""
     error = f"{shown.error_type}: {shown.template}" if shown.family else ""
-    say((" · ".join(filter(None, what)), "bold"))
+    print_text((" · ".join(filter(None, what)), "bold"))
     if noted := " · ".join(filter(None, (error, outcome, again))):
-        say((f"  {noted}", "dim"))
-    say("\n".join(f"  {row}" for row in shown.text.splitlines()))
+        print_text((f"  {noted}", "dim"))
+    print_text("\n".join(f"  {row}" for row in shown.text.splitlines()))

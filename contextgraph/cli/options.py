@@ -210,7 +210,12 @@ class Common:
         """The memory that is named; with *read_only*, or without *create*, it must exist."""
         from contextgraph.memory import AgentMemory
 
-        return AgentMemory.of_settings(self.settings(), read_only=read_only, create=create)
+        settings = self.settings()
+        given = {"tenant": self.tenant, **self.flags}
+        if settings.is_service and (names := [name for name in given if given[name] is not None]):
+            named = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+            raise typer.BadParameter(f"{named}: {settings.address} has its own; leave this out")
+        return AgentMemory.of_settings(settings, read_only=read_only, create=create)
 
     def keyed(self) -> "KeyedMemory":
         """The keyed files beside the memory that is named."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contextgraph.cli.options import Common, Workdir, common_options, flag, option, time_option
-from contextgraph.cli.output import FAILED, PARTLY_DONE, emit, print_panel, say, styled, warn
+from contextgraph.cli.output import FAILED, PARTLY_DONE, emit, print_panel, print_text, styled, warn
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.records import context_record
 from contextgraph.text import masked_name, number_of, one_line, plain
@@ -257,7 +257,7 @@ def _answer(common: Common, memory: "AgentMemory", question: "Question", bounds:
     elif context:
         _show(context)
     else:
-        say(f"nothing useful known{_reason(memory, question.state.repo)}")
+        print_text(f"nothing useful known{_reason(memory, question.state.repo)}")
     for reason in context.degraded:
         warn(f"did not answer: {reason}")
     return bool(context) or not context.degraded
@@ -266,7 +266,7 @@ def _answer(common: Common, memory: "AgentMemory", question: "Question", bounds:
 def _reason(memory: "AgentMemory", repo: str) -> str:
     """Why nothing is known, where that is because *repo* is not in the memory."""
     repo = masked_name(repo)
-    if not repo or memory.is_service or memory.store.runs.ids(repo=repo):
+    if not repo or memory.store.runs.ids(repo=repo):
         return ""
     return f": no run of {plain(repo)} in this memory; `contextgraph runs` lists those there are"
 
@@ -284,7 +284,7 @@ def _show(context: "MemoryContext") -> None:
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))
     print_panel("What people said", map(_note, context.notes))
-    say((f"context {context.id}", "dim"))
+    print_text((f"context {context.id}", "dim"))
 
 
 def _remedy(item: "Suggestion | ErrorSolution") -> "list[Text]":

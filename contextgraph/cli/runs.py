@@ -358,7 +358,7 @@ def outcome(
       contextgraph outcome owner__repo-12 failed --agent claude-code
     """
     with common.open(create=False) as memory:
-        if not (agent or run or memory.is_service):  # which refuses it itself
+        if not (agent or run):
             _refuse_several(memory.store.runs, instance)
         solved = result is GivenOutcome.SOLVED
         changed = list(memory.set_outcome(instance, solved, agent=agent, run=run))

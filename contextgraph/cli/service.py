@@ -212,6 +212,10 @@ def revoke(
 def _tokens(settings: "Settings", path: Path | None) -> "TokenFile":
     from contextgraph.server.tokens import TokenFile
 
+    if settings.is_service and not path:
+        raise typer.BadParameter(
+            f"--store: {settings.address} is a service, whose tokens are beside its store"
+        )
     return TokenFile(path) if path else TokenFile.of(replace(settings, tenant="default"))
 
 

@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, wraps
-from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
@@ -17,6 +16,7 @@ from contextgraph.client.service import Service
 from contextgraph.codec import decoded, encoded
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.errors import (
+    OF_STORE,
     DamagedRunError,
     NeedsStoreError,
     SettingsError,
@@ -39,7 +39,7 @@ from contextgraph.model import (
     RawTrajectory,
     new_context_id,
 )
-from contextgraph.ports import Store
+from contextgraph.ports import RunStore, Store
 from contextgraph.readers import to_record
 from contextgraph.remote import RetryPolicy
 from contextgraph.retrieval import MemoryRetriever, Playbooks
@@ -57,7 +57,6 @@ DEADLINE = 5.0
 # A run that is learned is waited for; it is not lost where this is not enough.
 _WRITE, _WAIT_SECONDS = RetryPolicy(timeout=45, outage=60, rate_limit=60), 30
 _ADMINISTRATION = RetryPolicy(timeout=600, outage=60, rate_limit=60)
-_OF_STORE = "needs the store itself: run it where the service runs, with the address of its store"
 
 
 class _OverHttp:
@@ -73,7 +72,7 @@ class _OverHttp:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__") or name == "_service":
             raise AttributeError(name)
-        raise NeedsStoreError(f"{self._service.name} is a service, and this {_OF_STORE}")
+        raise NeedsStoreError(f"{self._service.name} is a service, and this {OF_STORE}")
 
 
 def _requested(method: Callable[P, R], operation: str) -> Callable[P, R]:
@@ -248,22 +247,18 @@ class _Writer(_Part, MemoryWriter, path="writer"):
             raise StoreError(f"{name}: {'; '.join(reasons) or 'a run is missing'}")
         return receipts
 
-    def set_outcome(
-        self, instance_id: str, solved: bool, *, agent: str = "", run: str = ""
-    ) -> Sequence[str]:
-        """Raises `StoreError` for several runs without *agent* or *run*."""
-        outcome = "solved" if solved else "failed"
-        body = {"instance_id": instance_id, "outcome": outcome, "agent": agent, "run": run}
-        answer = self.send("POST", "/v1/outcomes", accept=HTTPStatus.NOT_FOUND, json=body)
-        return answer["trajectories"] if answer else []
-
 
 class _Store(_Part, path="store"):
-    """The store of the service; only its exposures can be reached."""
+    """The store of the service; only its runs and exposures can be reached."""
 
     def __init__(self, service: Service, policy: RetryPolicy) -> None:
         super().__init__(service, policy)
+        self.runs = _Runs(service, policy)  # type: ignore[abstract]
         self.exposures = _Exposures(service, policy)
+
+
+class _Runs(_Part, RunStore, path="store.runs"):
+    """The runs of the service."""
 
 
 class _Exposures(_Part, path="store.exposures"):
@@ -297,7 +292,10 @@ class _Entities(_Part, Entities, path="entities"):
 
 
 class _LoopDetector(_Part, LoopDetector, path="loop_detector"):
-    """Loops and escape suggestions, as the service finds them."""
+    """Finds loops in this process, and asks the service for escape suggestions."""
+
+    detect = LoopDetector.detect
+    detect_all = LoopDetector.detect_all
 
 
 class _Statistics(_Part, StatisticsEngine, path="stats"):

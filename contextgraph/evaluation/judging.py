@@ -30,12 +30,13 @@ from contextgraph.model import (
     LoopSeverity,
     MemoryContext,
     RawTrajectory,
-    RemedyKind,
+    RepositoryPlaybook,
     SimilarCase,
     State,
     Suggestion,
 )
 from contextgraph.retrieval import UNGATED, render
+from contextgraph.retrieval.files import files_shown
 from contextgraph.text import count_tokens
 from contextgraph.trace import (
     LoopTracker,
@@ -112,7 +113,7 @@ class Judge:
         moments += self._at_errors(run, read, states, hidden)
         return JudgedRun(run, tuple(moments), loop_warnings(read, states))
 
-    def _ask(
+    def _query(
         self, raw: RawTrajectory, state: State, hidden: frozenset[str], *, ranked: bool
     ) -> tuple[MemoryContext, MemoryContext]:
         """What is shown, and the ranking before the gate, which only a judged moment needs."""
@@ -128,15 +129,15 @@ class Judge:
     ) -> Moment:
         known = self._tasks.of(raw.repo, hidden)
         files = files_to_find(raw) if known else frozenset()
-        shown, ranking = self._ask(raw, state, hidden, ranked=bool(files))
+        shown, ranking = self._query(raw, state, hidden, ranked=bool(files))
         tokens = count_tokens(render(shown))
         verdicts = {OURS: Verdict(bool(shown), tokens=tokens)}
         if files:
-            ours, score = (
-                _rank_of_file(_files_of(shown), files),
-                _score(shown.suggestions, shown.similar_cases),
+            ours, rank = (
+                _rank_of_file(_files_of(one, is_shown=one is shown), files)
+                for one in (shown, ranking)
             )
-            rank = _rank_of_file(_files_of(ranking), files)
+            score = _score(shown.suggestions, shown.similar_cases)
             verdicts = {OURS: Verdict(bool(shown), rank, ours, score, tokens)}
             for name, answer in self._files(raw, hidden).items():
                 rank = _rank_of_file(answer.items, files)
@@ -165,7 +166,7 @@ class Judge:
         errors = {step.index: step.error for step in read.steps if step.error}
         for step in sorted(cleared.keys() | _first_occurrences(read)):
             at = step - read.steps[0].index
-            shown, ranking = self._ask(raw, states[at + 1], hidden, ranked=True)
+            shown, ranking = self._query(raw, states[at + 1], hidden, ranked=True)
             recovery, done = cleared.get(step, (None, _NOTHING))
             names = (
                 names_in(recovery.error.error_type, recovery.error.message)
@@ -272,13 +273,14 @@ def _remedies_of(context: MemoryContext, repo: str) -> list[Remedy]:
     ]
 
 
-def _files_of(context: MemoryContext) -> tuple[str, ...]:
-    """The files of *context* in the order in which it names them."""
-    opened = [one for s in context.suggestions for one in s.remedies if one.kind is RemedyKind.OPEN]
-    files = [one.path for one in context.playbook.files] if context.playbook else []
-    files += [one.target for one in opened]
-    files += [file for case in context.similar_cases if case.is_shown for file in case.files]
-    return tuple(dict.fromkeys(files))
+def _files_of(context: MemoryContext, *, is_shown: bool) -> list[str]:
+    """The files that *context* names in order, or only those that are shown."""
+    playbook, cases = context.playbook or RepositoryPlaybook(""), context.similar_cases
+    if is_shown:
+        files, cases = files_shown(playbook), tuple(one for one in cases if one.is_shown)
+    else:
+        files = list(playbook.files)
+    return [*(one.path for one in files), *chain.from_iterable(one.files for one in cases)]
 
 
 def _score(*items: Sequence[Suggestion | ErrorSolution | SimilarCase]) -> float:

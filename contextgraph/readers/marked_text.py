@@ -5,6 +5,8 @@ Experimental, as `histories`.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 from contextgraph.errors import ReadError
@@ -19,7 +21,7 @@ from contextgraph.readers.conversation import (
     time_in,
 )
 from contextgraph.readers.fields import Row, rows_at, text
-from contextgraph.readers.format import Place
+from contextgraph.readers.format import Place, file_stem
 from contextgraph.readers.histories import finished_run, history, lines_run
 from contextgraph.readers.tool_calls import ToolCall
 
@@ -65,7 +67,16 @@ def is_cline(value: object) -> bool:
 def cline_runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
     """The run of one task."""
     messages = rows_at(value, "messages") if isinstance(value, dict) else value
-    yield from lines_run(CLINE, _cline_turns, lambda _: {}, messages, place)
+    yield from lines_run(
+        CLINE, _cline_turns, lambda _: {"session": _task_id(place)}, messages, place
+    )
+
+
+def _task_id(place: Place) -> str:
+    """The id that the folder of a task has, or its file (``ID.messages.json``)."""
+    stem = file_stem(place.file)
+    named_by_folder = stem == "api_conversation_history"
+    return PurePath(place.file).parent.name if named_by_folder else stem.removesuffix(".messages")
 
 
 def _cline_turns(message: Row) -> Iterator[Turn]:
@@ -128,7 +139,8 @@ def aider_runs(history: str, place: Place) -> Iterator[RawTrajectory | ReadError
         started, _, body = launch.partition("\n")
         facts = {"session": f"aider-{re.sub(r'[^0-9]', '', started)}"}
         try:
-            found.append(finished_run(AIDER, list(_aider_turns(body)), facts, place))
+            run = finished_run(AIDER, list(_aider_turns(body)), facts, place)
+            found.append(replace(run, started_at=time_in({"timestamp": started.strip()})))
         except ReadError as error:
             found.append(error)
     done = [one for one in found if isinstance(one, RawTrajectory)]

@@ -6,11 +6,10 @@ import typing
 
 from contextgraph.model import RemedyKind, RemedyPattern
 from contextgraph.retrieval.query import Query
-from contextgraph.trace import MISSING_MODULE, is_own_module, shows_cause
+from contextgraph.trace import MISSING_MODULE, is_import, is_own_module, shows_cause
 
 # In Python modules and what annotations name are the usual imports; other names may be anything.
 _IMPORTABLE = sys.stdlib_module_names | frozenset(typing.__all__)
-_IMPORT_OF = "import of "
 _LOADED_BY_NAME = re.compile(r"\b(?:import_module|__import__|_gcd_import)\(")
 
 
@@ -20,7 +19,7 @@ def is_supported(query: Query, pattern: RemedyPattern, *, is_same_name: bool) ->
     *is_same_name*: what was cleared by it named the same things as the error of *query*.
     """
     state = query.state
-    if pattern.target.startswith(_IMPORT_OF):
+    if is_import(pattern.target):
         return is_same_name or _is_importable(query)
     if pattern.kind is RemedyKind.INSTALL and pattern.target == MISSING_MODULE:
         return is_same_name or _is_imported(query)

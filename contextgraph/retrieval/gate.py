@@ -11,31 +11,33 @@ from contextgraph.trace import is_hazardous
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
 COEFFICIENTS = {
-    "same_template": 4.659,
-    "same_type": 2.29,
-    "relevance": 1.101,
-    "attempt": 0.725,
+    "same_template": 4.66,
+    "same_type": 2.256,
+    "relevance": 1.134,
+    "attempt": 0.752,
 }
-INTERCEPT = -4.814
+INTERCEPT = -4.852
 # Probability before calibration, share that was right; between two of them it is interpolated.
 CALIBRATION = (
     (0.0, 0.0),
-    (0.009, 0.0),
-    (0.013, 0.011),
-    (0.023, 0.022),
-    (0.042, 0.032),
-    (0.055, 0.043),
-    (0.059, 0.048),
-    (0.064, 0.05),
-    (0.08, 0.059),
-    (0.1, 0.062),
-    (0.119, 0.102),
-    (0.162, 0.232),
-    (0.271, 0.424),
-    (0.437, 0.617),
-    (0.619, 0.662),
-    (0.913, 0.867),
-    (0.973, 1.0),
+    (0.008, 0.003),
+    (0.011, 0.008),
+    (0.014, 0.009),
+    (0.022, 0.023),
+    (0.033, 0.03),
+    (0.044, 0.033),
+    (0.054, 0.039),
+    (0.059, 0.041),
+    (0.069, 0.055),
+    (0.083, 0.062),
+    (0.096, 0.069),
+    (0.108, 0.084),
+    (0.131, 0.158),
+    (0.177, 0.233),
+    (0.271, 0.421),
+    (0.52, 0.654),
+    (0.899, 0.848),
+    (0.975, 1.0),
     (1.0, 1.0),
 )
 
@@ -113,7 +115,7 @@ class Gate:
     *min_note_precision* is the least probability that a note answers the title of the task.
     """
 
-    min_precision: float = 0.3
+    min_precision: float = 0.5
     min_case_precision: float = 0.25
     # From this probability on .82 of the past runs whose files the task names were linked to it.
     close_case_precision: float = 0.6

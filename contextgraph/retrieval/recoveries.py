@@ -19,17 +19,22 @@ from contextgraph.ranking import bm25, word_counts
 from contextgraph.retrieval.evidence import is_supported
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import SAME_TEMPLATE, about_another, signature_level
+from contextgraph.text import quoted_names
 from contextgraph.trace import (
+    ATTRIBUTE,
     CURRENT_FOLDER,
     MISSING_MODULE,
     MISSING_PROGRAM,
     AdviceKey,
+    Construct,
+    Edited,
     advice_id,
     advice_key,
     circumstances_of,
     command_lines,
     could_apply,
     describe_remedy,
+    edited,
     is_general,
     is_hazardous,
     is_never_installed,
@@ -41,7 +46,8 @@ from contextgraph.trace import (
 _REMEMBERED = 4_096
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
-_IMPORT_OF_ATTRIBUTE = "import of <the attribute>"
+_IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, ATTRIBUTE)
+_WITH_PATH = frozenset({RemedyKind.OPEN, RemedyKind.SEARCH, RemedyKind.RUN, RemedyKind.USE})
 # What one tool of an agent does not find another may be about to create.
 _OF_TOOLS = frozenset({Family.NOT_FOUND, Family.TOOL_USAGE})
 
@@ -116,6 +122,11 @@ class _Known:
         return _form(remedy)
 
     @cached_property
+    def near_about_others(self) -> Form:
+        """In the words of its project, but for the paths: those at hand are others."""
+        return _form(tuple(map(_without_path, self.near.remedy)))
+
+    @cached_property
     def general(self) -> Form:
         """In general terms."""
         return _form(_general(self._actions))
@@ -147,7 +158,7 @@ def found_for(
     found = []
     for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
         is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
-        form = about.near if is_near else about.general
+        form = _form_for(signature, one, about) if is_near else about.general
         weight = _weight(signature.family, current, about.circumstances)
         if weight and could_help(form):
             level = signature_level(signature, one)
@@ -203,6 +214,18 @@ def _of_same_repository(actions: Remedy) -> Remedy:
     )
 
 
+def _form_for(signature: ErrorSignature, one: RecoveryCandidate, about: _Known) -> Form:
+    """Which form *about* has in the repository of *one*, at an error of *signature*."""
+    ours, theirs = quoted_names(signature.message), quoted_names(one.recovered.message)
+    is_about_others = ours and theirs and frozenset(ours).isdisjoint(theirs)
+    return about.near_about_others if is_about_others else about.near
+
+
+def _without_path(action: RemedyAction) -> RemedyAction:
+    has_path = action.kind in _WITH_PATH and "<" in action.pattern.target
+    return action.general if has_path and is_general(action.pattern) else action
+
+
 def _is_complete(pattern: RemedyPattern) -> bool:
     """True where nothing but what *pattern* says matters: what was typed is of another task."""
     if pattern.kind is RemedyKind.USE:
@@ -243,6 +266,6 @@ def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
         return is_never_installed(names.fill(MISSING_MODULE), state.last_action) or is_own_module(
             names.fill(pattern.target), state.repo, state.open_file
         )
-    if pattern.target == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
+    if edited(pattern.target) == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
         return not query.signature.message.startswith("module ")
     return not could_apply(pattern, state.last_action, names, state.last_outcome)

@@ -192,6 +192,8 @@ def command_warning(history: CommandHistory) -> str:
     """
     # Of a script that runs made, the name says nothing of another one.
     is_script = history.form is not None and history.form.command.endswith(SCRIPT)
+    if is_script and not history.others:
+        return ""
     exact = None if is_script else history.exact
     for record, least in ((exact, _AGREEING), (history.first, _AGREEING + 1)):
         if record and not record.worked and record.tried >= least:
@@ -248,8 +250,8 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     else:  # a playbook says what worked and what did not run
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     notes = (one.note for one in context.notes[:_NOTES])
-    said = (_Entry(_note_text(note, _NOTE_CHARS), ShownItem(note.id)) for note in notes)
-    yield from _titled("What people said:", said)
+    noted = (_Entry(_note_text(note, _NOTE_CHARS), ShownItem(note.id)) for note in notes)
+    yield from _titled("What people said:", noted)
     shown_cases = (_case(case) for case in context.similar_cases if case.is_shown)
     yield from _titled("Similar tasks:", shown_cases)
 

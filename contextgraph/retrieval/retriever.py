@@ -86,7 +86,7 @@ class MemoryRetriever:
             query = query_of(
                 state, self._store, exclude_instances, as_of, self.embedder, error=error
             )
-            found, degraded = self._ask(query)
+            found, degraded = self._findings(query)
             prepare = self._at_error if query.is_at_error else self._without_error
             answer = prepare(query, found)
             playbook = self._playbook(query)
@@ -164,7 +164,7 @@ class MemoryRetriever:
         retriever.playbooks = self.playbooks
         return replace(retriever.retrieve(state, limit), playbook=None)
 
-    def _ask(self, query: Query) -> tuple[dict[str, Findings], dict[str, str]]:
+    def _findings(self, query: Query) -> tuple[dict[str, Findings], dict[str, str]]:
         """What each channel found, and what those that failed could not do."""
         found: dict[str, Findings] = {}
         degraded: dict[str, str] = {}

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from contextgraph.client.calls import decoded_call
 from contextgraph.codec import encoded
-from contextgraph.errors import NeedsStoreError
+from contextgraph.errors import OF_STORE, NeedsStoreError
 from contextgraph.knowledge import (
     Candidates,
     Entities,
@@ -21,9 +21,11 @@ from contextgraph.knowledge import (
     shareable_snapshot,
     without_secret,
 )
+from contextgraph.learning import MemoryWriter
 from contextgraph.loops import LoopDetector
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Note, Recollection, Snapshot
+from contextgraph.ports import RunStore
 from contextgraph.retrieval import MemoryRetriever, Playbooks
 from contextgraph.server.access import Caller, Reader
 from contextgraph.server.bodies import CallBody
@@ -50,7 +52,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
             Scope.ADMIN: "remove_entity remove_relation",
         },
     ),
-    "loop_detector": (LoopDetector, {Scope.READ: "detect get_escape_suggestions"}),
+    "loop_detector": (LoopDetector, {Scope.READ: "get_escape_suggestions"}),
     "notes": (
         Notes,
         {
@@ -80,6 +82,8 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
             "get_solve_rates"
         },
     ),
+    "store.runs": (RunStore, {Scope.READ: "for_task for_text ids learned raw trajectories"}),
+    "writer": (MemoryWriter, {Scope.WRITE: "set_outcome"}),
 }
 
 _MOST = 100_000
@@ -113,7 +117,7 @@ async def call(operation: str, body: CallBody, caller: Reader) -> Response:
     """
     found = OPERATIONS.get(operation)
     if found is None:
-        raise NeedsStoreError(f"{operation} is not a method of the service")
+        raise NeedsStoreError(f"{operation} {OF_STORE}")
     if not caller.token.allows(found.scope):
         raise HTTPException(403, f"the token does not have the scope {found.scope}")
     arguments = body.root
@@ -141,7 +145,7 @@ def _answer(
 ) -> JsonValue:
     target = attrgetter(operation.part)(memory) if operation.part else memory
     bound = decoded_call(operation.method, target, arguments)
-    value = operation.method(*bound.args, **bound.kwargs)
+    value = getattr(target, operation.method.__name__)(*bound.args[1:], **bound.kwargs)
     if isinstance(value, Snapshot):
         value = shareable_snapshot(value, bound.arguments["max_tokens"])
     return encoded(_without_secrets(value))

@@ -35,9 +35,14 @@ if TYPE_CHECKING:
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
     from contextgraph.trace.remedies.open_errors import MISSING_PROGRAM
     from contextgraph.trace.remedies.placeholders import (
+        ATTRIBUTE,
         CURRENT_FOLDER,
         MISSING_MODULE,
+        Construct,
+        Edited,
         Names,
+        edited,
+        is_import,
         is_never_installed,
         is_own_module,
         names_in,
@@ -64,6 +69,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANOTHER_MODULE",
     "ANOTHER_NAME",
+    "ATTRIBUTE",
     "CURRENT_FOLDER",
     "MISSING_MODULE",
     "MISSING_PROGRAM",
@@ -74,6 +80,8 @@ __all__ = [
     "AdviceKey",
     "Change",
     "CommandUse",
+    "Construct",
+    "Edited",
     "LoopTracker",
     "Names",
     "PhaseTracker",
@@ -97,6 +105,7 @@ __all__ = [
     "describe_change",
     "describe_pattern",
     "describe_remedy",
+    "edited",
     "error_of",
     "files_changed",
     "files_created",
@@ -106,6 +115,7 @@ __all__ = [
     "is_general",
     "is_hazardous",
     "is_hazardous_command",
+    "is_import",
     "is_never_installed",
     "is_own_module",
     "is_retry",

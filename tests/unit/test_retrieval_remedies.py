@@ -32,7 +32,7 @@ REPEAT = RemedyAction(RemedyKind.RETRY, "", RemedyPattern(RemedyKind.RETRY))
 CHANGE = RemedyAction(
     RemedyKind.EDIT,
     "import tariffs_v2",
-    RemedyPattern(RemedyKind.EDIT, "code in <file>"),
+    RemedyPattern(RemedyKind.EDIT, "code in <the file at fault>"),
     parameters=(("file", "shop/cart.py"),),
 )
 
@@ -78,13 +78,13 @@ def test_one_instance_counts_more_where_the_message_was_the_same(store):
 
 
 @pytest.mark.parametrize(
-    ("name", "is_said"), [("PYTHONWARNINGS", True), ("SHOP_WITHOUT_TARIFFS", False)]
+    ("name", "is_advised"), [("PYTHONWARNINGS", True), ("SHOP_WITHOUT_TARIFFS", False)]
 )
-def test_only_a_variable_of_all_projects_is_set_in_another_repository(store, name, is_said):
+def test_only_a_variable_of_all_projects_is_set_in_another_repository(store, name, is_advised):
     pattern = RemedyPattern(RemedyKind.SET_ENV, f"{name}=1")
     action = RemedyAction(RemedyKind.SET_ENV, f"{name}=1", pattern)
     state = State(repo="ada/engine", current_error=NO_MODULE)
-    assert bool(entries_of(query_of(state, store), [recovery(1, actions=(action,))])) is is_said
+    assert bool(entries_of(query_of(state, store), [recovery(1, actions=(action,))])) is is_advised
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ def test_an_attribute_that_a_class_lacks_is_not_to_be_imported(store):
     pattern = RemedyPattern(RemedyKind.EDIT, "import of <the attribute>")
     add = RemedyAction(RemedyKind.EDIT, "import of rates", pattern)
     found = [recovery(1, actions=(add,))]
-    for owner, is_said in (("module 'shop'", True), ("'Cart' object", False)):
+    for owner, is_advised in (("module 'shop'", True), ("'Cart' object", False)):
         error = f"AttributeError: {owner} has no attribute 'rates'"
         state = State(repo="ada/engine", current_error=error)
-        assert bool(entries_of(query_of(state, store), found)) is is_said
+        assert bool(entries_of(query_of(state, store), found)) is is_advised
 
 
 def test_what_was_done_in_the_same_circumstances_comes_first(store):

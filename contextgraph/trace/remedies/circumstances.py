@@ -15,7 +15,10 @@ from contextgraph.trace.remedies.placeholders import (
     MISSING_MODULE,
     UNDEFINED_NAME,
     WITHOUT_DOUBLED,
+    Construct,
+    Edited,
     Names,
+    edited,
     names_in,
 )
 
@@ -113,7 +116,7 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
     is set by the attempt, or where the file was *shown*, needs no import; nor does an edit that
     lacks the name.
     """
-    if pattern.target == f"import of {UNDEFINED_NAME}":
+    if edited(pattern.target) == Edited(Construct.IMPORT, UNDEFINED_NAME):
         name = re.escape(names.fill(UNDEFINED_NAME))
         if _span(attempt) is not None and re.search(rf"\b{name}\b", attempt) is None:
             return False

@@ -259,7 +259,7 @@ _RESENT = {
     ),
     "<text without the undefined name>": "write the edit without the undefined name",
 }
-_DEFINING_MODULE = "the module of the package that defines it"
+_IMPORTED = {of.ImportPath.SUBMODULE: "from the module of the package that defines it"}
 _FOLDERS = {
     of.REPOSITORY_ROOT: "run it in the root of the repository",
     of.PARENT_FOLDER: "run it in the folder above",
@@ -338,30 +338,36 @@ def _look_pattern(pattern: RemedyPattern) -> str:
 
 
 def _edit_pattern(pattern: RemedyPattern) -> str:
-    target, replaced = _quoted(pattern.target), _quoted(pattern.replaced)
-    if pattern.parameters:
-        what, _, name = target.partition(" of ")
-        text = f"the line that sets {name}" if what == "assignment" else f"the {what} of {name}"
-        if pattern.parameters == ("before",):
-            return f"add {text} first, then send the edit again"
-        return f"put {text} into the same edit as its first use"
-    if target.startswith(("code in ", "use of ")):
+    added = of.edited(pattern.target)
+    if pattern.replaced:
+        return _replacement_pattern(pattern, added, of.edited(pattern.replaced))
+    if added is None or added.construct in (of.Construct.CODE, of.Construct.USE):
         return ""
-    return _replacement_pattern(pattern, target, replaced) if replaced else f"add the {target}"
+    is_assignment = added.construct is of.Construct.ASSIGNMENT
+    text = f"the {added.construct} of {_quoted(added.name)}"
+    if not pattern.parameters:
+        return f"add {text}"
+    text = f"the line that sets {_quoted(added.name)}" if is_assignment else text
+    if pattern.parameters == ("before",):
+        return f"add {text} first, then send the edit again"
+    return f"put {text} into the same edit as its first use"
 
 
-def _replacement_pattern(pattern: RemedyPattern, target: str, replaced: str) -> str:
-    """An edit that replaces a name or its import; *target* and *replaced* are quoted."""
-    if not target:
-        return f"remove the {replaced}" if " of " in replaced else f"do without {replaced}"
-    if target == ANOTHER_MODULE:
-        return f"import another module instead of {replaced.removeprefix('import of ')}"
-    if target == ANOTHER_NAME:
+def _replacement_pattern(
+    pattern: RemedyPattern, added: of.Edited | None, removed: of.Edited | None
+) -> str:
+    """An edit that replaces a name, or the import of one."""
+    name = _quoted(removed.name if removed else pattern.replaced)
+    if not pattern.target:
+        return f"remove the {removed.construct} of {name}" if removed else f"do without {name}"
+    if pattern.target == ANOTHER_MODULE:
+        return f"import another module instead of {name}"
+    if pattern.target == ANOTHER_NAME:
         is_vague = pattern.replaced in of.GENERIC_ROLES
-        return "" if is_vague else f"use another name instead of {replaced}"
-    return target.replace("import of ", "import ").replace(
-        "<a module of the package>", _DEFINING_MODULE
-    )
+        return "" if is_vague else f"use another name instead of {name}"
+    if added is None or added.construct is not of.Construct.IMPORT:
+        return _quoted(pattern.target)
+    return f"import {_quoted(added.name)} {_IMPORTED.get(added.path, added.path)}"
 
 
 def _quoted(text: str) -> str:
