@@ -96,9 +96,9 @@ def _question(repos: int, draw: random.Random) -> tuple[list[str], Vector, NoteS
 
 
 def _recall(
-    store: NoteStore, asked: tuple[list[str], Vector, NoteScope], scope: NoteScope, _limit: int
+    store: NoteStore, question: tuple[list[str], Vector, NoteScope], scope: NoteScope, _limit: int
 ) -> None:
-    words, vector, _ = asked
+    words, vector, _ = question
     recollections(store, Question(tuple(words), vector, scope, NOW))
 
 
@@ -108,9 +108,9 @@ def _time(
     questions: Sequence[tuple[Any, NoteScope]],
 ) -> None:
     wall, cpu = [], []
-    for asked, scope in questions:
+    for question, scope in questions:
         began = time.perf_counter(), time.process_time()
-        search(asked, scope, PROPOSED)
+        search(question, scope, PROPOSED)
         wall.append(1_000 * (time.perf_counter() - began[0]))
         cpu.append(1_000 * (time.process_time() - began[1]))
     p50, p95, cpu50, cpu95 = (*np.percentile(wall, [50, 95]), *np.percentile(cpu, [50, 95]))

@@ -191,7 +191,13 @@ def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "
         for item in context.similar_cases
     ]
     playbook = playbook_record(context.playbook) if context.playbook else None
-    lists = record_of(context, error_solutions=solutions, similar_cases=cases, playbook=playbook)
+    lists = record_of(
+        context,
+        error_solutions=solutions,
+        similar_cases=cases,
+        playbook=playbook,
+        notes=[*map(recalled_record, context.notes)],
+    )
     return {"key": key, **lists, "text": text}
 
 

@@ -33,7 +33,14 @@ from contextgraph.loops import LoopDetector
 from contextgraph.model_api import Budget, Endpoint, UsageLog
 from contextgraph.ports import NoteStore, Store
 from contextgraph.remote import BACKGROUND, INTERACTIVE, JUDGING, SLOW_MODEL, RetryPolicy
-from contextgraph.retrieval import CHANNELS, WEIGHTS, Channel, Gate, MemoryRetriever
+from contextgraph.retrieval import (
+    CHANNELS,
+    WEIGHTS,
+    Channel,
+    Gate,
+    MemoryRetriever,
+    by_notes,
+)
 from contextgraph.sessions import ItemFile
 from contextgraph.stats import StatisticsEngine
 
@@ -57,7 +64,7 @@ class Parts:
     spaces: EmbeddingSpaceManager
     chat: Chat | None
     now: Callable[[], datetime]
-    notes: Callable[[], Notes]
+    notes: Notes
     settings: Settings
     read_only: bool = False
 
@@ -84,17 +91,20 @@ def build(
     judge = _judge(_chat(settings.conflict_judge, settings, endpoint, usage_log, budget))
     learning = _embedder(store, embedders, settings, BACKGROUND, initialize=True)
     querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
+    notes = Notes(store.notes, now, learning, querying, judge)
+    channels = _channels(settings, {**CHANNELS, "notes": by_notes(notes.recall)})
+    gate, weights = _gate(settings), _weights(settings)
     return Parts(
         store=store,
         writer=MemoryWriter(store, now, partial(embedded, source=learning), settings.source),
-        retriever=_retriever(store, settings, querying, now),
-        loop_detector=LoopDetector(store, _retriever_in_loops(store, settings)),
+        retriever=MemoryRetriever(store, channels, gate, querying, weights, now),
+        loop_detector=LoopDetector(store, _retriever_in_loops(store, settings, channels)),
         stats=StatisticsEngine(store, usage_log.totals),
         consolidator=_consolidator(store, now, learning, chat),
         chat=chat,
         spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, now),
         now=now,
-        notes=partial(Notes, store.notes, now, learning, querying, judge),
+        notes=notes,
         settings=settings,
         read_only=read_only,
     )
@@ -110,18 +120,13 @@ def maintenance_policy(settings: Settings) -> MaintenancePolicy:
     return MaintenancePolicy(max_notes=int(settings.max_notes), retention=retention)
 
 
-def _retriever(
-    store: Store, settings: Settings, embedder: ActiveEmbedder, now: Callable[[], datetime]
+def _retriever_in_loops(
+    store: Store, settings: Settings, channels: Mapping[str, Channel]
 ) -> MemoryRetriever:
-    weights = _weights(settings)
-    return MemoryRetriever(store, _channels(settings), _gate(settings), embedder, weights, now)
-
-
-def _retriever_in_loops(store: Store, settings: Settings) -> MemoryRetriever:
     """In a loop anything new may help: what was uncertain is not held back."""
-    channels = {name: one for name, one in _channels(settings).items() if name in _OF_LOOPS}
+    used = {name: one for name, one in channels.items() if name in _OF_LOOPS}
     gate = replace(_gate(settings), min_precision=0.0)
-    return MemoryRetriever(store, channels, gate, weights=_weights(settings))
+    return MemoryRetriever(store, used, gate, weights=_weights(settings))
 
 
 def _consolidator(
@@ -146,11 +151,11 @@ def item_file(settings: Settings) -> ItemFile:
     return ItemFile(companion.with_name(f"{companion.name}.sessions.db"))
 
 
-def _channels(settings: Settings) -> Mapping[str, Channel]:
-    """The channels of the configuration, in its order."""
-    chosen = settings.configuration.channels or tuple(CHANNELS)
-    _check(settings, "channel", chosen, CHANNELS)
-    return {name: CHANNELS[name] for name in chosen}
+def _channels(settings: Settings, known: Mapping[str, Channel]) -> Mapping[str, Channel]:
+    """Those of the *known* channels that the configuration chooses, in its order; or all."""
+    chosen = settings.configuration.channels or tuple(known)
+    _check(settings, "channel", chosen, known)
+    return {name: known[name] for name in chosen}
 
 
 def _weights(settings: Settings) -> Mapping[str, float]:

@@ -29,6 +29,12 @@ def ray_python() -> Path:
 
 
 @pytest.fixture(scope="session")
+def litellm_python() -> Path:
+    """The interpreter of an environment with litellm, and with all of this one."""
+    return environment_with("litellm==1.106.2")
+
+
+@pytest.fixture(scope="session")
 def agent_sdks() -> Path:
     """The same, with the OpenAI Agents SDK and LangGraph."""
     return environment_with("openai-agents==0.24.0", "langgraph==1.2.22", "langchain-openai==1.7.3")

@@ -26,7 +26,7 @@ from contextgraph.cli.output import (
     emit,
     fail,
     print_table,
-    say,
+    print_text,
     warn,
 )
 from contextgraph.text import number_of, one_line
@@ -186,9 +186,9 @@ def _show_figures(report: "Report") -> None:
         settings_in_words,
     )
 
-    say((report.verdict, "bold"))
+    print_text((report.verdict, "bold"))
     for name, value in settings_in_words(report).items():
-        say((one_line(f"{name}: {value}", _WIDTH), "dim"))
+        print_text((one_line(f"{name}: {value}", _WIDTH), "dim"))
     for title, measures in measures_by_title(report):
         columns, rows = figure_rows(measures)
         # An interval below its figure: the methods stand beside each other in 80 columns.

@@ -372,7 +372,8 @@ def brief(
     """Print the best keyed entries for the start of a prompt.
 
     Recency, importance (0 to 10; 5 if it is not set) and matching tags count equally. Leaves out
-    expired entries and those below /untrusted; prints nothing if no entry is left.
+    expired entries and those below /untrusted; prints nothing if no entry is left. Fails where
+    nothing was ever set.
 
     \b
     With --json one object: "text", "keys", "omitted" (current entries that did
@@ -385,7 +386,9 @@ def brief(
     from contextgraph.keyed import BriefingPolicy
 
     policy = BriefingPolicy(newest_first=newest_first)
-    found = common.keyed().brief(tokens, tag or (), policy=policy)
+    memory = common.keyed()
+    memory.check_exists()
+    found = memory.brief(tokens, tag or (), policy=policy)
     common.answer(record_of(found), found.text)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contextgraph.cli.options import Common, Workdir, common_options, flag, option, time_option
-from contextgraph.cli.output import FAILED, PARTLY_DONE, emit, print_panel, say, styled, warn
+from contextgraph.cli.output import FAILED, PARTLY_DONE, emit, print_panel, print_text, styled, warn
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.records import context_record
 from contextgraph.text import masked_name, number_of, one_line, plain
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ErrorSolution,
         Json,
         MemoryContext,
+        Recollection,
         SimilarCase,
         State,
         Suggestion,
@@ -98,7 +99,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     The state comes from options, from one JSON object on standard input, or from a file of JSON
     lines (each may have a "key", which is returned with its answer). Keys: task_description,
     repo, repo_summary, current_error, phase, tools, last_action, last_outcome, open_file,
-    instance_id; all optional.
+    instance_id, failed_actions; all optional.
 
     \b
     Example:
@@ -250,13 +251,13 @@ def _answer(common: Common, memory: "AgentMemory", question: "Question", bounds:
     context = bounds.query(memory, question.state)
     text = memory.render(context)  # recorded as shown
     if memory.withholds(context):
-        context = replace(context, suggestions=(), error_solutions=())
+        context = replace(context, suggestions=(), error_solutions=(), notes=())
     if common.as_json:
         emit(context_record(context, text, question.key))
     elif context:
         _show(context)
     else:
-        say(f"nothing useful known{_reason(memory, question.state.repo)}")
+        print_text(f"nothing useful known{_reason(memory, question.state.repo)}")
     for reason in context.degraded:
         warn(f"did not answer: {reason}")
     return bool(context) or not context.degraded
@@ -282,7 +283,8 @@ def _show(context: "MemoryContext") -> None:
         print_panel(f"Playbook{source}", lines)
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))
-    say((f"context {context.id}", "dim"))
+    print_panel("What people said", map(_note, context.notes))
+    print_text((f"context {context.id}", "dim"))
 
 
 def _remedy(item: "Suggestion | ErrorSolution") -> "list[Text]":
@@ -336,6 +338,14 @@ def _case(item: "SimilarCase") -> "list[Text]":
         *fragments,
         styled((f"probability {item.probability:.2f}{shown}", "dim")),
         _why(item.why, item.score),
+    ]
+
+
+def _note(item: "Recollection") -> "list[Text]":
+    note = item.note
+    return [
+        styled(one_line(note.content, _TEXT_WIDTH)),
+        styled((f"{note.id}, {note.source}, probability {item.probability:.2f}", "dim")),
     ]
 
 

@@ -169,7 +169,7 @@ def how(
     \b
     With --json one object: "repo", "command", "runs", "form", "first" (of each
     run), "exact", "ways" [], "others" [], "warning"; a form or way has "command",
-    "folder", "worked", "tried", "error_type".
+    "folder", "worked", "tried", "error_type", "prompted".
 
     \b
     Example:

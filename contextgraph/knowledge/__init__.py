@@ -2,7 +2,7 @@
 
 from contextgraph.knowledge.candidates import Candidates
 from contextgraph.knowledge.entities import Entities, Entity, RelatedEntity
-from contextgraph.knowledge.explaining import explain_note
+from contextgraph.knowledge.explaining import explain_note, name_notes
 from contextgraph.knowledge.maintenance import MaintenancePolicy, maintain_notes
 from contextgraph.knowledge.notes import (
     MAX_NOTE,
@@ -31,6 +31,7 @@ __all__ = [
     "RelatedEntity",
     "explain_note",
     "maintain_notes",
+    "name_notes",
     "render_notes",
     "shareable",
     "shareable_snapshot",

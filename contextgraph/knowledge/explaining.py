@@ -1,6 +1,7 @@
 """What is known of a note, page or entity, and how it is related to others."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from contextgraph.codec import encoded
 from contextgraph.knowledge.notes import without_secret
@@ -32,6 +33,18 @@ def explain_note(store: NoteStore, note_id: str) -> Explanation | None:
     facts = {name: value for name, value in record.items() if name not in _RELATED}
     ordered = sorted(relations, key=lambda one: (one.type, one.id, one.outgoing))
     return Explanation(note_id, _label(note), _name(note), facts, tuple(ordered))
+
+
+def name_notes(context: Explanation, store: NoteStore) -> Explanation:
+    """*context* with the names of the notes that were shown in it."""
+    known = store.get([edge.id for edge in context.relations])
+    relations = (
+        replace(edge, label=_label(known[edge.id]), name=_name(known[edge.id]))
+        if edge.id in known
+        else edge
+        for edge in context.relations
+    )
+    return replace(context, relations=tuple(relations))
 
 
 def _edges(note: Note) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Remembering notes, comparing them with earlier ones, and recalling them."""
 
 import logging
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -50,6 +51,8 @@ RELIABILITY: Mapping[str, float] = {
 }
 _OTHERWISE = 0.7
 _COMPARED = 20
+# Where nothing is ever written, so many recalls wait to be counted; the oldest are dropped.
+_COUNTED = 4_096
 # A judge is asked about so many notes, those that share at least this part of their words.
 _JUDGED, _SIMILAR = 3, 0.4
 # Of a snapshot: notes of each kind, in this order.
@@ -94,7 +97,7 @@ class Notes:
         self._judge = judge
         self._policy = ConflictPolicy()
         # Written with the next change: who only reads counts nothing.
-        self._recalled: list[Recollection] = []
+        self._recalled: deque[Recollection] = deque(maxlen=_COUNTED)
 
     def remember(
         self,
@@ -150,6 +153,8 @@ class Notes:
         embedded words alone decide, with a warning.
         """
         scope = NoteScope(_places(repo), tags=tuple(map(str.casefold, tags)))
+        if not self._store.newest(scope, 1):  # then nothing is embedded either
+            return ()
         query = Question.of(question, self._vector(question), scope, self._now())
         found = [
             one for one in recollections(self._store, query) if one.probability >= min_probability
@@ -179,7 +184,7 @@ class Notes:
 
     def count_recalls(self) -> None:
         """Store how often notes were recalled, which is else put off until one is remembered."""
-        recalled, self._recalled = self._recalled, []
+        recalled, self._recalled = self._recalled, deque(maxlen=_COUNTED)
         if recalled:
             ids = [one.note.id for one in recalled]
             self._store.change(ids, partial(_with_recalls, recalled=recalled, now=self._now()))

@@ -27,7 +27,8 @@ class CommandRecord:
     *command* has ``<tests>`` instead of the choice of tests, ``<script>`` instead of a script
     that the run had made; *folder* is where it ran, relative to the repository, empty for its root.
     Tests that failed ran, so the command worked. *error_type* is the most frequent reason why it
-    did not.
+    did not. *prompted* counts the tasks in which it only followed another command of its kind, or,
+    an installation, something that did not run.
     """
 
     command: str
@@ -35,6 +36,7 @@ class CommandRecord:
     worked: int
     tried: int
     error_type: str = ""
+    prompted: int = 0
 
     @property
     def line(self) -> str:
@@ -45,6 +47,11 @@ class CommandRecord:
     def is_agreed(self) -> bool:
         """True where it worked in at least two tasks, and in most of those that tried it."""
         return self.worked >= max(2, 0.6 * self.tried)
+
+    @property
+    def is_news(self) -> bool:
+        """True where at least a third of the tasks that tried it did not begin with it."""
+        return 3 * self.prompted >= self.tried
 
 
 @dataclass(frozen=True, slots=True)

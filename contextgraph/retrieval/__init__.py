@@ -18,6 +18,7 @@ from contextgraph.retrieval.freshness import (
 from contextgraph.retrieval.fuse import WEIGHTS
 from contextgraph.retrieval.gate import CONSERVATIVE, UNGATED, Gate
 from contextgraph.retrieval.names import paths_of_command, paths_of_remedy
+from contextgraph.retrieval.notes import by_notes
 from contextgraph.retrieval.playbook import Playbooks
 from contextgraph.retrieval.query import CaseHit, Channel, Findings, Query, query_of
 from contextgraph.retrieval.render import (
@@ -56,6 +57,7 @@ __all__ = [
     "Stale",
     "by_error",
     "by_lexical",
+    "by_notes",
     "by_semantic",
     "by_state",
     "by_task",

@@ -1,37 +1,43 @@
 """The gate: how probable it is that an item helps, and what is probable enough to be shown."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import exp, log1p
 from typing import NamedTuple
 
-from contextgraph.model import Methodology, MethodologyStatus
+from contextgraph.model import Methodology, MethodologyStatus, Recollection
 from contextgraph.trace import is_hazardous
 
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
 COEFFICIENTS = {
-    "same_template": 4.523,
-    "same_type": 2.387,
-    "relevance": 0.802,
-    "attempt": 0.702,
+    "same_template": 4.66,
+    "same_type": 2.256,
+    "relevance": 1.134,
+    "attempt": 0.752,
 }
-INTERCEPT = -4.81
+INTERCEPT = -4.852
 # Probability before calibration, share that was right; between two of them it is interpolated.
 CALIBRATION = (
     (0.0, 0.0),
-    (0.008, 0.0),
-    (0.01, 0.014),
-    (0.018, 0.016),
-    (0.031, 0.024),
-    (0.049, 0.048),
-    (0.073, 0.069),
-    (0.091, 0.084),
-    (0.123, 0.129),
-    (0.174, 0.184),
-    (0.297, 0.35),
-    (0.554, 0.592),
-    (0.879, 0.872),
-    (0.962, 1.0),
+    (0.008, 0.003),
+    (0.011, 0.008),
+    (0.014, 0.009),
+    (0.022, 0.023),
+    (0.033, 0.03),
+    (0.044, 0.033),
+    (0.054, 0.039),
+    (0.059, 0.041),
+    (0.069, 0.055),
+    (0.083, 0.062),
+    (0.096, 0.069),
+    (0.108, 0.084),
+    (0.131, 0.158),
+    (0.177, 0.233),
+    (0.271, 0.421),
+    (0.52, 0.654),
+    (0.899, 0.848),
+    (0.975, 1.0),
     (1.0, 1.0),
 )
 
@@ -42,8 +48,9 @@ class RemedyFeatures:
 
     The first two are shares of independent instances that did so: among those that cleared an error
     of the same template or type, each over their number + 2, or + 1 where the message was the same
-    in the same repository. *relevance* and *attempt* are BM25 for the message of the error and for
-    the action that failed, over that of the most relevant remedy.
+    in the same repository; less where the state does not show what the remedy takes for granted.
+    *relevance* and *attempt* are BM25 for the message of the error and for the action that failed,
+    over that of the most relevant remedy.
     """
 
     same_template: float
@@ -103,15 +110,20 @@ def _calibrated(raw: float) -> float:
 class Gate:
     """What may be shown: bad advice costs more than none.
 
-    *min_precision* is the least probability of a remedy, *min_case_precision* that of a past run,
-    and *close_case_precision* that of one of whose files the task names none (docs/retrieval.md).
+    *min_precision* is the least probability of a remedy, *min_case_precision* that of a past run in
+    a ranking, and *close_case_precision* that of one in the text (docs/retrieval.md).
+    *min_note_precision* is the least probability that a note answers the title of the task.
     """
 
-    min_precision: float = 0.3
+    min_precision: float = 0.5
     min_case_precision: float = 0.25
-    # Of past runs whose files the task names, 39 of 100 changed a file that the task needs; of
-    # others 9 of 100, and from this probability on 32.
-    close_case_precision: float = 0.5
+    # From this probability on .82 of the past runs whose files the task names were linked to it.
+    close_case_precision: float = 0.6
+    min_note_precision: float = 0.1
+
+    def notes(self, found: Iterable[Recollection]) -> tuple[Recollection, ...]:
+        """Those of *found* that are probable enough, in their order."""
+        return tuple(one for one in found if one.probability >= self.min_note_precision)
 
 
 def may_be_shown(methodology: Methodology) -> bool:
@@ -122,4 +134,4 @@ def may_be_shown(methodology: Methodology) -> bool:
 
 CONSERVATIVE = Gate()
 # What a ranking is before any item is held back.
-UNGATED = Gate(min_precision=0.0, min_case_precision=0.0, close_case_precision=0.0)
+UNGATED = Gate(0.0, 0.0, 0.0, 0.0)

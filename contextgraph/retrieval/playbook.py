@@ -10,7 +10,6 @@ from contextgraph.model import (
     CommandHistory,
     CommandRecord,
     FailingTest,
-    LinkType,
     Note,
     NoteScope,
     RepositoryPlaybook,
@@ -19,7 +18,8 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.retrieval.files import OUTSIDE, KnownRun, known_run, ranked_files
-from contextgraph.text import gives_instructions, mask_secrets, masked_name
+from contextgraph.retrieval.notes import readable
+from contextgraph.text import mask_secrets, masked_name
 from contextgraph.trace import (
     SCRIPT,
     TESTS,
@@ -133,22 +133,8 @@ class Playbooks:
             pinned = self._store.notes.newest(scope, _PINNED) if repo else ()
         except ContextGraphError as error:
             return (), f"notes: {error}"
-        moment = as_of or self._now()
-        said_in = [run for note in pinned for run in note.targets(LinkType.SAID_IN)]
-        hidden = {
-            run.id
-            for run in self._store.runs.trajectories(said_in if exclude_instances else ()).values()
-            if run.instance_id in exclude_instances
-        }
-        shown = (
-            note
-            for note in pinned
-            if note.is_valid(moment)
-            and (as_of is None or note.created_at <= as_of)
-            and hidden.isdisjoint(note.targets(LinkType.SAID_IN))
-            and not (note.security.is_secret or gives_instructions(note.content))
-        )
-        return tuple(shown), ""
+        valid = (note for note in pinned if as_of or note.is_valid(self._now()))
+        return tuple(readable(valid, self._store, exclude_instances, as_of)), ""
 
     def _known(self, run: Trajectory) -> KnownRun:
         known = self._runs.get(run.id)
@@ -232,16 +218,25 @@ def _recorded(
     """One record for each *key*, a command and a folder, of *uses*."""
     worked: dict[tuple[str, str], set[str]] = {}
     tried: dict[tuple[str, str], set[str]] = {}
+    unprompted: dict[tuple[str, str], set[str]] = {}
     reasons: dict[tuple[str, str], Counter[str]] = {}
     for run, use in uses:
         found, instance = key(use), run.instance_id
         tried.setdefault(found, set()).add(instance)
+        if not use.prompted:
+            unprompted.setdefault(found, set()).add(instance)
         if use.ran:
             worked.setdefault(found, set()).add(instance)
         else:
             reasons.setdefault(found, Counter())[use.error_type] += 1
     records = (
-        CommandRecord(*found, len(worked.get(found, ())), len(did), _most(reasons.get(found)))
+        CommandRecord(
+            *found,
+            worked=len(worked.get(found, ())),
+            tried=len(did),
+            error_type=_most(reasons.get(found)),
+            prompted=len(did - unprompted.get(found, set())),
+        )
         for found, did in tried.items()
     )
     return tuple(

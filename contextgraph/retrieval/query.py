@@ -11,6 +11,7 @@ from contextgraph.model import (
     ErrorSignature,
     Fragment,
     Methodology,
+    Recollection,
     RecoveryCandidate,
     Scope,
     ScopeLevel,
@@ -162,6 +163,7 @@ class Findings:
     recoveries: tuple[RecoveryCandidate, ...] = ()
     cases: tuple[CaseHit, ...] = ()
     methodologies: tuple[Methodology, ...] = ()
+    notes: tuple[Recollection, ...] = ()
     degraded: str = ""
 
 

@@ -16,29 +16,38 @@ from contextgraph.model import (
     SignatureLevel,
 )
 from contextgraph.ranking import bm25, word_counts
+from contextgraph.retrieval.evidence import is_supported, was_tried
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import SAME_TEMPLATE, about_another, signature_level
+from contextgraph.text import quoted_names
 from contextgraph.trace import (
+    ATTRIBUTE,
     CURRENT_FOLDER,
     MISSING_MODULE,
+    MISSING_PROGRAM,
     AdviceKey,
+    Construct,
+    Edited,
     advice_id,
     advice_key,
     circumstances_of,
     command_lines,
     could_apply,
     describe_remedy,
+    edited,
     is_general,
     is_hazardous,
     is_never_installed,
     is_own_module,
     is_retry,
+    names_in,
 )
 
 _REMEMBERED = 4_096
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
-_IMPORT_OF_ATTRIBUTE = "import of <the attribute>"
+_IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, ATTRIBUTE)
+_WITH_PATH = frozenset({RemedyKind.OPEN, RemedyKind.SEARCH, RemedyKind.RUN, RemedyKind.USE})
 # What one tool of an agent does not find another may be about to create.
 _OF_TOOLS = frozenset({Family.NOT_FOUND, Family.TOOL_USAGE})
 
@@ -72,7 +81,9 @@ class Found:
     too. *relevance* is BM25 for the message of the error; *similarity* is BM25 for the first line
     of the action that failed, or *relevance* where that is not known. *weight*, at most 1, says how
     far the circumstances of both errors agree. *is_withheld*: it is never advised, since it
-    destroys work or avoids an exception in place of solving it.
+    destroys work, avoids an exception in place of solving it, or installs a program that then never
+    worked. *is_supported*: the state shows
+    what it takes for granted.
     """
 
     candidate: RecoveryCandidate
@@ -84,6 +95,7 @@ class Found:
     similarity: float
     weight: float
     is_withheld: bool
+    is_supported: bool
 
     @property
     def instance(self) -> str:
@@ -108,6 +120,11 @@ class _Known:
         if remedy == self._actions:
             return Form(remedy, advice_key(remedy), self._description)
         return _form(remedy)
+
+    @cached_property
+    def near_about_others(self) -> Form:
+        """In the words of its project, but for the paths: those at hand are others."""
+        return _form(tuple(map(_without_path, self.near.remedy)))
 
     @cached_property
     def general(self) -> Form:
@@ -138,18 +155,22 @@ def found_for(
     current = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
     repo = state.repo.casefold()
     could_help = cache(partial(_could_help, query))
+    has_evidence = cache(partial(is_supported, query))
     found = []
     for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
         is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
-        form = about.near if is_near else about.general
+        form = _form_for(signature, one, about) if is_near else about.general
         weight = _weight(signature.family, current, about.circumstances)
         if weight and could_help(form):
             level = signature_level(signature, one)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
-            is_withheld = about.is_hazardous or avoids
+            is_withheld = about.is_hazardous or avoids or _was_of_no_use(one)
             is_same = one.recovered.message == signature.message and level in SAME_TEMPLATE
             near = (is_near, is_near and is_same)
-            found.append(Found(one, form, level, *near, score, similar, weight, is_withheld))
+            same = _names_same(query, one)
+            with_evidence = all(has_evidence(by, is_same_name=same) for by in form.remedy)
+            shown = (is_withheld, with_evidence)
+            found.append(Found(one, form, level, *near, score, similar, weight, *shown))
     return found
 
 
@@ -196,6 +217,18 @@ def _of_same_repository(actions: Remedy) -> Remedy:
     )
 
 
+def _form_for(signature: ErrorSignature, one: RecoveryCandidate, about: _Known) -> Form:
+    """Which form *about* has in the repository of *one*, at an error of *signature*."""
+    ours, theirs = quoted_names(signature.message), quoted_names(one.recovered.message)
+    is_about_others = ours and theirs and frozenset(ours).isdisjoint(theirs)
+    return about.near_about_others if is_about_others else about.near
+
+
+def _without_path(action: RemedyAction) -> RemedyAction:
+    has_path = action.kind in _WITH_PATH and "<" in action.pattern.target
+    return action.general if has_path and is_general(action.pattern) else action
+
+
 def _is_complete(pattern: RemedyPattern) -> bool:
     """True where nothing but what *pattern* says matters: what was typed is of another task."""
     if pattern.kind is RemedyKind.USE:
@@ -211,7 +244,19 @@ def _general(actions: Remedy) -> Remedy:
 def _could_help(query: Query, form: Form) -> bool:
     """True for what says something, of which nothing contradicts the state of *query*."""
     actions = form.remedy
-    return bool(form.description) and not any(_contradicts(query, one.pattern) for one in actions)
+    return bool(form.description) and not any(
+        _contradicts(query, one.pattern) or was_tried(query, one) for one in actions
+    )
+
+
+def _was_of_no_use(candidate: RecoveryCandidate) -> bool:
+    return candidate.error.error_type in MISSING_PROGRAM and not candidate.recovered.verified
+
+
+def _names_same(query: Query, candidate: RecoveryCandidate) -> bool:
+    """True where the first name in both messages is the same."""
+    names = names_in(candidate.error.error_type, candidate.recovered.message).names
+    return bool(names) and names[:1] == query.names.names[:1]
 
 
 def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
@@ -225,6 +270,6 @@ def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
         return is_never_installed(names.fill(MISSING_MODULE), state.last_action) or is_own_module(
             names.fill(pattern.target), state.repo, state.open_file
         )
-    if pattern.target == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
+    if edited(pattern.target) == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
         return not query.signature.message.startswith("module ")
     return not could_apply(pattern, state.last_action, names, state.last_outcome)

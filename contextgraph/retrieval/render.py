@@ -12,6 +12,7 @@ from contextgraph.model import (
     FailureWarning,
     LoopInfo,
     MemoryContext,
+    Note,
     Outcome,
     PlaybookFile,
     RemedyAction,
@@ -42,9 +43,9 @@ PLAYBOOK_TOKENS = 120
 # What fewer independent tasks agree on is not said.
 _AGREEING = 2
 _SYMBOLS, _TESTS, _INSTALLS = 2, 3, 3
-# Of pinned notes, which stand before what runs agree on.
-_NOTES, _NOTE_CHARS = 3, 120
-_USUAL_SCRIPT = f"python {SCRIPT}"
+# Of pinned notes, which stand before what runs agree on, and of those that answer.
+_NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
+_USUAL = (f"python {SCRIPT}", "python -c <code>")
 _QUOTED = "(quotes an instruction that is not for you)"
 _OUTCOMES = {Outcome.SOLVED: "solved", Outcome.FAILED: "not solved", Outcome.UNKNOWN: ""}
 
@@ -152,24 +153,24 @@ def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
 
 def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[PlaybookPart]]]:
     for note in playbook.notes[:_NOTES]:
-        text = clip(" ".join(note.content.split()), _NOTE_CHARS, at="end")
-        yield "pinned note:", [PlaybookPart(f"{text} ({note.source})")]
-    files = files_shown(playbook)
-    changed = [one for one in files if one.changed >= _AGREEING]
-    yield "files changed:", (_file(one, one.changed) for one in changed)
-    yield "files opened:", (_file(one, one.opened) for one in files if one not in changed)
-    yield "tests run with", map(_record, _agreed(playbook.tests)[:1])
+        yield "pinned note:", [PlaybookPart(_note_text(note, _PINNED_CHARS))]
+    # What fewer tasks met, few others will meet.
+    often = max(_AGREEING, playbook.tasks / 3)
+    yield "files changed:", (_file(one, one.changed) for one in files_shown(playbook))
+    yield "tests run with", _news(_agreed(playbook.tests)[:1], often)
     broken = [one for one in playbook.tests if not one.worked and one.tried > _AGREEING]
     yield "does not run:", map(_record, sorted(broken, key=lambda one: -one.tried)[:1])
-    yield "set-up that worked:", map(_record, _agreed(playbook.setup)[:_INSTALLS])
-    failing = [one for one in playbook.failing_tests if one.tasks >= _AGREEING]
+    yield "set-up that worked:", [*_news(_agreed(playbook.setup), often)][:_INSTALLS]
+    failing = [one for one in playbook.failing_tests if one.tasks >= often]
     yield "tests that failed and were not fixed:", map(_failing, failing[:_TESTS])
-    # Agents try a plain `python`, and folders of the root, by themselves.
-    scripts = [one for one in _agreed(playbook.scripts)[:1] if one.line != _USUAL_SCRIPT]
+    # Agents try a plain `python` by themselves.
+    scripts = [one for one in _agreed(playbook.scripts)[:1] if one.line not in _USUAL]
     yield "scripts run with", map(_record, scripts)
-    if playbook.package_tasks >= _AGREEING and "/" in playbook.package:
-        text = f"{playbook.package} ({playbook.package_tasks})"
-        yield "source:", [PlaybookPart(text, ((playbook.package, ""),))]
+
+
+def _news(records: Sequence[CommandRecord], least: float) -> Iterator[PlaybookPart]:
+    """Those of *records* that at least so many tasks needed, but did not begin with."""
+    return (_record(one) for one in records if one.is_news and one.tried >= least)
 
 
 def _agreed(records: Sequence[CommandRecord]) -> list[CommandRecord]:
@@ -193,6 +194,8 @@ def command_warning(history: CommandHistory) -> str:
     """
     # Of a script that runs made, the name says nothing of another one.
     is_script = history.form is not None and history.form.command.endswith(SCRIPT)
+    if is_script and not history.others:
+        return ""
     exact = None if is_script else history.exact
     for record, least in ((exact, _AGREEING), (history.first, _AGREEING + 1)):
         if record and not record.worked and record.tried >= least:
@@ -248,8 +251,15 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
         yield _Entry("\n".join((head, *(one.text for one in lines))))
     else:  # a playbook says what worked and what did not run
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
+    notes = (one.note for one in context.notes[:_NOTES])
+    noted = (_Entry(_note_text(note, _NOTE_CHARS), ShownItem(note.id)) for note in notes)
+    yield from _titled("What people said:", noted)
     shown_cases = (_case(case) for case in context.similar_cases if case.is_shown)
     yield from _titled("Similar tasks:", shown_cases)
+
+
+def _note_text(note: Note, most: int) -> str:
+    return f"{clip(' '.join(note.content.split()), most, at='end')} ({note.source})"
 
 
 def _titled(title: str, entries: Iterable[_Entry]) -> Iterator[_Entry]:

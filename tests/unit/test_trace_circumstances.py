@@ -3,7 +3,7 @@
 import pytest
 
 from contextgraph.model import RemedyKind, RemedyPattern
-from contextgraph.trace import circumstances_of, could_apply, names_in, signature_of
+from contextgraph.trace import circumstances_of, could_apply, names_in, shows_cause, signature_of
 
 UNDEFINED = """Your proposed edit has introduced new syntax error(s).
 
@@ -121,3 +121,23 @@ def test_only_a_path_with_a_doubled_folder_can_lose_it(path, applies):
     pattern = RemedyPattern(RemedyKind.OPEN, "<path without the doubled folder>")
     names = names_in("tool: File not found", f"File {path} not found")
     assert could_apply(pattern, f"open {path}", names) is applies
+
+
+VIEW = "[File: shop/cart.py (4 lines total)]\n1:def total(\n2:    items,\n3:):\n4:    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "attempt", "shown", "is_shown"),
+    [
+        ("<the file to edit>", "edit 9:9\nx = 1\nend_of_edit", VIEW, True),
+        ("<the file to edit>", "edit 2:2\nx = 1\nend_of_edit", VIEW, False),
+        ("<more lines>", "edit 1:1\ndef total(\n    items,\n):\nend_of_edit", VIEW, True),
+        ("<more lines>", "edit 1:1\nx = 1\nend_of_edit", VIEW, False),
+        ("<more lines>", "sed -i s/a/b/ shop/cart.py", VIEW, False),
+        ("<current folder>", "ls src", "", True),
+        ("<current folder>", "ls src 2>/dev/null || echo none", "", False),
+        ("<fewer lines>", "edit 2:2\nx = 1\nend_of_edit", VIEW, True),
+    ],
+)
+def test_a_cause_has_to_be_shown_where_several_are_possible(target, attempt, shown, is_shown):
+    assert shows_cause(RemedyPattern(RemedyKind.RESEND, target), attempt, shown) is is_shown

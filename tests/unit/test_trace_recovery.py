@@ -452,6 +452,19 @@ def test_of_a_long_command_the_beginning_and_the_end_are_shown() -> None:
     tests = " ".join(f"tests/test_oven_{number}.py" for number in range(20))
     steps = [(f"pytest {tests}", "E   KeyError: 'rye'\n1 failed", 1)]
     found = trace(run([*steps, (f"pytest {tests} -p no:yeast", "2 passed", 0)])).recoveries
-    said = describe_remedy(found[0].actions)
-    assert "`pytest tests/test_oven_0.py" in said
-    assert "-p no:yeast`" in said
+    words = describe_remedy(found[0].actions)
+    assert "`pytest tests/test_oven_0.py" in words
+    assert "-p no:yeast`" in words
+
+
+@pytest.mark.parametrize(
+    ("report", "verified"), [("1 failed", False), ("1 failed, 3 passed", True)]
+)
+def test_an_installed_program_has_to_work_once(report: str, verified: bool) -> None:
+    failed = f"E   ImproperlyConfigured: no settings\n===== {report} in 0.10s ====="
+    steps = [
+        ("python -m pytest", "/usr/bin/python: No module named pytest", 1),
+        ("pip install pytest", "Successfully installed", 0),
+        ("python -m pytest", failed, 1),
+    ]
+    assert [one.verified for one in trace(run(steps)).recoveries] == [verified]

@@ -8,20 +8,29 @@ from itertools import pairwise
 from contextgraph.model import EXCEPTIONS, Action, ErrorSignature, RemedyKind, RemedyPattern
 from contextgraph.trace.actions.reading import new_text, read_action
 from contextgraph.trace.edits import Span
+from contextgraph.trace.remedies.edits import FILE_TO_EDIT
 from contextgraph.trace.remedies.placeholders import (
     ANOTHER_PATH,
     CURRENT_FOLDER,
     MISSING_MODULE,
     UNDEFINED_NAME,
     WITHOUT_DOUBLED,
+    Construct,
+    Edited,
     Names,
+    edited,
     names_in,
 )
 
 # Of so many lines behind the range of an edit the first that is not blank counts.
 _LINES_BEHIND = 4
+_COMPARED_BEHIND = 2
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,}")
 _PROGRAM = re.compile(r"\w[\w.-]*")
+_NUMBERED = re.compile(r"^(\d+):", re.MULTILINE)
+_MORE_LINES = "<more lines"
+# What is written where it is expected that a command may fail.
+_PROBING = re.compile(r"\b2>|\|\||\btest -|\[ -")
 
 
 def circumstances_of(error: ErrorSignature, attempt: str, shown: str) -> tuple[str, ...]:
@@ -104,11 +113,15 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
     """False where *pattern* changes something that the failed *attempt* does not have.
 
     *names* are those of its error: the paths that were not found, the name that was undefined. What
-    is set by the attempt, or where the file was *shown*, needs no import.
+    is set or defined by the attempt, or where the file was *shown*, needs no import; nor does an
+    edit that lacks the name.
     """
-    if pattern.target == f"import of {UNDEFINED_NAME}":
+    if edited(pattern.target) == Edited(Construct.IMPORT, UNDEFINED_NAME):
         name = re.escape(names.fill(UNDEFINED_NAME))
-        return re.search(rf"(?:^|[\s:]){name} *=(?!=)", f"{attempt}\n{shown}") is None
+        if _span(attempt) is not None and re.search(rf"\b{name}\b", attempt) is None:
+            return False
+        bound = rf"(?:^|[\s:])(?:{name} *=(?!=)|(?:class|def) {name}\b)"
+        return re.search(bound, f"{attempt}\n{shown}") is None
     if pattern.target == WITHOUT_DOUBLED:
         return any(_has_doubled_folder(name) for name in names.names)
     if pattern.target == ANOTHER_PATH and pattern.replaced:
@@ -119,6 +132,46 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
         return True
     program = _PROGRAM.match(pattern.replaced)
     return program is None or _names_program(program[0], attempt)
+
+
+def shows_cause(pattern: RemedyPattern, attempt: str, shown: str) -> bool:
+    """False where *pattern* presumes a cause that neither *attempt* nor what it has *shown* shows.
+
+    Many causes end in the same message. An edit was meant for another file where this one has no
+    such lines, and for more lines where its text repeats what follows its range; a path that an
+    agent asks about may rightly be missing.
+    """
+    if pattern.target == CURRENT_FOLDER:
+        return _PROBING.search(attempt) is None
+    if pattern.target == FILE_TO_EDIT:
+        return _is_beyond_file(attempt, shown)
+    if pattern.target.startswith(_MORE_LINES):
+        return _repeats_lines_behind(attempt, shown)
+    return True
+
+
+def _is_beyond_file(attempt: str, shown: str) -> bool:
+    span, numbers = _span(attempt), _NUMBERED.findall(shown)
+    return span is not None and bool(numbers) and int(numbers[-1]) < span[0]
+
+
+def _repeats_lines_behind(attempt: str, shown: str) -> bool:
+    action = Action(tool="", text=attempt)
+    reading = read_action(action, None, None)
+    text = [line for line in new_text(action, reading) if line.strip()]
+    if reading.span is None or not text:
+        return False
+    first, last = reading.span
+    old, behind = _lines(shown, first, last), _lines(shown, last + 1, last + _LINES_BEHIND)
+    is_indented_so = not old or _indentation(old[0]) == _indentation(text[0])
+    repeated = {line.strip() for line in text}.intersection(
+        line.strip() for line in behind[:_COMPARED_BEHIND]
+    )
+    return is_indented_so and bool(repeated)
+
+
+def _span(attempt: str) -> Span | None:
+    return read_action(Action(tool="", text=attempt), None, None).span
 
 
 def _names_program(program: str, attempt: str) -> bool:

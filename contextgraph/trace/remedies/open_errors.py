@@ -26,7 +26,8 @@ _SLIPS = frozenset({Family.EDIT_REJECTED, Family.SHELL, Family.TOOL_USAGE, Famil
 _RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
 
 # What an installation clears, and within how many steps after it.
-_MISSING = ("ModuleNotFoundError", "python -m: No module named", "bash: command not found")
+MISSING_PROGRAM = ("python -m: No module named", "bash: command not found")
+_MISSING = ("ModuleNotFoundError", *MISSING_PROGRAM)
 _STEPS_AFTER_INSTALLING = 4
 # Agents write another program rather than run the same one again, within so many steps.
 _STEPS_TO_REPLACE = 12

@@ -27,6 +27,7 @@ from contextgraph.trace.remedies.commands import (
 from contextgraph.trace.remedies.edits import IMPORTING, code_change, refused_edit
 from contextgraph.trace.remedies.goals import is_installing, is_version, same_goal
 from contextgraph.trace.remedies.open_errors import (
+    MISSING_PROGRAM,
     Cleared,
     OpenError,
     OpenErrors,
@@ -60,6 +61,7 @@ _RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
 _OF_RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
 _PREPARING = frozenset({"mkdir", "touch", "cp", "mv", "ln", "chmod", "export"})
 _UNDOING = re.compile(r"git\s+(?:checkout|restore|reset|stash)\b")
+_PASSED = re.compile(r"\b[1-9]\d* passed\b|^ok\b", re.MULTILINE)
 _QUOTED = re.compile(r"['\"`]([A-Za-z_][\w.]*)['\"`]")
 
 
@@ -164,11 +166,23 @@ def _recovery(end: Cleared, steps: Sequence[StepTrace], repo_name: str) -> Recov
         cleared_step=end.by.index,
         error=end.opened.error,
         actions=tuple(dict.fromkeys(actions)),
-        verified=end.verified,
+        verified=end.verified and (end.by.error is None or _was_of_use(end, steps)),
         workaround=workaround,
         circumstances=circumstances_of(
             end.opened.error, first.action.text, first.observation or ""
         ),
+    )
+
+
+def _was_of_use(end: Cleared, steps: Sequence[StepTrace]) -> bool:
+    """False where the program that was missing never worked in the run, even after it was there."""
+    if end.opened.error.error_type not in MISSING_PROGRAM:
+        return True
+    later = steps[end.by.index - steps[0].index :]
+    return any(
+        step.reading.verb == end.by.reading.verb
+        and (step.succeeded or _PASSED.search(step.step.observation or "") is not None)
+        for step in later
     )
 
 

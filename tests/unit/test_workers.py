@@ -1,31 +1,43 @@
-"""Runs that are traced in other processes."""
+"""Runs that are read and traced by other processes."""
 
 import pickle
 from functools import partial
 from multiprocessing import active_children
+from pathlib import Path
 
 import pytest
 
+from contextgraph import AgentMemory
 from contextgraph.embedding import embedded, fit
-from contextgraph.errors import ContextGraphError
+from contextgraph.errors import ContextGraphError, ReadError
+from contextgraph.integrations.workers import WorkersReader
 from contextgraph.learning import MemoryWriter, Prepared
 from contextgraph.model import LearnStatus, Space
+from contextgraph.readers.streams import MAX_RUN_SIZE
 from contextgraph.store import SqliteStore
+from tests.acceptance.command_line import write_runs
 from tests.builders import NOON, recovering_run
 
 
-def test_a_worker_that_was_killed_is_an_error_and_its_run_can_be_learned_again() -> None:
-    store, raw = SqliteStore(":memory:"), recovering_run()
-    writer = MemoryWriter(store, lambda: NOON)
-    with writer.in_processes(1) as begin:
-        begin([raw])
+def test_a_worker_that_was_killed_is_an_error(tmp_path: Path) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", map(recovering_run, range(200)))
+    unread: list[ReadError] = []
+    with AgentMemory.open(":memory:") as memory:
+        found = WorkersReader(memory, workers=1).read(
+            *[runs] * 9,
+            on_error=unread.append,
+            on_skip=unread.append,
+            on_bytes=lambda _count: None,
+            on_conflict=lambda _message: None,
+            outcomes=None,
+            max_run_size=MAX_RUN_SIZE,
+            follow_links=False,
+        )
+        next(found)
         for process in active_children():
             process.kill()
         with pytest.raises(ContextGraphError, match="--workers"):
-            writer.write(raw)
-    assert store.runs.ids() == []
-    assert writer.write(raw).trajectory_id in store.runs.ids()
-    store.admin.close()
+            list(found)
 
 
 def test_a_run_that_another_process_prepared_is_stored_with_its_vectors() -> None:
