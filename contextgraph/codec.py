@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache, partial
-from itertools import repeat
+from operator import call
 from typing import (
     Any,
     NamedTuple,
@@ -184,22 +184,21 @@ def _optional(decode: Decoder) -> Decoder:
 
 
 def _sequence(decode: Decoder, record: Json) -> tuple[Any, ...]:
-    return _items(repeat(decode), _list(record))
+    return _items(map(decode, _list(record)))
 
 
 def _row(decoders: list[Decoder], record: Json) -> tuple[Any, ...]:
     items = _list(record)
     if len(items) != len(decoders):
         raise _InvalidError(f"does not have {len(decoders)} items")
-    return _items(decoders, items)
+    return _items(map(call, decoders, items))
 
 
-def _items(decoders: Iterable[Decoder], items: list[Json]) -> tuple[Any, ...]:
+def _items(decoded_items: Iterable[Any]) -> tuple[Any, ...]:
     values: list[Any] = []
     try:
-        for one, decode in zip(items, decoders, strict=False):
-            values.append(decode(one))
-    except _InvalidError as error:
+        values.extend(decoded_items)
+    except _InvalidError as error:  # what came before it is in the list
         raise error.within(f"[{len(values)}]") from error
     return tuple(values)
 

@@ -44,7 +44,6 @@ class LatestValues:
                     runs,
                     before.fragments,
                     before.recoveries,
-                    before.recovery_ids,
                     {},
                 )
             return self._latest

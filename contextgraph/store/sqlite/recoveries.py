@@ -1,7 +1,6 @@
 """Recoveries, and errors with what cleared them: `RecoveryStore` in SQLite."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import nsmallest
 from itertools import groupby, islice, takewhile
 from operator import itemgetter
 
@@ -141,14 +140,14 @@ class SqliteRecoveries:
             weights = self._database.caches.recovery_words.weights(transaction, words)
             within = transaction.scoped(scope)
             found = word_index.most_relevant(transaction, _INDEXED, within, weights, limit)
-            best = word_index.heaviest(found, transaction.recovery_ids(found), limit)
+            best = word_index.heaviest(found, transaction.first_recoveries, limit)
             return transaction.recoveries(best)
 
     def of_runs(self, trajectory_ids: Iterable[str]) -> Sequence[RecoveryCandidate]:
         with self._database.reading() as transaction:
             named = json_text([*trajectory_ids]), transaction.tenant
-            ids = transaction.recovery_ids(transaction.column(_OF_RUN_IDS, named))
-            return transaction.recoveries(sorted(ids, key=ids.__getitem__))
+            keys = transaction.column(_OF_RUN_IDS, named)
+            return transaction.recoveries(transaction.first_recoveries(keys, len(keys)))
 
     def histories(self, error_ids: Sequence[str], runs: int) -> Sequence[ErrorHistory]:
         with self._database.reading() as transaction:
@@ -226,8 +225,7 @@ def _newest(
         moment = ties[0][1:]
         last = [row[0] for row in (*found, *ties) if row[1:] == moment]
         found = [row for row in found if row[1:] != moment]
-        ids = transaction.recovery_ids(last)
-        first = nsmallest(limit - len(found), last, key=ids.__getitem__)
+        first = transaction.first_recoveries(last, limit - len(found))
         found += [(key, *moment) for key in first]
     return found
 

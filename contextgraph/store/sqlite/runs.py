@@ -46,7 +46,6 @@ ORDER BY named.value"""
 _KEYS = """
 SELECT DISTINCT t.key FROM json_each(?) AS named
 CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value ORDER BY t.id"""
-_IDS = "SELECT key, id FROM trajectory WHERE key IN (SELECT value FROM json_each(?))"
 _FRAGMENT_KEYS = f"""
 SELECT f.key FROM json_each(?) AS named
 CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value
@@ -177,8 +176,7 @@ class SqliteRuns:
             weights = self._database.caches.run_words.weights(transaction, words)
             within = transaction.scoped(scope)
             found = word_index.most_relevant(transaction, _INDEXED, within, weights, limit)
-            ids: dict[int, str] = dict(transaction.rows(_IDS, (str([*found]),)))
-            keys = word_index.heaviest(found, ids, limit)
+            keys = word_index.heaviest(found, transaction.first_trajectories, limit)
             runs = transaction.trajectories(keys)
             return [runs[key] for key in keys]
 

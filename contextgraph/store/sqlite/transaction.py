@@ -1,6 +1,6 @@
 """One transaction of one tenant: its SQL statements, scopes, and values by their keys."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 from typing import Any, TypeAlias
@@ -22,12 +22,17 @@ from contextgraph.store.sqlite.rows import Row
 
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 
-# 10 MB: a common word is in thousands of recoveries of equal relevance; the first count.
-RECOVERY_IDS = 65_536
 # Removed runs and fragments are listed for so many revisions, for processes whose graph still has
 # them; those that are further behind read everything again.
 REMOVALS_LISTED = 10_000
 
+_RECOVERIES_IN_ORDER = """
+SELECT r.key FROM json_each(?) AS named CROSS JOIN recovered r ON r.key = named.value
+CROSS JOIN fragment f ON f.key = r.fragment CROSS JOIN error_pattern e ON e.key = r.error
+ORDER BY f.id, e.id, r.error_step LIMIT ?"""
+_TRAJECTORIES_IN_ORDER = """
+SELECT t.key FROM json_each(?) AS named CROSS JOIN trajectory t ON t.key = named.value
+ORDER BY t.id LIMIT ?"""
 _EXCLUDED = (
     "SELECT key FROM trajectory WHERE tenant = :tenant "
     "AND instance_id IN (SELECT value FROM json_each(:instances))"
@@ -46,7 +51,6 @@ class Values:
     trajectories: ValueCache[int, Trajectory]
     fragments: ValueCache[int, tuple[int, Fragment]]
     recoveries: ValueCache[int, RecoveryCandidate]
-    recovery_ids: ValueCache[int, tuple[str, str, int]]
     repositories: dict[str, int]
 
 
@@ -57,7 +61,6 @@ def no_values(revision: int) -> Values:
         ValueCache(),
         ValueCache(),
         ValueCache(),
-        ValueCache(most=RECOVERY_IDS),
         {},
     )
 
@@ -208,9 +211,17 @@ class Transaction:
         found = self.values.recoveries.get_or_read(keys, self._read_recoveries)
         return [found[key] for key in keys]
 
-    def recovery_ids(self, keys: Iterable[int]) -> dict[int, tuple[str, str, int]]:
-        """Fragment id, error id and error step of the recoveries with these keys: their order."""
-        return self.values.recovery_ids.get_or_read(keys, self._read_recovery_ids)
+    def first_recoveries(self, keys: Sequence[int], limit: int) -> list[int]:
+        """The first *limit* of the recoveries with these *keys*, by fragment, error and step."""
+        return self._first(keys, limit, _RECOVERIES_IN_ORDER)
+
+    def first_trajectories(self, keys: Sequence[int], limit: int) -> list[int]:
+        """The first *limit* of the runs with these *keys*, by id."""
+        return self._first(keys, limit, _TRAJECTORIES_IN_ORDER)
+
+    def _first(self, keys: Sequence[int], limit: int, sql: str) -> list[int]:
+        # Thousands can be equally relevant: SQLite compares them without handing out their ids.
+        return self.column(sql, (str(keys), limit)) if keys and limit > 0 else []
 
     def errors(self, keys: Sequence[int]) -> dict[int, ErrorPattern]:
         """The error patterns with these keys, by key, in the words of the run of least id."""
@@ -254,16 +265,6 @@ class Transaction:
             "CROSS JOIN trajectory t ON t.key = r.trajectory "
             "CROSS JOIN error_pattern e ON e.key = r.error",
             rows.recovery_of,
-        )
-
-    def _read_recovery_ids(self, keys: Sequence[int]) -> dict[int, tuple[str, str, int]]:
-        return self._read(
-            keys,
-            "SELECT r.key, f.id, e.id, r.error_step FROM json_each(?) AS named "
-            "CROSS JOIN recovered r ON r.key = named.value "
-            "CROSS JOIN fragment f ON f.key = r.fragment "
-            "CROSS JOIN error_pattern e ON e.key = r.error",
-            tuple,
         )
 
 

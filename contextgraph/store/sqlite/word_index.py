@@ -3,8 +3,7 @@
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from heapq import nsmallest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -107,12 +106,20 @@ def most_relevant(
     return {key: known for key, known in found.items() if known >= least}
 
 
-def heaviest(found: Mapping[int, int], ids: Mapping[int, Any], limit: int) -> list[int]:
-    """The first *limit* keys of what `most_relevant` *found*, ties by their *ids*."""
+def heaviest(
+    found: Mapping[int, int], first: Callable[[Sequence[int], int], list[int]], limit: int
+) -> list[int]:
+    """The first *limit* keys of what `most_relevant` *found*.
+
+    *first* gives so many of some keys, in the order of their ids, by which ties are broken.
+    """
     least = min(found.values(), default=0)
+    above = first([key for key, weight in found.items() if weight > least], limit)
     ties = [key for key, weight in found.items() if weight == least]
-    above = sorted(found.keys() - {*ties}, key=lambda key: (-found[key], ids[key]))
-    return [*above, *nsmallest(limit - len(above), ties, key=ids.__getitem__)]
+    return [
+        *sorted(above, key=found.__getitem__, reverse=True),
+        *first(ties, limit - len(above)),
+    ]
 
 
 def _least(found: Mapping[int, int], limit: int) -> int:
