@@ -9,7 +9,7 @@ the gate that is left out where the regression is fitted again (by ten folds of 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import fields
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import TypeAlias
 from unittest.mock import patch
@@ -18,7 +18,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
-from benchmarks.gate import FOLDS, Judged, learned_part, moments_of
+from benchmarks.gate import FOLDS, learned_part, moments_of
+from contextgraph.consolidation.gate import JudgedRemedy
 from contextgraph.evaluation.measures import Share, difference, summed
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
@@ -29,7 +30,7 @@ PLACES = (1, 3, 5)
 _RECOVERIES, _REMEDIES = "contextgraph.retrieval.recoveries", "contextgraph.retrieval.remedies"
 _FEATURES = tuple(field.name for field in fields(RemedyFeatures))
 
-Moments: TypeAlias = Sequence[tuple[str, Sequence[Judged]]]
+Moments: TypeAlias = Sequence[tuple[str, Sequence[JudgedRemedy]]]
 
 
 RULES: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
@@ -73,7 +74,7 @@ def _fitted(moments: Moments, features: Sequence[str]) -> Moments:
     judged = [one for _, moment in moments for one in moment]
     by = cross_val_predict(
         LogisticRegression(max_iter=5_000),
-        np.array([one.features for one in judged])[:, columns],
+        np.array([astuple(one.features) for one in judged])[:, columns],
         [one.is_right for one in judged],
         groups=[one.instance for one in judged],
         cv=GroupKFold(FOLDS),
@@ -101,7 +102,7 @@ def _shares(moments: Moments, k: int) -> Mapping[str, Share]:
     return summed((instance, Share(_is_hit(found, k), 1)) for instance, found in moments)
 
 
-def _is_hit(found: Sequence[Judged], k: int) -> bool:
+def _is_hit(found: Sequence[JudgedRemedy], k: int) -> bool:
     return any(one.is_right for one in found[:k])
 
 
