@@ -14,13 +14,6 @@ from contextgraph.evaluation.baselines import (
     files_in,
     files_most_frequent,
 )
-from contextgraph.evaluation.matching import (
-    Remedy,
-    first_match,
-    kind_of_command,
-    kinds_of_commands,
-    remedy_of,
-)
 from contextgraph.evaluation.moments import OURS, Moment, MomentKind, Verdict
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
@@ -36,6 +29,13 @@ from contextgraph.model import (
 )
 from contextgraph.retrieval import UNGATED, render
 from contextgraph.retrieval.files import files_shown
+from contextgraph.retrieval.matching import (
+    Remedy,
+    first_match,
+    kind_of_command,
+    kinds_of_commands,
+    remedy_of,
+)
 from contextgraph.text import count_tokens
 from contextgraph.trace import (
     LoopTracker,
@@ -169,7 +169,7 @@ class Judge:
         errors = {step.index: step.error for step in read.steps if step.error}
         for step in sorted(cleared.keys() | _first_occurrences(read)):
             at = step - read.steps[0].index
-            shown, ranking = self._query(raw, states[at + 1], hidden, ranked=True)
+            state, topic = states[at + 1], errors[step].family if step in errors else ""
             recovery, done = cleared.get(step, (None, _NOTHING))
             names = (
                 names_in(recovery.error.error_type, recovery.error.message)
@@ -177,28 +177,37 @@ class Judge:
                 else _NO_NAMES
             )
             kind = _next_kind(read.steps[at:])
-            ours = replace(
-                _verdict(Answer(tuple(_remedies_of(ranking, raw.repo))), done, names, kind),
-                answered=bool(shown.ranked),
-                shown=first_match(done, _remedies_of(shown, raw.repo)[:LIMIT], names),
-                score=_score(shown.ranked),
-                tokens=count_tokens(render(shown)),
-            )
-            answers = self._remedies(raw, states[at + 1], step, hidden)
+            ours = self._ours(raw, state, hidden, done, names, kind)
+            answers = self._remedies(raw, state, step, hidden)
             others = {name: _verdict(one, done, names, kind) for name, one in answers.items()}
+            moment = (MomentKind.ERROR, run, raw.instance_id, raw.repo, step, topic)
             yield Moment(
-                MomentKind.ERROR,
-                run,
-                raw.instance_id,
-                raw.repo,
-                step,
-                errors[step].family if step in errors else "",
+                *moment,
                 {OURS: ours, **others},
                 has_answer=recovery is not None,
                 steps_left=recovery.cleared_step - step if recovery else 0,
                 reachable=bool(done) and self._recoveries.reaches(done, names, hidden),
                 next_kind=kind,
             )
+
+    def _ours(
+        self,
+        raw: RawTrajectory,
+        state: State,
+        hidden: frozenset[str],
+        done: Remedy,
+        names: Names,
+        kind: str,
+    ) -> Verdict:
+        """The verdict on what the memory advises, by what was *done* about the error."""
+        shown, ranking = self._query(raw, state, hidden, ranked=True)
+        return replace(
+            _verdict(Answer(tuple(_remedies_of(ranking, raw.repo))), done, names, kind),
+            answered=bool(shown.ranked),
+            shown=first_match(done, _remedies_of(shown, raw.repo)[:LIMIT], names),
+            score=_score(shown.ranked),
+            tokens=count_tokens(render(shown)),
+        )
 
     def _remedies(
         self, raw: RawTrajectory, state: State, step: int, hidden: frozenset[str]
