@@ -1,5 +1,6 @@
 """Whether the state shows what a remedy takes for granted, where several causes are possible."""
 
+import posixpath
 import re
 import sys
 import typing
@@ -11,6 +12,7 @@ from contextgraph.trace import MISSING_MODULE, is_own_module, shows_cause
 # In Python modules and what annotations name are the usual imports; other names may be anything.
 _IMPORTABLE = sys.stdlib_module_names | frozenset(typing.__all__)
 _IMPORT_OF = "import of "
+_FRAME = re.compile(r'^\s*File "([^"<]+)", line \d+', re.MULTILINE)
 _LOADED_BY_NAME = re.compile(r"\b(?:import_module|__import__|_gcd_import)\(")
 
 
@@ -37,8 +39,14 @@ def _is_importable(query: Query) -> bool:
 
 
 def _is_imported(query: Query) -> bool:
-    """False where a setting or an argument names the module that was not found, and no import."""
-    shown, module = query.state.last_outcome, query.names.fill(MISSING_MODULE)
-    if _LOADED_BY_NAME.search(shown) is None:
+    """False where what was run makes the name up: its own script imports it, or a setting names it.
+
+    The task may name it; other files import what they need.
+    """
+    state, module = query.state, re.escape(query.names.fill(MISSING_MODULE))
+    if re.search(rf"\b{module}\b", state.task_description):
         return True
-    return re.search(rf"\b(?:import|from)\s+{re.escape(module)}\b", shown) is not None
+    if _LOADED_BY_NAME.search(state.last_outcome):
+        return re.search(rf"\b(?:import|from)\s+{module}\b", state.last_outcome) is not None
+    importing = _FRAME.findall(state.last_outcome)[-1:]
+    return not any(posixpath.basename(file) in state.last_action for file in importing)
