@@ -1,15 +1,17 @@
-"""What each part of the advice at errors brings: ``python -m benchmarks.ablation runs.jsonl.gz``.
+"""What each part of the advice brings: ``python -m benchmarks.ablation runs.jsonl.gz``.
 
 Of each path the part that ``contextgraph evaluate`` learns by default is learned; every error that
 was cleared in it is asked about with its own instance hidden. Prints clearance@1/3/5, and by how
 much each part raises it, with 95 % intervals: a channel or rule that is switched off, a feature of
-the gate that is left out where the regression is fitted again (by ten folds of instances).
+the gate that is left out where the regression is fitted again (by ten folds of instances). Then
+the same of the ranking of files at starts: localisation@1/3/5 of the learned runs that have a patch
+and a known repository.
 """
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import TypeAlias
 from unittest.mock import patch
@@ -20,17 +22,31 @@ from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from benchmarks.gate import FOLDS, learned_part, moments_of
 from contextgraph.consolidation.gate import JudgedRemedy
+from contextgraph.evaluation.judging import files_to_find
 from contextgraph.evaluation.measures import Share, difference, summed
 from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
 from contextgraph.retrieval import CHANNELS
+from contextgraph.retrieval.files import FileFeatures, file_features
 from contextgraph.retrieval.gate import RemedyFeatures
 
 PLACES = (1, 3, 5)
 _RECOVERIES, _REMEDIES = "contextgraph.retrieval.recoveries", "contextgraph.retrieval.remedies"
 _FEATURES = tuple(field.name for field in fields(RemedyFeatures))
+_OF_FILES = tuple(field.name for field in fields(FileFeatures))
 
-Moments: TypeAlias = Sequence[tuple[str, Sequence[JudgedRemedy]]]
+
+@dataclass(frozen=True, slots=True)
+class JudgedFile:
+    """A file that was ranked for the task of *instance*, and whether its patch changes it."""
+
+    instance: str
+    features: FileFeatures
+    is_right: bool
+
+
+Judged: TypeAlias = JudgedRemedy | JudgedFile
+Moments: TypeAlias = Sequence[tuple[str, Sequence[Judged]]]
 
 
 RULES: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
@@ -49,7 +65,10 @@ def main() -> None:
     parser.add_argument("paths", nargs="+", type=Path, help="recorded runs, a corpus each")
     for path in parser.parse_args().paths:
         with AgentMemory.open(":memory:") as memory:
-            _print_corpus(path.name, learned_part(path, memory)[0], memory)
+            runs = learned_part(path, memory)[0]
+            _print_corpus(path.name, runs, memory)
+            if moments := _files(runs, memory):
+                _print_files(moments)
 
 
 def _print_corpus(name: str, runs: Sequence[RawTrajectory], memory: AgentMemory) -> None:
@@ -62,15 +81,48 @@ def _print_corpus(name: str, runs: Sequence[RawTrajectory], memory: AgentMemory)
     for rule, without in RULES.items():
         with without():
             _print_part(f"rule: {rule}", whole, moments_of(runs, memory))
-    fitted = _fitted(whole, _FEATURES)
-    for feature in _FEATURES:
-        kept = [one for one in _FEATURES if one != feature]
-        _print_part(f"feature {feature}", fitted, _fitted(whole, kept))
+    _print_features(whole, _FEATURES)
 
 
-def _fitted(moments: Moments, features: Sequence[str]) -> Moments:
-    """*moments* in the order of a regression on *features*, fitted on other instances."""
-    columns = [_FEATURES.index(one) for one in features]
+def _files(runs: Sequence[RawTrajectory], memory: AgentMemory) -> Moments:
+    """The files that are ranked at the start of each run, where its patch shows which are right."""
+    found = []
+    for raw in runs:
+        known = memory.retriever.playbooks.runs(raw.repo, frozenset({raw.instance_id}))
+        if known and (right := files_to_find(raw)):
+            ranked = file_features(known, raw.task).items()
+            name = raw.instance_id
+            judged = [JudgedFile(name, of, path in right) for path, of in ranked]
+            found.append((name, judged))
+    return found
+
+
+def _print_files(moments: Moments) -> None:
+    fitted = _print_features(moments, _OF_FILES)
+    known = [
+        (name, [one for one in files if not isinstance(one, JudgedFile) or one.features.used])
+        for name, files in moments
+    ]
+    _print_part("files of listings", fitted, _fitted(known, _OF_FILES, _OF_FILES))
+
+
+def _print_features(moments: Moments, names: Sequence[str]) -> Moments:
+    """Print what each of the features brings; *moments* in the order of all of them."""
+    fitted = _fitted(moments, names, names)
+    shares = "/".join(f"{np.mean([_is_hit(one, k) for _, one in fitted]):.3f}" for k in PLACES)
+    print(f"  fitted again: {len(fitted)} moments, @1/3/5 {shares}")
+    for feature in names:
+        kept = [one for one in names if one != feature]
+        _print_part(f"feature {feature}", fitted, _fitted(moments, kept, names))
+    return fitted
+
+
+def _fitted(moments: Moments, features: Sequence[str], names: Sequence[str]) -> Moments:
+    """*moments* in the order of a regression on *features*, fitted on other instances.
+
+    *names* are those of all features, in the order of the features of each.
+    """
+    columns = [names.index(one) for one in features]
     judged = [one for _, moment in moments for one in moment]
     by = cross_val_predict(
         LogisticRegression(max_iter=5_000),
@@ -102,7 +154,7 @@ def _shares(moments: Moments, k: int) -> Mapping[str, Share]:
     return summed((instance, Share(_is_hit(found, k), 1)) for instance, found in moments)
 
 
-def _is_hit(found: Sequence[JudgedRemedy], k: int) -> bool:
+def _is_hit(found: Sequence[Judged], k: int) -> bool:
     return any(one.is_right for one in found[:k])
 
 

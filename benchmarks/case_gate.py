@@ -36,16 +36,16 @@ def main() -> None:
     arguments = parser.parse_args()
     past, queries = read_related(arguments.folder)
     rows = map(orjson.loads, arguments.questions.read_bytes().splitlines())
-    asked = [(query.task, repo, linked) for query, linked in queries for repo in (query.repo, "")]
+    probes = [(query.task, repo, linked) for query, linked in queries for repo in (query.repo, "")]
     repos = Counter(query.repo for query, _ in queries).most_common(REPOSITORIES)
     unlinked = [row["task"] for row in rows if "task" in row]
-    asked += [(task, repo, frozenset()) for task in unlinked for repo, _ in (("", 0), *repos)]
+    probes += [(task, repo, frozenset()) for task in unlinked for repo, _ in (("", 0), *repos)]
     with AgentMemory.open(":memory:") as memory:
         for _ in memory.learn_many(past):
             pass
-        answers = [_answer(memory, *one) for one in asked]
+        answers = [_answer(memory, *one) for one in probes]
     halves: tuple[list[NDArray[np.float64]], ...] = ([], [])
-    for (task, _, _), answer in zip(asked, answers, strict=True):
+    for (task, _, _), answer in zip(probes, answers, strict=True):
         halves[sha256(task.encode()).digest()[0] % 2].append(answer)
     fitted = np.concatenate(halves[0])
     model = LogisticRegression(C=10, max_iter=1_000).fit(fitted[:, :-1], fitted[:, -1])

@@ -148,7 +148,7 @@ def abstention(memory: AgentMemory, conversations: Sequence[Conversation]) -> No
 
 def eviction(memory: AgentMemory, conversations: Sequence[Conversation]) -> None:
     """How much evidence of half of the questions is kept when the others were past recalls."""
-    kept: dict[str, list[bool]] = {}
+    found_again_by: dict[str, list[bool]] = {}
     for one in conversations:
         questions = [*one.questions]
         random.Random(0).shuffle(questions)
@@ -160,9 +160,10 @@ def eviction(memory: AgentMemory, conversations: Sequence[Conversation]) -> None
                 before = stats[item.note.id]
                 total = before.total_score + item.score / found[0].score
                 stats[item.note.id] = RecallStats(before.count + 1, total, now)
-        said = rarity({note.id: {*stems(note.content)} for note in one.notes})
+        weights = rarity({note.id: {*stems(note.content)} for note in one.notes})
         items = [
-            Evictable(note.id, note.created_at, said[note.id], stats[note.id]) for note in one.notes
+            Evictable(note.id, note.created_at, weights[note.id], stats[note.id])
+            for note in one.notes
         ]
         half = len(items) // 2
         for name, policy in (
@@ -172,8 +173,8 @@ def eviction(memory: AgentMemory, conversations: Sequence[Conversation]) -> None
         ):
             gone = {*policy.chosen(items, now)}
             wanted = [id_ not in gone for question in questions[1::2] for id_ in question.evidence]
-            kept.setdefault(name, []).extend(wanted)
-    for name, found_again in kept.items():
+            found_again_by.setdefault(name, []).extend(wanted)
+    for name, found_again in found_again_by.items():
         print(f"half evicted by {name}: {_mean(found_again):.3f} of the evidence kept")
 
 

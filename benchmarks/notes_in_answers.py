@@ -24,11 +24,11 @@ from contextgraph.readers import read
 from contextgraph.retrieval import CHANNELS, render
 from contextgraph.trace import ActionKind, files_changed, files_created, project_facts
 
-LEARNED, SAID = 35, 70
+LEARNED, NOTED = 35, 70
 _FILES = 2
 
 
-class Asked(NamedTuple):
+class Comparison(NamedTuple):
     """Whether the answer names a right file, without and with notes; notes *shown*, and right."""
 
     without: bool
@@ -47,12 +47,12 @@ def main() -> None:
         tasks = [*_tasks(path)]
         with AgentMemory.open(":memory:", embedder=options.embedder or None) as memory:
             _fill(memory, tasks)
-            asked = {
-                raw.instance_id: _ask(memory, raw, files)
+            answers_of = {
+                raw.instance_id: _compared(memory, raw, files)
                 for raw in tasks
-                if _part(raw) >= SAID and (files := files_to_find(raw))
+                if _part(raw) >= NOTED and (files := files_to_find(raw))
             }
-        _print(path.name, asked)
+        _print(path.name, answers_of)
 
 
 def _tasks(path: Path) -> Iterator[RawTrajectory]:
@@ -70,7 +70,7 @@ def _fill(memory: AgentMemory, tasks: Sequence[RawTrajectory]) -> None:
     for _ in memory.learn_many(raw for raw in tasks if _part(raw) < LEARNED):
         pass
     for raw in tasks:
-        if LEARNED <= _part(raw) < SAID:
+        if LEARNED <= _part(raw) < NOTED:
             for text in _statements(raw):
                 memory.notes.remember(text, repo=raw.repo)
     memory.maintain()
@@ -95,7 +95,7 @@ def _title(raw: RawTrajectory) -> str:
     return raw.task.strip().partition("\n")[0][:150]
 
 
-def _ask(memory: AgentMemory, raw: RawTrajectory, files: frozenset[str]) -> Asked:
+def _compared(memory: AgentMemory, raw: RawTrajectory, files: frozenset[str]) -> Comparison:
     state = State(repo=raw.repo, task_description=raw.task)
     texts, shown = [], []
     channels = memory.retriever.channels
@@ -106,23 +106,26 @@ def _ask(memory: AgentMemory, raw: RawTrajectory, files: frozenset[str]) -> Aske
         shown = [one.note.content for one in found.notes if one.note.content[:60] in texts[-1]]
     without, with_notes = (any(file in text for file in files) for text in texts)
     right = sum(any(file in text for file in files) for text in shown)
-    return Asked(without, with_notes, len(shown), right)
+    return Comparison(without, with_notes, len(shown), right)
 
 
-def _print(name: str, asked: dict[str, Asked]) -> None:
-    total, shown = len(asked), sum(one.shown for one in asked.values())
-    right, answers = sum(one.right for one in asked.values()), sum(map(_shows, asked.values()))
+def _print(name: str, answers_of: dict[str, Comparison]) -> None:
+    total, shown = len(answers_of), sum(one.shown for one in answers_of.values())
+    right, answers = (
+        sum(one.right for one in answers_of.values()),
+        sum(map(_shows, answers_of.values())),
+    )
     low, high = wilson(right, shown, TWO_SIDED)
     print(f"{name}: {shown} notes in {answers} of {total} answers, {right} of them right")
     print(f"  precision {right / max(1, shown):.2f} ({low:.2f} to {high:.2f})")
-    pairs = {one: (Share(it.without, 1), Share(it.with_notes, 1)) for one, it in asked.items()}
+    pairs = {one: (Share(it.without, 1), Share(it.with_notes, 1)) for one, it in answers_of.items()}
     gain = difference(pairs, seed=0)
     before, after = (sum(pair[at].amount for pair in pairs.values()) for at in (0, 1))
     print(f"  answers that name a right file: {before} without notes, {after} with them")
     print(f"  difference {gain.value:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})")
 
 
-def _shows(one: Asked) -> bool:
+def _shows(one: Comparison) -> bool:
     return one.shown > 0
 
 

@@ -61,8 +61,8 @@ def _show(
     for query, linked in queries:
         ids = [id_ for id_ in ranked(query) if id_ != query.instance_id]
         hits.update(k for k in _KS if not linked.isdisjoint(ids[:k]))
-    said = ", ".join(f"hit@{k} {hits[k] / len(queries):.3f}" for k in _KS)
-    print(f"{name}: {said}, {len(queries)} issues")
+    figures = ", ".join(f"hit@{k} {hits[k] / len(queries):.3f}" for k in _KS)
+    print(f"{name}: {figures}, {len(queries)} issues")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ that of the playbook; the commands warned against; tokens and milliseconds.
 """
 
 import argparse
+import posixpath
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
@@ -25,7 +26,7 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import read
 from contextgraph.retrieval import render_playbook
-from contextgraph.retrieval.files import FileFeatures, file_evidence, files_shown
+from contextgraph.retrieval.files import FileFeatures, file_features, files_shown
 from contextgraph.text import count_tokens
 from contextgraph.trace import ActionKind, ProjectFacts, project_facts
 
@@ -79,9 +80,10 @@ def _fit(corpora: Sequence[Corpus]) -> None:
         for raw in corpus.learned:
             runs = corpus.memory.retriever.playbooks.runs(raw.repo, frozenset({raw.instance_id}))
             if files := files_to_find(raw):
-                for path, evidence in file_evidence(runs, raw.task).items():
-                    rows.append(astuple(evidence.features))
-                    right.append(path in files)
+                for path, features in file_features(runs, raw.task).items():
+                    if posixpath.basename(path) not in raw.task:
+                        rows.append(astuple(features))
+                        right.append(path in files)
         added = len(rows) - before
         # Sessions have no patch, so they show no file to change.
         weights += [1 / added] * added if added else []
@@ -111,9 +113,9 @@ def _localisation(corpus: Corpus) -> None:
         for name, answer in zip(ranks, answers, strict=True):
             right = (place for place, path in enumerate(answer, start=1) if path in files)
             ranks[name].append(next(right, None))
-        said = files_shown(known)
-        shown += bool(said)
-        found += any(one.path in files for one in said)
+        suggested = files_shown(known)
+        shown += bool(suggested)
+        found += any(one.path in files for one in suggested)
         reachable += any(one.path in files for one in known.files)
     for name, places in ranks.items():
         hits = (sum(place is not None and place <= k for place in places) for k in PLACES)

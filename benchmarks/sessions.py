@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("runs", type=Path)
     parser.add_argument("--every", type=int, default=4, help="take one run of so many")
     options = parser.parse_args()
-    asked: Counter[str] = Counter()
+    questions: Counter[str] = Counter()
     found: Counter[tuple[str, str]] = Counter()
     largest = moments = steps = 0
     began = time.process_time()
@@ -38,9 +38,9 @@ def main() -> None:
             moments += 1
             largest = max(largest, count_tokens(texts["working memory"]))
             for what, text in wanted.items():
-                asked[what] += 1
+                questions[what] += 1
                 found.update((what, where) for where, shown in texts.items() if text in shown)
-    for what, count in asked.items():
+    for what, count in questions.items():
         shares = {where: found[what, where] / count for where in _alternatives("", deque())}
         print(f"{what}: {count} times, working memory {found[what, 'working memory'] / count:.2f},")
         print("  " + ", ".join(f"{where} {share:.2f}" for where, share in shares.items()))

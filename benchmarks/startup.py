@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from benchmarks.corpus import bundles
 from benchmarks.measure import Row, seconds
@@ -29,19 +30,17 @@ def rows(found: Sequence[RawTrajectory], folder: Path) -> Iterator[Row]:
             if number == RUNS:
                 break
             memory.store.runs.add([bundle])
-    baseline = _process("pass")
-    yield _row("import contextgraph", _process("import contextgraph"), baseline, "50 ms")
+    yield _row("import contextgraph", "import contextgraph", "50 ms")
     start = "from contextgraph.cli import main; import sys; sys.argv[1:] = "
-    yield _row("contextgraph --help", _process(f"{start}['--help']; main()"), baseline, "150 ms")
+    yield _row("contextgraph --help", f"{start}['--help']; main()", "150 ms")
     query = ["query", "--store", str(path), "--repo", "acme/shop0"]
     query += ["--error", "ModuleNotFoundError: No module named 'tariffs'"]
     code = f"{start}{query!r}; main()"
-    yield _row(f"contextgraph query, {RUNS:,} runs", _process(code), baseline, "500 ms")
+    yield _row(f"contextgraph query, {RUNS:,} runs", code, "500 ms")
     code = f"{_EVENT}; sys.argv[1:] = ['hook', '--store', {str(path)!r}]"
     code += "; from contextgraph.__main__ import main; main()"
     write_advice(path.with_name("cold.advice.db"), 1, _entries(), (), ())
-    what = f"contextgraph hook after a failure, {ENTRIES:,} entries"
-    yield _row(what, _process(code), baseline, "100 ms")
+    yield _row(f"contextgraph hook after a failure, {ENTRIES:,} entries", code, "100 ms")
 
 
 def _entries() -> Iterator[tuple[ErrorKey, Advice]]:
@@ -51,14 +50,15 @@ def _entries() -> Iterator[tuple[ErrorKey, Advice]]:
         yield key, Advice(f"use `python3` instead of `python` [{number} tasks]", ("frg_1", "frg_2"))
 
 
-def _row(what: str, taken: float, baseline: float, budget: str) -> Row:
-    return Row(what, taken * 1000, "ms", "an empty python process", taken / baseline, budget)
-
-
-def _process(code: str) -> float:
-    command = [sys.executable, "-c", code]
-    # A first run may write byte code, as an installed package has it.
+def _row(what: str, code: str, budget: str) -> Row:
+    """*code* in a process of its own, in turns with an empty one: both meet the same load."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    start = partial(subprocess.run, command, check=False, capture_output=True, env=environment)
-    start()
-    return seconds(start, repeat=5)
+
+    def process(code: str) -> None:
+        command = [sys.executable, "-c", code]
+        subprocess.run(command, check=False, capture_output=True, env=environment)
+
+    process(code)  # A first run may write byte code, as an installed package has it.
+    pairs = [[seconds(partial(process, one), repeat=1) for one in ("pass", code)] for _ in range(7)]
+    empty, taken = (median(times) for times in zip(*pairs, strict=True))
+    return Row(what, taken * 1000, "ms", "an empty python process", taken / empty, budget)

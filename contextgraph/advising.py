@@ -78,13 +78,15 @@ class AdvisingMemory:
         Runs of *exclude_instances* and runs newer than *as_of* are not seen (benchmarks leak
         otherwise). What the working tree around the folder *workdir* does not have is left out.
         Raises `ValueError` where there is no such folder, and `DegradedError` when nothing was
-        found because channels failed, unless *degrade* is set: then the answer is empty.
+        found because channels but that of notes failed, unless *degrade* is set: then the answer
+        is empty.
         """
         with operation("search_memory", self.store_id):
             context = self.retriever.retrieve(
                 state, limit, exclude_instances=frozenset(exclude_instances), as_of=as_of
             )
-        if context.degraded and not (context or degrade or self.is_service):
+        searched = context or {*context.failed} <= {"notes"}
+        if not (searched or degrade or self.is_service):
             raise DegradedError("; ".join(context.degraded))
         return fresh_context(context, WorkingTree.around(workdir)) if workdir else context
 

@@ -82,13 +82,13 @@ class Settings:
     *store* is a file, ``:memory:``, or a ``neo4j://`` or ``bolt://`` address; empty means
     ``contextgraph/memory.db`` under the user's data directory. *auth* is (user, password); from the
     environment only, as ``CONTEXTGRAPH_NEO4J_USER`` and ``CONTEXTGRAPH_NEO4J_PASSWORD``.
-    *embedder* is ``tfidf``, ``local``, ``local/FOLDER`` or ``openai/MODEL[@DIMENSIONS]``; empty
-    means that of the active space. *summarizer* is ``template`` or ``openai/MODEL``; empty means
-    the template. *conflict_judge*, ``openai/MODEL``, says which notes contradict each other; empty
-    means by their words alone. *embedding_price*, *prompt_price* and *answer_price* are US dollars
-    per million tokens and override the published ones; *max_cost* is how many dollars one process
-    may spend on models. *max_run_size* is the most MiB, decompressed, that one recorded run may
-    have.
+    *embedder* is ``tfidf``, ``local``, ``local/FOLDER``, ``openai/MODEL[@DIMENSIONS]`` or
+    ``litellm/PROVIDER/MODEL@DIMENSIONS``; empty means that of the active space. *summarizer* is
+    ``template`` or ``openai/MODEL``; empty means the template. *conflict_judge*, ``openai/MODEL``,
+    says which notes contradict each other; empty means by their words alone. *embedding_price*,
+    *prompt_price* and *answer_price* are US dollars per million tokens and override the published
+    ones; *max_cost* is how many dollars one process may spend on models. *max_run_size* is the most
+    MiB, decompressed, that one recorded run may have.
     *keyed_root* is the folder of keyed files, in it one for each tenant; empty means one beside the
     memory. *notes* is where notes are, at ``postgresql://`` or ``qdrant+http(s)://``; empty means
     in *store*. *configuration* is one of those in ``contextgraph.toml``. *source* names who

@@ -33,14 +33,16 @@ class ReadError(ContextGraphError):
     """A trajectory that could not be read: *source*, *position* in it, and the *reason*.
 
     *position* is human-readable ("line 12", "record 3", "byte 1024"), empty for the whole file.
+    The reason is its *kind*, which other records may have in common, and the *detail*, if any.
     """
 
-    def __init__(self, source: str, position: str, reason: str) -> None:
-        self.source, self.position, self.reason = source, position, reason
-        super().__init__(": ".join(part for part in (source, position, reason) if part))
+    def __init__(self, source: str, position: str, kind: str, detail: str = "") -> None:
+        self.source, self.position, self.kind, self.detail = source, position, kind, detail
+        self.reason = f"{kind}: {detail}" if detail else kind
+        super().__init__(": ".join(part for part in (source, position, self.reason) if part))
 
-    def __reduce__(self) -> tuple[type["ReadError"], tuple[str, str, str]]:
-        return type(self), (self.source, self.position, self.reason)
+    def __reduce__(self) -> tuple[type["ReadError"], tuple[str, str, str, str]]:
+        return type(self), (self.source, self.position, self.kind, self.detail)
 
 
 class InvalidStateError(ContextGraphError):

@@ -213,7 +213,7 @@ class LiveRun:
         if not (is_new or alarm):
             return ""
 
-        def ask() -> MemoryContext:
+        def search() -> MemoryContext:
             context = MemoryContext(new_context_id(), error=error)
             if is_new:
                 context = self._query(state)
@@ -221,7 +221,7 @@ class LiveRun:
                 self._errors.add((error.error_type, error.template))
             return replace(context, loop=self._with_escapes(alarm, state)) if alarm else context
 
-        return self._shown(ask, STEP_TOKENS)
+        return self._shown(search, STEP_TOKENS)
 
     def _query(self, state: State) -> MemoryContext:
         return self._memory.query(
@@ -253,10 +253,10 @@ class LiveRun:
         self._warned.update(signs)
         return submission_context(self._memory.stats, signs, self._excluded)
 
-    def _shown(self, ask: Callable[[], MemoryContext], max_tokens: int) -> str:
+    def _shown(self, search: Callable[[], MemoryContext], max_tokens: int) -> str:
         """The text of what *ask* finds and the agent has not seen; empty for nothing."""
         try:
-            context = self._unseen(ask())
+            context = self._unseen(search())
         except StoreError as error:
             _log.warning("the agent goes on without advice: %s", error)
             return ""

@@ -88,23 +88,16 @@ def build(
     costs = EmbeddingCosts(VectorCache(vector_cache_file()), usage_log, budget)
     embedders = EmbedderFactory(endpoint, costs, settings.embedding_price)
     chat = _chat(settings.summarizer, settings, endpoint, usage_log, budget)
-    judge = _chat(settings.conflict_judge, settings, endpoint, usage_log, budget)
+    judge = _judge(_chat(settings.conflict_judge, settings, endpoint, usage_log, budget))
     learning = _embedder(store, embedders, settings, BACKGROUND, initialize=True)
     querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
-    notes = Notes(
-        store.notes,
-        now,
-        learning,
-        querying,
-        ConflictJudge(replace(judge, policy=JUDGING)) if judge else None,
-    )
+    notes = Notes(store.notes, now, learning, querying, judge)
     channels = _channels(settings, {**CHANNELS, "notes": by_notes(notes.recall)})
+    gate, weights = _gate(settings), _weights(settings)
     return Parts(
         store=store,
         writer=MemoryWriter(store, now, partial(embedded, source=learning), settings.source),
-        retriever=MemoryRetriever(
-            store, channels, _gate(settings), querying, _weights(settings), now
-        ),
+        retriever=MemoryRetriever(store, channels, gate, querying, weights, now),
         loop_detector=LoopDetector(store, _retriever_in_loops(store, settings, channels)),
         stats=StatisticsEngine(store, usage_log.totals),
         consolidator=_consolidator(store, now, learning, chat),
@@ -115,6 +108,10 @@ def build(
         settings=settings,
         read_only=read_only,
     )
+
+
+def _judge(chat: Chat | None) -> ConflictJudge | None:
+    return ConflictJudge(replace(chat, policy=JUDGING)) if chat else None
 
 
 def maintenance_policy(settings: Settings) -> MaintenancePolicy:

@@ -139,8 +139,8 @@ class Memories(RuleBasedStateMachine):
         active = answer(self.twins.reference, "vectors.active_space", ())
         if active is None:
             return
-        asked = data.draw(vectors(active.name))
-        self.twins.ask("vectors.nearest", asked, scope, limit)
+        questions = data.draw(vectors(active.name))
+        self.twins.ask("vectors.nearest", questions, scope, limit)
 
     @rule(limit=limits, after=st.sampled_from(("", *TRAJECTORY_IDS)))
     def ask_for_texts(self, limit: int, after: str) -> None:
@@ -151,8 +151,8 @@ class Memories(RuleBasedStateMachine):
     def ask_for_errors(self, scope: Scope, limit: int) -> None:
         for signature in SIGNATURES:
             self.twins.ask("methodologies.for_error", signature.variants(), scope, limit)
-            asked = [ErrorQuestion(signature, level, scope) for level in LEVELS]
-            self.twins.ask("recoveries.for_error", asked, limit)
+            questions = [ErrorQuestion(signature, level, scope) for level in LEVELS]
+            self.twins.ask("recoveries.for_error", questions, limit)
 
     @rule(words=word_lists, scope=scopes(), limit=limits)
     def ask_for_words(self, words: list[str], scope: Scope, limit: int) -> None:

@@ -169,8 +169,8 @@ class ReferenceMemory(ReferenceStore):
             for bundle in self.bundles.values()
             for error in bundle.errors
         }
-        asked = {type_of[error] for error in error_ids if error in type_of}
-        found = self._where(lambda one: type_of.get(one.error_id) in asked)
+        types = {type_of[error] for error in error_ids if error in type_of}
+        found = self._where(lambda one: type_of.get(one.error_id) in types)
         by_type: dict[object, list[Methodology]] = {}
         for one in found:
             by_type.setdefault(type_of[one.error_id], []).append(one)
@@ -184,14 +184,14 @@ class ReferenceMemory(ReferenceStore):
 
     def _resolving(self, signature: ErrorSignature, scope: Scope, limit: int) -> list[Methodology]:
         template = SignatureLevel.TEMPLATE
-        asked = {
+        types = {
             error.id
             for bundle in self.bundles.values()
             for error in bundle.errors
             if agrees(error, signature, template) and error.family is signature.family
         }
         resolving = {edge.methodology_id for edge in self.resolved.values()
-                     if edge.error_id in asked}  # fmt: skip
+                     if edge.error_id in types}  # fmt: skip
         found = _ranked(one for one in self._seen(scope) if one.id in resolving)[:limit]
         return [replace(one, sources=()) for one in found]
 
@@ -259,7 +259,6 @@ class ReferenceMemory(ReferenceStore):
         failed.sort(key=lambda found: found[0].seen_at, reverse=True)
         self.revision += len(failed) > keep
         for run, fragment in failed[keep:]:
-            self._drop_vectors(run.id)
             self._unlink({fragment.id})
             bundle = self.bundles[run.id]
             self.bundles[run.id] = replace(
@@ -339,8 +338,8 @@ class ReferenceMemory(ReferenceStore):
         return sorted(found, key=lambda edge: (edge.fragment.fragment_id, edge.error_id))
 
     def _explain_context(self, context: str) -> Explanation:
-        shown, said = self.shown[context], {None: "not known", True: "yes", False: "no"}
-        facts: dict[str, Json] = {"shown_at": _time(shown.shown_at), "helped": said[shown.helped]}
+        shown, words = self.shown[context], {None: "not known", True: "yes", False: "no"}
+        facts: dict[str, Json] = {"shown_at": _time(shown.shown_at), "helped": words[shown.helped]}
         facts |= {"reported_by": shown.source} if shown.source else {}
         facts |= {"withheld": "yes"} if shown.is_withheld else {}
         nodes = self._nodes()
@@ -350,7 +349,7 @@ class ReferenceMemory(ReferenceStore):
                 True,
                 one.id,
                 *nodes.get(one.id, ("gone", one.id, {}))[:2],
-                {"advice": one.advice, "helped": said[one.helped]},
+                {"advice": one.advice, "helped": words[one.helped]},
             )
             for one in sorted(shown.items, key=lambda one: one.id)
         )

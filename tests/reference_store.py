@@ -179,8 +179,8 @@ class ReferenceStore:
         )
 
     def runs_fragments(self, trajectory_ids: Iterable[str]) -> Mapping[str, Sequence[Fragment]]:
-        asked = {run: self.bundles.get(run) for run in trajectory_ids}
-        return {run: list(bundle.fragments) if bundle else [] for run, bundle in asked.items()}
+        bundles = {run: self.bundles.get(run) for run in trajectory_ids}
+        return {run: list(bundle.fragments) if bundle else [] for run, bundle in bundles.items()}
 
     def runs_forget(self, trajectory_ids: Iterable[str]) -> int:
         known = set(trajectory_ids) & self.bundles.keys()
@@ -196,16 +196,16 @@ class ReferenceStore:
         return len(known)
 
     def recoveries_for_error(
-        self, asked: Sequence[ErrorQuestion], limit: int
+        self, questions: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
-        found = (candidate for one in asked for candidate in self._recoveries_for(one)[:limit])
+        found = (candidate for one in questions for candidate in self._recoveries_for(one)[:limit])
         return list({recovery_id(candidate): candidate for candidate in found}.values())
 
-    def _recoveries_for(self, asked: ErrorQuestion) -> list[RecoveryCandidate]:
+    def _recoveries_for(self, question: ErrorQuestion) -> list[RecoveryCandidate]:
         found = [
             candidate
-            for candidate in self._recoveries(asked.scope)
-            if agrees(candidate.error, asked.signature, asked.level)
+            for candidate in self._recoveries(question.scope)
+            if agrees(candidate.error, question.signature, question.level)
         ]
         found.sort(key=recovery_id)
         found.sort(key=lambda candidate: candidate.seen_at, reverse=True)

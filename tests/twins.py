@@ -85,13 +85,17 @@ def answer(
         return type(error)
 
 
-def _plain(said: Any) -> Any:
-    if isinstance(said, nx.MultiDiGraph):
-        return sorted(said.nodes.items()), sorted(said.edges.items(), key=itemgetter(0))
-    if isinstance(said, WordCounts):
-        return said.total, _plain(said.by_word)
-    if isinstance(said, Unconsolidated):
-        return replace(said, revision=0)  # a number that means something to one store only
-    if isinstance(said, Mapping):
-        return [(key, _plain(value)) for key, value in said.items()]
-    return list(said) if isinstance(said, Sequence) and not isinstance(said, str | bytes) else said
+def _plain(result: Any) -> Any:
+    if isinstance(result, nx.MultiDiGraph):
+        return sorted(result.nodes.items()), sorted(result.edges.items(), key=itemgetter(0))
+    if isinstance(result, WordCounts):
+        return result.total, _plain(result.by_word)
+    if isinstance(result, Unconsolidated):
+        return replace(result, revision=0)  # a number that means something to one store only
+    if isinstance(result, Mapping):
+        return [(key, _plain(value)) for key, value in result.items()]
+    return (
+        list(result)
+        if isinstance(result, Sequence) and not isinstance(result, str | bytes)
+        else result
+    )

@@ -171,6 +171,8 @@ def _loops(labels: Sequence[Label], traces: dict[str, Trace]) -> None:
         f"spans found {_share(met, spans)}; "
         f"three equal actions in a row {naive:.3f}, {_share(rows, spans)}"
     )
+    clear = [label for label in as_steps if not label["ambiguous"]]
+    print(f"  unambiguous ({len(clear)}): by run F1 {by_run(clear):.3f}")
 
 
 def _share(count: int, of: Sequence[object]) -> str:
@@ -207,6 +209,8 @@ def _recoveries(given: Sequence[Label], traces: dict[str, Trace]) -> None:
         f"{_share(both_ends(labels), labels)} [{low:.3f}, {high:.3f}]; "
         f"the next step without an error {_share(naive, labels)}"
     )
+    clear = [label for label in labels if not label["ambiguous"]]
+    print(f"  unambiguous: {_share(both_ends(clear), clear)}")
     print(f"  from any occurrence of the error: {_share(len(met), labels)}")
     both = sum(labelled and reported for labelled, reported in met)
     print(

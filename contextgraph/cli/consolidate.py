@@ -14,7 +14,7 @@ from contextgraph.cli.output import (
     emit,
     fail,
     print_table,
-    say,
+    print_text,
     warn,
 )
 from contextgraph.records import consolidation_record, receipt_record, record_of, usage_record
@@ -88,7 +88,7 @@ def _show_report(common: Common, report: "ConsolidationReport") -> None:
         requests, tokens = number_of(used.requests, "request"), number_of(used.tokens, "token")
         print(f"language model: {requests}, {tokens}, ${used.cost:.4f}")
     if not report.changed:
-        say(("nothing changed", "dim"))
+        print_text(("nothing changed", "dim"))
     if report.waiting:
         count = number_of(report.waiting, "methodology")
         warn(f"{count} still to be worded: {report.not_worded}")

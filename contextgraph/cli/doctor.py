@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import SETTINGS, Common, common_options, flag
-from contextgraph.cli.output import DONE, FAILED, emit, print_table, say
+from contextgraph.cli.output import DONE, FAILED, emit, print_table, print_text
 from contextgraph.records import record_of
 from contextgraph.text import number_of, one_line
 
@@ -25,6 +25,7 @@ DISTRIBUTION = "contextgraph-memory"
 LIBRARIES = "neo4j networkx numpy orjson rich scikit-learn typer zstandard".split()
 EXTRAS = {
     "client": "httpx2",
+    "litellm": "litellm",
     "local": "onnxruntime",
     "mcp": "mcp",
     "openai": "openai",
@@ -267,9 +268,9 @@ def _show_checkup(checkup: Checkup) -> None:
         f"{name}: {'installed' if installed else 'not installed'}"
         for name, installed in checkup.extras.items()
     )
-    say((f"versions: {versions}\nextras: {extras}", "dim"))
+    print_text((f"versions: {versions}\nextras: {extras}", "dim"))
     if not checkup.ok:
-        say(("unhealthy: see the failed checks", "bold red"))
+        print_text(("unhealthy: see the failed checks", "bold red"))
 
 
 def checkup_record(checkup: Checkup) -> "dict[str, Json]":
@@ -319,9 +320,9 @@ def formats(common: Common) -> None:
 
 def _show_format(one: "Format") -> None:
     mark = (" (experimental)", "yellow") if one.experimental else ""
-    say((one.name, "bold"), mark)
+    print_text((one.name, "bold"), mark)
     for label, text in (("recognised by", one.description), ("keeps", one.keeps)):
-        say((f"{label}: ", "dim"), text, indent=2)
+        print_text((f"{label}: ", "dim"), text, indent=2)
 
 
 config = typer.Typer(no_args_is_help=True, help="The settings in force.")

@@ -19,7 +19,15 @@ from contextgraph.cli.options import (
     flag,
     option,
 )
-from contextgraph.cli.output import PARTLY_DONE, Progress, console, emit, print_table, say, warn
+from contextgraph.cli.output import (
+    PARTLY_DONE,
+    Progress,
+    console,
+    emit,
+    print_table,
+    print_text,
+    warn,
+)
 from contextgraph.records import context_record, loop_records, record_of
 from contextgraph.text import number_of, one_line
 
@@ -97,9 +105,9 @@ def _show_moment(moment: "ReplayMoment") -> None:
     """Print the first lines of the advice at a moment."""
     head = f"{moment.raw.instance_id} after step {moment.step}, {moment.kind}"
     screen = console()
-    say((one_line(head, screen.width), "bold"))
+    print_text((one_line(head, screen.width), "bold"))
     for line in _advice_lines(moment)[:_LINES_SHOWN]:
-        say(f"  {one_line(line, screen.width - 2)}")
+        print_text(f"  {one_line(line, screen.width - 2)}")
 
 
 def _advice_lines(moment: "ReplayMoment") -> list[str]:
@@ -332,8 +340,8 @@ def _show_report(report: "Report") -> None:
         comparison_row,
     )
 
-    say((report.verdict, "bold"))
-    say()
+    print_text((report.verdict, "bold"))
+    print_text()
     names = [one.arm for one in report.arms]
     print_table(OF_ATTEMPTS, ["", *names], arm_rows(report), names)
     print_table(OF_TASKS, COMPARED, map(comparison_row, report.comparisons), COMPARED[1:])
@@ -345,12 +353,12 @@ def _show_changes(title: str, changes: "Sequence[TaskChange]") -> None:
     """Print the first *changes*, and all that was shown in the first."""
     from contextgraph.experiment import change_line
 
-    say((f"{title}: {number_of(len(changes), 'task')}", "bold"))
+    print_text((f"{title}: {number_of(len(changes), 'task')}", "bold"))
     for number, change in enumerate(changes[:_CHANGES_SHOWN]):
-        say(f"  {change_line(change)}")
+        print_text(f"  {change_line(change)}")
         for text in () if number else change.shown:
-            say((text, "dim"), indent=4)
+            print_text((text, "dim"), indent=4)
     if len(changes) > _CHANGES_SHOWN:
         more = len(changes) - _CHANGES_SHOWN
-        say(f"  … and {more} more (--html, --json)")
-    say()
+        print_text(f"  … and {more} more (--html, --json)")
+    print_text()

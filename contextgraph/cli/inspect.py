@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import Common, FollowLinks, Git, Paths, common_options, option
-from contextgraph.cli.output import FAILED, console, emit, fail, print_box, say, styled, warn
+from contextgraph.cli.output import FAILED, console, emit, fail, print_box, print_text, styled, warn
 from contextgraph.page import error_line, loop_line, recovery_line
 from contextgraph.records import fragment_record, loop_records
 from contextgraph.text import number_of, one_line, plain
@@ -158,13 +158,13 @@ def _show_timeline(inspection: "Inspection") -> None:
         folded = _folded(fragment)
         for step in inspection.trace.steps[fragment.start : fragment.end + 1]:
             if step.index == folded.start and folded:
-                say((f"│       … {len(folded)} more steps of this loop", "dim"))
+                print_text((f"│       … {len(folded)} more steps of this loop", "dim"))
             if step.index not in folded:
                 for line in _lines(step, inspection, screen.width):
                     screen.print(line, no_wrap=True, overflow="ellipsis")
     if not inspection.fragments:
-        say(("no steps", "dim"))
-    say()
+        print_text(("no steps", "dim"))
+    print_text()
 
 
 def _show_step(inspection: "Inspection", index: int) -> bool:
@@ -179,8 +179,8 @@ def _show_step(inspection: "Inspection", index: int) -> bool:
             ("observation", step.step.observation or ""),
             ("error", error_line(step)),
         ):
-            say((name, "bold"))
-            say(text.strip() or "none")
+            print_text((name, "bold"))
+            print_text(text.strip() or "none")
     if not found:
         last = len(inspection.trace.steps) - 1
         warn(f"{instance}: no step {index}; the last is {last}")
@@ -238,16 +238,16 @@ def _lines(step: "StepTrace", inspection: "Inspection", width: int) -> "Iterator
 def _show_loops(instance: str, loops: "Sequence[LoopInfo]") -> None:
     """Print each loop: where it is, what was repeated, and the escape suggestions."""
     if not loops:
-        say((f"{instance}: no loop", "dim"))
+        print_text((f"{instance}: no loop", "dim"))
         return
-    say((f"{instance}: {number_of(len(loops), 'loop')}", "bold"))
+    print_text((f"{instance}: {number_of(len(loops), 'loop')}", "bold"))
     for loop in loops:
-        say(f"  {loop_line(loop)}")
+        print_text(f"  {loop_line(loop)}")
         for one in loop.signatures[:_SIGNATURES_SHOWN]:
-            say((one_line(one, _REPEATED_WIDTH), "dim"), indent=4)
+            print_text((one_line(one, _REPEATED_WIDTH), "dim"), indent=4)
         for escape in loop.escape_suggestions:
             text = f"suggestion: {one_line(escape.text, _SUGGESTION_WIDTH)}"
-            say((text, "green"), indent=4)
+            print_text((text, "green"), indent=4)
 
 
 def inspection_record(inspection: "Inspection") -> "dict[str, Json]":

@@ -5,7 +5,8 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -74,7 +75,7 @@ class Warnings:
         from contextgraph.readers.formats import UnknownFormatError
 
         is_foreign = isinstance(error, ForeignError)
-        kind = ("", "no trajectory") if is_foreign else (error.source, error.reason.split(":")[0])
+        kind = ("", "no trajectory") if is_foreign else (error.source, error.kind)
         self.counts[kind] += 1
         is_repetitive = is_foreign or isinstance(error, UnknownFormatError)
         if self.printed[kind] < _WARNINGS_SHOWN and not (
@@ -136,15 +137,20 @@ class Intake:
         self._max_run_size = max_run_size
         self._follow_links = follow_links
         self._read = read
+        self._keep: Callable[[RawTrajectory], None] | None = None
         self._warnings = Warnings()
         self._started = time.monotonic()
         self._counts = ReadCounts()
         self._left_out = 0
         self.conflicts = 0
 
-    def read_with(self, read: "Callable[..., Iterator[RawTrajectory]]") -> None:
-        """Have the runs read by *read*, which is like `readers.read`."""
-        self._read = read
+    def read_with(
+        self,
+        read: "Callable[..., Iterator[RawTrajectory]]",
+        keep: "Callable[[RawTrajectory], None]",
+    ) -> None:
+        """Have the runs read by *read*, which is like `readers.read`; *keep* gets each chosen."""
+        self._read, self._keep = read, keep
 
     @property
     def read(self) -> int:
@@ -175,7 +181,8 @@ class Intake:
 
     def __iter__(self) -> "Iterator[RawTrajectory]":
         try:
-            yield from islice(self._selected(), self._selection.limit)
+            with closing(self._selected()) as selected:
+                yield from islice(selected, self._selection.limit)
         finally:
             self._warnings.close()
         if self._left_out:
@@ -183,30 +190,33 @@ class Intake:
         elif not self.read and not self.failed:
             warn(f"no trajectory found in {', '.join(os.fspath(path) for path in self._paths)}")
 
-    def _selected(self) -> "Iterator[RawTrajectory]":
+    def _selected(self) -> "Generator[RawTrajectory]":
         numbers, number = self._selection.numbers, 0
-        for raw in self._all():
-            if not self._selection.matches(raw):
-                self._leave_out(raw, "does not match --filter")
-                continue
-            if number in numbers:
-                self._counts.runs += 1
-                yield self._with_change(raw)
-            else:
-                self._leave_out(raw, "is not in --slice")
-            number += 1
-            if number >= numbers.stop:
-                return
+        with closing(self._all()) as found:
+            for raw in found:
+                if not self._selection.matches(raw):
+                    self._leave_out(raw, "does not match --filter")
+                    continue
+                if number in numbers:
+                    yield self._chosen(raw)
+                else:
+                    self._leave_out(raw, "is not in --slice")
+                number += 1
+                if number >= numbers.stop:
+                    return
 
-    def _with_change(self, raw: "RawTrajectory") -> "RawTrajectory":
-        if not self._git:
-            return raw
-        from contextgraph.readers.changes import change_status
+    def _chosen(self, raw: "RawTrajectory") -> "RawTrajectory":
+        self._counts.runs += 1
+        if self._git:
+            from contextgraph.readers.changes import change_status
 
-        return replace(raw, change=change_status(raw))
+            raw = replace(raw, change=change_status(raw))
+        if self._keep:
+            self._keep(raw)
+        return raw
 
-    def _all(self) -> "Iterator[RawTrajectory]":
-        return self._read(
+    def _all(self) -> "Generator[RawTrajectory]":
+        yield from self._read(
             *self._paths,
             on_error=self._fail,
             on_skip=self._skip,

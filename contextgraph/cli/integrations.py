@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from contextgraph.cli.options import Common, common_options, flag
-from contextgraph.cli.output import emit, say, warn
+from contextgraph.cli.output import emit, print_text, warn
 from contextgraph.text import number_of
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _show(shown: "HookRecord", line: "dict[str, Json]") -> None:
     ]
     again = f"met again: {line['met_again']}" if line["met_again"] else ""
     error = f"{shown.error_type}: {shown.template}" if shown.family else ""
-    say((" · ".join(filter(None, what)), "bold"))
+    print_text((" · ".join(filter(None, what)), "bold"))
     if noted := " · ".join(filter(None, (error, outcome, again))):
-        say((f"  {noted}", "dim"))
-    say("\n".join(f"  {row}" for row in shown.text.splitlines()))
+        print_text((f"  {noted}", "dim"))
+    print_text("\n".join(f"  {row}" for row in shown.text.splitlines()))

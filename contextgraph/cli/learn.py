@@ -3,12 +3,12 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Annotated, NoReturn, Self, TypeAlias
 
 import typer
 
@@ -79,7 +79,7 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
         option("--slice", "A:B", "Only the runs A to B - 1, as in Python; after --filter."),
     ] = None,
     workers: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Trace runs in N processes; one writes.")
+        int, typer.Option(metavar="N", min=1, help="Read and trace in N processes; one writes.")
     ] = 1,
     ray: Annotated[
         str,
@@ -116,31 +116,21 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     from contextgraph.integrations.sessions import HookFiles
 
     has_stream = _has_stream(paths or ())
-    for is_misused, reason in (
-        (sum((bool(paths), discover, queued)) != 1, "give PATH, --discover or --queued"),
-        ((exclude or yes) and not discover, "--exclude and --yes belong to --discover"),
-        (watch and (not paths or has_stream), "--watch takes files, folders or globs"),
-        (ray and (workers > 1 or watch), "--ray does not go with --workers or --watch"),
-        (ray and has_stream, "--ray takes files, folders, globs or URLs"),
-    ):
-        if is_misused:
-            raise typer.BadParameter(reason)
+    misuses = {
+        "give PATH, --discover or --queued": sum((bool(paths), discover, queued)) != 1,
+        "--exclude and --yes belong to --discover": (exclude or yes) and not discover,
+        "--watch takes files, folders or globs": watch and (not paths or has_stream),
+        "--ray does not go with --workers or --watch": ray and (workers > 1 or watch),
+        "--ray takes files, folders, globs or URLs": ray and has_stream,
+    }
+    for misuse in (reason for reason, is_given in misuses.items() if is_given):
+        raise typer.BadParameter(misuse)
     settings = common.settings()
-    found: Sequence[StrPath]
-    queue: Sequence[Path] = ()
-    if queued:
-        found, queue = HookFiles(settings).take_queue()
-    else:
-        found = paths or discovered_paths(exclude or (), yes=yes, address=settings.address)
-    intake = partial(
-        Intake,
-        outcomes=outcomes,
-        selection=Selection(tuple(filters or ()), limit, numbers_of(numbers or ":")),
-        discovered=discover,
-        git=git,
-        max_run_size=settings.max_run_size,
-        follow_links=follow_links,
-    )
+    found, queue = HookFiles(settings).take_queue() if queued else (paths or (), ())
+    if discover:
+        found = discovered_paths(exclude or (), yes=yes, address=settings.address)
+    selection = Selection(tuple(filters or ()), limit, numbers_of(numbers or ":"))
+    intake = partial(Intake, outcomes=outcomes, selection=selection, discovered=discover, git=git)
     learning = _Learning(common, intake, follow_links, workers, ray, queue)
     if watch:
         learning.watch(found)
@@ -185,26 +175,31 @@ class _Learning:
         spool = Spool(settings) if settings.is_remote else None
         unread: list[ReadError] = []
         progress = Progress(lambda: size_of(paths, follow_links=self.follow_links))
-        intake = self.intake(
-            paths, on_failure=unread.append, on_skip=unread.append, on_bytes=progress.advance
-        )
+        intake = self._intake_of(paths, unread, progress)
         results = _Results(progress, self.common.as_json, settings.address, intake)
         records = _in_order(intake, unread)
-        try:
-            with self.common.open() as memory:
-                self._learn_into(memory, spool, records, results)
-        except StoreUnavailableError as error:
-            if spool is not None:
-                limit = None if _has_stream(paths) else _MAX_SPOOLED
-                _spool_rest(spool, chain(results.waiting, records), limit, results, error)
-            raise
-        except KeyboardInterrupt:
-            stored = number_of(results.counts.total(), "trajectory")
-            warn(f"interrupted; {stored} stored, repeat the command to continue")
-            raise
-        finally:
-            results.summarize()
+        with results:
+            try:
+                with self.common.open() as memory:
+                    self._learn_into(memory, spool, records, results)
+            except StoreUnavailableError as error:
+                if spool is not None:
+                    limit = None if _has_stream(paths) else _MAX_SPOOLED
+                    _spool_rest(spool, chain(results.waiting, records), limit, results, error)
+                raise
         return intake.exit_code
+
+    def _intake_of(
+        self, paths: "Sequence[StrPath]", unread: "list[ReadError]", progress: Progress
+    ) -> Intake:
+        return self.intake(
+            paths,
+            on_failure=unread.append,
+            on_skip=unread.append,
+            on_bytes=progress.advance,
+            max_run_size=self.common.settings().max_run_size,
+            follow_links=self.follow_links,
+        )
 
     def _learn_into(
         self,
@@ -213,17 +208,21 @@ class _Learning:
         records: "Iterator[Record]",
         results: "_Results",
     ) -> None:
-        from contextgraph.integrations.ray_cluster import read_on_cluster
         from contextgraph.integrations.sessions import HookFiles
 
         settings = self.common.settings()
-        if self.ray:
+        if self.ray or self.workers > 1:
+            from contextgraph.integrations.workers import WorkersReader
+
             embedder = str(self.common.flags["embedder"] or "")
-            results.intake.read_with(partial(read_on_cluster, self.ray, embedder, memory))
+            reader = WorkersReader(
+                memory, workers=self.workers, address=self.ray, embedder=embedder
+            )
+            results.intake.read_with(reader.read, reader.keep)
         # A service has no hooks: each machine compiles advice of a memory of its own.
         if not memory.is_service:
             HookFiles(settings).note_shown(memory.store)
-        _learn_all(memory, spool, records, results, self.workers)
+        _learn_all(memory, spool, records, results)
         for path in self.queue:
             path.unlink(missing_ok=True)
         if not memory.is_service:
@@ -244,7 +243,7 @@ def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
 class _Results:
     """What was learned so far, the usage of the embedder, and why vectors are missing.
 
-    *waiting* holds what was read and is not learned yet.
+    As a context it prints a summary at its end. *waiting* holds what was read and is not learned.
     """
 
     progress: Progress
@@ -257,6 +256,15 @@ class _Results:
     not_embedded: str = ""
     reports: "list[ConsolidationReport]" = field(default_factory=list)
     waiting: "list[Record]" = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
+        if kind is KeyboardInterrupt:
+            stored = number_of(self.counts.total(), "trajectory")
+            warn(f"interrupted; {stored} stored, repeat the command to continue")
+        self._summarize()
 
     def add(self, raw: "RawTrajectory", receipt: "LearnReceipt") -> None:
         """Count a run that is stored, and report it."""
@@ -293,7 +301,7 @@ class _Results:
         if mismatch := memory.spaces.mismatch():
             warn(mismatch)
 
-    def summarize(self) -> None:
+    def _summarize(self) -> None:
         """Print how many records were learned, failed and skipped."""
         from contextgraph.model import LearnStatus
 
@@ -354,47 +362,30 @@ def _learn_all(
     spool: "Spool | None",
     records: "Iterator[Record]",
     results: _Results,
-    workers: int,
 ) -> None:
-    """Learn the runs in *spool*, then *records*.
-
-    With several *workers*, twice as many runs wait as they are given at once.
-    """
+    """Learn the runs in *spool*, then *records*."""
     from contextgraph.learning import RUNS_AT_ONCE
 
     waiting, progress = results.waiting, results.progress
-    most_waiting = 2 * workers * RUNS_AT_ONCE if workers > 1 else 0
-    batch = memory.batch(progress.consolidating, results.reports.append)
-    tracing = memory.writer.in_processes(workers) if workers > 1 else nullcontext(lambda _: None)
-    with progress, batch, tracing as begin:
+    with progress, memory.batch(progress.consolidating, results.reports.append):
         for one in spool or ():
             _learn_some(memory, [one.raw], results, one.source)
             one.path.unlink(missing_ok=True)  # another process may have learned it, too
         while some := list(islice(records, RUNS_AT_ONCE)):
             waiting += some
-            begin(_runs_in(some))
-            if len(waiting) > most_waiting:
-                _learn_some(memory, waiting, results)
-        while waiting:
             _learn_some(memory, waiting, results)
         progress.embedding()
-
-
-def _runs_in(records: "Sequence[Record]") -> "list[RawTrajectory]":
-    return [one for one in records if not isinstance(one, ReadError)]
 
 
 def _learn_some(
     memory: "AgentMemory", waiting: "list[Record]", results: _Results, source: str = ""
 ) -> None:
-    """Learn the first sixteen of *waiting* and remove them; report each in the order of reading."""
-    from contextgraph.learning import RUNS_AT_ONCE
-
-    some = waiting[:RUNS_AT_ONCE]
-    with delayed_interrupt(), closing(memory.learn_many(_runs_in(some), source=source)) as receipts:
-        for one in some:
+    """Learn what is *waiting* and remove it; report each in the order of reading."""
+    runs = [one for one in waiting if not isinstance(one, ReadError)]
+    with delayed_interrupt(), closing(memory.learn_many(runs, source=source)) as receipts:
+        for one in waiting:
             if isinstance(one, ReadError):
                 results.emit(unread_record, one)
             else:
                 results.add(one, next(receipts))
-        del waiting[:RUNS_AT_ONCE]
+        waiting.clear()

@@ -117,7 +117,7 @@ def styled(*parts: "str | tuple[str, str] | Text") -> "Text":
     return made
 
 
-def say(*parts: "str | tuple[str, str] | Text", indent: int = 0) -> None:
+def print_text(*parts: "str | tuple[str, str] | Text", indent: int = 0) -> None:
     """Print one text of *parts*, as of `styled`, with *indent* spaces before each line."""
     from rich.padding import Padding
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contextgraph.cli.options import Common, Workdir, common_options, flag, option, time_option
-from contextgraph.cli.output import FAILED, PARTLY_DONE, emit, print_panel, say, styled, warn
+from contextgraph.cli.output import FAILED, PARTLY_DONE, emit, print_panel, print_text, styled, warn
 from contextgraph.errors import InvalidStateError, ReadError, StoreError
 from contextgraph.records import context_record
 from contextgraph.text import masked_name, number_of, one_line, plain
@@ -99,7 +99,7 @@ def query(  # noqa: PLR0913  (one parameter per flag)
     The state comes from options, from one JSON object on standard input, or from a file of JSON
     lines (each may have a "key", which is returned with its answer). Keys: task_description,
     repo, repo_summary, current_error, phase, tools, last_action, last_outcome, open_file,
-    instance_id; all optional.
+    instance_id, failed_actions; all optional.
 
     \b
     Example:
@@ -257,7 +257,7 @@ def _answer(common: Common, memory: "AgentMemory", question: "Question", bounds:
     elif context:
         _show(context)
     else:
-        say(f"nothing useful known{_reason(memory, question.state.repo)}")
+        print_text(f"nothing useful known{_reason(memory, question.state.repo)}")
     for reason in context.degraded:
         warn(f"did not answer: {reason}")
     return bool(context) or not context.degraded
@@ -284,7 +284,7 @@ def _show(context: "MemoryContext") -> None:
     print_panel(title, map(_remedy, context.ranked))
     print_panel("Similar runs", map(_case, context.similar_cases))
     print_panel("What people said", map(_note, context.notes))
-    say((f"context {context.id}", "dim"))
+    print_text((f"context {context.id}", "dim"))
 
 
 def _remedy(item: "Suggestion | ErrorSolution") -> "list[Text]":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import Common, common_options, flag, option
-from contextgraph.cli.output import console, emit, fail, print_table, say, styled
+from contextgraph.cli.output import console, emit, fail, print_table, print_text, styled
 from contextgraph.records import explanation_record, friction_record, stats_record
 from contextgraph.text import mask_secrets, masked_name, number_of, one_line
 
@@ -160,17 +160,17 @@ def _show_mistakes(
     print_table(f"Common mistakes {scope}", columns, rows, numeric=columns[:2])
     _show_patterns(f"Failures {scope}, and what prevented them", patterns[:top])
     if not rows and not patterns:
-        say((f"nothing known {scope}", "dim"))
+        print_text((f"nothing known {scope}", "dim"))
 
 
 def _show_patterns(title: str, patterns: "Iterable[FailurePattern]") -> None:
     for number, one in enumerate(patterns):
         if not number:
-            say((title, "bold"))
+            print_text((title, "bold"))
         head = f"{number_of(one.count, 'run')} {one.condition}: {one_line(one.what, _FACT_WIDTH)}"
-        say(head)
+        print_text(head)
         prevented = one_line(one.prevented, _FACT_WIDTH)
-        say((prevented, "green"), indent=4)
+        print_text((prevented, "green"), indent=4)
 
 
 def _count_rows(stats: "MemoryStats") -> list[tuple[str, str]]:
@@ -235,10 +235,10 @@ def _show_friction(found: "Sequence[Friction]") -> None:
     for one in found:
         steps = f", steps lost {one.steps_lost:g}" if one.steps_lost is not None else ""
         figures = f"{number_of(one.tasks, 'task')}, cleared in {one.cleared}{steps}: "
-        say(figures, (one_line(one.error, _FACT_WIDTH), "bold"))
+        print_text(figures, (one_line(one.error, _FACT_WIDTH), "bold"))
         for remedy in one.remedies:
             text = one_line(f"{remedy.text} ({number_of(remedy.tasks, 'task')})", _FACT_WIDTH)
-            say((text, "green"), indent=4)
+            print_text((text, "green"), indent=4)
 
 
 @common_options()
@@ -282,7 +282,7 @@ def _show_explanation(found: "Explanation") -> None:
     from rich.table import Table
 
     screen = console()
-    say((f"{found.label} {found.id}", "bold"))
+    print_text((f"{found.label} {found.id}", "bold"))
     facts = Table.grid(padding=(0, 2, 0, 0))
     for name, value in found.facts.items():
         shown = f"{value:.2f}" if isinstance(value, float) else str(value)
@@ -291,7 +291,7 @@ def _show_explanation(found: "Explanation") -> None:
     screen.print(facts)
     if found.evidence:
         for line in _evidence_lines(found.evidence):
-            say(line)
+            print_text(line)
     for (kind, outgoing), edges in groupby(found.relations, key=lambda e: (e.type, e.outgoing)):
         _show_relations(f"{kind} →" if outgoing else f"← {kind}", [*edges])
 
@@ -314,12 +314,12 @@ def _evidence_lines(evidence: "Evidence") -> "Iterator[str]":
 
 
 def _show_relations(title: str, edges: "list[Relation]") -> None:
-    say()
-    say((f"{title} ({len(edges)})", "bold"))
+    print_text()
+    print_text((f"{title} ({len(edges)})", "bold"))
     for edge in edges[:_RELATIONS_SHOWN]:
         properties = ", ".join(f"{key} {value}" for key, value in edge.properties.items())
         line = f"{edge.id}  {edge.label}: {one_line(edge.name, _NAME_WIDTH)}"
-        say(f"  {line}{f'  ({properties})' if properties else ''}")
+        print_text(f"  {line}{f'  ({properties})' if properties else ''}")
     if len(edges) > _RELATIONS_SHOWN:
         more = len(edges) - _RELATIONS_SHOWN
-        say((f"  and {more} more (--json has all)", "dim"))
+        print_text((f"  and {more} more (--json has all)", "dim"))

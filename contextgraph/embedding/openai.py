@@ -13,8 +13,8 @@ import orjson
 
 from contextgraph.errors import ContextGraphError, EmbeddingError, SettingsError
 from contextgraph.model import Embeddings, Usage
-from contextgraph.model_api import Budget, Endpoint, UsageLog
-from contextgraph.remote import RetryPolicy, UnusableAnswerError
+from contextgraph.model_api import Budget, UsageLog
+from contextgraph.remote import Remote, RetryPolicy, UnusableAnswerError
 from contextgraph.text import clip_tokens, count_tokens, mask_secrets
 from contextgraph.vectors import Vector, dimensions_of
 
@@ -122,27 +122,28 @@ _KNOWN = {
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
-    """A model behind the API; *price* is for a million tokens, None where it is unknown.
+    """A model behind an API; *price* is for a million tokens, None where it is unknown.
 
-    *send_dimensions*: whether requests have to name the number of dimensions.
+    *maker* calls it. *send_dimensions*: whether requests have to name the number of dimensions.
     """
 
     name: str
     dimensions: int
     price: float | None
     send_dimensions: bool
+    maker: str = MAKER
 
     @property
     def space(self) -> str:
         """The name of its space."""
-        return f"{MAKER}/{self.name}@{self.dimensions}"
+        return f"{self.maker}/{self.name}@{self.dimensions}"
 
     def cost(self, tokens: int) -> float:
         """US dollars for *tokens*, 0 where the price is not known."""
         return tokens * (self.price or 0.0) / _TOKENS_PER_PRICE
 
 
-def remote_model(name: str, price: float | None = None) -> RemoteModel:
+def remote_model(name: str, price: float | None = None, maker: str = MAKER) -> RemoteModel:
     """The model that *name* (``model`` or ``model@dimensions``) means, at *price* if that is given.
 
     Raises `SettingsError` where its dimensions are unknown.
@@ -150,18 +151,18 @@ def remote_model(name: str, price: float | None = None) -> RemoteModel:
     model, at, size = name.rpartition("@") if "@" in name else (name, "", "")
     known = _KNOWN.get(model)
     if at and not (size.isdecimal() and int(size)):
-        raise SettingsError(f"{MAKER}/{name}: {size!r} is not a number of dimensions")
+        raise SettingsError(f"{maker}/{name}: {size!r} is not a number of dimensions")
     if not model or not (at or known):
         raise SettingsError(
-            f"{MAKER}/{name}: its dimensions are unknown; write {MAKER}/{model or 'MODEL'}@N"
+            f"{maker}/{name}: its dimensions are unknown; write {maker}/{model or 'MODEL'}@N"
         )
     if known is None:
-        return RemoteModel(model, int(size), price, send_dimensions=False)
+        return RemoteModel(model, int(size), price, send_dimensions=False, maker=maker)
     dimensions = int(size) if size else known.dimensions
     if dimensions > known.dimensions or (dimensions < known.dimensions and not known.can_shorten):
-        raise SettingsError(f"{MAKER}/{name}: {model} has {known.dimensions} dimensions")
+        raise SettingsError(f"{maker}/{name}: {model} has {known.dimensions} dimensions")
     its_price = known.price if price is None else price
-    return RemoteModel(model, dimensions, its_price, dimensions != known.dimensions)
+    return RemoteModel(model, dimensions, its_price, dimensions != known.dimensions, maker)
 
 
 # The API accepts 8,191 tokens a text, 2,048 texts and 300,000 tokens a request. `count_tokens` is
@@ -186,7 +187,7 @@ class RemoteEmbedder:
     """An `Embedder` that calls *model* at *endpoint*; secrets are masked before texts are sent."""
 
     model: RemoteModel
-    endpoint: Endpoint
+    endpoint: Remote[Any]
     costs: EmbeddingCosts
     policy: RetryPolicy
     similarity_threshold: float | None = None

@@ -1,7 +1,7 @@
 """The embedding space of a memory: which one is active, how it is changed, whether it works."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from contextgraph.embedding.fitting import (
@@ -15,6 +15,7 @@ from contextgraph.embedding.fitting import (
     refit,
 )
 from contextgraph.embedding.lease import exclusive
+from contextgraph.embedding.litellm import MAKER as LITELLM, LitellmEmbedder, LitellmEndpoint
 from contextgraph.embedding.local import MAKER as LOCAL, LocalEmbedder, local_embedder
 from contextgraph.embedding.openai import (
     MAKER as OPENAI,
@@ -35,13 +36,14 @@ NeuralEmbedder = LocalEmbedder | RemoteEmbedder
 class EmbedderFactory:
     """Creates embedders by name.
 
-    *endpoint* and *costs* are for those behind an API; *price*, in US dollars for a million tokens,
-    overrides the published one.
+    *endpoint*, *providers* (those of litellm) and *costs* are for those behind an API; *price*, in
+    US dollars for a million tokens, overrides the published one.
     """
 
     endpoint: Endpoint
     costs: EmbeddingCosts
     price: float | None = None
+    providers: LitellmEndpoint = field(default_factory=LitellmEndpoint)
 
     def create(self, name: str, policy: RetryPolicy = BACKGROUND) -> NeuralEmbedder | None:
         """The embedder called *name*; None for ``tfidf``, which is fitted on each memory.
@@ -53,17 +55,20 @@ class EmbedderFactory:
             return None
         if maker == LOCAL:
             return local_embedder(model, self.costs.cache)
-        if maker != OPENAI or not model:
+        if maker not in (OPENAI, LITELLM) or not model:
             raise SettingsError(
-                f"no embedder {name!r}; write tfidf, local, local/FOLDER or openai/MODEL[@N]"
+                f"no embedder {name!r}; write tfidf, local, local/FOLDER, openai/MODEL[@N] or "
+                "litellm/PROVIDER/MODEL@N"
             )
-        found = remote_model(model, self.price)
+        found = remote_model(model, self.price, maker)
         budget = self.costs.budget
         if budget.max_cost is not None and found.price is None:
             raise SettingsError(
                 f"--max-cost needs the price of {name}; set embedding_price in contextgraph.toml "
                 "(US dollars for a million tokens)"
             )
+        if maker == LITELLM:
+            return LitellmEmbedder(found, self.providers, self.costs, policy)
         return RemoteEmbedder(found, self.endpoint, self.costs, policy)
 
 

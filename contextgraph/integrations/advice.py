@@ -13,7 +13,7 @@ from contextgraph.errors import SettingsError
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from contextgraph.model import ErrorPattern, ErrorSignature, Json
 
@@ -123,14 +123,19 @@ class AdviceFile:
         shown = [line for one in known if (line := _line(one, tree))]
         return Advice("" if known and not shown else "\n".join((text, *shown)))
 
-    def for_command(self, repo: str, forms: Sequence[str], tree: WorkingTree | None = None) -> str:
-        """What is known of a command that does not run; *forms* are its text and its form.
+    def for_command(
+        self, repo: str, forms: "Callable[[], Sequence[str]]", tree: WorkingTree | None = None
+    ) -> str:
+        """What is known of a command that does not run; *forms* gives its text and its form.
 
         Nothing where what runs instead is not in *tree*.
         """
-        query = "SELECT text, paths FROM command WHERE repo = ? AND command = ?"
-        rows = (self._connection.execute(query, (repo.casefold(), one)).fetchone() for one in forms)
-        return next((str(row[0]) for row in rows if row and _has_all(tree, row[1])), "")
+        query = "SELECT command, text, paths FROM command WHERE repo = ?"
+        known = {name: one for name, *one in self._connection.execute(query, (repo.casefold(),))}
+        if not known:  # what gives the forms takes longer than all else
+            return ""
+        found = (known[one] for one in forms() if one in known)
+        return next((text for text, paths in found if _has_all(tree, paths)), "")
 
     def submission_warnings(self) -> dict[str, str]:
         """Sign of a run that is submitted too early -> the warning."""

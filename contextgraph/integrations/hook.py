@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contextgraph.config import Settings, load_settings
@@ -194,7 +194,7 @@ class _Responder:
         with self._file() as file:
             names = quoted_names(error.message)
             advice = file.for_error(error, names, self._repo, self._tree)
-            warning = file.for_command(self._repo, _forms(step), self._tree)
+            warning = file.for_command(self._repo, partial(_forms, step), self._tree)
         if warning and not any(warning in one.text for one in self._before):
             advice = replace(advice, text=f"{warning}\n{advice.text}".rstrip())
         return self._shown(advice, record)

@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 import orjson
 
 from contextgraph.codec import decoded, encoded
-from contextgraph.errors import ReadError, StoreError
+from contextgraph.errors import MemoryNotFoundError, ReadError, StoreError
 from contextgraph.keyed.entry import Envelope
 from contextgraph.keyed.keys import index_path
 from contextgraph.model import Json
@@ -55,17 +55,27 @@ class KeyedFiles:
         self._part = root / "part"
 
     @contextmanager
-    def writing(self) -> Iterator[Position]:
+    def writing(self, *, create: bool = False) -> Iterator[Position]:
         """Exclude other readers and writers; repair first what a killed process left.
 
-        Raises `StoreError` where the folder cannot be used.
+        Raises `StoreError` where the folder cannot be used, and `MemoryNotFoundError` where there
+        is none, unless it is to *create* one.
         """
+        if not create:
+            self.check_exists()
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             with _locked(self.root / "lock", fcntl.LOCK_EX):
                 yield self._repaired()
         except OSError as error:
             raise StoreError(f"{self.root}: {error.strerror or error}") from error
+
+    def check_exists(self) -> None:
+        """Raise `MemoryNotFoundError` where nothing was set yet."""
+        if not self.root.exists():
+            raise MemoryNotFoundError(
+                f"no keyed files at {self.root}; set an entry first: contextgraph set --help"
+            )
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -64,6 +64,10 @@ class KeyedMemory:
         """The folder with the files; it exists once something was set."""
         return self._files.root
 
+    def check_exists(self) -> None:
+        """Raise `MemoryNotFoundError` where nothing was set yet; `brief` is empty then."""
+        self._files.check_exists()
+
     def set_memory(
         self,
         key: str,
@@ -83,7 +87,7 @@ class KeyedMemory:
         content = checked_content(json_content)
         target, origin = checked_source(normalised, source, untrusted)
         valid = content is not None
-        with self._files.writing() as position:
+        with self._files.writing(create=True) as position:
             now = max(self._now(), position.ts) if position.ts else self._now()
             envelope = Envelope(target, position.seq + 1, now, valid, origin, content)
             after = self._files.append(position, envelope)
@@ -129,7 +133,8 @@ class KeyedMemory:
     def compact(self) -> CompactionReport:
         """Shorten the log to the live entries, archive the rest, and repair index and state.
 
-        Expired entries are removed. The archive keeps every call until `forget`.
+        Expired entries are removed. The archive keeps every call until `forget`. Raises
+        `MemoryNotFoundError` where nothing was set yet, as `forget` does.
         """
         with self._files.writing() as position:
             return self._compact(position, self._now())

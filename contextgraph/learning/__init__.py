@@ -3,8 +3,7 @@
 from contextgraph.learning.bundle import Inspection, bundle_of, fragments_of, inspect_run
 from contextgraph.learning.identity import error_id, fragment_id, trajectory_id
 from contextgraph.learning.masking import masked, unmasked_values
-from contextgraph.learning.parallel import Prepared
-from contextgraph.learning.writer import RUNS_AT_ONCE, MemoryWriter, checked_source
+from contextgraph.learning.writer import RUNS_AT_ONCE, MemoryWriter, Prepared, checked_source
 
 __all__ = [
     "RUNS_AT_ONCE",

@@ -1,7 +1,6 @@
 """Learning: one run, one bundle, one transaction."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -13,7 +12,6 @@ from contextgraph.errors import (
 )
 from contextgraph.learning.bundle import bundle_of, renewed
 from contextgraph.learning.identity import RunIds, former_trajectory_id, run_ids
-from contextgraph.learning.parallel import Begun, Prepared, worker_processes
 from contextgraph.model import (
     Bundle,
     EmbeddedBundle,
@@ -46,6 +44,19 @@ class _Matched:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that was read elsewhere, its ids, and what it teaches; None where that is known.
+
+    *former* is its id in version 0.1.
+    """
+
+    raw: RawTrajectory
+    ids: RunIds
+    former: str
+    made: Bundle | None
+
+
 class MemoryWriter:
     """Writes what runs teach into a store; *source* names who supplies them.
 
@@ -64,27 +75,7 @@ class MemoryWriter:
         self._store = store
         self._now = now
         self._embedded = embedded
-        self._begun: dict[int, Begun | Prepared] = {}
-
-    @contextmanager
-    def in_processes(self, workers: int) -> Iterator[Callable[[Sequence[RawTrajectory]], None]]:
-        """Trace the runs that the function is called with in *workers* processes.
-
-        They are to be written later, as the same objects; what is known is not traced. What is
-        stored is the same as without. Raises `ContextGraphError` where a process was killed.
-        """
-        with worker_processes(workers) as processes:
-
-            def begin(raws: Sequence[RawTrajectory]) -> None:
-                for raw, matched in zip(raws, self._matched(raws, ""), strict=True):
-                    if matched.run is None:
-                        bundle = processes.submit(bundle_of, raw, self._now(), matched.ids.id)
-                        self._begun[id(raw)] = Begun(raw, matched.ids, bundle)
-
-            try:
-                yield begin
-            finally:
-                self._begun.clear()
+        self._prepared: dict[int, Prepared] = {}
 
     def prepared(self, raw: RawTrajectory, known: Container[str]) -> Prepared:
         """What `take` needs of *raw* in another process; a *known* run is not traced.
@@ -94,13 +85,13 @@ class MemoryWriter:
         """
         ids = run_ids(raw)
         if ids.id in known:
-            return Prepared(raw, ids, None)
+            return Prepared(raw, ids, "", None)
         (made,) = self._embedded([bundle_of(raw, self._now(), ids.id)], False)
-        return Prepared(made.bundle.raw, ids, made.bundle)
+        return Prepared(made.bundle.raw, ids, former_trajectory_id(raw), made.bundle)
 
     def take(self, prepared: Prepared) -> RawTrajectory:
-        """The run that was *prepared*; to be written later, as the same object."""
-        self._begun[id(prepared.raw)] = prepared
+        """The run that was *prepared*, which is to be written later, as the same object."""
+        self._prepared[id(prepared.raw)] = prepared
         return prepared.raw
 
     def write(self, raw: RawTrajectory, source: str = "") -> LearnReceipt:
@@ -128,7 +119,7 @@ class MemoryWriter:
         statuses = self._store.runs.add([one.bundle for one in made]) if made else ()
         made = self._embedded_by_server(made)
         for raw in raws:
-            self._begun.pop(id(raw), None)
+            self._prepared.pop(id(raw), None)
         stored = map(_receipt, made, statuses)
         receipts = [next(stored) if isinstance(one, Bundle) else one for one in found]
         return [
@@ -156,7 +147,7 @@ class MemoryWriter:
         )
         # The id of version 0.1 takes as long to compute as masking a run, and few have one.
         former = {
-            ids.id: former_trajectory_id(raw)
+            ids.id: self._former_id(raw)
             for ids, raw in zip(runs, raws, strict=True)
             if ids.id not in learned
         }
@@ -172,16 +163,21 @@ class MemoryWriter:
         ]
 
     def _ids(self, raw: RawTrajectory) -> RunIds:
-        begun = self._begun.get(id(raw))
-        return begun.ids if begun else run_ids(raw)
+        prepared = self._prepared.get(id(raw))
+        return prepared.ids if prepared else run_ids(raw)
+
+    def _former_id(self, raw: RawTrajectory) -> str:
+        prepared = self._prepared.get(id(raw))
+        return (prepared and prepared.former) or former_trajectory_id(raw)
 
     def _bundle(self, raw: RawTrajectory, identity: str, source: str) -> Bundle:
-        begun = self._begun.get(id(raw))
-        made = None
-        if begun and begun.ids.id == identity:
-            made = begun.made if isinstance(begun, Prepared) else begun.bundle()
-        bundle = made or bundle_of(raw, self._now(), identity)
-        return replace(bundle, trajectory=replace(bundle.trajectory, contributor=source))
+        prepared = self._prepared.get(id(raw))
+        made = prepared.made if prepared and prepared.ids.id == identity else None
+        bundle = replace(made, raw=raw) if made else bundle_of(raw, self._now(), identity)
+        given = replace(
+            bundle.trajectory, contributor=source, change=raw.change, learned_at=self._now()
+        )
+        return replace(bundle, trajectory=given)
 
     def _known_or_read(self, raw: RawTrajectory, matched: _Matched) -> LearnReceipt | Bundle:
         """The receipt of a run that is known and gains nothing; what any other teaches."""

@@ -149,7 +149,7 @@ class Chat:
     interactive: RetryPolicy
     schemas: SchemaSupport = field(default_factory=SchemaSupport)
 
-    def ask(
+    def complete(
         self,
         messages: "Sequence[Message]",
         answer_format: AnswerFormat,
@@ -161,7 +161,7 @@ class Chat:
         sent = sum(count_tokens(str(message.get("content"))) for message in messages)
         with self.budget.reserve(prices.cost(sent, MAX_ANSWER_TOKENS)) as settle:
             answer = self.endpoint.call(
-                lambda client: self._say(client, messages, answer_format),
+                lambda client: self._complete(client, messages, answer_format),
                 self.interactive if interactive else self.policy,
             )
             cost = prices.cost(answer.sent, answer.answered)
@@ -194,7 +194,7 @@ class Chat:
             return "price unknown, counted as 0; set prompt_price and answer_price"
         return f"${prices.prompt:g} and ${prices.answer:g} per million input and output tokens"
 
-    def _say(
+    def _complete(
         self, client: "OpenAI", messages: "Sequence[Message]", answer_format: AnswerFormat
     ) -> "_Answer":
         """An answer, constrained to the schema where the server supports that."""

@@ -29,7 +29,7 @@ class ConflictJudge:
         answer_format = AnswerFormat("judgement", _answer_model().model_json_schema())
         statements = orjson.dumps({"old": old, "new": new}).decode()
         try:
-            answer, _ = self.chat.ask(
+            answer, _ = self.chat.complete(
                 [
                     {"role": "system", "content": prompt_text(PROMPT_VERSION)},
                     {"role": "user", "content": statements},

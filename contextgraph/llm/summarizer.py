@@ -119,7 +119,7 @@ class RemoteSummarizer:
         ]
         usage, reason = NO_USAGE, ""
         for _ in range(_ATTEMPTS):
-            answer, call = self.chat.ask(messages, answer_format, interactive=interactive)
+            answer, call = self.chat.complete(messages, answer_format, interactive=interactive)
             usage += call
             try:
                 return Wording(_words_in(answer, known, self.name), usage)

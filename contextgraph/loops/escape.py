@@ -31,7 +31,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import Store
 from contextgraph.text import clip, words
-from contextgraph.trace import describe_remedy, is_hazardous, is_retry, names_in, signature_of
+from contextgraph.trace import describe_remedy, error_of, is_hazardous, is_retry, names_in
 
 MIN_REPOSITORIES = 2
 # Of the runs that left a loop of the same command, at least so many continued in the same way.
@@ -122,14 +122,18 @@ class EscapeFinder:
         What another repository did, or what has nothing to do with the names in this loop, is
         suggested in general terms, where several repositories agree on it.
         """
-        signature = signature_of(state.current_error)
+        signature = error_of(state)
         if signature is None:
             return []
-        # Solutions depend on the error only: the other fields would only cost time.
+        # Solutions depend on the error only, which its action met: other fields would cost time.
+        error = State(
+            repo=state.repo,
+            current_error=state.current_error,
+            last_action=state.last_action,
+            last_outcome=state.last_outcome,
+        )
         context = self.retriever.retrieve(
-            State(repo=state.repo, current_error=state.current_error),
-            _MAX_SOLUTIONS,
-            exclude_instances=self.exclude_instances,
+            error, _MAX_SOLUTIONS, exclude_instances=self.exclude_instances
         )
         solutions = [one for one in context.error_solutions if can_escape(one, signature)]
         methodologies = self.store.methodologies.get([one.id for one in context.suggestions])

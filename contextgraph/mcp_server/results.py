@@ -138,7 +138,7 @@ class Remembered(Result):
     others: list[str]
 
 
-class KeptEntry(Result):
+class KeyedEntry(Result):
     """An entry of the keyed files was set, removed or isolated."""
 
     key: str

@@ -274,9 +274,9 @@ class _Tools:
         key: Annotated[Name, Field(description="A path such as /user/preference/style.")],
         json_content: Annotated[JsonValue, Field(description="What to keep; null removes it.")],
         source: Annotated[JsonValue, Field(description="A name, or kind, name, retrieved_at, …")],
-    ) -> results.KeptEntry:
+    ) -> results.KeyedEntry:
         """Keep JSON under a key, on plain files that ls, grep and jq read."""
-        return results.KeptEntry.model_validate(
+        return results.KeyedEntry.model_validate(
             self._memory.keyed.set_memory(key, json_content, source)
         )
 

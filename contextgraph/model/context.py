@@ -19,8 +19,9 @@ class State:
     """What an agent knows at one moment; every field may be left out.
 
     *current_error* is the text of the latest error that is not cleared; *last_outcome* the
-    observation that *last_action* returned. *repo* is ``owner/repo``. *phase* may be given by its
-    value, such as ``"testing"``; raises `ValueError` for any other text.
+    observation that *last_action* returned. *failed_actions* are earlier actions of the run that
+    failed: they are not advised again. *repo* is ``owner/repo``. *phase* may be given by its value,
+    such as ``"testing"``; raises `ValueError` for any other text.
     """
 
     tools: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class State:
     last_outcome: str = ""
     open_file: str = ""
     instance_id: str | None = None
+    failed_actions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.phase is not None and type(self.phase) is not Phase:
@@ -261,10 +263,10 @@ class MemoryContext:
     """The answer to one query, best first in every list.
 
     *error* is the error of the query, as it was recognised. *degraded* says which parts did not
-    answer and why. *loop* is the loop that the agent is stuck in, where the answer is about one.
-    *playbook* is that of the repository, where the run has only begun. *warnings* are those of
-    `LiveRun.check_submit`: a query gives none. *notes* are what people said, where the channel of
-    notes is on.
+    answer and why, *failed* has their names. *loop* is the loop that the agent is stuck in, where
+    the answer is about one. *playbook* is that of the repository, where the run has only begun.
+    *warnings* are those of `LiveRun.check_submit`: a query gives none. *notes* are what people said
+    about the task.
     *id* identifies this answer when its effect is reported; equality ignores it.
     """
 
@@ -274,6 +276,7 @@ class MemoryContext:
     similar_cases: tuple[SimilarCase, ...] = ()
     warnings: tuple[FailureWarning, ...] = ()
     degraded: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
     error: ErrorSignature | None = None
     loop: LoopInfo | None = None
     playbook: RepositoryPlaybook | None = None

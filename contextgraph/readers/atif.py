@@ -59,7 +59,7 @@ def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
         try:
             turns += _turns(as_row(step, "step"))
         except ValueError as error:
-            yield ReadError(place.file, place.part(index), f"malformed {NAME} step: {error}")
+            yield ReadError(place.file, place.part(index), f"malformed {NAME} step", str(error))
     yield _run(root, turns, place)
     for inner in rows_at(root, "subagent_trajectories"):
         yield from runs(inner, place)

@@ -212,7 +212,7 @@ def _logged_runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory |
             elif pending:
                 pending[1].extend(_responses(line))
         except ValueError as error:
-            yield ReadError(place.file, place.part(index), f"malformed {NAME} line: {error}")
+            yield ReadError(place.file, place.part(index), f"malformed {NAME} line", str(error))
     if pending:
         yield replace(_run(pending[0], pending[1], place), source_format=CALLS)
 

@@ -111,7 +111,7 @@ def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadErr
             key = (text(row, "sessionId") or text(row, "session_id"), _agent(row, roots))
             sessions.setdefault(key, _Session(*key)).add(row, turns)
         except ValueError as error:
-            yield ReadError(place.file, place.part(index), f"malformed {NAME} line: {error}")
+            yield ReadError(place.file, place.part(index), f"malformed {NAME} line", str(error))
     begun = [session for session in sessions.values() if session.turns]
     if not begun:
         yield EmptyRunError(place.file, "", "a session without messages, nothing to learn")

@@ -72,7 +72,7 @@ def runs(lines: Sequence[Any], place: Place) -> Iterator[RawTrajectory | ReadErr
                 meta["id"] = row.get("thread_id")
             turns += _streamed(row) if _STREAM.fullmatch(kind) else _turns(kind, item, row)
         except ValueError as error:
-            yield ReadError(place.file, place.part(index), f"malformed {NAME} line: {error}")
+            yield ReadError(place.file, place.part(index), f"malformed {NAME} line", str(error))
     yield _run(turns, meta, shown, place)
 
 

@@ -151,10 +151,9 @@ def _parsed(form: Format, value: Any, place: Place) -> Iterator[RawTrajectory | 
         yield error
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         # All say that the record has another shape than its format, also in foreign formats.
-        reason = f"malformed {form.name} record: {type(error).__name__}: {error}"
         is_named = isinstance(error, ValueError)
-        reason = f"malformed {form.name} record: {error}" if is_named else reason
-        yield ReadError(place.file, place.position, reason)
+        detail = str(error) if is_named else f"{type(error).__name__}: {error}"
+        yield ReadError(place.file, place.position, f"malformed {form.name} record", detail)
 
 
 def _wrapped(row: Row, place: Place, depth: int) -> Iterator[RawTrajectory | ReadError]:
@@ -227,9 +226,8 @@ def _unknown(value: Any, place: Place) -> ReadError:
         return ForeignError(place.file, place.position, "predicted patches, not a trajectory")
     if reason := _side_file(value):
         return ForeignError(place.file, place.position, f"{reason}, not a trajectory")
-    known = ", ".join(all_formats())
-    reason = f"unknown format: {_seen(value)}; known formats: {known}"
-    return UnknownFormatError(place.file, place.position, reason)
+    detail = f"{_seen(value)}; known formats: {', '.join(all_formats())}"
+    return UnknownFormatError(place.file, place.position, "unknown format", detail)
 
 
 # Files that agents write beside their trajectories, by keys that together are theirs only.

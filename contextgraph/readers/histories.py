@@ -56,7 +56,7 @@ def lines_run(
             facts |= {k: v for k, v in facts_of(row).items() if v and k not in facts}
             turns += turns_of(row)
         except ValueError as error:
-            yield ReadError(place.file, place.part(index), f"malformed {name} line: {error}")
+            yield ReadError(place.file, place.part(index), f"malformed {name} line", str(error))
     yield finished_run(name, turns, facts, place)
 
 

@@ -69,7 +69,7 @@ def runs(value: Any, place: Place) -> Iterator[RawTrajectory | ReadError]:
             turns += _event_turns(as_row(event, "event"), seen)
             shown += filter(may_be_fenced, [content_text(event, "extended_content")])
         except ValueError as error:
-            yield ReadError(place.file, place.part(index), f"malformed {NAME} event: {error}")
+            yield ReadError(place.file, place.part(index), f"malformed {NAME} event", str(error))
     yield _run(row, events, turns, shown, place)
 
 

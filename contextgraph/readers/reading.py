@@ -2,11 +2,10 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, TypeAlias, TypeVar
 
 from contextgraph.errors import ReadError
 from contextgraph.model import Outcome, OutcomeSource, RawTrajectory
@@ -20,7 +19,14 @@ from contextgraph.readers.outcomes import (
     given_outcomes,
     outcomes_by_folder,
 )
-from contextgraph.readers.records import Record, records, records_of_parts
+from contextgraph.readers.records import (
+    BLOCK_SIZE,
+    Record,
+    parts,
+    records,
+    records_of_parts,
+    records_on_lines,
+)
 from contextgraph.readers.sources import (
     STANDARD_INPUT,
     Source,
@@ -36,6 +42,8 @@ _MAX_FRUITLESS = 100_000
 
 OnError: TypeAlias = Callable[[ReadError], None]
 OnSkip: TypeAlias = Callable[[SkippedError], None]
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(slots=True)
@@ -101,18 +109,61 @@ def read(
     *outcomes* that hold none.
     """
     given = None if outcomes is None else given_outcomes(outcomes)
-    judge = _Judge(given, on_conflict or _ignore, follow_links=follow_links)
-    read_source = partial(_in_source, on_bytes=on_bytes or _ignore, max_size=max_run_size)
-    for path in paths:
-        for source, found in _found_in(path, read_source, follow_links=follow_links):
-            if isinstance(found, RawTrajectory):
-                yield judge.judged(found, source)
-            elif isinstance(found, SkippedError) and _is_skipped(found, source, on_skip):
-                (on_skip or _ignore)(found)
+    reader = Reader(given, max_run_size, follow_links=follow_links)
+    for _, run in reader.runs(
+        paths, on_error=on_error, on_skip=on_skip, on_bytes=on_bytes, on_conflict=on_conflict
+    ):
+        yield run
+
+
+class Reader:
+    """Reads runs as `read` does, path by path, with the outcomes that were *given*."""
+
+    def __init__(
+        self, given: GivenOutcomes | None, max_run_size: int, *, follow_links: bool
+    ) -> None:
+        self._judge = _Judge(given, follow_links=follow_links)
+        self._max_run_size = max_run_size
+        self._follow_links = follow_links
+
+    def runs(
+        self,
+        paths: Iterable[StrPath],
+        *,
+        on_error: OnError | None = None,
+        on_skip: OnSkip | None = None,
+        on_bytes: OnBytes | None = None,
+        on_conflict: OnConflict | None = None,
+    ) -> Iterator[tuple[Source, RawTrajectory]]:
+        """The runs in *paths*, each with its source."""
+
+        def report(source: Source, error: ReadError) -> None:
+            if isinstance(error, SkippedError) and _is_skipped(error, source, on_skip):
+                (on_skip or _ignore)(error)
             elif on_error:
-                on_error(found)
+                on_error(error)
             else:
-                raise found
+                raise error
+
+        found = self._found(paths, on_bytes or _ignore)
+        for source, one in last_calls(found, _run_read, report):
+            if isinstance(one, RawTrajectory):
+                yield source, self._judge.judged(one, source, on_conflict or _ignore)
+            else:
+                report(source, one)
+
+    def _found(
+        self, paths: Iterable[StrPath], on_bytes: OnBytes
+    ) -> Iterator[tuple[Source, RawTrajectory | ReadError]]:
+        for path in paths:
+            try:
+                found = sources(path, follow_links=self._follow_links)
+            except ReadError as error:
+                yield Source(str(path)), error
+                continue
+            for source in found:
+                for one in _in_source(source, on_bytes, self._max_run_size):
+                    yield source, one
 
 
 def read_file(file: IO[bytes], name: str) -> Iterator[RawTrajectory | ReadError]:
@@ -136,36 +187,36 @@ def _is_skipped(found: SkippedError, source: Source, on_skip: OnSkip | None) -> 
     return on_skip is not None
 
 
-def _found_in(
-    path: StrPath,
-    read_source: Callable[[Source], Iterable[RawTrajectory | ReadError]],
-    *,
-    follow_links: bool,
-) -> Iterator[tuple[Source, RawTrajectory | ReadError]]:
-    try:
-        found = sources(path, follow_links=follow_links)
-    except ReadError as error:
-        yield Source(str(path)), error
-        return
-    yield from _last_calls((source, one) for source in found for one in read_source(source))
+def last_calls(
+    found: Iterable[_Found],
+    run_in: Callable[[_Found], tuple[Source, RawTrajectory] | None],
+    on_repeated: Callable[[Source, SkippedError], None],
+) -> Iterator[_Found]:
+    """*found*, but of logged calls of a model that repeat one conversation only the longest.
 
-
-def _last_calls(
-    found: Iterable[tuple[Source, RawTrajectory | ReadError]],
-) -> Iterator[tuple[Source, RawTrajectory | ReadError]]:
-    """*found*, but of logged calls of a model that repeat one conversation only the longest."""
-    pending: tuple[Source, RawTrajectory] | None = None
-    for source, one in found:
-        if pending and isinstance(one, RawTrajectory) and _is_next_call(pending, (source, one)):
-            reason = f"an earlier call of the run in {one.source}"
-            yield pending[0], SkippedError(pending[0].name, "", reason)
+    *run_in* gives the run that was found, and its source; *on_repeated* gets the other calls.
+    """
+    pending: tuple[_Found, tuple[Source, RawTrajectory]] | None = None
+    for one in found:
+        read_run = run_in(one)
+        if pending and read_run and _is_next_call(pending[1], read_run):
+            source = pending[1][0]
+            reason = f"an earlier call of the run in {read_run[1].source}"
+            on_repeated(source, SkippedError(source.name, "", reason))
         elif pending:
-            yield pending
-        pending = (source, one) if isinstance(one, RawTrajectory) else None
+            yield pending[0]
+        pending = (one, read_run) if read_run else None
         if pending is None:
-            yield source, one
+            yield one
     if pending:
-        yield pending
+        yield pending[0]
+
+
+def _run_read(
+    found: tuple[Source, RawTrajectory | ReadError],
+) -> tuple[Source, RawTrajectory] | None:
+    source, one = found
+    return (source, one) if isinstance(one, RawTrajectory) else None
 
 
 def _is_next_call(
@@ -206,6 +257,10 @@ def _records_in(source: Source, on_bytes: OnBytes, max_size: int) -> Iterator[Re
     if source.parts:
         yield from records_of_parts(source.name, source.parts)
         return
+    if source.part and source.part.lines:
+        yield from records_on_lines(source.name, source.part.lines)
+        return
+    group = source.part.group if source.part else None
     with ExitStack() as stack:
         try:
             file = _opened(source, stack)
@@ -213,7 +268,22 @@ def _records_in(source: Source, on_bytes: OnBytes, max_size: int) -> Iterator[Re
             reason = getattr(error, "strerror", None) or error
             yield ReadError(source.name, "", f"cannot be opened: {reason}")
             return
-        yield from records(source.name, file, on_bytes, max_size, source.section)
+        yield from records(source.name, file, on_bytes, max_size, group)
+
+
+def divided(source: Source, max_size: int) -> Iterator[Source | ReadError]:
+    """*source* in parts, in order, that can be read by themselves; itself where it has none.
+
+    At the end the error with which a file of lines broke.
+    """
+    is_first = True
+    if source.size >= BLOCK_SIZE and not source.parts:
+        with ExitStack() as stack, suppress(OSError, ValueError, ImportError):
+            for part in parts(source.name, _opened(source, stack), max_size):
+                is_first = False
+                yield part if isinstance(part, ReadError) else replace(source, part=part)
+    if is_first:
+        yield source
 
 
 def _opened(source: Source, stack: ExitStack) -> IO[bytes]:
@@ -250,19 +320,16 @@ class _Judge:
     Reports are looked for once per folder, and only for runs whose log is silent.
     """
 
-    def __init__(
-        self, given: GivenOutcomes | None, on_conflict: OnConflict, *, follow_links: bool
-    ) -> None:
+    def __init__(self, given: GivenOutcomes | None, *, follow_links: bool) -> None:
         self._given = given
-        self._on_conflict = on_conflict
         self._follow_links = follow_links
         self._by_folder: dict[tuple[Path, bool], Mapping[Path, Outcomes]] = {}
 
-    def judged(self, run: RawTrajectory, source: Source) -> RawTrajectory:
+    def judged(self, run: RawTrajectory, source: Source, on_conflict: OnConflict) -> RawTrajectory:
         """*run*, with the outcome that a report gives."""
         names = (run.instance_id, file_stem(source.name))
         if self._given is not None:
-            return self._given.judged(run, names, self._on_conflict)
+            return self._given.judged(run, names, on_conflict)
         if run.outcome is not Outcome.UNKNOWN:
             return run
         for report in self._reports(source):

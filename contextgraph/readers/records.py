@@ -8,26 +8,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import PurePath
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import orjson
 
-from contextgraph.errors import MissingExtraError, ReadError
+from contextgraph.errors import ReadError
 from contextgraph.readers.databases import is_database, sessions_in
 from contextgraph.readers.fields import is_conversation, loads
 from contextgraph.readers.format import ForeignError, Place
 from contextgraph.readers.formats import format_of, format_of_part
 from contextgraph.readers.marked_text import AIDER_START
-from contextgraph.readers.sources import Section
-from contextgraph.readers.streams import MAX_RATIO, OnBytes, pieces, too_large, whole
+from contextgraph.readers.parquet import is_parquet, parquet_rows, row_groups
+from contextgraph.readers.sources import Line, Part
+from contextgraph.readers.streams import OnBytes, pieces, too_large, whole
 from contextgraph.text import mask_secrets
 
-if TYPE_CHECKING:
-    from pyarrow import RecordBatch
-    from pyarrow.parquet import ParquetFile
-
-_MAGIC = b"PAR1"
-_BATCH = 16
+# Files of about this size or more are read in parts, each of about this size, decompressed.
+BLOCK_SIZE = 1 << 20
 
 _TAR_MARK_AT, _TAR_MARK = 257, b"ustar"
 _BOM = b"\xef\xbb\xbf"
@@ -37,77 +34,6 @@ _JSON_NAMES = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 _JSON_START = re.compile(rb'\s*(?:\[\s*(?:[\[{\]]|\Z)|\{\s*(?:["}]|\Z))')
 
 
-def is_parquet(head: bytes) -> bool:
-    """Whether a file that starts with *head* is in parquet format."""
-    return head.startswith(_MAGIC)
-
-
-def parquet_rows(
-    name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int, section: Section | None = None
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of *file*, which can seek, with their number from 1; those of a *section* only.
-
-    Raises ReadError after the rows that could be read, also where one has more than *max_size*
-    bytes or a column is packed to nearly nothing; MissingExtraError without pyarrow.
-    """
-    try:
-        import pyarrow as pa
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        install = 'pip install "contextgraph-memory[parquet]"'
-        raise MissingExtraError(f"{name}: parquet needs pyarrow: {install}") from error
-    number = 0
-    size = file.seek(0, 2)
-    file.seek(0)
-    try:
-        opened = ParquetFile(file)
-        most = max(max_size, MAX_RATIO * size)
-        for first, batch in _batches(name, opened, max_size, most, section):
-            for number, row in enumerate(batch.to_pylist(), first):
-                yield number, row
-            on_bytes(size * batch.num_rows // max(1, opened.metadata.num_rows))
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        position = f"record {number + 1}" if number else ""
-        reason = f"parquet data is corrupt: {str(error).partition(chr(10))[0]}"
-        raise ReadError(name, position, reason) from error
-
-
-def _batches(
-    name: str, opened: "ParquetFile", max_size: int, most: int, section: Section | None
-) -> Iterator[tuple[int, "RecordBatch"]]:
-    """Batches whose rows have at most *max_size* bytes, up to *most* bytes of all.
-
-    Each with the number of its first row. A *section* has whole groups of rows.
-    """
-    number = total = 0
-    groups = opened.metadata.num_row_groups
-    for group in range(groups):
-        if section and section.at(group, groups) != section.number:
-            number += opened.metadata.row_group(group).num_rows
-            continue
-        # Not the sizes of its columns: pyarrow ends the process where their metadata is damaged.
-        unpacked = opened.metadata.row_group(group).total_byte_size
-        if unpacked > most:
-            raise _packed(name, f"row group {group + 1}")
-        # A value that is stored once may stand in each row: as many as could be held.
-        size = max(1, min(_BATCH, max_size // max(1, unpacked)))
-        for batch in opened.iter_batches(batch_size=size, row_groups=[group]):
-            total += batch.nbytes
-            if total > most:
-                raise _packed(name, f"record {number + 1}")
-            if batch.nbytes > max_size:
-                for row in range(batch.num_rows):
-                    if batch.slice(row, 1).nbytes > max_size:
-                        raise too_large(name, f"record {number + row + 1}", max_size)
-            yield number + 1, batch
-            number += batch.num_rows
-
-
-def _packed(name: str, position: str) -> ReadError:
-    reason = f"parquet data of more than {MAX_RATIO} times its size; not read further"
-    return ReadError(name, position, reason)
-
-
 class Record(NamedTuple):
     """One parsed value and where it was found."""
 
@@ -115,42 +41,96 @@ class Record(NamedTuple):
     place: Place
 
 
-class _Line(NamedTuple):
-    number: int
-    text: bytes
-
-
 class _Parsed(NamedTuple):
-    line: _Line
+    line: Line
     value: Any
 
 
 def records(
-    name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int, section: Section | None = None
+    name: str, file: IO[bytes], on_bytes: OnBytes, max_size: int, group: int | None = None
 ) -> Iterator[Record | ReadError]:
     """The records of *file* in order, and at its place the error for each that is broken.
 
-    Of a *section* those that end in it; a file that is one record is all in the first section.
-
     A line, or a few rows, or one session of a database, is held at a time; a file that is one
     JSON document or one session is held whole. What would be more than *max_size* bytes is an
-    error, which ends the file.
+    error, which ends the file. Of a parquet file only one *group* of rows is read, where one is
+    given.
     """
-    window = _Window(section, on_bytes)
-    stream = pieces(name, file, window.take, max_size)
+    stream = pieces(name, file, on_bytes, max_size)
     try:
         head = next(stream, b"")
         if is_parquet(head):
             if not file.seekable():
                 file = BytesIO(whole(name, chain([head], stream), max_size))
-            for number, row in parquet_rows(name, file, on_bytes, max_size, section):
+            for number, row in parquet_rows(name, file, on_bytes, max_size, group):
                 yield Record(row, Place(name, number, "record"))
-        elif (found := _not_in_lines(name, head, stream, max_size)) is None:
-            yield from _text_records(name, chain([head], stream), max_size, window)
-        elif window.is_first:
+        elif (found := _not_in_lines(name, head, stream, max_size)) is not None:
             yield from found
+        else:
+            yield from _text_records(name, chain([head], stream), max_size)
     except ReadError as error:
         yield error
+
+
+def parts(name: str, file: IO[bytes], max_size: int) -> Iterator[Part | ReadError]:
+    """*file* in parts that can be read by themselves, and at the end how it broke.
+
+    Blocks of lines with a record each, or groups of rows; nothing where there is but one, or the
+    file is one document, session or database.
+    """
+    taken: list[int] = []
+    stream = pieces(name, file, taken.append, max_size)
+    try:
+        head = next(stream, b"")
+        if is_parquet(head):
+            yield from row_groups(file)
+        elif _not_in_lines(name, head, stream, max_size) is None:
+            yield from _blocks(name, chain([head], stream), taken, max_size)
+    except ReadError:
+        return  # which reading all of it reports
+
+
+def _blocks(
+    name: str, stream: Iterable[bytes], taken: list[int], max_size: int
+) -> Iterator[Part | ReadError]:
+    """Blocks of lines of about a MiB; nothing where those of the first are no records."""
+    broken: list[ReadError] = []
+    block, size, is_first = list[Line](), 0, True
+    for line in _lines(name, stream, broken, max_size):
+        block.append(line)
+        size += len(line.text)
+        if size < BLOCK_SIZE or len(block) < 2:
+            continue
+        if is_first and not _are_records(name, block):
+            return
+        yield Part(sum(taken), tuple(block))
+        taken.clear()
+        block, size, is_first = [], 0, False
+    if not is_first:
+        if block:
+            yield Part(sum(taken), tuple(block))
+        yield from broken
+
+
+def _are_records(name: str, lines: Sequence[Line]) -> bool:
+    """Whether each of the first *lines* of a file is a record, and no part of one."""
+    values = [_value(line.text) for line in lines]
+    return (
+        _is_json(name, lines[:2])
+        and not _is_document(lines[:2], values[:2])
+        and not any(map(_is_part, values))
+    )
+
+
+def records_on_lines(name: str, lines: Iterable[Line]) -> Iterator[Record | ReadError]:
+    """The records of a block of *lines* of the file *name*."""
+    for line in lines:
+        value = _value(line.text)
+        if _is_part(value):
+            reason = "a session begins inside of a large file of records, which is read in parts"
+            yield ReadError(name, f"line {line.number}", reason)
+        else:
+            yield from _records_on_line(name, line.number, value)
 
 
 def _not_in_lines(
@@ -172,48 +152,21 @@ def _history(name: str, stream: Iterable[bytes], max_size: int) -> Iterator[Reco
     yield Record(text.decode("utf-8", "replace"), Place(name))
 
 
-class _Window:
-    """Where the reading of a file is, beside the *section* of it that is wanted."""
-
-    def __init__(self, section: Section | None, on_bytes: OnBytes) -> None:
-        self.section = section
-        self._on_bytes = on_bytes
-        self._taken = 0
-
-    def take(self, count: int) -> None:
-        """Count bytes taken from the file."""
-        self._taken += count
-        self._on_bytes(count)
-
-    @property
-    def is_first(self) -> bool:
-        """Whether the section begins with the file."""
-        return self.section is None or self.section.number == 0
-
-    @property
-    def distance(self) -> int:
-        """How many sections it is to the wanted one: 0 inside, less than 0 behind it."""
-        if self.section is None:
-            return 0
-        return self.section.number - self.section.at(self._taken - 1, self.section.size)
-
-
 def _text_records(
-    name: str, stream: Iterable[bytes], max_size: int, window: _Window
+    name: str, stream: Iterable[bytes], max_size: int
 ) -> Iterator[Record | ReadError]:
     broken: list[ReadError] = []
     lines = _lines(name, stream, broken, max_size)
-    for found in _json_records(name, lines, broken, max_size, window):
+    for found in _json_records(name, lines, broken, max_size):
         # A stream without any record is not foreign if it is known to be broken.
         if not (broken and isinstance(found, ForeignError)):
             yield found
-    if window.distance == 0:
-        yield from broken
+    yield from broken
 
 
 def _lines(
     name: str, stream: Iterable[bytes], broken: list[ReadError], max_size: int
-) -> Iterator[_Line]:
+) -> Iterator[Line]:
     """The lines that are not blank, with their number from 1; how *stream* broke, to *broken*."""
     number, carry, size = 1, list[bytes](), 0
     try:
@@ -235,75 +188,45 @@ def _lines(
     yield from _line(number, b"".join(carry))
 
 
-def _line(number: int, text: bytes) -> Iterable[_Line]:
+def _line(number: int, text: bytes) -> Iterable[Line]:
     text = (text.removeprefix(_BOM) if number == 1 else text).strip()
-    return (_Line(number, text),) if text else ()
+    return (Line(number, text),) if text else ()
 
 
 def _json_records(
-    name: str, lines: Iterator[_Line], broken: Sequence[ReadError], max_size: int, window: _Window
+    name: str, lines: Iterator[Line], broken: Sequence[ReadError], max_size: int
 ) -> Iterator[Record | ReadError]:
     opening = list(islice(lines, 2))
     values = [_value(line.text) for line in opening]
-    is_json = bool(opening) and (_is_named_json(name) or any(map(_starts_json, opening)))
-    is_document = is_json and _is_document(opening, values)
-    if is_json and len(opening) > 1 and not is_document:
-        first = map(_Parsed, opening, values)
-        yield from _line_records(name, first, lines, max_size, window)
-    elif not window.is_first:
-        return
-    elif not is_json:
+    if not _is_json(name, opening):
         yield _foreign(name, opening)
-    elif is_document:
+    elif _is_document(opening, values):
         yield from _document(name, chain(opening, lines), broken, max_size)
-    else:
+    elif len(opening) == 1:
         yield from _records_in(name, values[0])
+    else:
+        later = (_Parsed(line, _value(line.text)) for line in lines)
+        yield from _line_records(name, chain(map(_Parsed, opening, values), later), max_size)
 
 
-def _is_named_json(name: str) -> bool:
-    return not _JSON_NAMES.isdisjoint(PurePath(name).suffixes)
+def _is_json(name: str, opening: Sequence[Line]) -> bool:
+    is_named_so = not _JSON_NAMES.isdisjoint(PurePath(name).suffixes)
+    return bool(opening) and (is_named_so or any(map(_starts_json, opening)))
 
 
-def _starts_json(line: _Line) -> bool:
+def _starts_json(line: Line) -> bool:
     return _JSON_START.match(line.text) is not None
 
 
 def _line_records(
-    name: str,
-    opening: Iterator[_Parsed],
-    lines: Iterator[_Line],
-    max_size: int,
-    window: _Window,
+    name: str, lines: Iterator[_Parsed], max_size: int
 ) -> Iterator[Record | ReadError]:
-    """A record for each line, up to the line that is part of a session: it and all that follow.
-
-    The *opening* was parsed already; of the other *lines* those in the window are.
-    """
-    later = (_Parsed(line, _value(line.text)) for line in lines)
-    for parsed in opening:
+    """A record for each line, up to the line that is part of a session: it and all that follow."""
+    for parsed in lines:
         if _is_part(parsed.value):
-            if window.is_first:
-                yield from _session(name, chain([parsed], opening, later), max_size)
-            return
-        if window.is_first:
-            yield from _records_on_line(name, parsed.line.number, parsed.value)
-    for parsed in _inside(lines, window) if window.section else later:
-        if not _is_part(parsed.value):
-            yield from _records_on_line(name, parsed.line.number, parsed.value)
-        elif window.section:
-            reason = "a session begins inside of the file, which is read in sections"
-            yield ReadError(name, f"line {parsed.line.number}", reason)
-            return
+            yield from _session(name, chain([parsed], lines), max_size)
         else:
-            yield from _session(name, chain([parsed], later), max_size)
-
-
-def _inside(lines: Iterator[_Line], window: _Window) -> Iterator[_Parsed]:
-    for line in lines:
-        if window.distance < 0:
-            return
-        if window.distance == 0:
-            yield _Parsed(line, _value(line.text))
+            yield from _records_on_line(name, parsed.line.number, parsed.value)
 
 
 def _is_part(value: Any) -> bool:
@@ -325,7 +248,7 @@ def _session(name: str, lines: Iterable[_Parsed], max_size: int) -> Iterator[Rec
     yield Record(values, Place(name, parts=tuple(numbers)))
 
 
-def _foreign(name: str, opening: Sequence[_Line]) -> ForeignError:
+def _foreign(name: str, opening: Sequence[Line]) -> ForeignError:
     if not opening:
         return ForeignError(name, "", "is empty")
     # Masked before it is cut: half a secret is not recognised.
@@ -341,7 +264,7 @@ def _value(text: bytes) -> Any:
         return error
 
 
-def _is_document(opening: Sequence[_Line], values: Sequence[Any]) -> bool:
+def _is_document(opening: Sequence[Line], values: Sequence[Any]) -> bool:
     """Whether the file is one JSON document over many lines, by its first two lines."""
     first, *others = (line.text for line in opening)
     if not isinstance(values[0], ValueError):
@@ -352,7 +275,7 @@ def _is_document(opening: Sequence[_Line], values: Sequence[Any]) -> bool:
 
 
 def _document(
-    name: str, lines: Iterable[_Line], broken: Sequence[ReadError], max_size: int
+    name: str, lines: Iterable[Line], broken: Sequence[ReadError], max_size: int
 ) -> Iterator[Record | ReadError]:
     text, at = bytearray(), 1
     for line in lines:
@@ -401,8 +324,9 @@ def _records_on_line(name: str, number: int, value: Any) -> Iterator[Record | Re
 
 def _invalid(name: str, number: int, error: ValueError) -> ReadError:
     if isinstance(error, orjson.JSONDecodeError):
-        return ReadError(name, f"line {number}", f"invalid json: {error.msg}, column {error.colno}")
-    return ReadError(name, f"line {number}", f"invalid json: {error}")
+        detail = f"{error.msg}, column {error.colno}"
+        return ReadError(name, f"line {number}", "invalid json", detail)
+    return ReadError(name, f"line {number}", "invalid json", str(error))
 
 
 def records_of_parts(name: str, files: Sequence[str]) -> Iterator[Record | ReadError]:

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from contextgraph.errors import MissingExtraError, ReadError
 
@@ -27,23 +27,27 @@ _ROUND_FILE = re.compile(r"conversation_round_\d+\.json")  # of AutoCodeRover
 # How long a file must not have changed, in seconds: an agent may still write its log.
 QUIET_SECONDS = 10.0
 
-_MAX_SECTIONS = 16
-
 # Size in bytes, and when it was modified last, in nanoseconds.
 _State: TypeAlias = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """The part *number* (from 0) of a file of *size* bytes in *count* parts of about equal size."""
+class Line(NamedTuple):
+    """A line of a file, and its number from 1."""
 
     number: int
-    count: int
-    size: int
+    text: bytes
 
-    def at(self, position: int, end: int) -> int:
-        """The number of the part in which *position* of *end* is."""
-        return min(self.count - 1, position * self.count // max(1, end))
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a file that is read by itself: some of its *lines*, or a *group* of its rows.
+
+    *size* are the bytes of the file that it stands for.
+    """
+
+    size: int
+    lines: tuple[Line, ...] = ()
+    group: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Source:
     *folder* is the folder in which it was found. It is None for a file that the caller named; what
     is not a trajectory is an error there, and skipped in a folder. *parts* are the files of a run
     that is spread over the folder *name*. *refused* is why it is not read, such as "a pipe", or
-    empty. *section* is the part of a file with many runs that is read, where not all of it is.
+    empty. *part* is the part of a file with many runs that is read, where not all of it is.
     *remote_size* are the bytes of what a URL names, as far as they are known.
     """
 
@@ -61,7 +65,7 @@ class Source:
     folder: Path | None = None
     parts: tuple[str, ...] = ()
     refused: str = ""
-    section: Section | None = None
+    part: Part | None = None
     remote_size: int = 0
 
     @property
@@ -69,18 +73,9 @@ class Source:
         """Bytes to read; 0 for standard input and what is not or cannot be read."""
         if self.refused or self.name == STANDARD_INPUT:
             return 0
-        size = self.remote_size or sum(map(_file_size, self.parts or [self.name]))
-        return size // self.section.count if self.section else size
-
-    def split(self, size: int) -> "Sequence[Source]":
-        """A source for each section of about *size* bytes; itself for what is not that large.
-
-        At most 16: of a compressed file each is read from the beginning.
-        """
-        count = min(_MAX_SECTIONS, self.size // size)
-        if count < 2 or self.parts or self.section:
-            return [self]
-        return [replace(self, section=Section(n, count, self.size)) for n in range(count)]
+        if self.part:
+            return self.part.size
+        return self.remote_size or sum(map(_file_size, self.parts or [self.name]))
 
     @property
     def is_remote(self) -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from contextgraph.model import (
     ChannelRank,
+    Outcome,
     ScopeLevel,
     SimilarCase,
     Trajectory,
@@ -119,6 +120,8 @@ def _case(
     probability = case_probability(ranked.features)
     at_same_file = bool(fragments) and scope is ScopeLevel.REPO
     is_close = probability >= gate.close_case_precision and _names_file(query, trajectory)
+    # What a run changed that failed is no evidence of what has to be changed.
+    may_be_right = trajectory.outcome is not Outcome.FAILED
     return SimilarCase(
         trajectory_id=trajectory.id,
         instance_id=trajectory.instance_id,
@@ -131,7 +134,7 @@ def _case(
         why=Why(channels=ranks, scope=scope, support=1, trajectories=(trajectory.id,)),
         title=title_of(trajectory.task),
         probability=probability,
-        is_shown=at_same_file or is_close,
+        is_shown=at_same_file or (is_close and may_be_right),
     )
 
 

@@ -1,4 +1,4 @@
-"""The files that a task is likely to change, by what runs of the repository changed and opened."""
+"""The files that a task is likely to change, by what runs of the repository did and saw."""
 
 import posixpath
 import re
@@ -10,7 +10,7 @@ from itertools import chain
 from math import exp, log
 
 from contextgraph.model import PlaybookFile, RepositoryPlaybook, Trajectory
-from contextgraph.ranking import TASK_CHARS, bm25, word_counts
+from contextgraph.ranking import TASK_CHARS
 from contextgraph.text import words
 from contextgraph.trace import ProjectFacts
 
@@ -24,15 +24,16 @@ _TEST_FILE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class KnownRun:
-    """A run of the repository: its task, and what it shows of the project.
+    """A run of the repository: its instance, and what it shows of the project.
 
-    *changed* and *opened* are the files of the project itself that it changed and looked at.
+    *changed*, *opened* and *listed* are the files of the project itself that it changed, looked at
+    and met in listings and searches.
     """
 
     instance_id: str
-    task: str
     changed: frozenset[str]
     opened: frozenset[str]
+    listed: frozenset[str]
     facts: ProjectFacts
 
 
@@ -48,7 +49,7 @@ def known_run(run: Trajectory, facts: ProjectFacts) -> KnownRun:
             and not _TEST_FILE.search(file)
         )
 
-    return KnownRun(run.instance_id, run.task, own(run.files), own(facts.opened), facts)
+    return KnownRun(run.instance_id, own(run.files), own(facts.opened), own(facts.listed), facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,46 +57,58 @@ class FileFeatures:
     """What the probability that a file is changed for a task is computed from.
 
     *folders*, *name*: the share of the words of its path and of its own name that the task has, by
-    their rarity; *changed*, *opened*: the share of tasks that did, over their number + 1;
-    *nearest*: how similar the most similar task is that changed it; *symbol*: 1 where the task
-    names a function or class that was changed in it.
+    their rarity; *used*: the share of tasks that changed or opened it, over their number + 1;
+    *symbol*: 1 where the task names a function or class that was changed in it.
     """
 
     folders: float
     name: float
-    changed: float
-    opened: float
-    nearest: float
+    used: float
     symbol: float
 
 
 # Fitted by `python -m benchmarks.playbook` (see benchmarks/README.md): a logistic regression.
-COEFFICIENTS = {
-    "folders": 0.76,
-    "name": 1.68,
-    "changed": 1.21,
-    "opened": 4.32,
-    "nearest": 1.02,
-    "symbol": 1.08,
-}
-INTERCEPT = -5.55
+COEFFICIENTS = {"folders": 1.36, "name": 1.86, "used": 6.86, "symbol": 1.61}
+INTERCEPT = -6.11
 
 
 def ranked_files(runs: Sequence[KnownRun], task: str) -> list[PlaybookFile]:
     """The files that *task* does not name, the most probable for it first; ties by path."""
+    changed = _tasks_of((run.instance_id, run.changed) for run in runs)
+    opened = _tasks_of((run.instance_id, run.opened) for run in runs)
+    symbols = _symbols(runs)
     terms = frozenset(words(task[:TASK_CHARS]))
     found = [
         PlaybookFile(
             path,
-            len(evidence.changed),
-            len(evidence.opened),
-            _probability(evidence.features),
-            tuple(_symbols_to_name(evidence.symbols, terms)),
+            len(changed.get(path, ())),
+            len(opened.get(path, ())),
+            _probability(features),
+            tuple(_symbols_to_name(symbols.get(path, {}), terms)),
         )
-        for path, evidence in file_evidence(runs, task).items()
+        for path, features in file_features(runs, task).items()
         if posixpath.basename(path) not in task
     ]
     return sorted(found, key=lambda one: (-one.probability, one.path))
+
+
+def _tasks_of(files: Iterable[tuple[str, Collection[str]]]) -> dict[str, set[str]]:
+    """File -> the instances that have it."""
+    found: dict[str, set[str]] = {}
+    for instance, paths in files:
+        for path in paths:
+            found.setdefault(path, set()).add(instance)
+    return found
+
+
+def _symbols(runs: Sequence[KnownRun]) -> dict[str, dict[str, set[str]]]:
+    """File -> function or class -> the instances that changed it."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for run in runs:
+        for file, names in run.facts.symbols.items():
+            for name in names:
+                found.setdefault(file, {}).setdefault(name, set()).add(run.instance_id)
+    return found
 
 
 def _symbols_to_name(
@@ -107,11 +120,12 @@ def _symbols_to_name(
 
 
 def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
-    """The first files of *playbook* that most tasks changed.
+    """The first files of *playbook* that at least three tasks and three of four changed.
 
     Of other files, even of a probability of .5, most were wrong (docs/evaluation.md).
     """
-    return [one for one in playbook.files[:_FILES_SHOWN] if 2 * one.changed > playbook.tasks + 1]
+    least = max(3, 0.75 * playbook.tasks)
+    return [one for one in playbook.files[:_FILES_SHOWN] if one.changed >= least]
 
 
 def _probability(features: FileFeatures) -> float:
@@ -119,62 +133,25 @@ def _probability(features: FileFeatures) -> float:
     return 1 / (1 + exp(-INTERCEPT - total))
 
 
-@dataclass(frozen=True, slots=True)
-class FileEvidence:
-    """The instances that changed and opened a file, or changed *symbols* in it; its features."""
-
-    changed: frozenset[str]
-    opened: frozenset[str]
-    symbols: Mapping[str, Collection[str]]
-    features: FileFeatures
-
-
-def file_evidence(runs: Sequence[KnownRun], task: str) -> dict[str, FileEvidence]:
-    """Path -> what speaks for it, of all files that any of *runs* changed or opened."""
-    changed: dict[str, set[str]] = {}
-    opened: dict[str, set[str]] = {}
-    symbols: dict[str, dict[str, set[str]]] = {}
-    similarities = _similarities(runs, task)
-    for run in runs:
-        instance = run.instance_id
-        for file in run.changed:
-            changed.setdefault(file, set()).add(instance)
-        for file in run.opened:
-            opened.setdefault(file, set()).add(instance)
-        for file, names in run.facts.symbols.items():
-            of_file = symbols.setdefault(file, {})
-            for name in names:
-                of_file.setdefault(name, set()).add(instance)
+def file_features(runs: Sequence[KnownRun], task: str) -> dict[str, FileFeatures]:
+    """Path -> its features, of all files of a kind that runs changed which any of *runs* met."""
+    used = _tasks_of((run.instance_id, run.changed | run.opened) for run in runs)
+    kinds = {posixpath.splitext(file)[1] for run in runs for file in run.changed}
+    met = {*used, *chain.from_iterable(run.listed for run in runs)}
+    files = sorted(file for file in met if posixpath.splitext(file)[1] in kinds)
     terms = frozenset(words(task[:TASK_CHARS]))
+    symbols = _symbols(runs)
     count = len({run.instance_id for run in runs}) + 1
-    kinds = {posixpath.splitext(file)[1] for file in changed}
-    rarity = _rarity({*changed, *opened})
+    rarity = _rarity(files)
     return {
-        file: FileEvidence(
-            frozenset(did),
-            frozenset(opened.get(file, ())),
-            symbols.get(file, {}),
-            FileFeatures(
-                folders=_share(_words_of(file)[0], terms, rarity),
-                name=_share(_words_of(file)[1], terms, rarity),
-                changed=len(did) / count,
-                opened=len(opened.get(file, ())) / count,
-                nearest=max((similarities[one] for one in did), default=0.0),
-                symbol=float(any(is_named(name, terms) for name in symbols.get(file, ()))),
-            ),
+        file: FileFeatures(
+            folders=_share(_words_of(file)[0], terms, rarity),
+            name=_share(_words_of(file)[1], terms, rarity),
+            used=len(used.get(file, ())) / count,
+            symbol=float(any(is_named(name, terms) for name in symbols.get(file, ()))),
         )
-        for file in sorted({*changed, *opened})
-        if posixpath.splitext(file)[1] in kinds
-        for did in [changed.get(file, set())]
+        for file in files
     }
-
-
-def _similarities(runs: Sequence[KnownRun], task: str) -> dict[str, float]:
-    """Instance -> how similar its task is to *task*, relative to the most similar one."""
-    texts = {run.instance_id: word_counts(run.task) for run in runs}
-    scores = bm25(word_counts(task), list(texts.values()))
-    most = max(scores, default=0.0) or 1.0
-    return dict(zip(texts, (score / most for score in scores), strict=True))
 
 
 def _rarity(files: Collection[str]) -> dict[str, float]:

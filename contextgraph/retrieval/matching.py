@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from contextgraph.model import Action, RemedyAction, RemedyKind, RemedyPattern
-from contextgraph.trace import ActionReading, Names, read_action
+from contextgraph.trace import ActionReading, Names, edited, is_import, read_action
 
 # Of the identifiers that two changes add (or only drop), so large a share must be common to both.
 SHARED_CHANGE = 0.4
@@ -20,7 +20,6 @@ SHARED_ELSEWHERE = 2
 # Agents name one file in several ways; its last parts are what they have in common.
 _PARTS_COMPARED = 2
 # Patterns that state the kind of action and leave out its object.
-_OPEN_EDIT = re.compile(r"(?:code in|use of|definition of|assignment of|import of) ")
 _OPEN_TARGETS = frozenset(
     {
         "<another folder>",
@@ -148,7 +147,7 @@ def is_open(pattern: RemedyPattern) -> bool:
         pattern.kind is RemedyKind.OTHER
         or pattern.target in _OPEN_TARGETS
         or not _OPEN_PARAMETERS.isdisjoint(pattern.parameters)
-        or (pattern.kind is RemedyKind.EDIT and bool(_OPEN_EDIT.match(pattern.target)))
+        or (pattern.kind is RemedyKind.EDIT and edited(pattern.target) is not None)
     )
 
 
@@ -183,7 +182,7 @@ def _defines(action: RemedyAction) -> bool:
 
 
 def _imports(action: RemedyAction) -> bool:
-    return action.pattern.target.startswith("import of ")
+    return is_import(action.pattern.target)
 
 
 def _head(action: RemedyAction) -> list[str]:

@@ -86,18 +86,19 @@ class MemoryRetriever:
             query = query_of(
                 state, self._store, exclude_instances, as_of, self.embedder, error=error
             )
-            found, degraded = self._ask(query)
+            found, degraded = self._findings(query)
             prepare = self._at_error if query.is_at_error else self._without_error
             answer = prepare(query, found)
             playbook = self._playbook(query)
             if playbook and playbook.degraded:
-                degraded += (playbook.degraded,)
+                degraded["notes"] = playbook.degraded
             playbook = playbook if playbook and any(playbook_lines(playbook)) else None
             notes = _not_pinned(found, playbook)
             return tuple(
                 replace(
                     answer(gate, limit),
-                    degraded=tuple(dict.fromkeys(degraded)),  # notes are read twice
+                    degraded=tuple(degraded.values()),
+                    failed=tuple(degraded),
                     playbook=playbook,
                     notes=gate.notes(notes)[:limit],
                 )
@@ -163,20 +164,21 @@ class MemoryRetriever:
         retriever.playbooks = self.playbooks
         return replace(retriever.retrieve(state, limit), playbook=None)
 
-    def _ask(self, query: Query) -> tuple[dict[str, Findings], tuple[str, ...]]:
+    def _findings(self, query: Query) -> tuple[dict[str, Findings], dict[str, str]]:
+        """What each channel found, and what those that failed could not do."""
         found: dict[str, Findings] = {}
-        degraded: list[str] = []
+        degraded: dict[str, str] = {}
         for name, channel in self.channels.items():
             try:
                 found[name] = channel(query, self._store)
             except StoreError:
                 raise
             except ContextGraphError as error:
-                degraded.append(f"{name}: {error}")
+                degraded[name] = f"{name}: {error}"
             else:
                 if found[name].degraded:
-                    degraded.append(f"{name}: {found[name].degraded}")
-        return found, tuple(degraded)
+                    degraded[name] = f"{name}: {found[name].degraded}"
+        return found, degraded
 
 
 def _not_pinned(

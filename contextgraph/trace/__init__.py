@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         advice_id,
         advice_key,
         is_advice_id,
+        is_common_setting,
         is_general,
     )
     from contextgraph.trace.remedies.circumstances import (
@@ -31,13 +32,19 @@ if TYPE_CHECKING:
         shows_cause,
     )
     from contextgraph.trace.remedies.command_lines import SCRIPT, folder_of
+    from contextgraph.trace.remedies.commands import THE_REPOSITORY
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
     from contextgraph.trace.remedies.open_errors import MISSING_PROGRAM
     from contextgraph.trace.remedies.placeholders import (
+        ATTRIBUTE,
         CURRENT_FOLDER,
         MISSING_MODULE,
+        Construct,
+        Edited,
         Names,
+        edited,
+        is_import,
         is_never_installed,
         is_own_module,
         names_in,
@@ -64,16 +71,20 @@ if TYPE_CHECKING:
 __all__ = [
     "ANOTHER_MODULE",
     "ANOTHER_NAME",
+    "ATTRIBUTE",
     "CURRENT_FOLDER",
     "MISSING_MODULE",
     "MISSING_PROGRAM",
     "SCRIPT",
     "TESTS",
+    "THE_REPOSITORY",
     "ActionKind",
     "ActionReading",
     "AdviceKey",
     "Change",
     "CommandUse",
+    "Construct",
+    "Edited",
     "LoopTracker",
     "Names",
     "PhaseTracker",
@@ -97,15 +108,18 @@ __all__ = [
     "describe_change",
     "describe_pattern",
     "describe_remedy",
+    "edited",
     "error_of",
     "files_changed",
     "files_created",
     "folder_of",
     "is_advice_id",
+    "is_common_setting",
     "is_edit",
     "is_general",
     "is_hazardous",
     "is_hazardous_command",
+    "is_import",
     "is_never_installed",
     "is_own_module",
     "is_retry",

@@ -24,8 +24,10 @@ from contextgraph.trace.remedies.command_lines import (
 TESTS = "<tests>"
 
 _RUNNABLE = frozenset({ActionKind.TEST, ActionKind.RUN, ActionKind.INSTALL, ActionKind.OTHER})
+_LISTING = frozenset({ActionKind.SEARCH, ActionKind.LIST})
 # What other actions write, such as `git diff > patch.txt`, the run made itself.
 _CHANGING = frozenset({ActionKind.EDIT, ActionKind.DELETE})
+_NO_FOLDER = "bash: No such file or directory"
 _IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
 _OF_CODE = EXCEPTIONS | {Family.SYNTAX_ERROR, Family.RUNTIME_EXCEPTION}
 # What only asks, or only shapes the output, says nothing of how a project is used.
@@ -38,7 +40,8 @@ _SHOWING = re.compile(
 _CHOOSING = frozenset({"-k", "-m", "-n", "--maxfail", "--timeout"})
 _SUBCOMMANDS = frozenset({"run", "test", "tests", "check"})
 _PACKAGE = re.compile(r"['\"]?[A-Za-z][\w.\[\],-]*(?:[=<>!~]=?[^'\"]+)?['\"]?")
-_LONGEST, _LONGEST_MESSAGE = 400, 500
+_LISTED = re.compile(r"(?<![\w/.:@-])(?:\./|/)?(?:[\w-][\w.-]*/)+[\w-]+\.\w+")
+_LONGEST, _LONGEST_MESSAGE, _LONGEST_LISTING = 400, 500, 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +72,15 @@ class CommandUse:
 class ProjectFacts:
     """What one run shows of its project.
 
-    *created* are files that the run itself made, *opened* those it looked at. *failing* are the
+    *created* are files that the run itself made, *opened* those it looked at, *listed* those whose
+    paths listings and searches showed. *failing* are the
     tests that failed when they were last run, *symbols* the functions and classes changed, by file.
     """
 
     commands: tuple[CommandUse, ...] = ()
     created: frozenset[str] = frozenset()
     opened: frozenset[str] = frozenset()
+    listed: frozenset[str] = frozenset()
     failing: tuple[str, ...] = ()
     symbols: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
@@ -96,6 +101,7 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
         tuple(seen.uses),
         frozenset((seen.created - changed_by_patch) | made_by_patch),
         frozenset(seen.opened),
+        frozenset(seen.listed),
         tuple(seen.failing),
         symbols_changed(patch),
     )
@@ -109,6 +115,7 @@ class _Seen:
     created: set[str] = field(default_factory=set)
     edited: set[str] = field(default_factory=set)
     opened: set[str] = field(default_factory=set)
+    listed: set[str] = field(default_factory=set)
     failing: dict[str, None] = field(default_factory=dict)
 
     def add(self, step: Step, reading: ActionReading, cwd: str | None) -> None:
@@ -119,6 +126,8 @@ class _Seen:
             self.edited.update(set(reading.changed) - made)
         if reading.kind is ActionKind.VIEW and _is_shown(step, reading):
             self.opened.update(path for path in reading.targets if is_path(path))
+        elif reading.kind in _LISTING:
+            self.listed.update(_listed(step.observation or "", cwd))
         elif reading.kind in _RUNNABLE and step.observation is not None:
             for use in _uses(step, reading, cwd, self.created):
                 self.uses.append(replace(use, prompted=self._prompts(use)))
@@ -145,7 +154,7 @@ def _uses(
 ) -> Iterator[CommandUse]:
     """The commands of a shell line.
 
-    None of a line of several that failed: it is not known which did.
+    None of a line of several that failed, as it is not known which did, or whose `cd` did.
     """
     line = step.action.text.strip()
     is_shell = not step.action.arguments or step.action.tool.lower() in SHELL_TOOLS
@@ -153,7 +162,7 @@ def _uses(
         return
     commands = [one for one in commands_in(line) if one.program not in ("cd", "export")]
     error = _error(step, reading)
-    if error is not None and len(commands) != 1:
+    if error is not None and (len(commands) != 1 or _misses_folder(error, line)):
         return
     folder = _folder(line, cwd)
     for command in commands:
@@ -164,6 +173,12 @@ def _uses(
             for form in _forms(command, kind, own.verb, created):
                 reason = error.error_type if error else ""
                 yield CommandUse(kind, command.text, form, folder, ran, reason)
+
+
+def _misses_folder(error: ErrorSignature, line: str) -> bool:
+    """Whether *error* says that the folder to which *line* changes does not exist."""
+    folder = folder_of(line)
+    return bool(folder) and error.error_type == _NO_FOLDER and folder in error.message
 
 
 def _covers(use: CommandUse, test: str) -> bool:
@@ -179,6 +194,12 @@ def _written(text: str, reading: ActionReading) -> Iterator[str]:
     elif reading.span is None:
         parts = map(read_command_line, shell_line(text).changes)
         yield from (path for one in parts if one.kind not in _CHANGING for path in one.changed)
+
+
+def _listed(observation: str, cwd: str | None) -> Iterator[str]:
+    """The paths in folders that a listing or a search shows, relative to the repository."""
+    for path in dict.fromkeys(_LISTED.findall(observation[:_LONGEST_LISTING])):
+        yield within_repository(path, cwd) if path.startswith("/") else path.removeprefix("./")
 
 
 def _is_shown(step: Step, reading: ActionReading) -> bool:

@@ -35,12 +35,12 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(program, check=True, env=environment, stdout=subprocess.DEVNULL)
     path = folder / "tasks.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    kept = [
+    remaining = [
         row
         for row in rows
         if row["instance_id"].endswith(LEARNED + JUDGED) and "recipebox" not in row["repo"]
     ]
-    path.write_text("\n".join(map(json.dumps, kept)))
+    path.write_text("\n".join(map(json.dumps, remaining)))
     return path
 
 

@@ -93,12 +93,12 @@ def test_a_failed_command_is_answered_with_the_remedy_in_a_process_of_its_own(
 
 
 def test_an_agent_gets_what_a_query_answers(store: Path, project: Path) -> None:
-    asked = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
-    (record,) = contextgraph(*asked).records
+    arguments = ("query", "--store", store, "--repo", "acme/shop", "--error", NO_MODULE, "--json")
+    (record,) = contextgraph(*arguments).records
 
-    said = shown(failure(project), store)
+    shown_text = shown(failure(project), store)
 
-    assert said.splitlines()[1:] == record["text"].splitlines()[1:]
+    assert shown_text.splitlines()[1:] == record["text"].splitlines()[1:]
 
 
 def test_nothing_is_said_twice_in_a_session_but_again_to_a_sub_agent(
@@ -139,9 +139,9 @@ def installing() -> Any:
 def test_what_a_hook_showed_is_credited_when_the_session_is_learned(
     store: Path, project: Path, tmp_path: Path
 ) -> None:
-    said = shown(failure(project), store)
+    shown_text = shown(failure(project), store)
     transcript = tmp_path / "session.jsonl"
-    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in session(project, said)))
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in session(project, shown_text)))
     event = {"hook_event_name": "SessionEnd", "session_id": "5f0c"}
     assert not answer(json.dumps({**event, "transcript_path": str(transcript)}), str(store))
     assert [one["cleared"] for one in log(store)] == [None]
@@ -160,7 +160,7 @@ def exported(store: Path, tmp_path: Path) -> str:
     return (tmp_path / "all.jsonl").read_text()
 
 
-def session(project: Path, said: str) -> list[dict[str, object]]:
+def session(project: Path, shown_text: str) -> list[dict[str, object]]:
     """The lines of a session of Claude Code, in which a hook *said* something at the error."""
 
     def line(number: int, kind: str, **fields: object) -> dict[str, object]:
@@ -178,7 +178,7 @@ def session(project: Path, said: str) -> list[dict[str, object]]:
             number, "user", message={"role": "user", "content": [{**block, "content": output}]}
         )
 
-    context = {"type": "hook_additional_context", "content": [said], "toolUseID": "t2"}
+    context = {"type": "hook_additional_context", "content": [shown_text], "toolUseID": "t2"}
     return [
         line(1, "user", message={"role": "user", "content": "Mend the tariffs"}),
         call(2, "python reproduce.py"),
@@ -210,9 +210,9 @@ def test_what_is_learned_later_is_compiled_as_well(store: Path, project: Path) -
     steps = [("python b.py", error, 1), ("python b.py --pad", "total: 12", 0)]
     learn(store, [run(steps, instance_id=f"acme__shop-{number}") for number in (11, 12, 13)])
 
-    said = shown(failure(project, error=f"Exit code 1\n{error}"), store)
+    shown_text = shown(failure(project, error=f"Exit code 1\n{error}"), store)
 
-    assert "python b.py --pad" in said
+    assert "python b.py --pad" in shown_text
     assert REMEDY in shown(failure(project), store)
 
 
@@ -220,8 +220,8 @@ def test_after_a_decision_by_hand_consolidating_compiles_its_error_again(
     store: Path, project: Path
 ) -> None:
     contextgraph("consolidate", "--store", store)  # after which no error has changed
-    asked = ("query", "--repo", "acme/shop", "--error", NO_MODULE)
-    (answered,) = contextgraph(*asked, "--store", store, "--json").records
+    arguments = ("query", "--repo", "acme/shop", "--error", NO_MODULE)
+    (answered,) = contextgraph(*arguments, "--store", store, "--json").records
     (advice,) = {one["advice"] for one in answered["suggestions"] or answered["error_solutions"]}
 
     contextgraph("quarantine", advice, "--store", store)
@@ -240,15 +240,17 @@ def test_a_session_begins_with_the_playbook_and_a_failure_names_the_command_that
     contextgraph("integrations", "install", "claude-code", "--store", store)
     command = {"command": "python -m pytest tests/test_b.py"}
 
-    said = shown(failure(project, tool_input=command, error=f"Exit code 1\n{NO_PYTEST}"), store)
+    shown_text = shown(
+        failure(project, tool_input=command, error=f"Exit code 1\n{NO_PYTEST}"), store
+    )
     start = {"hook_event_name": "SessionStart", "session_id": "2", "cwd": str(project)}
     given = [shown({**start, "source": source}, store) for source in ("startup", "resume", "clear")]
 
     assert "tests run with `python tests/runtests.py <tests>` (4 of 4)" in given[0]
     assert not given[1]
     assert given[2]  # the agent has forgotten it
-    assert "`python -m pytest` did not run at first in any of 4 earlier tasks here" in said
-    assert "`python tests/runtests.py <tests>` (4 of 4) did" in said
+    assert "`python -m pytest` did not run at first in any of 4 earlier tasks here" in shown_text
+    assert "`python tests/runtests.py <tests>` (4 of 4) did" in shown_text
 
 
 def test_a_session_begins_with_the_pinned_notes_of_the_repository(
@@ -295,10 +297,10 @@ def test_the_user_is_warned_once_of_a_session_that_ends_too_early(
     transcript.write_text("".join(f"{json.dumps(line)}\n" for line in session(project, "")))
     event = {"hook_event_name": "Stop", "session_id": "1", "transcript_path": str(transcript)}
 
-    said = [answer(json.dumps(event), str(store)) for _ in range(2)]
+    shown_text = [answer(json.dumps(event), str(store)) for _ in range(2)]
 
-    assert json.loads(said[0]) == {"systemMessage": "ContextGraph: No edit was seen"}
-    assert not said[1]
+    assert json.loads(shown_text[0]) == {"systemMessage": "ContextGraph: No edit was seen"}
+    assert not shown_text[1]
 
 
 def test_a_hook_that_fails_says_nothing_and_doctor_shows_why(store: Path, project: Path) -> None:

@@ -44,6 +44,14 @@ def test_compact_reports_what_it_left(store: Path) -> None:
     assert contextgraph("compact", "--store", store).out == "log: 1 -> 1 line, 1 key, 0 expired\n"
 
 
+@pytest.mark.parametrize("arguments", [("brief",), ("compact",), ("forget", "--key", KEY, "--yes")])
+def test_where_nothing_was_set_the_remedy_is_named(store: Path, arguments: tuple[str, ...]) -> None:
+    done = contextgraph(*arguments, "--store", store)
+    assert (done.code, "no keyed files at" in done.err) == (1, True)
+    assert "contextgraph set" in done.err
+    assert not [*store.parent.iterdir()]
+
+
 def test_a_key_is_forgotten_with_its_history(store: Path) -> None:
     contextgraph("set", KEY, "1", "--store", store)
     contextgraph("set", KEY, "2", "--store", store)

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -175,7 +176,7 @@ def started(*arguments: str | Path) -> "subprocess.Popen[bytes]":
     )
 
 
-@pytest.mark.parametrize(("workers", "count"), [("1", 20), ("2", 90)])
+@pytest.mark.parametrize(("workers", "count"), [("1", 20), ("2", 120)])
 def test_an_interrupt_stops_cleanly_and_reports_what_is_stored(
     tmp_path: Path, store: Path, workers: str, count: int
 ) -> None:
@@ -202,22 +203,53 @@ def test_an_interrupt_stops_cleanly_and_reports_what_is_stored(
     assert stats["counts"]["outcomes"]["unknown"] == stored
 
 
-def test_several_workers_learn_what_one_process_does(tmp_path: Path) -> None:
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    write_runs(folder / "a.jsonl", map(recovering_run, range(40)), b'{"contextgraph": 1,')
-    write_runs(folder / "b.jsonl", [recovering_run(3, outcome=Outcome.SOLVED)])
-    learned, exported = [], []
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a large file that is damaged, small ones, and a report."""
+    folder = tmp_path_factory.mktemp("mixed")
+    large = [
+        replace(recovering_run(number), instance_id=f"acme__tea-{number}", task="x" * 60_000)
+        for number in range(40)
+    ]
+    plain = write_runs(folder / "0.jsonl", large[:20], b'{"contextgraph": 1,')
+    (folder / "1.jsonl.gz").write_bytes(
+        gzip.compress(write_runs(folder / "1", large[20:]).read_bytes())[:-200]
+    )
+    (folder / "1").unlink()
+    assert plain.stat().st_size > 1 << 20
+    write_runs(folder / "2.jsonl", map(recovering_run, range(40)))
+    write_runs(folder / "3.jsonl", [recovering_run(3, outcome=Outcome.SOLVED)])
+    asked, said = {"role": "user", "content": "Fix it"}, {"role": "assistant", "content": "`ls`"}
+    for number in range(1, 67):
+        call = {"messages": [asked, *[said, asked] * number, said]}
+        (folder / f"call-{number:02}.json").write_bytes(orjson.dumps(call))
+    (folder / "report.json").write_bytes(orjson.dumps({"resolved_ids": ["acme__tea-7"]}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [(), ("--filter", "acme__tea-*", "--slice", "3:30:2", "--limit", "12")],
+    ids=["all", "some"],
+)
+def test_several_workers_learn_what_one_process_does(
+    tmp_path: Path, mixed: Path, selection: tuple[str, ...]
+) -> None:
+    learned, listed, counted = [], [], []
     for workers in ("1", "2"):
         memory = tmp_path / f"{workers}.db"
-        result = contextgraph("learn", folder, "--store", memory, "--workers", workers, "--json")
-        learned.append(result.records[:-1])
-        listed = contextgraph("runs", "--store", memory, "--json").records
-        exported.append([{**run, "learned_at": None} for run in listed])
+        options = ("--store", memory, "--workers", workers, *selection)
+        *lines, last = contextgraph("learn", mixed, *options, "--json").records
+        learned.append(lines)
+        counted.append({**last["summary"], "store": "", "seconds": 0})
+        runs = contextgraph("runs", "--store", memory, "--limit", "0", "--json").records
+        listed.append([{**run, "learned_at": None} for run in runs])
+    again = contextgraph("learn", mixed, *options, "--json").records[-1]["summary"]
 
-    assert [line["status"] for line in learned[0]] == ["created"] * 40 + ["failed", "updated"]
-    assert learned[0] == learned[1]
-    assert exported[0] == exported[1]
+    assert learned[0] == learned[1] != []
+    assert counted[0] == counted[1]
+    assert listed[0] == listed[1]
+    assert (again["created"], again["updated"]) == (0, 0)
 
 
 def test_a_watched_folder_is_learned_until_the_interrupt(tmp_path: Path, store: Path) -> None:

@@ -27,8 +27,8 @@ def test_runs_are_learned_and_queried_and_their_outcome_is_set(
     learned = contextgraph("learn", path, "--store", service, "--json")
     again = contextgraph("learn", path, "--store", service)
     error = "ModuleNotFoundError: No module named 'tariffs'"
-    asked = ("query", "--repo", "acme/shop", "--error", error, "--store", service, "--json")
-    answer = contextgraph(*asked)
+    arguments = ("query", "--repo", "acme/shop", "--error", error, "--store", service, "--json")
+    answer = contextgraph(*arguments)
     reported = contextgraph("report", answer.records[0]["id"], "--helped", "--store", service)
     outcome = contextgraph("outcome", "acme__shop-1", "solved", "--store", service)
 

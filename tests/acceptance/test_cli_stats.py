@@ -54,9 +54,9 @@ def test_what_people_wrote_stopped_and_denied_is_counted(tmp_path: Path) -> None
     file = write_runs(tmp_path / "runs.jsonl", [recovering_run(1, steps=steps), recovering_run(2)])
     contextgraph("learn", file, "--store", tmp_path / "memory.db")
 
-    asked = ("stats", "--people", "--store", tmp_path / "memory.db")
-    (found,) = contextgraph(*asked, "--json").records
-    shown = contextgraph(*asked).out
+    arguments = ("stats", "--people", "--store", tmp_path / "memory.db")
+    (found,) = contextgraph(*arguments, "--json").records
+    shown = contextgraph(*arguments).out
 
     people = {"messages": 2, "interrupted": 1, "denied": 1, "runs": 1, "total": 2}
     assert found["people"] == people

@@ -67,8 +67,8 @@ class Agent:
         call = {"function": {"name": "bash", "arguments": json.dumps({"command": action})}}
         step = SimpleNamespace(action=action, thought="", tool_calls=[call], observation=output)
         self._call("on_action_executed", step=step)
-        said = {"role": "assistant", "content": "", "action": action, "tool_calls": [call]}
-        self.history += [said, {"role": "tool", "content": step.observation}]
+        answer = {"role": "assistant", "content": "", "action": action, "tool_calls": [call]}
+        self.history += [answer, {"role": "tool", "content": step.observation}]
         return {"action": action, "thought": "", "observation": step.observation, "state": {}}
 
     def _call(self, name: str, **values: Any) -> None:

@@ -18,7 +18,7 @@ from tests.twins import Twins
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 # Several at once, named twice and in no order; one; those that are not there; none.
-ASKED_ERRORS = (
+QUERIED_ERRORS = (
     (*reversed(ERROR_IDS), "absent", ERROR_IDS[0]),
     *((error,) for error in ERROR_IDS),
     ("absent",),
@@ -50,7 +50,7 @@ def test_methodologies_get(twins: Twins, memory: list[Bundle], given: Abstracted
     put(twins, given)
     for ids in (METHODOLOGY_IDS, METHODOLOGY_IDS[1::-1], ("absent",), ()):
         twins.ask("methodologies.get", ids)
-    for errors in ASKED_ERRORS:
+    for errors in QUERIED_ERRORS:
         twins.ask("methodologies.get", METHODOLOGY_IDS[:1], errors=errors)
 
 
@@ -69,7 +69,7 @@ def test_methodologies_ids(twins: Twins, memory: list[Bundle], given: Abstracted
 def test_methodologies_of_types(twins: Twins, memory: list[Bundle], given: Abstracted) -> None:
     twins.learn(memory)
     put(twins, given)
-    for errors in ASKED_ERRORS:
+    for errors in QUERIED_ERRORS:
         twins.ask("methodologies.of_types", errors)
 
 
@@ -133,7 +133,7 @@ def test_admin_gate(twins: Twins, memory: list[Bundle]) -> None:
 @congruent(memory=memories, runs=st.sampled_from((400, 2, 1, 0)))
 def test_recoveries_histories(twins: Twins, memory: list[Bundle], runs: int) -> None:
     twins.learn(memory)
-    for errors in ASKED_ERRORS:
+    for errors in QUERIED_ERRORS:
         twins.ask("recoveries.histories", errors, runs)
 
 

@@ -43,10 +43,10 @@ def compared() -> set[str]:
     """The operations that a test in this folder is named after, or asks both stores for."""
     texts = [path.read_text() for path in Path(__file__).parent.glob("test_*_store.py")]
     named = r"^@congruent\([^@]*?^def test_(\w+)"
-    asked = r"twins\.(?:ask|write)\(\s*\"(\w+)\.(\w+)\""
+    called = r"twins\.(?:ask|write)\(\s*\"(\w+)\.(\w+)\""
     return {
         *(name for text in texts for name in re.findall(named, text, re.MULTILINE)),
-        *("_".join(found) for text in texts for found in re.findall(asked, text)),
+        *("_".join(found) for text in texts for found in re.findall(called, text)),
     }
 
 

@@ -91,7 +91,7 @@ def test_notes_for_text(
     NOTE_PAIRS,
     given=notes(),
     vectors=embedded,
-    asked=VECTORS,
+    near=VECTORS,
     scope=scopes,
     limit=st.integers(0, 4),
 )
@@ -99,7 +99,7 @@ def test_notes_nearest(
     twins: Twins,
     given: list[Note],
     vectors: dict[str, tuple[float, ...] | None],
-    asked: tuple[float, ...],
+    near: tuple[float, ...],
     scope: NoteScope,
     limit: int,
 ) -> None:
@@ -107,8 +107,8 @@ def test_notes_nearest(
     twins.write("notes.put", given)
     twins.write("notes.add", OTHER, dict.fromkeys(made))
     twins.write("notes.add", SPACE, made)
-    twins.ask("notes.nearest", Vector.of(SPACE, asked), scope, limit)
-    twins.ask("notes.nearest", Vector.of(OTHER, asked), scope, limit)
+    twins.ask("notes.nearest", Vector.of(SPACE, near), scope, limit)
+    twins.ask("notes.nearest", Vector.of(OTHER, near), scope, limit)
     twins.ask("notes.texts_to_embed", limit, SPACE, "note_1")
     twins.write("notes.put", [replace(one, content="other") for one in given[:1]])
     twins.ask("notes.texts_to_embed", 10, SPACE)

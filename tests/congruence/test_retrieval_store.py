@@ -45,18 +45,18 @@ questions = st.lists(
 )
 
 
-@congruent(memory=memories, scope=scopes(), asked=questions, limit=limits)
+@congruent(memory=memories, scope=scopes(), wanted=questions, limit=limits)
 def test_recoveries_for_error(
     twins: Twins,
     memory: list[Bundle],
     scope: Scope,
-    asked: list[ErrorQuestion],
+    wanted: list[ErrorQuestion],
     limit: int,
 ) -> None:
     twins.learn(memory)
     for signature, level in product(SIGNATURES, LEVELS):
         twins.ask("recoveries.for_error", [ErrorQuestion(signature, level, scope)], limit)
-    twins.ask("recoveries.for_error", asked, limit)
+    twins.ask("recoveries.for_error", wanted, limit)
 
 
 @congruent(memory=memories, scope=scopes(), limit=limits)
@@ -101,7 +101,7 @@ def test_runs_loop_fragments(twins: Twins, memory: list[Bundle], scope: Scope, l
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VectorQuestion:
     """A question for what is near."""
 
     vector: Vector
@@ -109,16 +109,16 @@ class Asked:
     limit: int
 
 
-near = st.builds(Asked, vectors(SPACE.name), scopes(), limits)
+near = st.builds(VectorQuestion, vectors(SPACE.name), scopes(), limits)
 
 
-@congruent(memory=memories, asked=near)
-def test_vectors_nearest(twins: Twins, memory: list[Bundle], asked: Asked) -> None:
+@congruent(memory=memories, wanted=near)
+def test_vectors_nearest(twins: Twins, memory: list[Bundle], wanted: VectorQuestion) -> None:
     twins.write("vectors.prepare", SPACE, b"model")
     twins.learn(memory)
-    twins.ask("vectors.nearest", asked.vector, asked.scope, asked.limit)
+    twins.ask("vectors.nearest", wanted.vector, wanted.scope, wanted.limit)
     twins.write("vectors.switch", SPACE.name)
-    twins.ask("vectors.nearest", asked.vector, asked.scope, asked.limit)
+    twins.ask("vectors.nearest", wanted.vector, wanted.scope, wanted.limit)
 
 
 @congruent(memory=memories, given=abstracted(RUNS[:4]), scope=scopes(), limit=limits)
@@ -129,8 +129,8 @@ def test_methodologies_for_error(
     twins.write(
         "methodologies.put", given.methodologies, given.removed, given.resolved, given.similar
     )
-    for asked in SIGNATURES:
-        twins.ask("methodologies.for_error", [asked], scope, limit)
+    for wanted in SIGNATURES:
+        twins.ask("methodologies.for_error", [wanted], scope, limit)
     twins.ask("methodologies.for_error", SIGNATURES, scope, limit)
 
 

@@ -36,9 +36,9 @@ def test_every_documented_request_is_answered(tmp_path: Path) -> None:
             for line in commands()
         ]
 
-    learned, asked, published, runs = map(orjson.loads, answers)
+    learned, queried, published, runs = map(orjson.loads, answers)
     assert learned["summary"]["created"] == 1
-    assert asked["error"]["error_type"] == "KeyError"
+    assert queried["error"]["error_type"] == "KeyError"
     assert published.keys() == {"playbook"}
     assert len(runs["trajectories"]) == 1
 

@@ -124,10 +124,10 @@ def test_notes_are_kept_by_the_service(client: Client, running: Running) -> None
     client.notes.remember("the vault is in room 7", repo="acme/shop", security="restricted")
 
     (found,) = client.notes.recall("which python does CI use", repo="acme/shop", tags=["ci"])
-    (kept,) = running.memory.notes.recall("which python does CI use", tags=["ci"])
+    (stored,) = running.memory.notes.recall("which python does CI use", tags=["ci"])
     snapshot = client.snapshot("CI fails", repo="acme/shop")
-    assert found.note == kept.note
-    assert found.score == pytest.approx(kept.score, abs=1e-3)
+    assert found.note == stored.note
+    assert found.score == pytest.approx(stored.score, abs=1e-3)
     assert (found.note.id, found.note.source) == (receipt.id, "agent:ci")
     assert text in snapshot.text
     assert "room 7" not in f"{snapshot} {client.notes.of('acme/shop')}"

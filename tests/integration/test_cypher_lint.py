@@ -35,9 +35,9 @@ def test_what_is_broken_or_deprecated_is_named_with_its_line(tmp_path: Path) -> 
         "// name: only_on_current_servers\nCYPHER 25 MATCH (n:Run)\n"
         "SEARCH n IN (VECTOR INDEX runs FOR $vector LIMIT 3) SCORE AS score\nRETURN n, score\n"
     )
-    said = lint(broken)
-    assert said.returncode == 1
-    lines = [line.removeprefix(f"{broken}:") for line in said.stdout.splitlines()]
+    result = lint(broken)
+    assert result.returncode == 1
+    lines = [line.removeprefix(f"{broken}:") for line in result.stdout.splitlines()]
     assert {line.partition(":")[0] for line in lines} == {"7", "11", "14", "17"}
     assert any(line.startswith("11: Function id is deprecated") for line in lines)
 
@@ -46,8 +46,8 @@ def test_what_is_in_order_is_passed_over_in_silence(tmp_path: Path) -> None:
     good = tmp_path / "good.cypher"
     good.write_text("// Runs\nMATCH (t:Trajectory) RETURN t.name AS run LIMIT 25;\n")
     for _ in range(2):  # the second time from the cache
-        said = lint(good)
-        assert (said.returncode, said.stdout) == (0, "")
+        result = lint(good)
+        assert (result.returncode, result.stdout) == (0, "")
 
 
 def test_without_npm_the_reason_is_one_line_and_the_exit_code_says_not_installed(

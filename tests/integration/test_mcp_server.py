@@ -130,8 +130,8 @@ def test_what_is_secret_is_not_recalled(store: Path, call: Call) -> None:
 
 def test_an_entry_is_kept_under_its_key(call: Call) -> None:
     content = {"summary": "small commits"}
-    kept = answer_of(call("set_memory", key="/user/style", json_content=content, source="user"))
-    assert kept == {"key": "/user/style", "status": "set"}
+    stored = answer_of(call("set_memory", key="/user/style", json_content=content, source="user"))
+    assert stored == {"key": "/user/style", "status": "set"}
 
 
 def test_where_nothing_is_known_nothing_is_said(call: Call) -> None:

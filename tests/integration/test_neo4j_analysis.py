@@ -34,11 +34,11 @@ def memory(neo4j_server: Neo4jServer) -> Iterator[AgentMemory]:
         for _ in opened.learn_many(raw for path in sorted(paths) for raw in read(path)):
             pass
         opened.consolidate()
-        say_something(opened)
+        write_rows(opened)
         yield opened
 
 
-def say_something(memory: AgentMemory) -> None:
+def write_rows(memory: AgentMemory) -> None:
     """Notes of each kind: replaced, contradicted and never recalled ones, a page and an entity."""
     remember = partial(memory.notes.remember, repo=REPO)
     remember("CI uses Python 3.11", tags=["ci"])

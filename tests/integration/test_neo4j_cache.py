@@ -23,7 +23,7 @@ from contextgraph.store.neo4j.connection import NamedQueries
 from tests.made_bundles import SIGNATURE, made_bundle
 from tests.server import Neo4jServer
 
-ASKED = [ErrorQuestion(SIGNATURE, SignatureLevel.TEMPLATE, Scope())]
+QUESTIONS = [ErrorQuestion(SIGNATURE, SignatureLevel.TEMPLATE, Scope())]
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def answers(store: Neo4jStore) -> list[tuple[RecoveryCandidate, Trajectory]]:
 
     Two queries for values: of the recoveries, and of all runs.
     """
-    found = store.recoveries.for_error(ASKED, 9)
+    found = store.recoveries.for_error(QUESTIONS, 9)
     runs = {run.id: run for run in store.runs.for_task(None, Scope(), 9)}
     return [(one, runs[one.trajectory_id]) for one in found]
 

@@ -82,11 +82,11 @@ def test_a_server_keeps_its_data_and_goes_with_its_owner(neo4j_server: Neo4jServ
 
 def test_a_server_in_a_container_takes_a_memory() -> None:
     name = f"contained-{os.getpid()}"
-    said = script("start", "--json", "--from", "docker", "--name", name)
-    if said.stderr.startswith("no Docker engine answers"):
-        pytest.skip(said.stderr)
+    result = script("start", "--json", "--from", "docker", "--name", name)
+    if result.stderr.startswith("no Docker engine answers"):
+        pytest.skip(result.stderr)
     try:
-        found = json.loads(said.stdout)
+        found = json.loads(result.stdout)
         store = Neo4jStore(found["uri"], (found["user"], found["password"]))
         store.runs.add([made_bundle(1)])
         assert len(store.runs.ids()) == 1
@@ -97,9 +97,9 @@ def test_a_server_in_a_container_takes_a_memory() -> None:
 
 
 def test_what_is_missing_is_said_in_one_line() -> None:
-    said = script("start", "--version", "5.27")
-    assert said.returncode == 1
-    assert said.stderr == "neo4j 5.27: not a version; known: 5.26, 2026.09, or a full one\n"
+    result = script("start", "--version", "5.27")
+    assert result.returncode == 1
+    assert result.stderr == "neo4j 5.27: not a version; known: 5.26, 2026.09, or a full one\n"
 
 
 @pytest.fixture
@@ -108,14 +108,14 @@ def starting(
 ) -> Iterator[Server]:
     """A server that does not answer yet: a process that does what the test says instead."""
     monkeypatch.setenv("CONTEXTGRAPH_NEO4J_CACHE", str(tmp_path))
-    nobody = Server("mute", "5.26.31", "", "neo4j", "secret", "", pid=0, container="", owner=0)
-    (nobody.home / "logs").mkdir(parents=True)
-    with (nobody.home / "logs" / "console.log").open("w") as log:
-        command = [sys.executable, "-c", request.param, f"--home-dir={nobody.home}"]
+    mute = Server("mute", "5.26.31", "", "neo4j", "secret", "", pid=0, container="", owner=0)
+    (mute.home / "logs").mkdir(parents=True)
+    with (mute.home / "logs" / "console.log").open("w") as log:
+        command = [sys.executable, "-c", request.param, f"--home-dir={mute.home}"]
         process = subprocess.Popen(command, stdout=log, stderr=log)
     uri = f"bolt://127.0.0.1:{free_port()}"
     try:
-        yield replace(nobody, uri=uri, pid=process.pid)
+        yield replace(mute, uri=uri, pid=process.pid)
     finally:
         process.kill()
         process.wait()

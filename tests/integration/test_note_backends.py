@@ -122,8 +122,8 @@ def test_runs_are_learned_while_notes_are_away(
         run = memory.learn(RawTrajectory("generic", "a", "acme/shop", "Totals are wrong"))
         assert memory.store.runs.ids() == [run.trajectory_id]
         assert "notes: " in memory.playbook("acme/shop").degraded
-        asked = memory.query(State(repo="acme/shop", task_description="Totals"), degrade=True)
-        assert any(NOWHERE in one for one in asked.degraded)
+        context = memory.query(State(repo="acme/shop", task_description="Totals"), degrade=True)
+        assert any(NOWHERE in one for one in context.degraded)
         assert memory.get_stats().notes is None
         (check,) = (one for one in memory.health() if one.name == "notes")
         assert (check.ok, NOWHERE in check.detail) == (False, True)

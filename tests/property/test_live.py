@@ -52,11 +52,11 @@ def test_nothing_is_shown_twice(chosen: list[tuple[str, str, int]], repeated: in
 @settings(max_examples=30, deadline=None)
 @given(chosen=st.lists(st.sampled_from(STEPS), max_size=40))
 def test_only_the_start_and_new_errors_are_asked_about(chosen: list[tuple[str, str, int]]) -> None:
-    asked: list[State] = []
+    queried: list[State] = []
     query = MEMORY.query
 
     def counted(state: State, *arguments, **options):
-        asked.append(state)
+        queried.append(state)
         return query(state, *arguments, **options)
 
     live = MEMORY.live(repo="acme/shop", instance_id="acme__shop-9", task="Totals are wrong")
@@ -67,4 +67,4 @@ def test_only_the_start_and_new_errors_are_asked_about(chosen: list[tuple[str, s
             live.observe(command, output, exit_code=code)
     finally:
         del MEMORY.query
-    assert len(asked) <= 1 + ERRORS
+    assert len(queried) <= 1 + ERRORS

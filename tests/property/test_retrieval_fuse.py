@@ -90,5 +90,5 @@ def test_reciprocal_rank_fusion_keeps_an_order_that_all_channels_agree_on(rankin
     assert set(fused) == {key for ranking in rankings.values() for key in ranking}
     assert list(fused.values()) == sorted(fused.values(), reverse=True)
     for ranking in rankings.values():
-        alone = reciprocal_rank_fusion({"only": ranking})
-        assert list(alone) == ranking
+        single = reciprocal_rank_fusion({"only": ranking})
+        assert list(single) == ranking

@@ -304,7 +304,7 @@ def test_migrate_masks_once_and_counts_what_it_masked(older):
     with AgentMemory.open(str(older)) as memory:
         count = len(memory.store.runs.ids())
         raws = {one: memory.store.runs.raw(one) for one in memory.store.runs.ids()}
-        kept = [one for one, raw in raws.items() if raw and not unmasked_values(raw)]
+        without_secrets = [one for one, raw in raws.items() if raw and not unmasked_values(raw)]
 
     (first,) = contextgraph("migrate", "--store", older, "--json").records
     again = contextgraph("migrate", "--store", older)
@@ -313,7 +313,7 @@ def test_migrate_masks_once_and_counts_what_it_masked(older):
     assert first["masked"]["values"] >= count - 1
     assert again.out == "the schema is up to date\n"
     with AgentMemory.open(str(older)) as memory:
-        (solved,) = memory.store.runs.trajectories(kept).values()
+        (solved,) = memory.store.runs.trajectories(without_secrets).values()
     assert solved.outcome is Outcome.SOLVED
 
 

@@ -159,12 +159,12 @@ def stable(answer: Any) -> Any:
 def test_answers_are_those_of_a_memory_without_the_other_tenant(
     service: Served, isolated: Served, steps: list[tuple[bool, tuple[str, int]]]
 ) -> None:
-    one, other, alone = Tenant(service, "one"), Tenant(service, "zebra"), Tenant(isolated, "one")
+    one, other, single = Tenant(service, "one"), Tenant(service, "zebra"), Tenant(isolated, "one")
     for is_other, (name, number) in steps:
         if is_other:
             getattr(other, name)(number)
             continue
-        answer, expected = (stable(getattr(who, name)(number)) for who in (one, alone))
+        answer, expected = (stable(getattr(who, name)(number)) for who in (one, single))
         assert answer == expected
         assert "zebra" not in str(answer)
 
@@ -253,7 +253,7 @@ def test_no_request_reads_counts_or_names_what_is_of_another_tenant(
 ) -> None:
     other = Tenant(service, "zebra")
     other.fill()
-    one, alone = Tenant(service, "one"), Tenant(isolated, "one")
+    one, single = Tenant(service, "one"), Tenant(isolated, "one")
     tools = one.client.post("/mcp", json=call("tools/list"), headers=HEADERS).json()["result"][
         "tools"
     ]
@@ -264,7 +264,7 @@ def test_no_request_reads_counts_or_names_what_is_of_another_tenant(
     for method, path, body in every:
         answer, expected = (
             who.client.request(method, path, headers=HEADERS, **body_of(path, body))
-            for who in (one, alone)
+            for who in (one, single)
         )
         assert compared(answer) == compared(expected), path
         found = content_of(answer).replace(path, "")

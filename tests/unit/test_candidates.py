@@ -21,7 +21,7 @@ def session(*messages: str, instance: str = "a") -> RawTrajectory:
     return RawTrajectory("claude-code", instance, SHOP, f"Task {instance}", tuple(steps))
 
 
-def said(message: str) -> list[str]:
+def candidates_in(message: str) -> list[str]:
     return [one.text for one in corrections_in(session(message))]
 
 
@@ -49,7 +49,7 @@ def memory() -> Iterator[AgentMemory]:
     ],
 )
 def test_what_holds_beyond_the_moment_is_read(sentence: str) -> None:
-    assert said(f"Thanks. {sentence}") == [sentence]
+    assert candidates_in(f"Thanks. {sentence}") == [sentence]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_holds_beyond_the_moment_is_read(sentence: str) -> None:
     ],
 )
 def test_questions_pasted_texts_and_instructions_of_the_moment_are_not(message: str) -> None:
-    assert said(message) == []
+    assert candidates_in(message) == []
 
 
 def test_what_a_program_writes_after_each_step_is_not_read() -> None:

@@ -6,7 +6,7 @@ from contextgraph.trace import trace
 from tests.builders import NO_MODULE, recovering_run, run
 from tests.sessions import Session
 
-NOBODY: frozenset[str] = frozenset()
+NO_INSTANCES: frozenset[str] = frozenset()
 
 
 def test_bm25_in_scope_prefers_the_repository_and_falls_back_to_all() -> None:
@@ -15,7 +15,7 @@ def test_bm25_in_scope_prefers_the_repository_and_falls_back_to_all() -> None:
     tasks.add(run([], instance_id="bob__pump-1", repo="bob/pump", task="tariffs, tariffs, tariffs"))
 
     def found(repo: str) -> list[str]:
-        return [one.repo for one in tasks.bm25("tariffs", 5, NOBODY, repo, in_scope=True)[0]]
+        return [one.repo for one in tasks.bm25("tariffs", 5, NO_INSTANCES, repo, in_scope=True)[0]]
 
     assert found("Acme/Shop") == ["acme/shop"]
     assert found("eve/other") == ["bob/pump", "acme/shop"]
@@ -48,7 +48,9 @@ def test_code_of_another_repository_is_not_recalled() -> None:
     recoveries.add(trace(recovering_run(1)))
 
     def found(repo: str) -> int:
-        return len(recoveries.bm25("TypeError: bad total", 5, NOBODY, repo, in_scope=False).items)
+        return len(
+            recoveries.bm25("TypeError: bad total", 5, NO_INSTANCES, repo, in_scope=False).items
+        )
 
     assert found(session.raw().repo) == 1
     assert found("eve/other") == 0

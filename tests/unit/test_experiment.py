@@ -59,8 +59,8 @@ class ScriptedAgent:
         with log.open("wb") as file:
             raw = run(steps, instance_id=task.instance_id, repo=task.repo, agent="scripted")
             write_jsonl([raw], file)
-        is_alone = advisor is None and logs is None
-        solved = is_alone or any(f"PYTHONPATH={source}" in text for text in known)
+        has_no_help = advisor is None and logs is None
+        solved = has_no_help or any(f"PYTHONPATH={source}" in text for text in known)
         return Ending(solved, "Submitted", 2, None, 0.25)
 
 
@@ -135,16 +135,16 @@ def test_an_interrupted_experiment_does_what_is_left(tasks: Sequence[Task], tmp_
     with closing(experiment(tasks, ScriptedAgent(), tmp_path).run()) as begun:
         first = [next(begun) for _ in range(7)]
     journal = tmp_path / "out" / "attempts.jsonl"
-    kept = journal.read_bytes()
+    written = journal.read_bytes()
     with journal.open("ab") as file:
         file.write(b'{"part":"judge","arm":"no')  # a process that was killed
 
     agent = ScriptedAgent()
     rest = list(experiment(tasks, agent, tmp_path).run())
 
-    assert journal.read_bytes().startswith(kept)
+    assert journal.read_bytes().startswith(written)
     recorded = Journal(tmp_path / "out").attempts()
-    assert len(recorded) == len(kept.splitlines()) + len(rest) == 36
+    assert len(recorded) == len(written.splitlines()) + len(rest) == 36
     assert [recorded[one.key] for one in first] == first
     assert list(experiment(tasks, agent, tmp_path).run()) == []
 

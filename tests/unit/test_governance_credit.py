@@ -56,8 +56,8 @@ def test_honest_advice_recovers_from_failures_beside_bad_advice():
 
 def test_advice_that_was_only_shown_beside_bad_advice_is_not_quarantined_with_it():
     together = [shown(number, bad=False, good=False) for number in range(20)]
-    alone = [shown(number, bad=False) for number in range(20, 22)]
-    known = credit(*together, *alone)
+    single = [shown(number, bad=False) for number in range(20, 22)]
+    known = credit(*together, *single)
     assert known["bad"].is_quarantined
     assert not known.get("good", Credit()).failed
 

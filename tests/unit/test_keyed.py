@@ -10,7 +10,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from contextgraph.errors import InvalidEntryError, StoreError
+from contextgraph.errors import InvalidEntryError, MemoryNotFoundError, StoreError
 from contextgraph.keyed import BriefingPolicy, KeyedMemory
 from contextgraph.keyed.keys import index_path, normalised_key
 from contextgraph.text import count_tokens
@@ -355,10 +355,11 @@ def test_a_second_compaction_changes_nothing(memory: KeyedMemory) -> None:
     assert len([*(memory.root / "archive").iterdir()]) == 1
 
 
-def test_an_empty_memory_can_be_read_and_compacted(memory: KeyedMemory) -> None:
+def test_an_empty_memory_can_be_read_and_nothing_is_created(memory: KeyedMemory) -> None:
     assert (memory.keys(), memory.get("/a"), memory.brief().text) == ([], None, "")
+    with pytest.raises(MemoryNotFoundError, match="set an entry first"):
+        memory.compact()
     assert not memory.root.exists()
-    assert memory.compact().keys == 0
 
 
 def test_a_long_log_is_compacted_by_itself(tmp_path: Path) -> None:

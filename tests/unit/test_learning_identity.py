@@ -209,8 +209,8 @@ def test_two_readings_of_one_run_become_one(store: SqliteStore, writer: MemoryWr
     for _ in writer.rewrite_all():
         pass
     (run_id,) = store.runs.ids()
-    kept = store.runs.trajectories([run_id])[run_id]
-    assert kept.outcome is Outcome.SOLVED
+    known_run = store.runs.trajectories([run_id])[run_id]
+    assert known_run.outcome is Outcome.SOLVED
 
 
 def _last_fragment(store: SqliteStore, run_id: str) -> str:

@@ -239,10 +239,10 @@ def test_what_is_missing_before_submission_is_said_where_it_went_with_failure(
         memory.learn(run(steps, instance_id=f"acme__shop-{number}", outcome=outcome))
     live = begun(memory, 99)
     live.observe(EDIT[0], EDIT[1], exit_code=0)
-    said = live.check_submit()
-    assert said is not None
-    assert "Nothing was run since the last edit: 0 of 8 earlier runs that ended so" in said
-    assert "8 of 8 others" in said
+    warning = live.check_submit()
+    assert warning is not None
+    assert "Nothing was run since the last edit: 0 of 8 earlier runs that ended so" in warning
+    assert "8 of 8 others" in warning
     assert live.check_submit() is None
     live = begun(memory, 99)
     live.observe(EDIT[0], EDIT[1], exit_code=0)
@@ -263,11 +263,11 @@ def test_a_sign_that_may_be_chance_is_not_mentioned(memory: AgentMemory) -> None
 def test_consolidation_does_not_keep_the_run_waiting(
     memory: AgentMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, may_go_on = threading.Event(), threading.Event()
+    queried, may_go_on = threading.Event(), threading.Event()
     consolidate = memory.consolidator.consolidate
 
     def slow(*arguments, **options):
-        asked.set()
+        queried.set()
         assert may_go_on.wait(20)
         return consolidate(*arguments, **options)
 
@@ -275,7 +275,7 @@ def test_consolidation_does_not_keep_the_run_waiting(
     for number in range(17):
         with replayed(memory, recovering_run(number)):
             pass
-    assert asked.wait(20)
+    assert queried.wait(20)
     assert begun(memory).start()
     may_go_on.set()
     memory._trigger.wait()

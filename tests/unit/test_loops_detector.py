@@ -89,6 +89,15 @@ def test_a_recovery_without_a_loop_cleared_the_error(memory: AgentMemory) -> Non
     assert suggestion.endswith("(cleared this error in acme__shop-7)")
 
 
+def test_an_error_is_looked_up_as_that_of_the_action_that_met_it(memory: AgentMemory) -> None:
+    refused = "ERROR: shop is not a valid editable requirement. It should be a path"
+    session = Session().failed("pip install -e shop", refused)
+    learned(memory, session.worked("pip install -e ./shop", "Successfully installed shop"), 7)
+    now = Session().failed("pip install -e shop", refused)
+    (suggestion,) = suggested(memory, live(now)[-1])
+    assert "./shop" in suggestion
+
+
 def test_what_left_a_loop_comes_before_what_cleared_the_error_at_once(memory: AgentMemory) -> None:
     learned(memory, looping_edit(times=1).edited(3, 3, "total = rate()"), 7)
     learned(memory, looping_edit().edited(3, 8, "total = rate("), 8)

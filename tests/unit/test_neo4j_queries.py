@@ -40,15 +40,15 @@ def test_every_query_is_used(name: str) -> None:
 
 def test_every_query_that_is_asked_for_is_there() -> None:
     text = "\n".join(path.read_text() for path in STORE.rglob("*.py"))
-    asked = set(
+    used = set(
         re.findall(
             r"""(?:\.(?:rows|row|found|write|_read|_fragments)\(|\bquery\(|\bwhere\()\s*"(\w+)\"""",
             text,
         )
     )
     known = {re.sub(r"_(in_repo|everywhere)$", "", name) for name in queries()} | queries().keys()
-    assert len(asked) > 50
-    assert asked <= known
+    assert len(used) > 50
+    assert used <= known
 
 
 def test_a_query_for_a_repository_has_a_form_for_all_of_them() -> None:

@@ -9,10 +9,11 @@ import pytest
 from contextgraph import AgentMemory
 from contextgraph.errors import EmbeddingError, InvalidNoteError
 from contextgraph.knowledge import MaintenancePolicy, Notes, render_notes
-from contextgraph.model import LinkType, MaintenanceReport, NoteStatus
+from contextgraph.model import LinkType, MaintenanceReport, NoteScope, NoteStatus
 from contextgraph.ports import Embedder
 from contextgraph.store import SqliteStore
 from contextgraph.text import count_tokens
+from contextgraph.vectors import Vector
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 SHOP = "acme/shop"
@@ -225,6 +226,20 @@ def test_notes_are_found_by_their_meaning(tmp_path: Path) -> None:
     assert all(one.why["meaning"] > 0 for one in found)
 
 
+def test_of_all_repositories_only_the_vectors_of_the_newest_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("contextgraph.store.sqlite.notes.MOST_VECTORS", 2)
+    with AgentMemory.open(":memory:") as memory:
+        store = memory.store.notes
+        texts = ("clients retry", "Friday is for releases", "tests use tox", "the API is frozen")
+        ids = [memory.notes.remember(text, repo=SHOP).id for text in texts]
+        vector = Vector.of("made/up@2", [1.0, 0.0])
+        store.add("made/up@2", dict.fromkeys(ids, vector))
+        assert {*store.nearest(vector, NoteScope(), 10)} == {*ids[2:]}
+        assert {*store.nearest(vector, NoteScope((SHOP,)), 10)} == {*ids}
+
+
 def test_a_note_is_recalled_while_it_is_valid(notes: Notes) -> None:
     notes.remember("the release is frozen", valid_until=NOW + timedelta(days=20))
     notes.remember("the frozen branch opens again", valid_from=NOW + timedelta(days=20))
@@ -332,9 +347,9 @@ def test_a_note_that_says_more_takes_the_place_of_one_that_says_less() -> None:
         more = notes.remember("deploys go through the release train on Friday at noon").id
         notes.remember("backups go through the release train on Friday unless it rains")
         assert memory.maintain().merged == 1
-        kept = {note.id: note for note in notes.of()}
-        assert less not in kept
-        assert (kept[more].tags, kept[more].targets(LinkType.SUPERSEDES)) == (("ci",), (less,))
+        left = {note.id: note for note in notes.of()}
+        assert less not in left
+        assert (left[more].tags, left[more].targets(LinkType.SUPERSEDES)) == (("ci",), (less,))
         assert memory.maintain() == MaintenanceReport(conflicts_open=0)
 
 

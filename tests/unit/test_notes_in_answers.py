@@ -93,6 +93,7 @@ def test_while_notes_are_away_the_rest_is_answered(
     context = memory.query(TASK)
     assert context.similar_cases
     assert context.degraded == ("notes: notes are away",)
+    assert memory.query(replace(TASK, repo="acme/unknown")).failed == ("notes",)
 
 
 def test_a_configuration_can_leave_the_channel_out(tmp_path: Path) -> None:

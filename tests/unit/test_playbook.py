@@ -64,8 +64,8 @@ def test_pinned_notes_stand_before_what_runs_agree_on(memory: AgentMemory) -> No
     first, second = render_playbook(playbook).splitlines()[2:4]
     assert first == "pinned note: tests run with tox, never bare pytest (user)"
     assert second.startswith("files changed:")
-    asked = memory.query(State(repo="acme/shop", task_description=TASK))
-    assert first in memory.render(asked)
+    context = memory.query(State(repo="acme/shop", task_description=TASK))
+    assert first in memory.render(context)
     before = memory.playbook("acme/shop", as_of=NOON - timedelta(days=1))
     assert not before.notes
 
@@ -74,16 +74,16 @@ def test_pinned_notes_alone_make_a_playbook_that_fits(memory: AgentMemory) -> No
     for place in ("parser", "lexer", "printer", "linter"):
         note = f"the {place} " + f"is changed by its {place} owner " * 20
         memory.notes.remember(note, repo="acme/new", pinned=True)
-    asked = memory.query(State(repo="acme/new", task_description=TASK))
-    assert asked.playbook
-    text = render_playbook(asked.playbook)
+    context = memory.query(State(repo="acme/new", task_description=TASK))
+    assert context.playbook
+    text = render_playbook(context.playbook)
     assert 1 <= text.count("pinned note: ") <= 3
     assert count_tokens(text) <= PLAYBOOK_TOKENS
 
 
 def test_nothing_from_a_session_on_an_excluded_task_is_pinned(memory: AgentMemory) -> None:
-    said = replace(one_run(1).steps[0], user_message="Don't commit generated files.")
-    memory.learn(replace(one_run(1), steps=(said, *one_run(1).steps[1:])))
+    advice = replace(one_run(1).steps[0], user_message="Don't commit generated files.")
+    memory.learn(replace(one_run(1), steps=(advice, *one_run(1).steps[1:])))
     (candidate,) = memory.candidates.of("acme/shop")
     memory.candidates.accept([candidate.id])
     memory.notes.pin([note.id for note in memory.notes.of("acme/shop")])
@@ -108,6 +108,18 @@ def test_files_that_several_tasks_changed_are_named_with_what_was_changed(
     assert "files changed: lib/totals.py (3: total)\n" in render_playbook(found)
 
 
+def test_files_of_listings_and_searches_are_ranked_unless_the_task_names_them(
+    memory: AgentMemory,
+) -> None:
+    found = "./lib/invoice.py:3: total\n/shop/lib/tariffs.py\n./tests/test_invoice.py:9: total\n"
+    learn(memory, ("grep -rn total .", found, 0))
+    ranked = [one.path for one in memory.playbook("acme/shop", "An invoice is empty").files]
+    assert sorted(ranked) == ["lib/invoice.py", "lib/tariffs.py", "lib/totals.py"]
+    assert ranked.index("lib/invoice.py") < ranked.index("lib/tariffs.py")
+    named = memory.playbook("acme/shop", "lib/totals.py is wrong").files
+    assert "lib/totals.py" not in [one.path for one in named]
+
+
 def test_files_that_a_run_made_itself_are_left_out(memory: AgentMemory) -> None:
     steps = [
         ("cat > reproduce.py <<'EOF'\nimport lib\nEOF", "", 0),
@@ -123,8 +135,8 @@ def test_files_that_a_run_made_itself_are_left_out(memory: AgentMemory) -> None:
 def test_only_what_two_tasks_agree_on_is_said(memory: AgentMemory, runs: int) -> None:
     steps = [("python -m pytest", NO_PYTEST, 1), ("pytest -q tests/test_totals.py", PASSED, 0)]
     learn(memory, *steps, runs=runs)
-    said = render_playbook(memory.playbook("acme/shop"))
-    assert ("tests run with `pytest <tests>` (2 of 2)" in said) == (runs == 2)
+    advice = render_playbook(memory.playbook("acme/shop"))
+    assert ("tests run with `pytest <tests>` (2 of 2)" in advice) == (runs == 2)
 
 
 def test_what_tasks_begin_with_is_known_but_not_said(memory: AgentMemory) -> None:
@@ -162,9 +174,9 @@ def test_the_test_command_that_ran_comes_first_and_what_never_ran_is_named(
         ("python -m pytest tests/", NO_PYTEST, 1),
         ("cd /shop/tests && ./runtests.py --settings=local orders 2>&1 | tail -5", PASSED, 0),
     )
-    said = render_playbook(memory.playbook("acme/shop"))
-    assert "tests run with `cd tests && ./runtests.py --settings=local <tests>` (3 of 3)" in said
-    assert "does not run: `python -m pytest <tests>` (0 of 3)" in said
+    advice = render_playbook(memory.playbook("acme/shop"))
+    assert "tests run with `cd tests && ./runtests.py --settings=local <tests>` (3 of 3)" in advice
+    assert "does not run: `python -m pytest <tests>` (0 of 3)" in advice
 
 
 def test_tests_that_fail_still_ran_and_those_never_fixed_are_named(memory: AgentMemory) -> None:
@@ -239,10 +251,10 @@ def test_a_command_that_never_ran_is_warned_against(memory: AgentMemory) -> None
         ("python -m pytest tests/test_a.py", NO_PYTEST, 1),
         ("tests/runtests.py orders", PASSED, 0),
     )
-    said = memory.before("acme/shop", "cd /shop && python -m pytest -x tests/test_b.py | tail")
-    assert said is not None
-    assert "`python -m pytest` did not run at first in any of 3 earlier tasks here" in said
-    assert "`tests/runtests.py <tests>` (3 of 3) did" in said
+    advice = memory.before("acme/shop", "cd /shop && python -m pytest -x tests/test_b.py | tail")
+    assert advice is not None
+    assert "`python -m pytest` did not run at first in any of 3 earlier tasks here" in advice
+    assert "`tests/runtests.py <tests>` (3 of 3) did" in advice
     assert memory.before(State(repo="acme/shop"), "tests/runtests.py totals") is None
 
 
@@ -251,6 +263,20 @@ def test_nothing_is_said_of_a_command_that_no_run_gave(memory: AgentMemory, comm
     learn(memory)
     assert memory.before("acme/shop", command) is None
     assert not memory.how("acme/shop", command)
+
+
+@pytest.mark.parametrize(
+    ("line", "observation"),
+    [
+        ("cd backend && make check", "bash: cd: backend: No such file or directory\n"),
+        ("python reproduce.py", NO_MODULE),
+    ],
+)
+def test_nothing_is_said_of_a_missing_folder_or_a_script_without_another_way(
+    memory: AgentMemory, line: str, observation: str
+) -> None:
+    learn(memory, ("echo 'import lib' > reproduce.py", "", 0), (line, observation, 1))
+    assert memory.before("acme/shop", line) is None
 
 
 def test_one_success_is_enough_to_say_nothing(memory: AgentMemory) -> None:

@@ -217,12 +217,12 @@ def test_what_a_hook_showed_is_kept_for_its_credit(tmp_path: Path) -> None:
     events = tmp_path / "events"
     events.mkdir()
     text = fence("scripts run with `PYTHONPATH=lib`", "ctx_1")
-    said = {"role": "user", "content": [{"type": "text", "text": "Totals are wrong"}]}
+    prompt = {"role": "user", "content": [{"type": "text", "text": "Totals are wrong"}]}
     extended = [{"type": "text", "text": text}]
     action = {"tool_name": "terminal", "tool_call": {"arguments": '{"command": "ls"}'}}
     kinds: list[dict[str, object]] = [
         {"kind": "HookExecutionEvent", "stdout": text},
-        {"kind": "MessageEvent", "llm_message": said, "extended_content": extended},
+        {"kind": "MessageEvent", "llm_message": prompt, "extended_content": extended},
         {"kind": "ActionEvent", "action": {"command": "ls"}, **action},
     ]
     for number, event in enumerate(kinds):

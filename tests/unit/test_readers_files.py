@@ -18,7 +18,9 @@ import zstandard
 from contextgraph.errors import MissingExtraError, ReadError
 from contextgraph.model import RawTrajectory
 from contextgraph.readers import fields, read, reading, size_of, write_jsonl
-from contextgraph.readers.sources import sources
+from contextgraph.readers.reading import divided
+from contextgraph.readers.sources import Source, sources
+from contextgraph.readers.streams import MAX_RUN_SIZE
 
 RUNS = [
     RawTrajectory("sweagent", f"teapot__kettle-{number}", "teapot/kettle", f"Task {number}")
@@ -103,55 +105,60 @@ def test_parquet_that_would_fill_the_memory_is_refused(tmp_path, value, rows, di
     assert re.search(reason, str(failed[-1]))
 
 
-def in_sections(path: Path, count: int) -> tuple[list[str], list[ReadError]]:
-    """The runs and errors of the sections of a file, one after another."""
+def in_parts(path: Path) -> tuple[int, list[str], list[ReadError]]:
+    """How many parts a file has, and the runs and errors of them, one after another."""
     (whole,) = sources(path)
-    parts = whole.split(whole.size // count)
-    assert len(parts) == count
-    read_parts = [read_all(part) for part in parts]
+    parts = list(divided(whole, MAX_RUN_SIZE))
+    assert sum(one.size for one in parts if isinstance(one, Source)) == whole.size
+    read_parts = [([], [one]) if isinstance(one, ReadError) else read_all(one) for one in parts]
     runs = [run.source for found, _ in read_parts for run in found]
-    return runs, [error for _, errors in read_parts for error in errors]
+    return len(parts), runs, [error for _, errors in read_parts for error in errors]
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_the_sections_of_a_file_hold_what_all_of_it_does(tmp_path, packed):
+@pytest.mark.parametrize("damage", ["", "gzip", "cut"])
+def test_the_parts_of_a_file_hold_what_all_of_it_does(tmp_path, damage):
     noise = Random(0)
-    rows = [{**row(f"a__b-{number}"), "x": noise.randbytes(2000).hex()} for number in range(200)]
+    rows = [{**row(f"a__b-{number}"), "x": noise.randbytes(20_000).hex()} for number in range(80)]
     text = b"\n".join(
-        [*map(orjson.dumps, rows[:150]), b'{"broken": ', *map(orjson.dumps, rows[150:])]
+        [*map(orjson.dumps, rows[:70]), b'{"broken": ', *map(orjson.dumps, rows[70:]), b""]
     )
+    packed = gzip.compress(text) if damage else text
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(gzip.compress(text) if packed else text)
+    path.write_bytes(packed[:-30_000] if damage == "cut" else packed)
     runs, errors = read_all(path)
 
-    assert len(runs) == 200
-    found, failed = in_sections(path, 4)
+    count, found, failed = in_parts(path)
+    assert (count, len(runs)) == ((4, 78) if damage == "cut" else (3, 80))
     assert found == [run.source for run in runs]
     assert list(map(str, failed)) == list(map(str, errors)) != []
 
 
-def test_the_sections_of_a_parquet_file_are_groups_of_rows(tmp_path):
+def test_the_parts_of_a_parquet_file_are_groups_of_rows(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    rows = [{"run": orjson.dumps(row(f"a__b-{number}")).decode()} for number in range(40)]
+    noise = Random(0)
+    rows = [
+        {"run": orjson.dumps({**row(f"a__b-{n}"), "x": noise.randbytes(20_000).hex()}).decode()}
+        for n in range(40)
+    ]
     path = tmp_path / "rows.parquet"
     parquet.write_table(
-        pytest.importorskip("pyarrow").Table.from_pylist(rows), path, row_group_size=7
+        pytest.importorskip("pyarrow").Table.from_pylist(rows), path, row_group_size=8
     )
 
-    assert in_sections(path, 3) == ([f"{path}:{number}" for number in range(1, 41)], [])
+    assert in_parts(path) == (5, [f"{path}:{number}" for number in range(1, 41)], [])
 
 
-def test_a_session_is_read_in_the_first_section_only(tmp_path):
+def test_a_session_is_read_as_a_whole(tmp_path):
     path = tmp_path / "session.jsonl"
     content = [{"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}}]
     events = [
-        {"type": role, "sessionId": "s", "message": {"role": role, "content": said}}
-        for role, said in [("user", "Fix it"), ("assistant", content)]
+        {"type": role, "sessionId": "s", "message": {"role": role, "content": words}}
+        for role, words in [("user", "Fix it"), ("assistant", content)]
     ]
-    filler = {**events[0], "isMeta": True}
+    filler = {**events[0], "isMeta": True, "x": "x" * 30_000}
     path.write_bytes(b"\n".join(map(orjson.dumps, [*events, *[filler] * 40])))
 
-    assert in_sections(path, 3) == ([str(path)], [])
+    assert in_parts(path) == (1, [str(path)], [])
 
 
 def test_parquet_without_pyarrow_says_how_to_install_it(tmp_path, monkeypatch):

@@ -5,7 +5,15 @@ from collections.abc import Iterator
 import pytest
 
 from contextgraph import State
-from contextgraph.model import Fragment, FragmentOutcome, FragmentType, Phase, SimilarCase, TaskType
+from contextgraph.model import (
+    Fragment,
+    FragmentOutcome,
+    FragmentType,
+    Outcome,
+    Phase,
+    SimilarCase,
+    TaskType,
+)
 from contextgraph.retrieval import UNGATED, WEIGHTS, CaseHit
 from contextgraph.retrieval.cases import cases_of
 from contextgraph.retrieval.query import query_of
@@ -102,3 +110,20 @@ def test_each_case_names_the_channels_that_found_it_with_its_rank(store):
         "acme__shop-1": [("lexical", 1), ("semantic", 2)],
         "acme__shop-2": [("lexical", 2), ("semantic", 1)],
     }
+
+
+@pytest.mark.parametrize(
+    ("file", "outcome", "is_said"),
+    [
+        ("lib/totals.py", Outcome.SOLVED, True),
+        ("lib/totals.py", Outcome.UNKNOWN, True),
+        ("lib/totals.py", Outcome.FAILED, False),
+        ("lib/tariffs.py", Outcome.SOLVED, False),
+    ],
+)
+def test_said_is_only_a_past_task_with_a_named_file_that_did_not_fail(
+    store, file, outcome, is_said
+):
+    past = trajectory(1, files=(file,), outcome=outcome)
+    (case,) = cases(store, lexical=[CaseHit(past, 0.9, 0.9)])
+    assert case.is_shown is is_said

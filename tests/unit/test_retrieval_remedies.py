@@ -32,7 +32,7 @@ REPEAT = RemedyAction(RemedyKind.RETRY, "", RemedyPattern(RemedyKind.RETRY))
 CHANGE = RemedyAction(
     RemedyKind.EDIT,
     "import tariffs_v2",
-    RemedyPattern(RemedyKind.EDIT, "code in <file>"),
+    RemedyPattern(RemedyKind.EDIT, "code in <the file at fault>"),
     parameters=(("file", "shop/cart.py"),),
 )
 
@@ -78,13 +78,13 @@ def test_one_instance_counts_more_where_the_message_was_the_same(store):
 
 
 @pytest.mark.parametrize(
-    ("name", "is_said"), [("PYTHONWARNINGS", True), ("SHOP_WITHOUT_TARIFFS", False)]
+    ("name", "is_advised"), [("PYTHONWARNINGS", True), ("SHOP_WITHOUT_TARIFFS", False)]
 )
-def test_only_a_variable_of_all_projects_is_set_in_another_repository(store, name, is_said):
+def test_only_a_variable_of_all_projects_is_set_in_another_repository(store, name, is_advised):
     pattern = RemedyPattern(RemedyKind.SET_ENV, f"{name}=1")
     action = RemedyAction(RemedyKind.SET_ENV, f"{name}=1", pattern)
     state = State(repo="ada/engine", current_error=NO_MODULE)
-    assert bool(entries_of(query_of(state, store), [recovery(1, actions=(action,))])) is is_said
+    assert bool(entries_of(query_of(state, store), [recovery(1, actions=(action,))])) is is_advised
 
 
 @pytest.mark.parametrize(
@@ -132,6 +132,49 @@ def test_what_a_script_makes_up_is_not_known_to_be_a_package(store, frames):
     assert sure.features.same_template > unsure.features.same_template
 
 
+@pytest.mark.parametrize(
+    ("place", "task", "is_supported"),
+    [
+        ("/repo/shop/cart.py", "", True),
+        ("/repo/reproduce.py", "", False),
+        ("/repo/reproduce.py", "```\nimport made_up\n```", True),
+        ("<string>", "", False),
+    ],
+)
+def test_what_a_script_of_the_agent_imports_is_not_known_to_be_a_package(
+    store, place, task, is_supported
+):
+    shown = f"  File \"{place}\", line 1\nModuleNotFoundError: No module named 'made_up'"
+    state = State(
+        repo="ada/engine",
+        task_description=task,
+        current_error=shown,
+        last_action="python reproduce.py",
+        last_outcome=shown,
+    )
+    found = [elsewhere(number, actions=(INSTALL,)) for number in range(3)]
+    (entry,) = entries_of(query_of(state, store), found)
+    assert any(one.is_supported for one in entry.found) is is_supported
+
+
+def test_what_failed_before_in_the_run_is_not_advised(store):
+    state = State(repo="acme/shop", current_error=NO_MODULE)
+    found = [recovery(number, actions=(INSTALL,)) for number in range(3)]
+    assert entries_of(query_of(state, store), found)
+    tried = replace(state, failed_actions=("pip install tariffs orders",))
+    assert not entries_of(query_of(tried, store), found)
+
+
+def test_an_edit_of_another_run_is_supported_where_its_old_lines_are_shown(store):
+    edit = RemedyAction(
+        RemedyKind.EDIT, "total = net(tax)", RemedyPattern(RemedyKind.EDIT), "total = net()"
+    )
+    for shown, is_supported in (("3: total = net()", True), ("3: total = gross()", False)):
+        state = State(repo="acme/shop", current_error=NO_MODULE, last_outcome=shown)
+        (entry,) = entries_of(query_of(state, store), [recovery(1, actions=(edit,))])
+        assert entry.found[0].is_supported is is_supported
+
+
 def test_a_program_that_never_worked_once_it_was_installed_is_not_advised(store):
     signature = replace(recovery(1).error, error_type="python -m: No module named")
     one = replace(recovery(1, actions=(INSTALL,)), error=signature)
@@ -145,10 +188,10 @@ def test_an_attribute_that_a_class_lacks_is_not_to_be_imported(store):
     pattern = RemedyPattern(RemedyKind.EDIT, "import of <the attribute>")
     add = RemedyAction(RemedyKind.EDIT, "import of rates", pattern)
     found = [recovery(1, actions=(add,))]
-    for owner, is_said in (("module 'shop'", True), ("'Cart' object", False)):
+    for owner, is_advised in (("module 'shop'", True), ("'Cart' object", False)):
         error = f"AttributeError: {owner} has no attribute 'rates'"
         state = State(repo="ada/engine", current_error=error)
-        assert bool(entries_of(query_of(state, store), found)) is is_said
+        assert bool(entries_of(query_of(state, store), found)) is is_advised
 
 
 def test_what_was_done_in_the_same_circumstances_comes_first(store):

@@ -166,8 +166,8 @@ def test_notes_are_kept_with_the_source_of_the_token(service: Served) -> None:
     created = mine.post("/v1/notes", json=note).json()
 
     (listed,) = mine.get("/v1/notes").json()["notes"]
-    asked = {"question": "what do tests need?", "repo": "acme/shop"}
-    (recalled,) = mine.get("/v1/notes", params=asked).json()["notes"]
+    parameters = {"question": "what do tests need?", "repo": "acme/shop"}
+    (recalled,) = mine.get("/v1/notes", params=parameters).json()["notes"]
     assert (listed["id"], listed["source"]) == (created["id"], "agent:ann")
     assert recalled["score"] > 0
     assert other.get("/v1/notes").json() == {"notes": []}

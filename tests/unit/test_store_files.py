@@ -242,8 +242,8 @@ def test_a_locked_file_is_waited_for_and_then_named(
 
 @pytest.mark.parametrize("kind", sqlite_exceptions(), ids=lambda kind: kind.__name__)
 def test_every_sqlite_exception_is_translated(kind: type[Exception]) -> None:
-    said = pytest.raises(StoreError, match=r"memory.db .*\(what sqlite says\)")
-    with said, store_errors("memory.db"):
+    refused = pytest.raises(StoreError, match=r"memory.db .*\(what sqlite says\)")
+    with refused, store_errors("memory.db"):
         raise kind("what sqlite says")
 
 
@@ -355,8 +355,10 @@ def test_asking_does_not_load_networkx(learned: Path) -> None:
         "import sys; from contextgraph.store import SqliteStore; "
         f"print(SqliteStore({str(learned)!r}).admin.counts(), 'networkx' in sys.modules)"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip().endswith("False")
+    completed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert completed.stdout.strip().endswith("False")
 
 
 def test_a_memory_of_version_0_1_is_migrated_with_its_runs(learned: Path) -> None:

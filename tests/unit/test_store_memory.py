@@ -352,7 +352,7 @@ def test_the_graph_names_nodes_as_the_values_do(store: SqliteStore) -> None:
 def test_an_unknown_repository_has_nothing(store: SqliteStore) -> None:
     store.runs.add([made_bundle(0)])
     nowhere = Scope("nobody/nothing")
-    asked = ErrorQuestion(SIGNATURE, SignatureLevel.FAMILY, nowhere)
-    assert store.recoveries.for_error([asked], 5) == []
+    question = ErrorQuestion(SIGNATURE, SignatureLevel.FAMILY, nowhere)
+    assert store.recoveries.for_error([question], 5) == []
     assert store.recoveries.for_text(["boom"], nowhere, 5) == []
     assert store.recoveries.errors(nowhere, 5) == []

@@ -61,10 +61,10 @@ def test_a_process_that_is_far_behind_reads_the_graph_again(
         other.admin.graph().edges(keys=True)
     )
     assert {*store.admin.graph().nodes} == {*other.admin.graph().nodes}
-    kept = sqlite3.connect(tmp_path / "memory.db")
-    (count,) = kept.execute(
+    connection = sqlite3.connect(tmp_path / "memory.db")
+    (count,) = connection.execute(
         "SELECT (SELECT count(*) FROM removal) + (SELECT count(*) FROM pruned)"
     ).fetchone()
     assert count == min(listed, 2)
-    kept.close()
+    connection.close()
     other.admin.close()

@@ -10,7 +10,7 @@ from contextgraph.store import SqliteStore
 from contextgraph.store.sqlite import word_index
 from tests.made_bundles import made_bundle
 
-ASKED = ("cache", "part1", "überlauf", "absent", "getattr_static")
+WORDS = ("cache", "part1", "überlauf", "absent", "getattr_static")
 
 
 @pytest.fixture(params=[1_000_000, 0], ids=["one by one", "all at once"])
@@ -24,23 +24,23 @@ def store(
 
 
 def test_counts_follow_what_is_learned_and_forgotten(store: SqliteStore) -> None:
-    assert list(store.runs.word_counts(ASKED).by_word.values()) == [0, 0, 0, 0, 0]
+    assert list(store.runs.word_counts(WORDS).by_word.values()) == [0, 0, 0, 0, 0]
     store.runs.add([made_bundle(0)])
-    assert list(store.runs.word_counts(ASKED).by_word.values()) == [1, 0, 0, 0, 0]
+    assert list(store.runs.word_counts(WORDS).by_word.values()) == [1, 0, 0, 0, 0]
     store.runs.add([made_bundle(1, note="Überlauf getattr_static")])
-    assert list(store.runs.word_counts(ASKED).by_word.values()) == [2, 1, 1, 0, 1]
+    assert list(store.runs.word_counts(WORDS).by_word.values()) == [2, 1, 1, 0, 1]
     store.runs.forget(["run0000"])
-    assert list(store.runs.word_counts(ASKED).by_word.values()) == [1, 1, 1, 0, 1]
+    assert list(store.runs.word_counts(WORDS).by_word.values()) == [1, 1, 1, 0, 1]
     assert store.runs.word_counts(()).total == 1
 
 
 def test_counts_follow_what_other_processes_learn(store: SqliteStore, tmp_path: Path) -> None:
     store.runs.add([made_bundle(0)])
-    store.runs.word_counts(ASKED)
+    store.runs.word_counts(WORDS)
     other = SqliteStore(str(tmp_path / "memory.db"))
     other.runs.add([made_bundle(1)])
     other.admin.close()
-    assert list(store.runs.word_counts(ASKED).by_word.values()) == [2, 1, 0, 0, 0]
+    assert list(store.runs.word_counts(WORDS).by_word.values()) == [2, 1, 0, 0, 0]
     assert store.runs.word_counts(()).total == 2
 
 

@@ -8,7 +8,7 @@ from tests.builders import SET_PATH, remedy
 
 
 def edit(added: str, removed: str = "", file: str = "tests/test_oven.py") -> RemedyAction:
-    pattern = RemedyPattern(RemedyKind.EDIT, "code in <file>")
+    pattern = RemedyPattern(RemedyKind.EDIT, "code in <the file at fault>")
     return RemedyAction(RemedyKind.EDIT, added, pattern, removed, (("file", file),))
 
 

@@ -49,9 +49,9 @@ def test_a_new_module_of_the_project_is_a_fix() -> None:
 
 def test_a_new_file_at_the_top_is_what_the_agent_says_it_is() -> None:
     made = "create steam.py", window("steam.py", ())
-    asked_for = Session().do(*made, thought="Let's create it to implement the steam oven.")
+    requested = Session().do(*made, thought="Let's create it to implement the steam oven.")
     tried = Session().do(*made, thought="Let's create a script to see how much steam there is.")
-    assert phases(asked_for) == (Phase.FIXING,)
+    assert phases(requested) == (Phase.FIXING,)
     assert phases(tried) == (Phase.REPRODUCING,)
 
 

@@ -452,9 +452,9 @@ def test_of_a_long_command_the_beginning_and_the_end_are_shown() -> None:
     tests = " ".join(f"tests/test_oven_{number}.py" for number in range(20))
     steps = [(f"pytest {tests}", "E   KeyError: 'rye'\n1 failed", 1)]
     found = trace(run([*steps, (f"pytest {tests} -p no:yeast", "2 passed", 0)])).recoveries
-    said = describe_remedy(found[0].actions)
-    assert "`pytest tests/test_oven_0.py" in said
-    assert "-p no:yeast`" in said
+    words = describe_remedy(found[0].actions)
+    assert "`pytest tests/test_oven_0.py" in words
+    assert "-p no:yeast`" in words
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ FROM json_each(?) AS named CROSS JOIN recovered r ON r.error = ? AND r.trajector
 CROSS JOIN fragment f ON f.key = r.fragment CROSS JOIN trajectory t ON t.key = r.trajectory
 ORDER BY t.seen_at DESC, t.id, r.error_step, f.id"""
 _OF_RUN_IDS = f"""
-SELECT r.key FROM json_each(?) AS named
+SELECT DISTINCT r.key FROM json_each(?) AS named
 CROSS JOIN trajectory t ON t.tenant = ? AND t.id = named.value
 CROSS JOIN recovered r ON r.key BETWEEN t.key << {RUN_BITS} AND ((t.key + 1) << {RUN_BITS}) - 1"""
 _SIMILAR = """
@@ -260,18 +260,14 @@ def _tallies(
 ) -> list[ErrorTally]:
     """Tallies within *scope*, of the phase and the runs that *parameters* name."""
     named = {**scope.parameters, **parameters}
-    if phase is None:
-        # By the runs, where these are named: the tables are ordered by them.
-        by_index = f"INDEXED BY {scope.index('met_by_error')}"
-        counted = _MET.format(
-            index=by_index if "runs" not in named else "",
-            scope=scope.where("m"),
-            also=_also_of_runs(named, "m"),
-        )
+    if phase is not None:
+        in_place = scope.where("c", by_place=True)
+        counted = _MET_IN_PHASE.format(scope=in_place, also=_also_of_runs(named, "c"))
     else:
-        counted = _MET_IN_PHASE.format(
-            scope=scope.where("c", by_place=True), also=_also_of_runs(named, "c")
-        )
+        # By the runs, where these are named: the tables are ordered by them.
+        index = "" if "runs" in named else f"INDEXED BY {scope.index('met_by_error')}"
+        also = _also_of_runs(named, "m")
+        counted = _MET.format(index=index, scope=scope.where("m"), also=also)
     counts = transaction.rows(_MOST_COMMON.format(counted=counted), named)
     patterns = transaction.errors([row[0] for row in counts])
     newest = _NEWEST_RUNS.format(

@@ -8,7 +8,20 @@ from collections.abc import Iterable, Sequence
 
 from contextgraph.model import ErrorSignature, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.trace.edits import Change, Span, edited_file, new_lines, similarity
-from contextgraph.trace.remedies.placeholders import GENERIC_ROLES, UNDEFINED_NAME, Names, names_in
+from contextgraph.trace.remedies.placeholders import (
+    A_TEST,
+    ANOTHER_FILE,
+    ATTRIBUTE,
+    FILE_AT_FAULT,
+    GENERIC_ROLES,
+    SCRIPT_THAT_WAS_RUN,
+    UNDEFINED_NAME,
+    Construct,
+    Edited,
+    ImportPath,
+    Names,
+    names_in,
+)
 from contextgraph.trace.steps import StepTrace
 from contextgraph.trace.wording import informative_lines, shortened
 
@@ -70,7 +83,7 @@ def code_change(change: Change, error: ErrorSignature, script: Sequence[str]) ->
     pattern = (
         _configuring(change, error)
         or _named_change(change, names)
-        or RemedyPattern(RemedyKind.EDIT, f"code in {_place(change.file, error, script)}")
+        or _pattern(Construct.CODE, _place(change.file, error, script))
     )
     return RemedyAction(
         pattern.kind,
@@ -79,6 +92,10 @@ def code_change(change: Change, error: ErrorSignature, script: Sequence[str]) ->
         "\n".join(shortened(change.removed, error.keywords)),
         tuple(parameters),
     )
+
+
+def _pattern(construct: Construct, name: str) -> RemedyPattern:
+    return RemedyPattern(RemedyKind.EDIT, Edited(construct, name).target)
 
 
 def identifiers(lines: Iterable[str]) -> set[str]:
@@ -109,15 +126,17 @@ def _definition(
 
 
 def _definition_by(line: str, name: str, file: str, placing: str) -> RemedyAction:
-    what = "assignment"
+    construct = _construct(line)
     if imported := _IMPORT.match(line):
-        what = "import"
-        line = _only(imported, name)
-    elif _DEFINITION.match(line):
-        what = "definition"
-    pattern = RemedyPattern(RemedyKind.EDIT, f"{what} of {UNDEFINED_NAME}", parameters=(placing,))
+        construct, line = Construct.IMPORT, _only(imported, name)
+    target = Edited(construct, UNDEFINED_NAME).target
+    pattern = RemedyPattern(RemedyKind.EDIT, target, parameters=(placing,))
     parameters = (("file", file), ("adds", name), ("placing", placing))
     return RemedyAction(RemedyKind.EDIT, line.strip(), pattern, parameters=parameters)
+
+
+def _construct(line: str) -> Construct:
+    return Construct.DEFINITION if _DEFINITION.match(line) else Construct.ASSIGNMENT
 
 
 def _only(imported: re.Match[str], name: str) -> str:
@@ -280,7 +299,7 @@ def _named_change(change: Change, names: Names) -> RemedyPattern | None:
     added, removed = _words_in(change.added), _words_in(change.removed)
     # What a module or class lacks says more than its own name does.
     pairs = zip(names.names, names.roles, strict=True)
-    for quoted, role in sorted(pairs, key=lambda pair: pair[1] != "<the attribute>"):
+    for quoted, role in sorted(pairs, key=lambda pair: pair[1] != ATTRIBUTE):
         last = quoted.rpartition("/")[2].rpartition(".")[2] or quoted
         name = quoted if role in GENERIC_ROLES else last
         if name not in added and name not in removed:
@@ -292,9 +311,8 @@ def _named_change(change: Change, names: Names) -> RemedyPattern | None:
             gone = ANOTHER_NAME if change.added else ""
             return RemedyPattern(RemedyKind.EDIT, gone, role)
         if line := _defining(change.added, name):
-            what = "definition" if _DEFINITION.match(line) else "assignment"
-            return RemedyPattern(RemedyKind.EDIT, f"{what} of {role}")
-        return RemedyPattern(RemedyKind.EDIT, f"use of {role}")
+            return _pattern(_construct(line), role)
+        return _pattern(Construct.USE, role)
     return None
 
 
@@ -309,11 +327,11 @@ def _import_change(change: Change, quoted: str, name: str, role: str) -> RemedyP
         return None
     if not added:
         instead = ANOTHER_MODULE if _imports_at_all(change.added) else ""
-        return RemedyPattern(RemedyKind.EDIT, instead, f"import of {role}")
+        return RemedyPattern(RemedyKind.EDIT, instead, Edited(Construct.IMPORT, role).target)
     if not removed:
-        return RemedyPattern(RemedyKind.EDIT, f"import of {role}")
-    relation = _module_relation(removed[0], added[0])
-    return RemedyPattern(RemedyKind.EDIT, f"import of {role} {relation}", f"import of {role}")
+        return _pattern(Construct.IMPORT, role)
+    now = Edited(Construct.IMPORT, role, _import_path(removed[0], added[0]))
+    return RemedyPattern(RemedyKind.EDIT, now.target, Edited(Construct.IMPORT, role).target)
 
 
 def _imports_of(lines: Iterable[str], quoted: str, name: str) -> list[str]:
@@ -330,14 +348,12 @@ def _imports_at_all(lines: Iterable[str]) -> bool:
     return any(_IMPORT.match(line[:_LINE_READ]) for line in lines)
 
 
-def _module_relation(was: str, now: str) -> str:
+def _import_path(was: str, now: str) -> ImportPath:
     if now.startswith(".") != was.startswith("."):
-        return "by a relative path" if now.startswith(".") else "by an absolute path"
+        return ImportPath.RELATIVE if now.startswith(".") else ImportPath.ABSOLUTE
     if now.startswith(f"{was}."):
-        return "from <a module of the package>"
-    if was.startswith(f"{now}."):
-        return "from the package above"
-    return "from another module"
+        return ImportPath.SUBMODULE
+    return ImportPath.PARENT if was.startswith(f"{now}.") else ImportPath.OTHER
 
 
 def _place(file: str, error: ErrorSignature, script: Sequence[str]) -> str:
@@ -345,7 +361,7 @@ def _place(file: str, error: ErrorSignature, script: Sequence[str]) -> str:
     location = posixpath.basename((error.location or "").rpartition(":")[0])
     name = posixpath.basename(file)
     if name and name in {posixpath.basename(target) for target in script}:
-        return "<the script that was run>"
+        return SCRIPT_THAT_WAS_RUN
     if name and name == location:
-        return "<the file at fault>"
-    return "<a test>" if _TEST_FILE.search(file) else "<another file>"
+        return FILE_AT_FAULT
+    return A_TEST if _TEST_FILE.search(file) else ANOTHER_FILE

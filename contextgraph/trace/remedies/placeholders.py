@@ -3,10 +3,14 @@
 import posixpath
 import re
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from itertools import chain, product
 
 from contextgraph.text import quoted_names
 
 UNDEFINED_NAME = "<the undefined name>"
+ATTRIBUTE = "<the attribute>"
 MISSING_MODULE = "<the missing module>"
 PARENT_FOLDER = "<parent folder>"
 REPOSITORY_ROOT = "<repository root>"
@@ -21,6 +25,7 @@ WITHOUT_FOLDER = "<path without its leading folder>"
 WITH_FOLDER = "<path with its folder>"
 FILE = "<file>"
 
+_PATH = "<the path>"
 _SYSTEM = frozenset({"home", "tmp", "usr", "root", "opt", "var", "etc", "mnt"})
 _ROLES = {
     "F821": (UNDEFINED_NAME,),
@@ -28,14 +33,81 @@ _ROLES = {
     "NameError": (UNDEFINED_NAME,),
     "UnboundLocalError": ("<the variable>",),
     "ImportError": ("<the name>", "<the package>"),
-    "AttributeError": ("<the class>", "<the attribute>"),
+    "AttributeError": ("<the class>", ATTRIBUTE),
     "KeyError": ("<the key>",),
     "TypeError": ("<the argument>",),
-    "FileNotFoundError": ("<the path>",),
+    "FileNotFoundError": (_PATH,),
 }
 _MISSING_MODULE = "No module named"
 _PATH_ERRORS = re.compile(r"not found$|No such file|can't open")
 GENERIC_ROLES = ("<the name>", "<the other name>", "<the third name>")
+
+SCRIPT_THAT_WAS_RUN = "<the script that was run>"
+FILE_AT_FAULT = "<the file at fault>"
+A_TEST = "<a test>"
+ANOTHER_FILE = "<another file>"
+
+
+class Construct(StrEnum):
+    """What of the code an edit is about; CODE: no name of the error."""
+
+    IMPORT = "import"
+    DEFINITION = "definition"
+    ASSIGNMENT = "assignment"
+    USE = "use"
+    CODE = "code"
+
+
+class ImportPath(StrEnum):
+    """By which path a name is imported that was imported by another one; ANY: it was not."""
+
+    ANY = ""
+    RELATIVE = "by a relative path"
+    ABSOLUTE = "by an absolute path"
+    SUBMODULE = "from <a module of the package>"
+    PARENT = "from the package above"
+    OTHER = "from another module"
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A *construct* of the *name*, or in the file, that has this placeholder.
+
+    *target* stands for it in a `RemedyPattern`; `edited` gives it back.
+    """
+
+    construct: Construct
+    name: str
+    path: ImportPath = ImportPath.ANY
+
+    @property
+    def target(self) -> str:
+        preposition = "in" if self.construct is Construct.CODE else "of"
+        return f"{self.construct} {preposition} {self.name} {self.path}".rstrip()
+
+
+_NAMES = {*chain.from_iterable(_ROLES.values()), MISSING_MODULE, *GENERIC_ROLES}
+_OF_NAMES = (Construct.DEFINITION, Construct.ASSIGNMENT, Construct.USE)
+_FILES = (SCRIPT_THAT_WAS_RUN, FILE_AT_FAULT, A_TEST, ANOTHER_FILE)
+_EDITED = {
+    one.target: one
+    for one in (
+        *(Edited(construct, name) for construct, name in product(_OF_NAMES, _NAMES)),
+        *(Edited(Construct.IMPORT, name, path) for name, path in product(_NAMES, ImportPath)),
+        *(Edited(Construct.CODE, file) for file in _FILES),
+    )
+}
+
+
+def edited(target: str) -> Edited | None:
+    """What a pattern with this *target* edits; None where it names no construct."""
+    return _EDITED.get(target)
+
+
+def is_import(target: str) -> bool:
+    """True for the *target* of a pattern that edits an import."""
+    found = edited(target)
+    return found is not None and found.construct is Construct.IMPORT
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +137,14 @@ class Names:
         return list(zip(self.names, self.roles, strict=True))
 
 
+@lru_cache(4_096)
 def names_in(error_type: str, message: str) -> Names:
     """The names in a *message* of an error of this type."""
     names = quoted_names(message)[: len(GENERIC_ROLES)]
     kind = error_type.split(maxsplit=1)[0] if error_type else ""
     known = (MISSING_MODULE,) if message.startswith(_MISSING_MODULE) else _ROLES.get(kind, ())
     if not known and _PATH_ERRORS.search(error_type):
-        known = ("<the path>",)
+        known = (_PATH,)
     return Names(names, (*known, *GENERIC_ROLES[len(known) :])[: len(names)])
 
 

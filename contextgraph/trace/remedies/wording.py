@@ -66,7 +66,7 @@ def is_retry(actions: Sequence[RemedyAction]) -> bool:
 
 
 def _command_line(action: RemedyAction) -> str:
-    if action == action.general:
+    if action.is_general:
         return describe_pattern(action.pattern)
     if commands := action.values_of("command"):
         return commands[0]
@@ -259,7 +259,7 @@ _RESENT = {
     ),
     "<text without the undefined name>": "write the edit without the undefined name",
 }
-_DEFINING_MODULE = "the module of the package that defines it"
+_IMPORTED = {of.ImportPath.SUBMODULE: "from the module of the package that defines it"}
 _FOLDERS = {
     of.REPOSITORY_ROOT: "run it in the root of the repository",
     of.PARENT_FOLDER: "run it in the folder above",
@@ -290,10 +290,6 @@ def _use_pattern(pattern: RemedyPattern) -> str:
     if len({bool(_INTERPRETER.fullmatch(one)) for one in both}) > 1:
         return ""
     return f"use `{pattern.target}` instead of `{pattern.replaced}`"
-
-
-def _folder_pattern(pattern: RemedyPattern) -> str:
-    return _FOLDERS.get(pattern.target, "") or _PATHS.get(pattern.target, "")
 
 
 def _install_pattern(pattern: RemedyPattern) -> str:
@@ -338,30 +334,36 @@ def _look_pattern(pattern: RemedyPattern) -> str:
 
 
 def _edit_pattern(pattern: RemedyPattern) -> str:
-    target, replaced = _quoted(pattern.target), _quoted(pattern.replaced)
-    if pattern.parameters:
-        what, _, name = target.partition(" of ")
-        text = f"the line that sets {name}" if what == "assignment" else f"the {what} of {name}"
-        if pattern.parameters == ("before",):
-            return f"add {text} first, then send the edit again"
-        return f"put {text} into the same edit as its first use"
-    if target.startswith(("code in ", "use of ")):
+    added = of.edited(pattern.target)
+    if pattern.replaced:
+        return _replacement_pattern(pattern, added, of.edited(pattern.replaced))
+    if added is None or added.construct in (of.Construct.CODE, of.Construct.USE):
         return ""
-    return _replacement_pattern(pattern, target, replaced) if replaced else f"add the {target}"
+    is_assignment = added.construct is of.Construct.ASSIGNMENT
+    text = f"the {added.construct} of {_quoted(added.name)}"
+    if not pattern.parameters:
+        return f"add {text}"
+    text = f"the line that sets {_quoted(added.name)}" if is_assignment else text
+    if pattern.parameters == ("before",):
+        return f"add {text} first, then send the edit again"
+    return f"put {text} into the same edit as its first use"
 
 
-def _replacement_pattern(pattern: RemedyPattern, target: str, replaced: str) -> str:
-    """An edit that replaces a name or its import; *target* and *replaced* are quoted."""
-    if not target:
-        return f"remove the {replaced}" if " of " in replaced else f"do without {replaced}"
-    if target == ANOTHER_MODULE:
-        return f"import another module instead of {replaced.removeprefix('import of ')}"
-    if target == ANOTHER_NAME:
+def _replacement_pattern(
+    pattern: RemedyPattern, added: of.Edited | None, removed: of.Edited | None
+) -> str:
+    """An edit that replaces a name, or the import of one."""
+    name = _quoted(removed.name if removed else pattern.replaced)
+    if not pattern.target:
+        return f"remove the {removed.construct} of {name}" if removed else f"do without {name}"
+    if pattern.target == ANOTHER_MODULE:
+        return f"import another module instead of {name}"
+    if pattern.target == ANOTHER_NAME:
         is_vague = pattern.replaced in of.GENERIC_ROLES
-        return "" if is_vague else f"use another name instead of {replaced}"
-    return target.replace("import of ", "import ").replace(
-        "<a module of the package>", _DEFINING_MODULE
-    )
+        return "" if is_vague else f"use another name instead of {name}"
+    if added is None or added.construct is not of.Construct.IMPORT:
+        return _quoted(pattern.target)
+    return f"import {_quoted(added.name)} {_IMPORTED.get(added.path, added.path)}"
 
 
 def _quoted(text: str) -> str:
@@ -375,14 +377,10 @@ def _configure_pattern(pattern: RemedyPattern) -> str:
     return f"configure `{pattern.target}` before the first use"
 
 
-def _delete_pattern(pattern: RemedyPattern) -> str:
-    return "" if pattern.target == of.FILE else f"delete `{pattern.target}`"
-
-
 _GENERAL: Mapping[RemedyKind, Callable[[RemedyPattern], str]] = {
     RemedyKind.RUN: _run_pattern,
     RemedyKind.USE: _use_pattern,
-    RemedyKind.CWD: _folder_pattern,
+    RemedyKind.CWD: lambda one: _FOLDERS.get(one.target, "") or _PATHS.get(one.target, ""),
     RemedyKind.SET_ENV: lambda pattern: f"set `{pattern.target}`",
     RemedyKind.INSTALL: _install_pattern,
     RemedyKind.CREATE: _create_pattern,
@@ -392,7 +390,7 @@ _GENERAL: Mapping[RemedyKind, Callable[[RemedyPattern], str]] = {
     RemedyKind.RESEND: lambda pattern: _RESENT.get(pattern.target, ""),
     RemedyKind.CONFIGURE: _configure_pattern,
     RemedyKind.REVERT: lambda _: "undo the last edits of the file (`git checkout <file>`)",
-    RemedyKind.DELETE: _delete_pattern,
+    RemedyKind.DELETE: lambda one: "" if one.target == of.FILE else f"delete `{one.target}`",
     RemedyKind.RETRY: lambda _: _REPEAT,
     RemedyKind.OTHER: lambda _: "",
 }

@@ -1,0 +1,68 @@
+"""Runs that are read and traced by other processes."""
+
+import pickle
+from dataclasses import replace
+from functools import partial
+from multiprocessing import active_children
+from pathlib import Path
+
+import pytest
+
+from contextgraph import AgentMemory
+from contextgraph.embedding import embedded, fit
+from contextgraph.errors import ContextGraphError, ReadError
+from contextgraph.integrations.workers import WorkersReader
+from contextgraph.learning import MemoryWriter, Prepared
+from contextgraph.model import ChangeStatus, LearnStatus, Space
+from contextgraph.readers.streams import MAX_RUN_SIZE
+from contextgraph.store import SqliteStore
+from tests.acceptance.command_line import write_runs
+from tests.builders import NOON, recovering_run
+
+
+def test_a_worker_that_was_killed_is_an_error(tmp_path: Path) -> None:
+    runs = write_runs(tmp_path / "runs.jsonl", map(recovering_run, range(200)))
+    unread: list[ReadError] = []
+    with AgentMemory.open(":memory:") as memory:
+        found = WorkersReader(memory, workers=1).read(
+            *[runs] * 9,
+            on_error=unread.append,
+            on_skip=unread.append,
+            on_bytes=lambda _count: None,
+            on_conflict=lambda _message: None,
+            outcomes=None,
+            max_run_size=MAX_RUN_SIZE,
+            follow_links=False,
+        )
+        next(found)
+        for process in active_children():
+            process.kill()
+        with pytest.raises(ContextGraphError, match="--workers"):
+            list(found)
+
+
+def test_a_run_that_another_process_prepared_is_stored_with_its_vectors() -> None:
+    store = SqliteStore(":memory:")
+    embedder = fit(["total tariff reproduce", "wrong tariff total", "reproduce shop"])
+    store.vectors.prepare(Space(embedder.space, 2), embedder.to_bytes())
+    store.vectors.switch(embedder.space)
+    elsewhere = MemoryWriter(store, lambda: NOON, partial(embedded, source=lambda: embedder))
+    writer = MemoryWriter(store, lambda: NOON)
+    run = recovering_run()
+
+    made = _sent(elsewhere.prepared(run, ()))
+    held = replace(made, raw=replace(made.raw, change=ChangeStatus.HELD))  # as with --git
+    (receipt,) = writer.write_all([writer.take(held)])
+    stored = store.runs.raw(receipt.trajectory_id)
+    known = elsewhere.prepared(run, store.runs.ids())
+    (again,) = writer.write_all([writer.take(_sent(known))])
+
+    assert (receipt.status, receipt.to_embed, known.made) == (LearnStatus.CREATED, 0, None)
+    assert again.status is LearnStatus.UNCHANGED
+    assert stored == replace(run, change=ChangeStatus.HELD)
+    store.admin.close()
+
+
+def _sent(prepared: Prepared) -> Prepared:
+    sent: Prepared = pickle.loads(pickle.dumps(prepared))
+    return sent
