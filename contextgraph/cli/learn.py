@@ -215,9 +215,7 @@ class _Learning:
             from contextgraph.integrations.workers import WorkersReader
 
             embedder = str(self.common.flags["embedder"] or "")
-            reader = WorkersReader(
-                memory, workers=self.workers, address=self.ray, embedder=embedder
-            )
+            reader = WorkersReader(memory, self.workers, self.ray, embedder)
             results.intake.read_with(reader.read, reader.keep)
         # A service has no hooks: each machine compiles advice of a memory of its own.
         if not memory.is_service:

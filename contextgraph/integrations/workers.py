@@ -83,7 +83,7 @@ class WorkersReader:
     """
 
     def __init__(
-        self, memory: AgentMemory, *, workers: int = 1, address: str = "", embedder: str = ""
+        self, memory: AgentMemory, workers: int, address: str = "", embedder: str = ""
     ) -> None:
         self._work = partial(_on_cluster, _ray(), address) if address else partial(_here, workers)
         vectors = memory.store.vectors
@@ -112,12 +112,8 @@ class WorkersReader:
         """The runs in *paths*, in the order of `readers.read`, with all that it reports."""
         given = None if outcomes is None else given_outcomes(outcomes)
         job = self._new_job(given, max_run_size, follow_links)
-        handlers: Mapping[str, Callable[[Any], None]] = {
-            "error": on_error,
-            "skip": on_skip,
-            "bytes": on_bytes,
-            "conflict": on_conflict,
-        }
+        handlers: dict[str, Callable[[Any], None]] = {"error": on_error, "skip": on_skip}
+        handlers |= {"bytes": on_bytes, "conflict": on_conflict}
         found = _without_aside(self._work(job, paths), handlers)
         # Several workers may have read the calls of one run.
         for one in last_calls(found, _run_in, lambda _source, error: on_skip(error)):

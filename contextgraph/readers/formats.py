@@ -17,7 +17,6 @@ from contextgraph.readers import (
     marked_text,
     mini_swe_agent,
     moatless,
-    nebius,
     openhands,
     own,
     pipelines,
@@ -54,11 +53,11 @@ FORMATS: Mapping[str, Format] = {
             partial(_single, own.parse),
         ),
         Format(
-            nebius.NAME,
+            sweagent.ROWS,
             "row with instance_id and a trajectory of turns with role and text",
             "task, actions, open file and directory after each step, patch, outcome",
-            nebius.recognises,
-            partial(_single, nebius.parse),
+            sweagent.is_row,
+            partial(_single, sweagent.row_run),
         ),
         Format(
             sweagent.NAME,
