@@ -30,6 +30,7 @@ from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     Effect,
     FailurePattern,
+    FittedGate,
     LearnReceipt,
     MemoryContext,
     MemoryCounts,
@@ -310,6 +311,7 @@ class _Statistics(_Part, StatisticsEngine, path="stats"):
             usage={},
             withholding=decoded(Effect, found["withholding"]),
             notes=None if notes is None else {NoteKind(name): notes[name] for name in notes},
+            gate=decoded(FittedGate, found["gate"]) if found["gate"] else None,
         )
 
 

@@ -1,6 +1,6 @@
 """What each recovery found says about the error at hand, in words that may be shown for it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from typing import TypeAlias
@@ -141,23 +141,13 @@ def found_for(
     query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
 ) -> list[Found]:
     """Those of *candidates* that have something to say about the error of *query*."""
-    known = [
-        (one, about)
-        for one in candidates
-        for done in [one.recovered]
-        if (about := _known(done.message, done.actions, done.circumstances)) is not None
-    ]
     state = query.state
-    texts = [about.words for _, about in known]
-    relevance = bm25(word_counts(signature.message), texts)
-    attempt = word_counts(state.last_action.partition("\n")[0])
-    similarity = bm25(attempt, texts) if attempt else relevance
     current = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
     repo = state.repo.casefold()
     could_help = cache(partial(_could_help, query))
     has_evidence = cache(partial(is_supported, query))
     found = []
-    for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
+    for one, about, score, similar in _scored(query, signature, candidates):
         is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
         form = _form_for(signature, one, about) if is_near else about.general
         weight = _weight(signature.family, current, about.circumstances)
@@ -172,6 +162,24 @@ def found_for(
             shown = (is_withheld, with_evidence)
             found.append(Found(one, form, level, *near, score, similar, weight, *shown))
     return found
+
+
+def _scored(
+    query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
+) -> Iterator[tuple[RecoveryCandidate, _Known, float, float]]:
+    """Those that have something to say, and how similar their words are to message and attempt."""
+    known = [
+        (one, about)
+        for one in candidates
+        for done in [one.recovered]
+        if (about := _known(done.message, done.actions, done.circumstances)) is not None
+    ]
+    texts = [about.words for _, about in known]
+    relevance = bm25(word_counts(signature.message), texts)
+    attempt = word_counts(query.state.last_action.partition("\n")[0])
+    similarity = bm25(attempt, texts) if attempt else relevance
+    for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
+        yield one, about, score, similar
 
 
 def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
