@@ -202,7 +202,7 @@ MISSING = {
     "rebuild": OF_THE_STORE,
     "reembed": OF_THE_STORE,
     "writer.rewrite_all": OF_THE_STORE,
-    **dict.fromkeys(("writer.in_processes", "writer.prepared", "writer.take"), OF_READING),
+    **dict.fromkeys(("writer.prepared", "writer.take"), OF_READING),
     "retriever.retrieve_under": OF_EVALUATION,
     "retriever.playbooks.runs": OF_EVALUATION,
     "health": "names the file and the size of the store, which tenants share: `doctor`, beside it",
@@ -232,7 +232,7 @@ def test_a_client_has_every_method_of_a_memory_or_a_reason() -> None:
         f"{part}.{name}".lstrip(".")
         for part, (kind, _) in METHODS.items()
         if not part.startswith("store")
-        for name in vars(kind)
+        for name in dir(kind)
         if not name.startswith("_")
     }
     parts = {name.split(".")[0] for name in METHODS}
