@@ -14,13 +14,6 @@ from contextgraph.evaluation.baselines import (
     files_in,
     files_most_frequent,
 )
-from contextgraph.evaluation.matching import (
-    Remedy,
-    first_match,
-    kind_of_command,
-    kinds_of_commands,
-    remedy_of,
-)
 from contextgraph.evaluation.moments import OURS, Moment, MomentKind, Verdict
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
@@ -36,6 +29,13 @@ from contextgraph.model import (
 )
 from contextgraph.retrieval import UNGATED, render
 from contextgraph.retrieval.files import files_shown
+from contextgraph.retrieval.matching import (
+    Remedy,
+    first_match,
+    kind_of_command,
+    kinds_of_commands,
+    remedy_of,
+)
 from contextgraph.text import count_tokens
 from contextgraph.trace import (
     LoopTracker,

@@ -128,6 +128,22 @@ class ChannelRank:
 
 
 @dataclass(frozen=True, slots=True)
+class FittedGate:
+    """How the probability of a remedy follows from its features.
+
+    *calibration* has the probability before it and the share that was right, ascending; between two
+    of them it is interpolated. It is of *errors* of a memory, when that held *runs*; both are 0 for
+    the one that is shipped.
+    """
+
+    coefficients: Mapping[str, float]
+    intercept: float
+    calibration: tuple[tuple[float, float], ...]
+    errors: int = 0
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Agreement:
     """*did* of *cleared* independent instances did the same about an error.
 
