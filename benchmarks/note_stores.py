@@ -70,29 +70,29 @@ def _opened(address: str) -> Iterator[NoteStore]:
 
 def _fill(store: NoteStore, count: int, draw: random.Random) -> None:
     for first in range(0, count, AT_ONCE):
-        notes = [_note(number, draw) for number in range(first, min(count, first + AT_ONCE))]
+        notes = [made_note(number, draw) for number in range(first, min(count, first + AT_ONCE))]
         store.put(notes)
-        store.add(SPACE, {note.id: _vector(draw) for note in notes})
+        store.add(SPACE, {note.id: made_vector(draw) for note in notes})
 
 
-def _note(number: int, draw: random.Random) -> Note:
-    content = " ".join(_words(draw, 15))
+def made_note(number: int, draw: random.Random) -> Note:
+    content = " ".join(made_words(draw, 15))
     repo = f"repo/{number // IN_REPOSITORY}"
     return Note(f"note_{number}", content, repo, "user", NOW + timedelta(minutes=number))
 
 
-def _words(draw: random.Random, count: int) -> list[str]:
+def made_words(draw: random.Random, count: int) -> list[str]:
     """Words of a vocabulary of 20,000, some of them frequent, as in a language."""
     return [f"word{int(20_000 ** draw.random())}" for _ in range(count)]
 
 
-def _vector(draw: random.Random) -> Vector:
+def made_vector(draw: random.Random) -> Vector:
     return Vector.of(SPACE, np.random.default_rng(draw.getrandbits(32)).normal(size=384).tolist())
 
 
 def _question(repos: int, draw: random.Random) -> tuple[list[str], Vector, NoteScope]:
     scope = NoteScope((f"repo/{draw.randrange(repos)}", "")) if repos else NoteScope()
-    return _words(draw, 6), _vector(draw), scope
+    return made_words(draw, 6), made_vector(draw), scope
 
 
 def _recall(

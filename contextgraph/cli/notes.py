@@ -2,8 +2,10 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +13,7 @@ import typer
 from contextgraph.cli.integrations import compile_for_hooks
 from contextgraph.cli.options import Common, Limit, Tags, common_options, flag, option, time_option
 from contextgraph.cli.output import FAILED, emit, print_table, warn
+from contextgraph.errors import ReadError
 from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
 
@@ -82,7 +85,9 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
 @common_options()
 def recall(
     common: Common,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="What to look for.", show_default=False)
+    ] = "",
     repo: Annotated[
         str | None,
         option("--repo", "OWNER/REPO", "Only notes about this repository, or about none."),
@@ -94,18 +99,33 @@ def recall(
     min_probability: Annotated[
         float, option("--min-probability", "P", "Only what answers at least as probably.")
     ] = 0.0,
+    saved: Annotated[
+        Path | None,
+        option("--saved", "FILE", "Instead, check questions whose answers are known."),
+    ] = None,
 ) -> None:
     """Show the notes that answer a question best.
+
+    Each line of the FILE of --saved is a JSON object: "question", "note" (the id of its answer) and
+    "repo", if any. The command fails if one of these notes, or the note that superseded it, is not
+    among the first --limit.
 
     \b
     With --json one line per note: as `notes`, and "score" (0 to 1),
     "probability" (0 to 1, that it answers), "why" {"words", "meaning",
-    "neighbours", "recency", "credibility"}.
+    "neighbours", "recency", "credibility"}. With --saved one line per question:
+    "question", "note", "repo", "rank" (from 1; null: not recalled).
 
     \b
     Example:
       contextgraph recall "which python does CI use" --repo acme/shop
+      contextgraph recall --saved questions.jsonl
     """
+    if bool(question) is bool(saved):
+        raise typer.BadParameter("give a QUESTION, or --saved FILE")
+    if saved:
+        _check_saved(common, saved, limit)
+        return
     with common.open(read_only=True) as memory:
         found = memory.notes.recall(
             question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
@@ -114,6 +134,48 @@ def recall(
     columns, empty = ("score", *_COLUMNS), "no note answers this"
     records = map(recalled_record, found)
     common.answer_rows(records, "Notes", columns, rows, ("score",), empty=empty)
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """A question about *repo* whose answer is the note with the id *note*."""
+
+    question: str
+    note: str
+    repo: str | None = None
+
+
+def _check_saved(common: Common, file: Path, limit: int) -> None:
+    """Print at which place each answer in *file* is recalled; fail where one is missing."""
+    asked = _saved_in(file)
+    with common.open(read_only=True) as memory:
+        ranks = [memory.notes.rank(one.question, one.note, repo=one.repo) for one in asked]
+    ranked = [*zip(asked, ranks, strict=True)]
+    records = (record_of(one, rank=rank) for one, rank in ranked)
+    rows = ((str(rank or "-"), one.note, one.question) for one, rank in ranked)
+    common.answer_rows(records, "Saved questions", ("rank", "note", "question"), rows, ("rank",))
+    known = sum(rank is not None and rank <= limit for rank in ranks)
+    warn(f"{known} of {number_of(len(asked), 'answer')} among the first {limit}")
+    if known < len(asked):
+        raise typer.Exit(FAILED)
+
+
+def _saved_in(file: Path) -> list[_Saved]:
+    import orjson
+
+    from contextgraph.codec import decoded
+
+    found = []
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise ReadError(str(file), "", f"cannot be read: {error.strerror or error}") from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            found.append(decoded(_Saved, orjson.loads(line), strict=True))
+        except (orjson.JSONDecodeError, ReadError) as error:
+            raise ReadError(str(file), f"line {number}", str(error)) from error
+    return found
 
 
 @app.callback()

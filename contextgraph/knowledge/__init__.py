@@ -4,17 +4,15 @@ from contextgraph.knowledge.candidates import Candidates
 from contextgraph.knowledge.entities import Entities, Entity, RelatedEntity
 from contextgraph.knowledge.explaining import explain_note, name_notes
 from contextgraph.knowledge.maintenance import MaintenancePolicy, maintain_notes
-from contextgraph.knowledge.notes import (
-    MAX_NOTE,
-    RECALLED,
-    NoteProperties,
-    Notes,
+from contextgraph.knowledge.notes import RECALLED, Notes
+from contextgraph.knowledge.pages import Page, PageFound, Pages
+from contextgraph.knowledge.rendering import (
     render_notes,
     shareable,
     shareable_snapshot,
     without_secret,
 )
-from contextgraph.knowledge.pages import Page, PageFound, Pages
+from contextgraph.knowledge.statements import MAX_NOTE, NoteProperties
 
 __all__ = [
     "MAX_NOTE",

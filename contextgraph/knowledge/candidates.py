@@ -8,7 +8,8 @@ from hashlib import blake2b
 
 from contextgraph.governance import ConflictPolicy, Relation
 from contextgraph.knowledge.corrections import Correction, corrections_in
-from contextgraph.knowledge.notes import Notes, repo_name, statement_of
+from contextgraph.knowledge.notes import Notes
+from contextgraph.knowledge.statements import repo_name, statement_of
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope, RawTrajectory
 from contextgraph.ports import NoteStore
 from contextgraph.ranking import dice

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from contextgraph.codec import encoded
-from contextgraph.knowledge.notes import without_secret
+from contextgraph.knowledge.rendering import without_secret
 from contextgraph.model import Explanation, Note, Relation
 from contextgraph.ports import NoteStore
 

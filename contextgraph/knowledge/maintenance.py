@@ -16,8 +16,8 @@ from contextgraph.governance import (
     RecallValue,
     rarity,
 )
-from contextgraph.knowledge.notes import confirmed_by
 from contextgraph.knowledge.recall import credibility_of, searched_text, stem_counts
+from contextgraph.knowledge.statements import confirmed_by
 from contextgraph.model import Link, LinkType, MaintenanceReport, Note, NoteKind
 from contextgraph.ports import NoteStore, every_note
 from contextgraph.ranking import dice
@@ -62,25 +62,23 @@ def maintain_notes(
     everything = [note for note in every_note(store) if note.is_live]
     notes = [note for note in everything if note.kind is NoteKind.NOTE]
     layers = {note.id: _is_long_term(note, now, policy) for note in notes}
-    promoted = [note.id for note in notes if layers[note.id] and not note.is_long_term]
-    demoted = [note.id for note in notes if note.is_long_term and not layers[note.id]]
+    moved = [note for note in notes if layers[note.id] is not note.is_long_term]
     check()
-    store.change([*promoted, *demoted], lambda note: replace(note, is_long_term=layers[note.id]))
+    store.change(
+        [note.id for note in moved], lambda note: replace(note, is_long_term=layers[note.id])
+    )
     resolved = _resolved(notes, now)
     check()
     store.change([*resolved], partial(_superseded, by=resolved))
-    rest = [note for note in notes if note.id not in resolved]
-    merged = _merged(store, rest, policy, check)
-    rest = [note for note in rest if note.id not in merged]
-    free = [note for note in rest if not note.pinned and note.id not in _referenced(everything)]
-    faded = [note.id for note in free if _is_faded(note, now, policy)]
-    evicted = _evicted(rest, {note.id for note in free} - {*faded}, len(faded), now, policy)
+    merged = _merged(store, [note for note in notes if note.id not in resolved], policy, check)
+    rest = [note for note in notes if note.id not in {*resolved, *merged}]
+    faded, evicted = _unneeded(rest, _referenced(everything), now, policy)
     check()
     store.change([*faded, *evicted], lambda note: replace(note, archived_at=now))
     gone = {*resolved, *merged, *faded, *evicted}
     return MaintenanceReport(
-        promoted=len(promoted),
-        demoted=len(demoted),
+        promoted=sum(not note.is_long_term for note in moved),
+        demoted=sum(note.is_long_term for note in moved),
         archived=len(faded),
         evicted=len(evicted),
         merged=len(merged),
@@ -118,13 +116,15 @@ def _is_faded(note: Note, now: datetime, policy: MaintenancePolicy) -> bool:
     return is_expired or (is_weak and unused)
 
 
-def _evicted(
-    notes: Sequence[Note], free: set[str], archived: int, now: datetime, policy: MaintenancePolicy
-) -> list[str]:
-    """The ids of those of *free* that are too many."""
-    excess = max(0, len(notes) - archived - policy.max_notes)
-    if not excess:
-        return []
+def _unneeded(
+    notes: Sequence[Note], referenced: set[str], now: datetime, policy: MaintenancePolicy
+) -> tuple[list[str], list[str]]:
+    """The ids of those of *notes* that faded, and of those that are too many beside them."""
+    free = {note.id for note in notes if not note.pinned and note.id not in referenced}
+    faded = [note.id for note in notes if note.id in free and _is_faded(note, now, policy)]
+    excess = len(notes) - len(faded) - policy.max_notes
+    if excess <= 0:
+        return faded, []
     pair = rarity({note.id: stem_counts(searched_text(note)) for note in notes})
     items = [
         Evictable(
@@ -134,9 +134,9 @@ def _evicted(
             RecallStats(note.recalls, note.recall_score, note.recalled_at),
         )
         for note in notes
-        if note.id in free
+        if note.id in free - {*faded}
     ]
-    return RecallValue(max(0, len(items) - excess)).chosen(items, now)
+    return faded, RecallValue(max(0, len(items) - excess)).chosen(items, now)
 
 
 def _referenced(notes: Iterable[Note]) -> set[str]:

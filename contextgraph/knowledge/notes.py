@@ -2,16 +2,26 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from hashlib import blake2b
-from typing import Any, TypedDict, Unpack
+from itertools import islice
+from typing import Unpack
 
 from contextgraph.errors import EmbeddingError, InvalidNoteError
-from contextgraph.governance import ConflictPolicy, Relation, Statement, Verdict
-from contextgraph.knowledge.recall import MOST_WORDS, Question, recollections, stem_counts
+from contextgraph.governance import Relation, Verdict
+from contextgraph.knowledge.recall import MOST_WORDS, Question, recollections
+from contextgraph.knowledge.rendering import snapshot_of
+from contextgraph.knowledge.statements import (
+    Judge,
+    NoteProperties,
+    confirmed_by,
+    note_of,
+    repo_name,
+    verdicts,
+    with_properties,
+)
 from contextgraph.model import (
     Link,
     LinkType,
@@ -21,58 +31,18 @@ from contextgraph.model import (
     NoteScope,
     NoteStatus,
     Recollection,
-    Security,
     Snapshot,
 )
 from contextgraph.ports import EmbedderSource, NoteStore, every_note
-from contextgraph.ranking import dice
-from contextgraph.text import (
-    clean,
-    count_tokens,
-    fence,
-    gives_instructions,
-    mask_secrets,
-    masked_name,
-    stems,
-)
+from contextgraph.text import masked_name, stems
 from contextgraph.vectors import Vector
 
-MAX_NOTE = 2_000
 RECALLED = 5
-RENDER_TOKENS = 400
-# How reliable a source is by its kind, which stands before a colon in its name.
-RELIABILITY: Mapping[str, float] = {
-    "file": 0.95,
-    "user": 0.85,
-    "system": 0.8,
-    "tool": 0.8,
-    "agent": 0.7,
-    "web": 0.6,
-}
-_OTHERWISE = 0.7
 _COMPARED = 20
 # Where nothing is ever written, so many recalls wait to be counted; the oldest are dropped.
 _COUNTED = 4_096
-# A judge is asked about so many notes, those that share at least this part of their words.
-_JUDGED, _SIMILAR = 3, 0.4
 # Of a snapshot: notes of each kind, in this order.
 _PINNED, _RELATED, _RECENT, _RECENTLY = 50, 3, 5, timedelta(hours=24)
-
-
-class NoteProperties(TypedDict, total=False):
-    """What `remember` may be given beside text, repository, source and tags.
-
-    *locator* is where the source says it: a source of the kind web needs one. *importance* is 0 to
-    1. *caused_by* are ids of notes. The other fields are those of `Note`.
-    """
-
-    locator: str
-    pinned: bool
-    security: Security | str
-    valid_from: datetime | None
-    valid_until: datetime | None
-    importance: float
-    caused_by: Collection[str]
 
 
 class Notes:
@@ -88,14 +58,13 @@ class Notes:
         clock: Callable[[], datetime],
         embedder: EmbedderSource = lambda: None,
         questions: EmbedderSource = lambda: None,
-        judge: Callable[[str, str], Verdict | None] | None = None,
+        judge: Judge | None = None,
     ) -> None:
         self._store = store
         self._now = clock
         self._embedder = embedder
         self._questions = questions
         self._judge = judge
-        self._policy = ConflictPolicy()
         # Written with the next change: who only reads counts nothing.
         self._recalled: deque[Recollection] = deque(maxlen=_COUNTED)
 
@@ -120,20 +89,22 @@ class Notes:
         empty or has more than 2,000 characters, and for properties that cannot be.
         """
         self.count_recalls()
-        note = _with(self._note(text, repo, source, tags, credibility), properties)
+        stated = note_of(text, repo, source, self._now(), credibility)
+        names = dict.fromkeys(masked_name(tag).casefold() for tag in tags)
+        note = with_properties(replace(stated, tags=tuple(names)), properties)
         known = self._store.get([note.id]).get(note.id)
         if known is not None and known.is_live:
             return self._confirm(known, note)
         scope = NoteScope((note.repo,))
         query = [*dict.fromkeys(stems(note.content))][:MOST_WORDS]
         related = self._store.for_text(query, scope, _COMPARED)
-        verdicts = self._verdicts(note, related)
-        for one, verdict in verdicts:
+        compared = verdicts(note, related, self._judge)
+        for one, verdict in compared:
             if verdict.relation is Relation.SAME:
                 return self._confirm(one, note)
         before = (Link(LinkType.FOLLOWS, one.id) for one in self._store.newest(scope, 1))
         note = replace(note, links=(*note.links, *before))
-        receipt = self._store_beside(note, verdicts)
+        receipt = self._store_beside(note, compared)
         return replace(receipt, to_embed=not self._embed(note))
 
     def recall(
@@ -153,14 +124,29 @@ class Notes:
         embedded words alone decide, with a warning.
         """
         scope = NoteScope(_places(repo), tags=tuple(map(str.casefold, tags)))
-        if not self._store.newest(scope, 1):  # then nothing is embedded either
-            return ()
-        query = Question.of(question, self._vector(question), scope, self._now())
-        found = [
-            one for one in recollections(self._store, query) if one.probability >= min_probability
-        ][: max(0, limit)]
+        probable = (
+            one for one in self._answers(question, scope) if one.probability >= min_probability
+        )
+        found = tuple(islice(probable, max(0, limit)))
         self._recalled.extend(found)
-        return tuple(found)
+        return found
+
+    def rank(self, question: str, note_id: str, *, repo: str | None = None) -> int | None:
+        """The place, from 1, at which this note answers *question*, or what superseded it.
+
+        None where neither is recalled. It does not count as a recall.
+        """
+        while (note := self._store.get([note_id]).get(note_id)) and note.superseded_by:
+            note_id = note.superseded_by
+        ids = [one.note.id for one in self._answers(question, NoteScope(_places(repo)))]
+        return ids.index(note_id) + 1 if note_id in ids else None
+
+    def _answers(self, question: str, scope: NoteScope) -> list[Recollection]:
+        """The notes of *scope* that are proposed for *question*, the best first."""
+        if not self._store.newest(scope, 1):  # then nothing is embedded either
+            return []
+        query = Question.of(question, self._vector(question), scope, self._now())
+        return recollections(self._store, query)
 
     def snapshot(
         self, trigger: str, focus: str = "", *, repo: str | None = None, max_tokens: int = 500
@@ -180,7 +166,7 @@ class Notes:
         ]
         notes = {note.id: note for note in (*pinned, *(one.note for one in related), *recent)}
         valid = (note for note in notes.values() if note.is_valid(now))
-        return Snapshot(*_rendered(valid, max_tokens))
+        return snapshot_of(valid, max_tokens)
 
     def count_recalls(self) -> None:
         """Store how often notes were recalled, which is else put off until one is remembered."""
@@ -277,59 +263,6 @@ class Notes:
         """Delete these notes; returns how many were known."""
         return self._store.delete([*ids])
 
-    def _note(
-        self,
-        text: str,
-        repo: str,
-        source: str,
-        tags: Collection[str],
-        credibility: float | None,
-    ) -> Note:
-        content = mask_secrets(clean(text)).strip()
-        if not content:
-            raise InvalidNoteError("a note needs a text")
-        if len(content) > MAX_NOTE:
-            raise InvalidNoteError(
-                f"a note has at most {MAX_NOTE:,} characters, not {len(content):,}"
-            )
-        kind = source.partition(":")[0]
-        place = repo_name(repo)
-        return Note(
-            id=_id_of(place, content),
-            content=content,
-            repo=place,
-            source=masked_name(source),
-            created_at=self._now(),
-            tags=tuple(dict.fromkeys(masked_name(tag).casefold() for tag in tags)),
-            credibility=RELIABILITY.get(kind, _OTHERWISE) if credibility is None else credibility,
-        )
-
-    def _verdicts(self, new: Note, related: Sequence[Note]) -> list[tuple[Note, Verdict]]:
-        """What *new* is to each of *related*."""
-        statement = statement_of(new)
-        found = {one.id: self._policy.verdict(statement, statement_of(one)) for one in related}
-        is_known = any(one.relation is Relation.SAME for one in found.values())
-        for one in () if is_known else self._to_judge(new, related):
-            assert self._judge
-            verdict = self._judge(new.content, one.content)
-            if verdict is None:
-                break
-            found[one.id] = self._policy.judged(verdict, statement, statement_of(one))
-        return [(one, found[one.id]) for one in related]
-
-    def _to_judge(self, new: Note, related: Sequence[Note]) -> list[Note]:
-        """The most similar ones of *related*; none without a judge, and nothing confidential."""
-        if self._judge is None or new.security.is_secret:
-            return []
-        words = stem_counts(new.content).keys()
-        similar = {
-            one.id: dice(words, stem_counts(one.content).keys())
-            for one in related
-            if not one.security.is_secret
-        }
-        chosen = (one for one in related if similar.get(one.id, 0.0) >= _SIMILAR)
-        return sorted(chosen, key=lambda one: -similar[one.id])[:_JUDGED]
-
     def _confirm(self, known: Note, again: Note) -> NoteReceipt:
         """Count that *known* was said *again* by another; what is new in that is added."""
 
@@ -343,10 +276,10 @@ class Notes:
         self._store.change([known.id], confirmed)
         return NoteReceipt(known.id, NoteStatus.SAME, (known.id,))
 
-    def _store_beside(self, note: Note, verdicts: Sequence[tuple[Note, Verdict]]) -> NoteReceipt:
+    def _store_beside(self, note: Note, compared: Sequence[tuple[Note, Verdict]]) -> NoteReceipt:
         """Store *note*, and with it what it means for those that it was compared with."""
-        superseded = [one for one in verdicts if one[1].relation is Relation.SUPERSEDES]
-        contradicted = [one for one in verdicts if one[1].relation is Relation.CONTRADICTS]
+        superseded = [one for one in compared if one[1].relation is Relation.SUPERSEDES]
+        contradicted = [one for one in compared if one[1].relation is Relation.CONTRADICTS]
         ids = tuple(one.id for one, _ in contradicted)
         replaced = {one.id for one, _ in superseded}
 
@@ -385,97 +318,15 @@ class Notes:
         return True
 
 
-def render_notes(found: Sequence[Recollection], max_tokens: int = RENDER_TOKENS) -> str:
-    """The prompt text of *found*, fenced as data, within *max_tokens*; empty without notes."""
-    return _rendered([one.note for one in found], max_tokens)[1]
-
-
-def _rendered(notes: Iterable[Note], max_tokens: int) -> tuple[tuple[Note, ...], str]:
-    """The first of *notes* that fit into *max_tokens*, each whole, and their prompt text."""
-    shown: list[Note] = []
-    lines: list[str] = []
-    for note in notes:
-        if gives_instructions(note.content):
-            continue
-        line = _line(note)
-        if count_tokens(fence("\n".join((*lines, line)), "notes")) > max_tokens:
-            break
-        lines.append(line)
-        shown.append(note)
-    return tuple(shown), fence("\n".join(lines), "notes") if lines else ""
-
-
-def _line(note: Note) -> str:
-    mark = "; another note says otherwise" if note.contradicts else ""
-    origin = f"{note.source}, {note.created_at:%Y-%m-%d}{mark}"
-    return f"- {' '.join(note.content.split())} ({origin})"
-
-
-def repo_name(repo: str) -> str:
-    """The name by which a repository is compared: GitHub ignores case."""
-    return masked_name(repo).casefold()
-
-
 def _places(repo: str | None) -> tuple[str, ...] | None:
     """The repositories in which notes are recalled for *repo*: notes about anything as well."""
     return None if repo is None else tuple(dict.fromkeys((repo_name(repo), "")))
-
-
-def _id_of(repo: str, content: str) -> str:
-    text = f"{repo}\n{' '.join(content.casefold().split())}"
-    return f"note_{blake2b(text.encode(), digest_size=8).hexdigest()}"
-
-
-def _with(note: Note, properties: NoteProperties) -> Note:
-    """*note* with *properties*, which are checked."""
-    given: dict[str, Any] = {**properties}
-    causes, security = given.pop("caused_by", ()), given.pop("security", Security.INTERNAL)
-    given["locator"] = mask_secrets(given.get("locator", ""))
-    if security not in {*Security}:
-        raise InvalidNoteError(f"no security level {security!r}; known: {', '.join(Security)}")
-    note = replace(
-        note,
-        **given,
-        security=Security(security),
-        links=tuple(Link(LinkType.CAUSED_BY, id_) for id_ in causes),
-    )
-    if note.source.partition(":")[0] == "web" and not note.locator:
-        raise InvalidNoteError("a note from the web needs its locator, such as the URL")
-    for time in (note.valid_from, note.valid_until):
-        if time is not None and time.tzinfo is None:
-            raise InvalidNoteError(f"time {time.isoformat()} has no time zone")
-    if not 0 <= note.importance <= 1 or not 0 <= note.credibility <= 1:
-        raise InvalidNoteError("importance and credibility are from 0 to 1")
-    return note
-
-
-def without_secret(note: Note) -> Note:
-    """*note* as others than the owner of the memory see it: a confidential text is left out."""
-    return replace(note, content=f"[{note.security.upper()}]") if note.security.is_secret else note
-
-
-def shareable(found: Recollection) -> Recollection:
-    """*found* with its note as `without_secret` leaves it."""
-    return replace(found, note=without_secret(found.note))
-
-
-def shareable_snapshot(found: Snapshot, max_tokens: int) -> Snapshot:
-    """*found* with its notes, and their text, as `without_secret` leaves them."""
-    return Snapshot(*_rendered(map(without_secret, found.notes), max_tokens))
 
 
 def with_link(note: Note, link: Link) -> Note:
     """*note* with *link* in place of one of its type to the same target."""
     others = (one for one in note.links if (one.type, one.target) != (link.type, link.target))
     return replace(note, links=(*others, link))
-
-
-def confirmed_by(note: Note, source: str) -> Note:
-    """*note*, confirmed by *source* unless that has said so before."""
-    if source in (note.source, *note.confirmed_by):
-        return note
-    sources = (*note.confirmed_by, source)
-    return replace(note, confirmed=note.confirmed + 1, confirmed_by=sources)
 
 
 def archived_at(note: Note, now: datetime) -> Note:
@@ -491,8 +342,3 @@ def _with_recalls(note: Note, recalled: Sequence[Recollection], now: datetime) -
         recall_score=note.recall_score + sum(scores),
         recalled_at=now,
     )
-
-
-def statement_of(note: Note) -> Statement:
-    """What *note* is compared by."""
-    return Statement(note.content, note.source, note.created_at, note.credibility)

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from contextgraph.errors import AlreadyExistsError, InvalidNoteError, NotFoundError
 from contextgraph.knowledge.links import entity_id, name_of_entity, page_note, page_of_note, walk
-from contextgraph.knowledge.notes import repo_name
 from contextgraph.knowledge.recall import stem_counts
+from contextgraph.knowledge.statements import repo_name
 from contextgraph.knowledge.tags import normalized_tags
 from contextgraph.model import Link, LinkType, Note, NoteKind, NoteScope
 from contextgraph.ports import NoteStore

@@ -77,7 +77,7 @@ class QdrantNotes:
         def found(client: "QdrantClient", most: int) -> list[tuple[float, Note]]:
             points = client.query_points(
                 _COLLECTION,
-                query=_sparse(words),
+                query=sparse_vector(words),
                 using=_WORDS,
                 query_filter=self._within(scope),
                 limit=most,
@@ -202,7 +202,7 @@ class QdrantNotes:
             if known and rules.note_text(_note_of(known.payload)) == rules.note_text(note):
                 payload["space"] = known.payload["space"]
                 vectors = {**known.vector}
-            vectors[_WORDS] = _sparse(stems(rules.note_text(note)))
+            vectors[_WORDS] = sparse_vector(stems(rules.note_text(note)))
             points.append(
                 models.PointStruct(id=self._point(note.id), payload=payload, vector=vectors)
             )
@@ -358,7 +358,8 @@ def _is(name: str, value: bool | Sequence[str]) -> "models.FieldCondition":
     return condition
 
 
-def _sparse(words: Iterable[str]) -> "models.SparseVector":
+def sparse_vector(words: Iterable[str]) -> "models.SparseVector":
+    """A one for each of *words*."""
     numbers = {
         int.from_bytes(blake2b(word.encode(), digest_size=4).digest(), "big") for word in words
     }

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from contextgraph.model import Action, RawTrajectory, Step
@@ -117,3 +118,33 @@ def test_a_snapshot_and_maintenance(store: Path) -> None:
     (report,) = contextgraph("maintain", "--store", store, "--json").records
     assert set(report.values()) == {0}
     assert contextgraph("maintain", "--store", store).out == "nothing changed\n"
+
+
+def test_saved_questions_are_checked_against_what_answers_them_now(
+    store: Path, tmp_path: Path
+) -> None:
+    def remember(text: str, source: str) -> str:
+        (receipt,) = contextgraph(
+            "remember", text, "--source", source, "--store", store, "--json"
+        ).records
+        return str(receipt["id"])
+
+    first = remember("CI uses Python 3.11", "user")
+    tox = remember("tests run with tox", "user")
+    file = tmp_path / "questions.jsonl"
+    saved = [
+        {"question": "which python does CI use", "note": first},
+        {"question": "who runs the tests", "note": tox},
+    ]
+    file.write_bytes(b"\n".join(map(orjson.dumps, saved)))
+    remember("CI uses Python 3.12", "file:tox.ini")
+
+    found = contextgraph("recall", "--saved", file, "--store", store, "--json")
+    assert [one["rank"] for one in found.records] == [1, 1]
+    assert (found.code, found.err) == (0, "contextgraph: 2 of 2 answers among the first 5\n")
+    contextgraph("notes", "--archive", tox, "--store", store)
+    again = contextgraph("recall", "--saved", file, "--store", store)
+    assert (again.code, "1 of 2 answers" in again.err) == (1, True)
+    file.write_text('{"question": 1}')
+    wrong = contextgraph("recall", "--saved", file, "--store", store)
+    assert (wrong.code, "line 1: question" in wrong.err) == (1, True)
