@@ -288,7 +288,9 @@ class Notes:
                 return replace(one, superseded_by=note.id)
             return replace(one, contradicts=tuple(dict.fromkeys((*one.contradicts, note.id))))
 
-        self._store.change([*replaced, *ids], marked, [replace(note, contradicts=ids)])
+        links = (*note.links, *(Link(LinkType.SUPERSEDES, one.id) for one, _ in superseded))
+        note = replace(note, contradicts=ids, links=links)
+        self._store.change([*replaced, *ids], marked, [note])
         for status, others in (
             (NoteStatus.SUPERSEDES, superseded),
             (NoteStatus.CONTRADICTS, contradicted),
