@@ -11,7 +11,7 @@ and a known repository.
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import TypeAlias
 from unittest.mock import patch
@@ -20,7 +20,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
-from benchmarks.gate import FOLDS, Judged, learned_part, moments_of
+from benchmarks.gate import FOLDS, learned_part, moments_of
+from contextgraph.consolidation.gate import JudgedRemedy
 from contextgraph.evaluation.judging import files_to_find
 from contextgraph.evaluation.measures import Share, difference, summed
 from contextgraph.memory import AgentMemory
@@ -34,6 +35,17 @@ _RECOVERIES, _REMEDIES = "contextgraph.retrieval.recoveries", "contextgraph.retr
 _FEATURES = tuple(field.name for field in fields(RemedyFeatures))
 _OF_FILES = tuple(field.name for field in fields(FileFeatures))
 
+
+@dataclass(frozen=True, slots=True)
+class JudgedFile:
+    """A file that was ranked for the task of *instance*, and whether its patch changes it."""
+
+    instance: str
+    features: FileFeatures
+    is_right: bool
+
+
+Judged: TypeAlias = JudgedRemedy | JudgedFile
 Moments: TypeAlias = Sequence[tuple[str, Sequence[Judged]]]
 
 
@@ -80,15 +92,17 @@ def _files(runs: Sequence[RawTrajectory], memory: AgentMemory) -> Moments:
         if known and (right := files_to_find(raw)):
             ranked = file_features(known, raw.task).items()
             name = raw.instance_id
-            judged = [Judged(name, astuple(of), path in right, 0.0) for path, of in ranked]
+            judged = [JudgedFile(name, of, path in right) for path, of in ranked]
             found.append((name, judged))
     return found
 
 
 def _print_files(moments: Moments) -> None:
     fitted = _print_features(moments, _OF_FILES)
-    used = _OF_FILES.index("used")
-    known = [(name, [one for one in files if one.features[used]]) for name, files in moments]
+    known = [
+        (name, [one for one in files if not isinstance(one, JudgedFile) or one.features.used])
+        for name, files in moments
+    ]
     _print_part("files of listings", fitted, _fitted(known, _OF_FILES, _OF_FILES))
 
 
@@ -106,13 +120,13 @@ def _print_features(moments: Moments, names: Sequence[str]) -> Moments:
 def _fitted(moments: Moments, features: Sequence[str], names: Sequence[str]) -> Moments:
     """*moments* in the order of a regression on *features*, fitted on other instances.
 
-    *names* are those of all features, in the order of `Judged.features`.
+    *names* are those of all features, in the order of the features of each.
     """
     columns = [names.index(one) for one in features]
     judged = [one for _, moment in moments for one in moment]
     by = cross_val_predict(
         LogisticRegression(max_iter=5_000),
-        np.array([one.features for one in judged])[:, columns],
+        np.array([astuple(one.features) for one in judged])[:, columns],
         [one.is_right for one in judged],
         groups=[one.instance for one in judged],
         cv=GroupKFold(FOLDS),

@@ -11,44 +11,39 @@ how often a gate answers, is right among the first three shown, and its Brier sc
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, fields
 from itertools import chain
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, cross_val_predict
+from sklearn.model_selection import GroupKFold
 
+from contextgraph.consolidation.gate import (
+    LEAST_ERRORS,
+    MOST_ERRORS,
+    JudgedRemedy,
+    gate_of,
+    judged_remedies,
+)
 from contextgraph.evaluation import split
-from contextgraph.evaluation.matching import Remedy, remedy_of, same_remedy
 from contextgraph.learning import masked
 from contextgraph.memory import AgentMemory
-from contextgraph.model import RawTrajectory, State
+from contextgraph.model import FittedGate, RawTrajectory
 from contextgraph.readers import read
-from contextgraph.retrieval import CHANNELS, Channel, query_of
-from contextgraph.retrieval.gate import CONSERVATIVE, RemedyFeatures
-from contextgraph.retrieval.remedies import entries_of
-from contextgraph.trace import Names, names_in, states_of, trace
+from contextgraph.retrieval import CHANNELS, Channel
+from contextgraph.retrieval.gate import CONSERVATIVE, SHIPPED, RemedyFeatures, probability
+from contextgraph.trace import trace
+
+Errors: TypeAlias = list[list[JudgedRemedy]]
 
 SHARE, FOLDS, SHOWN = 0.7, 10, 3
 # Steps of the calibration that rest on fewer remedies than this are merged with the next.
 LEAST = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The features of a remedy that was found at an error of *instance*, and whether it helped.
-
-    *shipped* is its probability by the shipped gate.
-    """
-
-    instance: str
-    features: tuple[float, ...]
-    is_right: bool
-    shipped: float
 
 
 def main() -> None:
@@ -64,19 +59,19 @@ def main() -> None:
     corpora = [list(chain.from_iterable(_of_parts(path)[0])) for path in arguments.paths]
     weights = np.concatenate([np.full(len(one), 1 / len(one)) for one in corpora])
     judged = [item for one in corpora for item in one]
-    features = np.array([one.features for one in judged])
+    features = np.array([astuple(one.features) for one in judged])
     right = np.array([one.is_right for one in judged])
     weights *= len(weights) / weights.sum()
     fitted = _logistic().fit(features, right, sample_weight=weights)
     names = (field.name for field in fields(RemedyFeatures))
     print(f"{len(judged)} remedies, {right.sum()} right")
-    print("COEFFICIENTS =", dict(zip(names, fitted.coef_[0].round(3).tolist(), strict=True)))
-    print("INTERCEPT =", round(float(fitted.intercept_[0]), 3))
+    print("coefficients =", dict(zip(names, fitted.coef_[0].round(3).tolist(), strict=True)))
+    print("intercept =", round(float(fitted.intercept_[0]), 3))
     instances = [one.instance for one in judged]
-    print("CALIBRATION =", _calibration(features, right, weights, instances))
+    print("calibration =", _calibration(features, right, weights, instances))
 
 
-def _of_parts(path: Path, *, both: bool = False) -> tuple[list[list[Judged]], list[list[Judged]]]:
+def _of_parts(path: Path, *, both: bool = False) -> tuple[Errors, Errors]:
     """The remedies found at each error of the part that is learned, and with *both* of the other.
 
     The memory holds the first part only.
@@ -101,98 +96,42 @@ def moments_of(
     runs: Iterable[RawTrajectory],
     memory: AgentMemory,
     channels: Mapping[str, Channel] = CHANNELS,
-) -> list[tuple[str, list[Judged]]]:
+) -> list[tuple[str, list[JudgedRemedy]]]:
     """Of each error that was cleared in *runs* the instance, and what is advised, best first."""
     return [
-        (raw.instance_id, list(_of_moment(memory, channels, raw, state, done, names)))
+        (raw.instance_id, moment)
         for raw in runs
-        for state, done, names in _cleared(raw)
+        for moment in judged_remedies(memory.store, trace(masked(raw)[0]), channels)
     ]
 
 
 def _print_own(path: Path) -> None:
     """What a gate fitted on the learned part of *path* shows at the errors of the other."""
     learned, others = _of_parts(path, both=True)
-    known = [one for moment in learned for one in moment]
-    features, right = np.array([one.features for one in known]), [one.is_right for one in known]
-    instances = [one.instance for one in known]
-    fitted = _logistic().fit(features, right)
-    calibrated = IsotonicRegression(out_of_bounds="clip").fit(
-        cross_val_predict(
-            _logistic(),
-            features,
-            right,
-            groups=instances,
-            cv=GroupKFold(FOLDS),
-            method="predict_proba",
-        )[:, 1],
-        right,
-    )
-
-    def own(moment: Sequence[Judged]) -> NDArray[np.float64]:
-        raw = fitted.predict_proba(np.array([one.features for one in moment]))[:, 1]
-        # Remedies on one step of the calibration stay in their order.
-        ordered: NDArray[np.float64] = calibrated.predict(raw) + 1e-6 * raw
-        return ordered
-
     print(f"{path.name}: {len(learned)} errors to fit, {len(others)} to judge")
-    _print_gate("shipped", others, lambda moment: np.array([one.shipped for one in moment]))
-    _print_gate("own", others, own)
+    _print_gate("shipped", others, SHIPPED)
+    for count in (LEAST_ERRORS, MOST_ERRORS):
+        _print_gate(f"own, {count}", others, gate_of(learned[:count]))
 
 
-def _print_gate(
-    name: str,
-    moments: Sequence[Sequence[Judged]],
-    probabilities: Callable[[Sequence[Judged]], NDArray[np.float64]],
-) -> None:
+def _print_gate(name: str, errors: Sequence[Sequence[JudgedRemedy]], gate: FittedGate) -> None:
     answered = hits = 0
     squares: list[float] = []
-    for moment in filter(None, moments):
-        by = probabilities(moment)
+    for moment in filter(None, errors):
+        by = np.array([probability(one.features, gate) for one in moment])
         order = np.argsort(-by, kind="stable")
         shown = [moment[one] for one in order if by[one] >= CONSERVATIVE.min_precision]
         answered += bool(shown)
         hits += any(one.is_right for one in shown[:SHOWN])
         squares += ((by - [one.is_right for one in moment]) ** 2).tolist()
     print(
-        f"  {name:8} answers {answered / len(moments):.2f}, right {hits / max(1, answered):.3f}, "
+        f"  {name:8} answers {answered / len(errors):.2f}, right {hits / max(1, answered):.3f}, "
         f"Brier {np.mean(squares):.4f}"
     )
 
 
 def _report(error: Exception) -> None:
     print(f"left out: {error}", file=sys.stderr)
-
-
-def _cleared(raw: RawTrajectory) -> Iterator[tuple[State, Remedy, Names]]:
-    """The states at errors that were verifiably cleared, and what cleared them, each once."""
-    known = trace(masked(raw)[0])
-    states = list(states_of(known.raw))
-    seen: set[tuple[str, str, Remedy]] = set()
-    for one in known.recoveries:
-        done = remedy_of(one.actions, known.raw.repo)
-        again = (one.error.error_type, one.error.message, done) in seen
-        if one.verified and not one.workaround and done and not again:
-            seen.add((one.error.error_type, one.error.message, done))
-            names = names_in(one.error.error_type, one.error.message)
-            yield states[one.error_step - known.steps[0].index + 1], done, names
-
-
-def _of_moment(
-    memory: AgentMemory,
-    channels: Mapping[str, Channel],
-    raw: RawTrajectory,
-    state: State,
-    done: Remedy,
-    names: Names,
-) -> Iterator[Judged]:
-    query = query_of(state, memory.store, frozenset({raw.instance_id}), raw.started_at)
-    found = [channel(query, memory.store).recoveries for channel in channels.values()]
-    candidates = dict.fromkeys(one for of_channel in found for one in of_channel)
-    for entry in entries_of(query, candidates):
-        advised = remedy_of(entry.best.form.remedy, entry.best.candidate.repo)
-        is_right = same_remedy(done, advised, names)
-        yield Judged(raw.instance_id, astuple(entry.features), is_right, entry.probability)
 
 
 def _calibration(

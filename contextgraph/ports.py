@@ -22,6 +22,7 @@ from contextgraph.model import (
     ErrorTally,
     Explanation,
     Exposure,
+    FittedGate,
     Fragment,
     FragmentCandidate,
     HealthCheck,
@@ -497,8 +498,11 @@ class AdminStore(Protocol):
         Error ids and names of repositories are ascending; runs without one count for no repository.
         """
 
-    def mark_consolidated(self, revision: int) -> None:
-        """Record that all changes up to *revision* are consolidated."""
+    def mark_consolidated(self, revision: int, gate: FittedGate | None = None) -> None:
+        """Record that all changes up to *revision* are consolidated, and the *gate* fitted then."""
+
+    def gate(self) -> FittedGate | None:
+        """The gate that was fitted last; None where none was."""
 
     def close(self) -> None:
         """Release files and connections; closing twice is harmless."""

@@ -242,6 +242,7 @@ def stats_record(
         "notes": None
         if stats.notes is None
         else {kind.value: count for kind, count in stats.notes.items()},
+        "gate": record_of(stats.gate) if stats.gate else None,
         "plots": [str(file) for file in plots],
         "people": record_of(people) if people else None,
     }

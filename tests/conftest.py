@@ -13,6 +13,7 @@ from tests.environments import (
     codex_cli,
     litellm_python,
     mini_swe_agent,
+    openhands,
     ray_python,
     zensical,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "mini_swe_agent",
     "neo4j",
     "neo4j_server",
+    "openhands",
     "postgres",
     "ray_python",
     "zensical",

@@ -41,6 +41,13 @@ def agent_sdks() -> Path:
 
 
 @pytest.fixture(scope="session")
+def openhands() -> Path:
+    """The interpreter of an environment with the OpenHands SDK, and nothing of this one."""
+    packages = ("openhands-sdk==1.57.0", "openhands-tools==1.57.0")
+    return environment_with(*packages, base=python_of("3.12"))
+
+
+@pytest.fixture(scope="session")
 def zensical() -> Path:
     """The program that builds the documentation site."""
     return environment_with("zensical==0.0.73").with_name("zensical")
@@ -90,36 +97,48 @@ def from_npm(package: str, pattern: str) -> Path:
     return next(modules.glob(pattern))
 
 
-def environment_with(*packages: str) -> Path:
+def python_of(version: str) -> str:
+    """An interpreter of this *version*; where there is none, the test is skipped."""
+    # Of pyenv, whose program of this name is there for any version.
+    environment = {**ENVIRONMENT, "PYENV_VERSION": version}
+    command = [f"python{version}", "-c", "import sys; print(sys.executable)"]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        unavailable(f"Python {version} is not installed")
+    return done.stdout.strip()
+
+
+def environment_with(*packages: str, base: str = sys.executable) -> Path:
     """The interpreter of an environment with *packages*, which is made where there is none.
 
-    Where they cannot be installed, the test is skipped; in CI it fails.
+    It has what the environment of these tests has, unless *base* is another interpreter. Where
+    they cannot be installed, the test is skipped; in CI it fails.
     """
     folder = ROOT / f".venv-{packages[0].partition('=')[0].partition('[')[0]}"
     python, stamp = folder / "bin" / "python", folder / "installed"
-    made_from = f"{' '.join(packages)} {sys.executable} {sys.version}"
+    made_from = f"{' '.join(packages)} {base} {sys.version}"
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # of several test processes, one installs
         if not (stamp.exists() and stamp.read_text() == made_from):
-            install(packages, folder, python)
+            install(packages, folder, python, base)
             stamp.write_text(made_from)
     return python
 
 
-def install(packages: tuple[str, ...], folder: Path, python: Path) -> None:
+def install(packages: tuple[str, ...], folder: Path, python: Path, base: str) -> None:
     """Make the environment in *folder*; its packages come before those of this one."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True, env=ENVIRONMENT)
+    subprocess.run([base, "-m", "venv", folder], check=True, env=ENVIRONMENT)
+    # uv resolves in seconds what takes pip minutes.
     pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
-    done = subprocess.run(
-        [*pip, "install", "--retries", "1", *packages],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        unavailable(f"{packages[0]} cannot be installed: {done.stderr.strip()[-300:]}")
+    uv = [str(folder / "bin" / "uv"), "pip", "install", "--quiet", "--python", str(python)]
+    for command in ([*pip, "install", "--retries", "1", "uv"], [*uv, *packages]):
+        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            unavailable(f"{packages[0]} cannot be installed: {done.stderr.strip()[-300:]}")
+    if base != sys.executable:
+        return
     (site_packages,) = folder.glob("lib/python*/site-packages")
     here = sysconfig.get_path("purelib")
     (site_packages / "this_environment.pth").write_text(f"import site; site.addsitedir({here!r})\n")

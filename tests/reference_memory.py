@@ -14,6 +14,7 @@ from contextgraph.model import (
     ErrorOccurrence,
     ErrorSignature,
     Explanation,
+    FittedGate,
     Fragment,
     FragmentType,
     Json,
@@ -49,6 +50,7 @@ class ReferenceMemory(ReferenceStore):
         super().__init__()
         self.revision = 0
         self.consolidated = 0
+        self.gate: FittedGate | None = None
         self.changed: dict[str, int] = {}
         self.stale: dict[str, int] = {}
         self.lease: tuple[str | None, datetime] = (None, datetime.min.replace(tzinfo=UTC))
@@ -126,7 +128,11 @@ class ReferenceMemory(ReferenceStore):
             tuple(sorted(repos - {""})),
         )
 
-    def admin_mark_consolidated(self, revision: int) -> None:
+    def admin_gate(self) -> FittedGate | None:
+        return self.gate
+
+    def admin_mark_consolidated(self, revision: int, gate: FittedGate | None = None) -> None:
+        self.gate = gate or self.gate
         self.consolidated = revision
         self.stale = {error: since for error, since in self.stale.items() if since > revision}
         self.stale_repos = {r: since for r, since in self.stale_repos.items() if since > revision}

@@ -9,7 +9,7 @@ from typing import Any, cast
 import networkx as nx
 
 from contextgraph.errors import ContextGraphError
-from contextgraph.model import Bundle, Unconsolidated, WordCounts
+from contextgraph.model import Bundle, FittedGate, Unconsolidated, WordCounts
 from contextgraph.ports import Store
 from tests.reference_memory import ReferenceMemory
 
@@ -52,11 +52,11 @@ class Twins:
             for number, bundle in enumerate(runs):
                 doors[number % len(doors)].runs.add([bundle])
 
-    def mark_consolidated(self) -> None:
+    def mark_consolidated(self, gate: FittedGate | None = None) -> None:
         """Consolidate up to now, which each store counts in its own way."""
         for store in (self.reference, *(doors[0] for doors in self.memories)):
             changed = operation_of(store, "admin.unconsolidated")()
-            operation_of(store, "admin.mark_consolidated")(changed.revision)
+            operation_of(store, "admin.mark_consolidated")(changed.revision, gate)
 
     def close(self) -> None:
         """Release all that was opened."""

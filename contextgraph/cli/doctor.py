@@ -16,7 +16,7 @@ from contextgraph.text import number_of, one_line
 if TYPE_CHECKING:
     from contextgraph.config import Settings
     from contextgraph.model import HealthCheck, Json
-    from contextgraph.ports import RunStore
+    from contextgraph.ports import RunStore, Store
     from contextgraph.readers import Format
     from contextgraph.retrieval import Stale
 
@@ -161,8 +161,21 @@ def _has_full_text() -> bool:
 
 def _memory(common: Common, secrets: bool) -> "list[HealthCheck]":
     with common.open(read_only=True) as memory:
-        checks = list(memory.health())
+        checks = [*memory.health(), _gate(memory.store)]
         return [*checks, _secrets(memory.store.runs)] if secrets else checks
+
+
+def _gate(store: "Store") -> "HealthCheck":
+    """Which gate says how probable remedies are."""
+    from contextgraph.model import HealthCheck
+
+    gate = store.admin.gate()
+    detail = (
+        f"fitted on {number_of(gate.errors, 'error')} of {number_of(gate.runs, 'run')}"
+        if gate and gate.errors
+        else "the shipped one: too few errors of this memory were cleared to fit it"
+    )
+    return HealthCheck("gate", True, detail)
 
 
 def _keyed(common: Common) -> "list[HealthCheck]":

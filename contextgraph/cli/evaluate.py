@@ -1,7 +1,6 @@
 """``contextgraph evaluate``: the advice of a memory measured on recorded runs."""
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -137,9 +136,7 @@ def evaluate(  # noqa: PLR0913  (one parameter per flag)
         return
     if not given:
         raise typer.BadParameter("name runs to judge by, --related, or --compare")
-    max_run_size = common.settings().max_run_size
-    intake = partial(Intake, max_run_size=max_run_size, follow_links=follow_links)
-    runs = RunSource(paths, learn, judge, intake)
+    runs = RunSource(common, paths, learn, judge, follow_links)
     taught, judging = runs.parts(0.0 if online else share)
     judging = _selected(judging, min_runs, max_runs, seed)
     if runs.failed and not (taught or judging):
@@ -261,15 +258,17 @@ class RunSource:
 
     def __init__(
         self,
+        common: Common,
         paths: list[str] | None,
         learn: list[str] | None,
         judge: list[str] | None,
-        intake: Callable[[list[str]], Intake],
+        follow_links: bool,
     ) -> None:
         if paths and (learn or judge):
             raise typer.BadParameter("give PATH, or --learn and --judge, not both")
         self._paths, self._learn, self._judge = paths, learn, judge
-        self._intake = intake
+        max_run_size = common.settings().max_run_size
+        self._intake = partial(Intake, max_run_size=max_run_size, follow_links=follow_links)
         self.failed = 0
 
     def parts(self, share: float) -> "tuple[Sequence[RawTrajectory], Sequence[RawTrajectory]]":

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Annotated, NoReturn, Self, TypeAlias
 
 import typer
 
@@ -116,31 +116,21 @@ def learn(  # noqa: PLR0913  (one parameter per flag)
     from contextgraph.integrations.sessions import HookFiles
 
     has_stream = _has_stream(paths or ())
-    for is_misused, reason in (
-        (sum((bool(paths), discover, queued)) != 1, "give PATH, --discover or --queued"),
-        ((exclude or yes) and not discover, "--exclude and --yes belong to --discover"),
-        (watch and (not paths or has_stream), "--watch takes files, folders or globs"),
-        (ray and (workers > 1 or watch), "--ray does not go with --workers or --watch"),
-        (ray and has_stream, "--ray takes files, folders, globs or URLs"),
-    ):
-        if is_misused:
-            raise typer.BadParameter(reason)
+    misuses = {
+        "give PATH, --discover or --queued": sum((bool(paths), discover, queued)) != 1,
+        "--exclude and --yes belong to --discover": (exclude or yes) and not discover,
+        "--watch takes files, folders or globs": watch and (not paths or has_stream),
+        "--ray does not go with --workers or --watch": ray and (workers > 1 or watch),
+        "--ray takes files, folders, globs or URLs": ray and has_stream,
+    }
+    for misuse in (reason for reason, is_given in misuses.items() if is_given):
+        raise typer.BadParameter(misuse)
     settings = common.settings()
-    found: Sequence[StrPath]
-    queue: Sequence[Path] = ()
-    if queued:
-        found, queue = HookFiles(settings).take_queue()
-    else:
-        found = paths or discovered_paths(exclude or (), yes=yes, address=settings.address)
-    intake = partial(
-        Intake,
-        outcomes=outcomes,
-        selection=Selection(tuple(filters or ()), limit, numbers_of(numbers or ":")),
-        discovered=discover,
-        git=git,
-        max_run_size=settings.max_run_size,
-        follow_links=follow_links,
-    )
+    found, queue = HookFiles(settings).take_queue() if queued else (paths or (), ())
+    if discover:
+        found = discovered_paths(exclude or (), yes=yes, address=settings.address)
+    selection = Selection(tuple(filters or ()), limit, numbers_of(numbers or ":"))
+    intake = partial(Intake, outcomes=outcomes, selection=selection, discovered=discover, git=git)
     learning = _Learning(common, intake, follow_links, workers, ray, queue)
     if watch:
         learning.watch(found)
@@ -185,26 +175,31 @@ class _Learning:
         spool = Spool(settings) if settings.is_remote else None
         unread: list[ReadError] = []
         progress = Progress(lambda: size_of(paths, follow_links=self.follow_links))
-        intake = self.intake(
-            paths, on_failure=unread.append, on_skip=unread.append, on_bytes=progress.advance
-        )
+        intake = self._intake_of(paths, unread, progress)
         results = _Results(progress, self.common.as_json, settings.address, intake)
         records = _in_order(intake, unread)
-        try:
-            with self.common.open() as memory:
-                self._learn_into(memory, spool, records, results)
-        except StoreUnavailableError as error:
-            if spool is not None:
-                limit = None if _has_stream(paths) else _MAX_SPOOLED
-                _spool_rest(spool, chain(results.waiting, records), limit, results, error)
-            raise
-        except KeyboardInterrupt:
-            stored = number_of(results.counts.total(), "trajectory")
-            warn(f"interrupted; {stored} stored, repeat the command to continue")
-            raise
-        finally:
-            results.summarize()
+        with results:
+            try:
+                with self.common.open() as memory:
+                    self._learn_into(memory, spool, records, results)
+            except StoreUnavailableError as error:
+                if spool is not None:
+                    limit = None if _has_stream(paths) else _MAX_SPOOLED
+                    _spool_rest(spool, chain(results.waiting, records), limit, results, error)
+                raise
         return intake.exit_code
+
+    def _intake_of(
+        self, paths: "Sequence[StrPath]", unread: "list[ReadError]", progress: Progress
+    ) -> Intake:
+        return self.intake(
+            paths,
+            on_failure=unread.append,
+            on_skip=unread.append,
+            on_bytes=progress.advance,
+            max_run_size=self.common.settings().max_run_size,
+            follow_links=self.follow_links,
+        )
 
     def _learn_into(
         self,
@@ -248,7 +243,7 @@ def _in_order(intake: Intake, unread: "list[ReadError]") -> "Iterator[Record]":
 class _Results:
     """What was learned so far, the usage of the embedder, and why vectors are missing.
 
-    *waiting* holds what was read and is not learned yet.
+    As a context it prints a summary at its end. *waiting* holds what was read and is not learned.
     """
 
     progress: Progress
@@ -261,6 +256,15 @@ class _Results:
     not_embedded: str = ""
     reports: "list[ConsolidationReport]" = field(default_factory=list)
     waiting: "list[Record]" = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
+        if kind is KeyboardInterrupt:
+            stored = number_of(self.counts.total(), "trajectory")
+            warn(f"interrupted; {stored} stored, repeat the command to continue")
+        self._summarize()
 
     def add(self, raw: "RawTrajectory", receipt: "LearnReceipt") -> None:
         """Count a run that is stored, and report it."""
@@ -297,7 +301,7 @@ class _Results:
         if mismatch := memory.spaces.mismatch():
             warn(mismatch)
 
-    def summarize(self) -> None:
+    def _summarize(self) -> None:
         """Print how many records were learned, failed and skipped."""
         from contextgraph.model import LearnStatus
 

@@ -251,6 +251,11 @@ class Common:
             print(empty)
 
 
+def _parameter(name: str, annotation: Any) -> Parameter:
+    default = False if name == "as_json" else None
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
 def common_options(
     *settings: str, without: Collection[str] = (), store: Any = None
 ) -> Callable[[Callable[Concatenate[Common, P], None]], Callable[..., None]]:
@@ -261,15 +266,7 @@ def common_options(
     """
     chosen = [name for name in _COMMON if name not in without]
     described = {**SETTINGS, **_COMMON, **({"store": store} if store else {})}
-    added = [
-        Parameter(
-            name,
-            Parameter.KEYWORD_ONLY,
-            default=False if name == "as_json" else None,
-            annotation=described[name],
-        )
-        for name in (*settings, *chosen)
-    ]
+    added = [_parameter(name, described[name]) for name in (*settings, *chosen)]
 
     def decorate(function: Callable[Concatenate[Common, P], None]) -> Callable[..., None]:
         @wraps(function)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contextgraph.cli.options import Common, Limit, Tags, common_options, flag, option
-from contextgraph.cli.output import FAILED, warn
+from contextgraph.cli.output import fail
 from contextgraph.records import record_of
 
 if TYPE_CHECKING:
@@ -298,11 +298,9 @@ def _row(page: "Page") -> tuple[str, ...]:
 
 
 def _report_removed(common: Common, removed: bool, what: str) -> None:
-    if not removed:
-        warn(f"no {what} in the memory")
     common.answer({"removed": removed}, f"{what} removed" if removed else "")
     if not removed:
-        raise typer.Exit(FAILED)
+        fail(f"no {what} in the memory")
 
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="A path such as /user/preference/style.")]
@@ -385,10 +383,9 @@ def brief(
     """
     from contextgraph.keyed import BriefingPolicy
 
-    policy = BriefingPolicy(newest_first=newest_first)
     memory = common.keyed()
     memory.check_exists()
-    found = memory.brief(tokens, tag or (), policy=policy)
+    found = memory.brief(tokens, tag or (), policy=BriefingPolicy(newest_first=newest_first))
     common.answer(record_of(found), found.text)
 
 

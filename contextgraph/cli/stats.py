@@ -69,8 +69,10 @@ def stats(
     repository, "usage" {model: {"requests", "tokens", "cost"}} of models behind
     an API, from this machine, "withholding" {"shown", "shown_cleared",
     "withheld", "withheld_cleared", "difference", "low", "high"} of answers at
-    errors (see query --withhold), "notes" {kind: live notes}, "plots" [file],
-    "people" {"messages", "interrupted", "denied", "runs", "total"} (--people).
+    errors (see query --withhold), "notes" {kind: live notes}, "gate"
+    {"coefficients", "intercept", "calibration", "errors", "runs"} of remedies,
+    fitted on these (null: the shipped one), "plots" [file], "people"
+    {"messages", "interrupted", "denied", "runs", "total"} (--people).
 
     \b
     Example:
@@ -182,6 +184,8 @@ def _count_rows(stats: "MemoryStats") -> list[tuple[str, str]]:
     statuses = sorted(counts.methodologies.items())
     rows += [(f"methodologies {status}", count) for status, count in statuses if count]
     rows += [(kind, counts.edges[kind]) for kind in sorted(counts.edges)]
+    judged = stats.gate.errors if stats.gate else 0
+    rows.append(("errors that the gate is fitted on", judged))
     return [(f"{count:,}", name) for name, count in rows]
 
 

@@ -31,6 +31,7 @@ from contextgraph.model import (
     Effect,
     Exposure,
     FailurePattern,
+    FittedGate,
     Json,
     LearnReceipt,
     MemoryContext,
@@ -315,6 +316,7 @@ class _Statistics(_Part, StatisticsEngine, path="stats"):
             usage={},
             withholding=decoded(Effect, found["withholding"]),
             notes=None if notes is None else {NoteKind(name): notes[name] for name in notes},
+            gate=decoded(FittedGate, found["gate"]) if found["gate"] else None,
         )
 
 

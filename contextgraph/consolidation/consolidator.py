@@ -24,6 +24,7 @@ from contextgraph.errors import EmbeddingError
 from contextgraph.model import (
     NO_USAGE,
     ConsolidationReport,
+    FittedGate,
     Methodology,
     MethodologyStatus,
     Unconsolidated,
@@ -139,8 +140,14 @@ class MemoryConsolidator:
         lease.check()
         self._clean_up(changed, counts.clean_up)
         if is_changed:
-            self._store.admin.mark_consolidated(at)
+            self._store.admin.mark_consolidated(at, self._gate(lease))
         return changed
+
+    def _gate(self, lease: Lease) -> FittedGate | None:
+        """The gate, fitted again where that is due."""
+        from contextgraph.consolidation.gate import fitted_gate, gate_due
+
+        return fitted_gate(self._store, lease.check) if gate_due(self._store) else None
 
     def _clean_up(self, error_ids: Sequence[str], counts: StepCounts) -> None:
         """Remove orphans, old failed fragments and methodologies that proved weak."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from contextgraph.evaluation.matching import Remedy, clues_of, remedy_of, same_remedy
 from contextgraph.model import RawTrajectory, RemedyAction, RemedyPattern
+from contextgraph.retrieval.matching import Remedy, clues_of, remedy_of, same_remedy
 from contextgraph.text import words
 from contextgraph.trace import (
     Names,

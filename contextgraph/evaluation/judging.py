@@ -14,13 +14,6 @@ from contextgraph.evaluation.baselines import (
     files_in,
     files_most_frequent,
 )
-from contextgraph.evaluation.matching import (
-    Remedy,
-    first_match,
-    kind_of_command,
-    kinds_of_commands,
-    remedy_of,
-)
 from contextgraph.evaluation.moments import OURS, Moment, MomentKind, Verdict
 from contextgraph.learning import masked, trajectory_id
 from contextgraph.memory import AgentMemory
@@ -30,13 +23,19 @@ from contextgraph.model import (
     LoopSeverity,
     MemoryContext,
     RawTrajectory,
-    RepositoryPlaybook,
     SimilarCase,
     State,
     Suggestion,
 )
 from contextgraph.retrieval import UNGATED, render
 from contextgraph.retrieval.files import files_shown
+from contextgraph.retrieval.matching import (
+    Remedy,
+    first_match,
+    kind_of_command,
+    kinds_of_commands,
+    remedy_of,
+)
 from contextgraph.text import count_tokens
 from contextgraph.trace import (
     LoopTracker,
@@ -129,20 +128,24 @@ class Judge:
     ) -> Moment:
         known = self._tasks.of(raw.repo, hidden)
         files = files_to_find(raw) if known else frozenset()
-        shown, ranking = self._query(raw, state, hidden, ranked=bool(files))
+        shown, _ = self._query(raw, state, hidden, ranked=False)
         tokens = count_tokens(render(shown))
-        verdicts = {OURS: Verdict(bool(shown), tokens=tokens)}
+        # The ranking of files itself: an answer has none where it has nothing to say.
+        playbooks = self._memory.retriever.playbooks
+        ranked = playbooks.of(raw.repo, state.task_description, hidden, raw.started_at).files
+        ranking = [one.path for one in ranked]
+        verdicts = {OURS: Verdict(tokens > 0, tokens=tokens)}
         if files:
-            ours, rank = (
-                _rank_of_file(_files_of(one, is_shown=one is shown), files)
-                for one in (shown, ranking)
+            verdicts[OURS] = replace(
+                verdicts[OURS],
+                rank=_rank_of_file(ranking, files),
+                shown=_rank_of_file(_files_shown(shown), files),
+                score=_score(shown.suggestions, shown.similar_cases),
             )
-            score = _score(shown.suggestions, shown.similar_cases)
-            verdicts = {OURS: Verdict(bool(shown), rank, ours, score, tokens)}
             for name, answer in self._files(raw, hidden).items():
                 rank = _rank_of_file(answer.items, files)
                 verdicts[name] = Verdict(bool(answer.items), rank, rank, answer.score)
-        reachable = not files.isdisjoint(files_in(known))
+        reachable = not files.isdisjoint((*files_in(known), *ranking))
         moment = (MomentKind.START, run, raw.instance_id, raw.repo, 0, "")
         return Moment(*moment, verdicts, has_answer=bool(files), reachable=reachable)
 
@@ -166,7 +169,7 @@ class Judge:
         errors = {step.index: step.error for step in read.steps if step.error}
         for step in sorted(cleared.keys() | _first_occurrences(read)):
             at = step - read.steps[0].index
-            shown, ranking = self._query(raw, states[at + 1], hidden, ranked=True)
+            state, topic = states[at + 1], errors[step].family if step in errors else ""
             recovery, done = cleared.get(step, (None, _NOTHING))
             names = (
                 names_in(recovery.error.error_type, recovery.error.message)
@@ -174,28 +177,37 @@ class Judge:
                 else _NO_NAMES
             )
             kind = _next_kind(read.steps[at:])
-            ours = replace(
-                _verdict(Answer(tuple(_remedies_of(ranking, raw.repo))), done, names, kind),
-                answered=bool(shown.ranked),
-                shown=first_match(done, _remedies_of(shown, raw.repo)[:LIMIT], names),
-                score=_score(shown.ranked),
-                tokens=count_tokens(render(shown)),
-            )
-            answers = self._remedies(raw, states[at + 1], step, hidden)
+            ours = self._ours(raw, state, hidden, done, names, kind)
+            answers = self._remedies(raw, state, step, hidden)
             others = {name: _verdict(one, done, names, kind) for name, one in answers.items()}
+            moment = (MomentKind.ERROR, run, raw.instance_id, raw.repo, step, topic)
             yield Moment(
-                MomentKind.ERROR,
-                run,
-                raw.instance_id,
-                raw.repo,
-                step,
-                errors[step].family if step in errors else "",
+                *moment,
                 {OURS: ours, **others},
                 has_answer=recovery is not None,
                 steps_left=recovery.cleared_step - step if recovery else 0,
                 reachable=bool(done) and self._recoveries.reaches(done, names, hidden),
                 next_kind=kind,
             )
+
+    def _ours(
+        self,
+        raw: RawTrajectory,
+        state: State,
+        hidden: frozenset[str],
+        done: Remedy,
+        names: Names,
+        kind: str,
+    ) -> Verdict:
+        """The verdict on what the memory advises, by what was *done* about the error."""
+        shown, ranking = self._query(raw, state, hidden, ranked=True)
+        return replace(
+            _verdict(Answer(tuple(_remedies_of(ranking, raw.repo))), done, names, kind),
+            answered=bool(shown.ranked),
+            shown=first_match(done, _remedies_of(shown, raw.repo)[:LIMIT], names),
+            score=_score(shown.ranked),
+            tokens=count_tokens(render(shown)),
+        )
 
     def _remedies(
         self, raw: RawTrajectory, state: State, step: int, hidden: frozenset[str]
@@ -273,14 +285,11 @@ def _remedies_of(context: MemoryContext, repo: str) -> list[Remedy]:
     ]
 
 
-def _files_of(context: MemoryContext, *, is_shown: bool) -> list[str]:
-    """The files that *context* names in order, or only those that are shown."""
-    playbook, cases = context.playbook or RepositoryPlaybook(""), context.similar_cases
-    if is_shown:
-        files, cases = files_shown(playbook), tuple(one for one in cases if one.is_shown)
-    else:
-        files = list(playbook.files)
-    return [*(one.path for one in files), *chain.from_iterable(one.files for one in cases)]
+def _files_shown(context: MemoryContext) -> list[str]:
+    """The files that the text of *context* names, in order."""
+    files = [one.path for one in files_shown(context.playbook)] if context.playbook else []
+    cases = (one.files for one in context.similar_cases if one.is_shown)
+    return [*files, *chain.from_iterable(cases)]
 
 
 def _score(*items: Sequence[Suggestion | ErrorSolution | SimilarCase]) -> float:

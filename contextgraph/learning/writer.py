@@ -173,7 +173,7 @@ class MemoryWriter:
     def _bundle(self, raw: RawTrajectory, identity: str, source: str) -> Bundle:
         prepared = self._prepared.get(id(raw))
         made = prepared.made if prepared and prepared.ids.id == identity else None
-        bundle = made or bundle_of(raw, self._now(), identity)
+        bundle = replace(made, raw=raw) if made else bundle_of(raw, self._now(), identity)
         given = replace(
             bundle.trajectory, contributor=source, change=raw.change, learned_at=self._now()
         )

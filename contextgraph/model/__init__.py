@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Evidence as Evidence,
         Explanation as Explanation,
         FailureWarning as FailureWarning,
+        FittedGate as FittedGate,
         FragmentCandidate as FragmentCandidate,
         MemoryContext as MemoryContext,
         RecoveryCandidate as RecoveryCandidate,

@@ -19,8 +19,9 @@ class State:
     """What an agent knows at one moment; every field may be left out.
 
     *current_error* is the text of the latest error that is not cleared; *last_outcome* the
-    observation that *last_action* returned. *repo* is ``owner/repo``. *phase* may be given by its
-    value, such as ``"testing"``; raises `ValueError` for any other text.
+    observation that *last_action* returned. *failed_actions* are earlier actions of the run that
+    failed: they are not advised again. *repo* is ``owner/repo``. *phase* may be given by its value,
+    such as ``"testing"``; raises `ValueError` for any other text.
     """
 
     tools: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class State:
     last_outcome: str = ""
     open_file: str = ""
     instance_id: str | None = None
+    failed_actions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.phase is not None and type(self.phase) is not Phase:
@@ -123,6 +125,22 @@ class ChannelRank:
     channel: str
     rank: int
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class FittedGate:
+    """How the probability of a remedy follows from its features.
+
+    *calibration* has the probability before it and the share that was right, ascending; between two
+    of them it is interpolated. It is of *errors* of a memory, when that held *runs*; both are 0 for
+    the one that is shipped.
+    """
+
+    coefficients: Mapping[str, float]
+    intercept: float
+    calibration: tuple[tuple[float, float], ...]
+    errors: int = 0
+    runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

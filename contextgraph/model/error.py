@@ -168,8 +168,9 @@ class RemedyAction:
     @property
     def is_general(self) -> bool:
         """True for what stands for all actions of its pattern, with placeholders for names."""
-        return self == self.general
+        own = self.pattern
+        return not self.parameters and (self.target, self.replaced) == (own.target, own.replaced)
 
     def values_of(self, name: str) -> tuple[str, ...]:
         """The values of the parameter *name*, in order."""
-        return tuple(value for key, value in self.parameters if key == name)
+        return tuple([value for key, value in self.parameters if key == name])

@@ -23,7 +23,7 @@ from contextgraph.readers.conversation import (
 from contextgraph.readers.fields import Row, rows_at, text
 from contextgraph.readers.format import Place, file_stem
 from contextgraph.readers.histories import finished_run, history, lines_run
-from contextgraph.readers.tool_calls import ToolCall
+from contextgraph.readers.tool_calls import ToolCall, replacements, tagged, without_line_ends
 
 CLINE = "cline"
 AIDER = "aider"
@@ -33,21 +33,14 @@ AIDER_START = "# aider chat started at "
 _CLINE_RESULT = re.compile(r"\A\[(?P<tool>\w+)(?: for '.*?')?\] Result:\s*", re.DOTALL)
 _CLINE_NOISE = re.compile(r"<environment_details>.*?(?:</environment_details>|\Z)", re.DOTALL)
 _CLINE_DENIED = "The user denied this operation"
-_CLINE_FEEDBACK = re.compile(r"<feedback>\s*(?P<words>.*?)\s*</feedback>", re.DOTALL)
-_CLINE_TOOLS = (
+_CLINE_TOOLS = frozenset(
     "execute_command read_file write_to_file replace_in_file apply_diff insert_content "
     "search_and_replace search_files list_files list_code_definition_names browser_action "
-    "use_mcp_tool ask_followup_question attempt_completion new_task switch_mode update_todo_list"
-).split()
-_CLINE_CALL = re.compile(
-    rf"<(?P<name>{'|'.join(_CLINE_TOOLS)})>(?P<body>.*?)</(?P=name)>", re.DOTALL
+    "use_mcp_tool ask_followup_question attempt_completion new_task switch_mode "
+    "update_todo_list".split()
 )
-_CLINE_ARGUMENT = re.compile(r"<(?P<name>\w+)>\n?(?P<value>.*?)\n?</(?P=name)>", re.DOTALL)
-_AIDER_EDIT = re.compile(
-    r"^(?P<path>[^\s`#>*][^\n]*)\n```[^\n]*\n<{5,} SEARCH\n(?P<old>.*?)^={5,}\n(?P<new>.*?)"
-    r"^>{5,} REPLACE\n```",
-    re.DOTALL | re.MULTILINE,
-)
+# What stands before an edit: the file, and the line that opens a block.
+_AIDER_FILE = re.compile(r"(?:\A|\n)(?P<path>[^\s`#>*][^\n]*)\n```[^\n]*\n\Z")
 
 
 def is_cline(value: object) -> bool:
@@ -102,19 +95,16 @@ def _cline_turns(message: Row) -> Iterator[Turn]:
 
 def _cline_calls(reply: str) -> tuple[str, list[ToolCall]]:
     """The text of *reply* before its first call in tags, and the calls."""
-    found = list(_CLINE_CALL.finditer(reply))
+    found = list(tagged(reply, _CLINE_TOOLS))
     calls = [
-        ToolCall(
-            one["name"],
-            {part["name"]: part["value"] for part in _CLINE_ARGUMENT.finditer(one["body"])},
-        )
+        ToolCall(one.name, {part.name: without_line_ends(part.text) for part in tagged(one.text)})
         for one in found
     ]
-    return reply[: found[0].start()] if found else reply, calls
+    return reply[: found[0].start] if found else reply, calls
 
 
 def _cline_answer(words: str, turn: UserMessage | Result) -> Iterator[Turn]:
-    feedback = _CLINE_FEEDBACK.search(words)
+    feedback = next(tagged(words, {"feedback"}), None)
     named = _CLINE_RESULT.match(words)
     if named or isinstance(turn, Result):
         output = words[named.end() :] if named else words
@@ -123,7 +113,7 @@ def _cline_answer(words: str, turn: UserMessage | Result) -> Iterator[Turn]:
     elif words and not feedback:
         yield UserMessage(words)
     if feedback:
-        yield UserMessage(feedback["words"])
+        yield UserMessage(feedback.text.strip())
 
 
 def is_aider(value: object) -> bool:
@@ -183,11 +173,17 @@ def _aider_request(words: str) -> Iterator[Turn]:
 
 
 def _aider_reply(words: str) -> Iterator[Turn]:
-    edits = list(_AIDER_EDIT.finditer(words))
-    yield Thought(words[: edits[0].start()] if edits else words)
-    for edit in edits:
-        arguments = {"path": edit["path"], "old_str": edit["old"], "new_str": edit["new"]}
-        yield Call("edit", {name: str(value) for name, value in arguments.items()}, edit["path"])
+    edits, before = list[Call](), words
+    at = 0
+    for edit in replacements(words):
+        file = _AIDER_FILE.search(words, at, edit.start)
+        at = edit.end
+        if file:
+            before = before if edits else words[: file.start("path")]
+            arguments = {"path": file["path"], "old_str": edit.old, "new_str": edit.new}
+            edits.append(Call("edit", {**arguments}, file["path"]))
+    yield Thought(before)
+    yield from edits
 
 
 def _aider_output(lines: Sequence[str]) -> Iterator[Turn]:

@@ -15,6 +15,7 @@ from contextgraph.readers.conversation import (
 )
 from contextgraph.readers.fields import Row, content_text, row_at, rows_at, text
 from contextgraph.readers.format import Format, Place
+from contextgraph.readers.tool_calls import Tagged, tagged
 
 AGENTLESS = "agentless"
 AUTOCODEROVER = "autocoderover"
@@ -29,11 +30,7 @@ _PROBLEM = re.compile(r"### GitHub Problem Description ###\n(?P<task>.*?)\n###(?
 _ROUND = re.compile(r"conversation_round_(\d+)\.json")
 _PATCH_DIALOGUE = re.compile(r"debug_agent_write_patch_(\d+)\.json")
 _FOUND = re.compile(r"^Result of (?P<tool>\w+)\((?P<arguments>.*)\):\n", re.MULTILINE)
-_CHANGE = re.compile(
-    r"<file>(?P<path>.*?)</file>\s*<original>\n?(?P<old>.*?)\n?</original>\s*"
-    r"<patched>\n?(?P<new>.*?)\n?</patched>",
-    re.DOTALL,
-)
+_CHANGE = ("file", "original", "patched")
 
 
 def is_agentless(value: object) -> bool:
@@ -116,11 +113,25 @@ def _autocoderover_turns(files: Mapping[str, Any]) -> Iterator[Turn]:
             yield from _searches(words, calls)
     for message in _latest(files, _PATCH_DIALOGUE):
         words = content_text(message)
-        if message.get("role") == "assistant" and (found := list(_CHANGE.finditer(words))):
-            yield Thought(words[: found[0].start()])
+        if message.get("role") == "assistant" and (found := list(_changes(words))):
+            yield Thought(words[: found[0][0].start])
             for change in found:
-                new = {"path": change["path"], "old_str": change["old"], "new_str": change["new"]}
-                yield Call("write_patch", {name: value.strip("\n") for name, value in new.items()})
+                path, old, new = (part.text.strip("\n") for part in change)
+                yield Call("write_patch", {"path": path, "old_str": old, "new_str": new})
+
+
+def _changes(words: str) -> Iterator[Sequence[Tagged]]:
+    """File, original and patched text of each change in *words*, which stand one after another."""
+    change: list[Tagged] = []
+    for part in tagged(words, _CHANGE):
+        is_next = not change or not words[change[-1].end : part.start].strip()
+        if not (is_next and part.name == _CHANGE[len(change)]):
+            change = []
+        if part.name == _CHANGE[len(change)]:
+            change.append(part)
+        if len(change) == len(_CHANGE):
+            yield change
+            change = []
 
 
 def _layers(files: Mapping[str, Any]) -> Iterator[list[Row]]:

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from contextgraph.model import Action, Json
@@ -35,9 +35,12 @@ _XML_ARGUMENT = re.compile(
 _PATCH_COMMAND = re.compile(r"\s*(?:cd \S+ && )?apply_patch\b")
 _PATCH = re.compile(r"\*\*\* Begin Patch\n(.*?)(?:\*\*\* End Patch|\Z)", re.DOTALL)
 _PATCHED_FILE = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+)\n?")
-_SEARCH_REPLACE = re.compile(
-    r"^[-<]{3,} ?SEARCH>?\s*?\n(?P<old>.*?)^={3,}\s*?\n(?P<new>.*?)^[+>]{3,} ?REPLACE",
-    re.DOTALL | re.MULTILINE,
+_TAG = re.compile(r"<(?P<end>/?)(?P<name>\w+)>")
+# The lines around what is replaced in an edit, by the letter of what comes after them.
+_EDIT_MARK = re.compile(
+    r"^(?:(?P<old>[-<]{3,} ?SEARCH>?[ \t\r]*\n)|(?P<new>={3,}[ \t\r]*\n)"
+    r"|(?P<end>[+>]{3,} ?REPLACE))",
+    re.MULTILINE,
 )
 _LINE_NUMBER = re.compile(r"\A(?::start_line:.*\n)?(?::end_line:.*\n)?(?:-{3,}\n)?")
 
@@ -162,10 +165,68 @@ def _edit_in(arguments: Mapping[str, Json]) -> dict[str, Json]:
             continue
         if patch := _PATCH.search(value):
             return _patched(patch[1])
-        if blocks := list(_SEARCH_REPLACE.finditer(value)):
-            old = [_LINE_NUMBER.sub("", block["old"]) for block in blocks]
-            return {"old_str": "".join(old), "new_str": "".join(b["new"] for b in blocks)}
+        if blocks := list(replacements(value)):
+            replaced = "".join(_LINE_NUMBER.sub("", block.old) for block in blocks)
+            return {"old_str": replaced, "new_str": "".join(block.new for block in blocks)}
     return {}
+
+
+class Replacement(NamedTuple):
+    """What an edit with the lines SEARCH, === and REPLACE takes out and puts in, and its place."""
+
+    old: str
+    new: str
+    start: int
+    end: int
+
+
+def replacements(words: str) -> Iterator[Replacement]:
+    """The edits in *words*, in time that grows linearly with its length, whatever is unclosed."""
+    marks: dict[str, re.Match[str]] = {}
+    following = {"old": "new", "new": "end", "end": ""}
+    awaited = "old"
+    for mark in _EDIT_MARK.finditer(words):
+        if mark.lastgroup != awaited:
+            continue
+        marks[awaited] = mark
+        awaited = following[awaited]
+        if not awaited:
+            old = words[marks["old"].end() : marks["new"].start()]
+            new = words[marks["new"].end() : mark.start()]
+            yield Replacement(old, new, marks["old"].start(), mark.end())
+            awaited = "old"
+
+
+class Tagged(NamedTuple):
+    """The *text* between the tags of *name*, and where both tags are."""
+
+    name: str
+    text: str
+    start: int
+    end: int
+
+
+def tagged(words: str, names: Container[str] | None = None) -> Iterator[Tagged]:
+    """What stands between tags of *names*, of all without; the tags inside of that are text.
+
+    In time that grows linearly with the length of *words*, whatever is not closed.
+    """
+    tags = [one for one in _TAG.finditer(words) if names is None or one["name"] in names]
+    last_end = {one["name"]: one.start() for one in tags if one["end"]}
+    opened: re.Match[str] | None = None
+    for tag in tags:
+        if opened is None:
+            is_closed = not tag["end"] and last_end.get(tag["name"], -1) > tag.start()
+            opened = tag if is_closed else None
+        elif tag["end"] and tag["name"] == opened["name"]:
+            text = words[opened.end() : tag.start()]
+            yield Tagged(tag["name"], text, opened.start(), tag.end())
+            opened = None
+
+
+def without_line_ends(text: str) -> str:
+    """*text* without the line end after its first tag and before its last one."""
+    return text.removeprefix("\n").removesuffix("\n")
 
 
 def _patched(patch: str) -> dict[str, Json]:

@@ -1,6 +1,6 @@
 """The credit of advice: how it did where it was shown."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -12,7 +12,7 @@ from contextgraph.governance import (
     effect_of,
     is_active,
 )
-from contextgraph.model import Evidence, ShownItem
+from contextgraph.model import Evidence, Exposure, ShownItem
 from contextgraph.ports import Store, every_exposure
 
 
@@ -59,12 +59,7 @@ def evidence_of(store: Store, name: str) -> Evidence | None:
     """What is known of the advice, or the methodology, *name*; None where it was never shown."""
     record = store.exposures.record([name])
     verdict = next((one for one in record.verdicts if one.advice == name), None)
-    shown = [
-        (exposure, item)
-        for exposure in every_exposure(store)
-        for item in exposure.items
-        if name in (item.id, item.advice)
-    ]
+    shown = list(_shown_as(store, name))
     if not shown and verdict is None:
         return None
     tried = [(one.source, item.helped) for one, item in shown if item.helped is not None]
@@ -86,6 +81,11 @@ def evidence_of(store: Store, name: str) -> Evidence | None:
         by_hand="" if verdict is None else "quarantined" if verdict.is_quarantined else "released",
         randomised=effect_of(one for one, _ in shown),
     )
+
+
+def _shown_as(store: Store, name: str) -> Iterator[tuple[Exposure, ShownItem]]:
+    for exposure in every_exposure(store):
+        yield from ((exposure, item) for item in exposure.items if name in (item.id, item.advice))
 
 
 def _by_source(tried: Sequence[tuple[str, bool]]) -> dict[str, tuple[int, int]]:

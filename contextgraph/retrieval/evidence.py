@@ -1,29 +1,60 @@
 """Whether the state shows what a remedy takes for granted, where several causes are possible."""
 
+import posixpath
 import re
 import sys
 import typing
 
-from contextgraph.model import RemedyKind, RemedyPattern
+from contextgraph.model import RemedyAction, RemedyKind
 from contextgraph.retrieval.query import Query
-from contextgraph.trace import MISSING_MODULE, is_import, is_own_module, shows_cause
+from contextgraph.trace import (
+    MISSING_MODULE,
+    MISSING_PROGRAM,
+    THE_REPOSITORY,
+    is_common_setting,
+    is_import,
+    is_own_module,
+    shows_cause,
+)
 
 # In Python modules and what annotations name are the usual imports; other names may be anything.
 _IMPORTABLE = sys.stdlib_module_names | frozenset(typing.__all__)
 _LOADED_BY_NAME = re.compile(r"\b(?:import_module|__import__|_gcd_import)\(")
+_IMPORT = re.compile(r"^[>\s]*((?:from\s+\S+\s+)?import\b[^\n]*)", re.MULTILINE)
+# The places of a traceback, of Python and of pytest, from the outermost to the innermost.
+_PLACES = re.compile(r'^\s*File "([^"\n]+)", line \d+|^([\w./-]+\.py):\d+: ', re.MULTILINE)
 
 
-def is_supported(query: Query, pattern: RemedyPattern, *, is_same_name: bool) -> bool:
-    """False where *pattern* needs evidence that the state of *query* does not have.
+def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool) -> bool:
+    """False where *action* needs evidence that the state of *query* does not have.
 
     *is_same_name*: what was cleared by it named the same things as the error of *query*.
     """
-    state = query.state
+    state, pattern = query.state, action.pattern
     if is_import(pattern.target):
         return is_same_name or _is_importable(query)
     if pattern.kind is RemedyKind.INSTALL and pattern.target == MISSING_MODULE:
         return is_same_name or _is_imported(query)
+    if pattern.kind is RemedyKind.SET_ENV and not is_common_setting(pattern):
+        return pattern.target.partition("=")[0] in f"{state.current_error}\n{state.last_outcome}"
+    if pattern.kind is RemedyKind.EDIT and not action.is_general:
+        return _has_what_it_replaces(query, action)
     return shows_cause(pattern, state.last_action, state.last_outcome)
+
+
+def was_tried(query: Query, action: RemedyAction) -> bool:
+    """True where the run did what *action* says before, and failed."""
+    state, pattern = query.state, action.pattern
+    if pattern.kind is RemedyKind.INSTALL:
+        package = rf"(?<![\w-]){re.escape(query.names.fill(action.target))}(?![\w-])"
+        what = r"\s\.(?=[\s[]|$)" if pattern.target == THE_REPOSITORY else package
+        installing = re.compile(rf"\binstall\b.*{what}")
+        return any(map(installing.search, state.failed_actions))
+    if not (pattern.kind is RemedyKind.USE and pattern.replaced and state.last_action):
+        return False
+    replaced = rf"(?<![\w-]){re.escape(pattern.replaced)}\b"
+    instead = re.sub(replaced, lambda _: pattern.target, state.last_action)
+    return instead != state.last_action and instead in state.failed_actions
 
 
 def _is_importable(query: Query) -> bool:
@@ -31,13 +62,43 @@ def _is_importable(query: Query) -> bool:
     name = query.names.names[0].partition(".")[0] if query.names.names else ""
     if name in _IMPORTABLE or is_own_module(name, query.state.repo):
         return True
-    importing = rf"^[>\s]*(?:from\s+\S+\s+)?import\b[^\n]*\b{re.escape(name)}\b"
-    return re.search(importing, query.state.task_description, re.MULTILINE) is not None
+    return _imports(query.state.task_description, name)
 
 
 def _is_imported(query: Query) -> bool:
-    """False where a setting or an argument names the module that was not found, and no import."""
-    shown, module = query.state.last_outcome, query.names.fill(MISSING_MODULE)
-    if _LOADED_BY_NAME.search(shown) is None:
+    """True where the task or a file of the project imports the module that was not found.
+
+    Agents invent modules in scripts of their own; what a setting or an argument names may be
+    anything.
+    """
+    state, module = query.state, query.names.fill(MISSING_MODULE)
+    if query.signature is not None and query.signature.error_type in MISSING_PROGRAM:
         return True
-    return re.search(rf"\b(?:import|from)\s+{re.escape(module)}\b", shown) is not None
+    if _imports(state.task_description, module):
+        return True
+    if _LOADED_BY_NAME.search(state.last_outcome):
+        return _imports(state.last_outcome, module)
+    places = _PLACES.findall(state.last_outcome)
+    place = "".join(places[-1]) if places else ""
+    return not place or ("/" in place and not _is_script(place, state.last_action))
+
+
+def _imports(text: str, name: str) -> bool:
+    """True where a line of *text* imports *name*, or from it."""
+    return bool(name) and any(
+        re.search(rf"\b{re.escape(name)}\b", statement) for statement in _IMPORT.findall(text)
+    )
+
+
+def _is_script(path: str, command: str) -> bool:
+    """True for a file that *command* names without a folder: agents write their scripts there."""
+    name = re.escape(posixpath.basename(path))
+    return re.search(rf"(?<![\w/.-])(?:\./)?{name}(?!\w)", command) is not None
+
+
+def _has_what_it_replaces(query: Query, action: RemedyAction) -> bool:
+    """True where the state shows a line that an edit of another run replaced."""
+    state = query.state
+    shown = f"{state.last_action}\n{state.last_outcome}\n{state.current_error}"
+    lines = (line.strip() for line in action.replaced.splitlines())
+    return not action.replaced or any(line in shown for line in lines if len(line) > 1)

@@ -1,44 +1,47 @@
 """The gate: how probable it is that an item helps, and what is probable enough to be shown."""
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import exp, log1p
+from operator import itemgetter
 from typing import NamedTuple
 
-from contextgraph.model import Methodology, MethodologyStatus, Recollection
+from contextgraph.model import FittedGate, Methodology, MethodologyStatus, Recollection
 from contextgraph.trace import is_hazardous
 
 # Fitted by `python -m benchmarks.gate` (see benchmarks/README.md): a logistic regression on
 # recoveries of recorded runs, each judged by those of other instances, then isotonic calibration.
-COEFFICIENTS = {
-    "same_template": 4.66,
-    "same_type": 2.256,
-    "relevance": 1.134,
-    "attempt": 0.752,
-}
-INTERCEPT = -4.852
-# Probability before calibration, share that was right; between two of them it is interpolated.
-CALIBRATION = (
-    (0.0, 0.0),
-    (0.008, 0.003),
-    (0.011, 0.008),
-    (0.014, 0.009),
-    (0.022, 0.023),
-    (0.033, 0.03),
-    (0.044, 0.033),
-    (0.054, 0.039),
-    (0.059, 0.041),
-    (0.069, 0.055),
-    (0.083, 0.062),
-    (0.096, 0.069),
-    (0.108, 0.084),
-    (0.131, 0.158),
-    (0.177, 0.233),
-    (0.271, 0.421),
-    (0.52, 0.654),
-    (0.899, 0.848),
-    (0.975, 1.0),
-    (1.0, 1.0),
+SHIPPED = FittedGate(
+    coefficients={
+        "same_template": 4.66,
+        "same_type": 2.256,
+        "relevance": 1.134,
+        "attempt": 0.752,
+    },
+    intercept=-4.852,
+    calibration=(
+        (0.0, 0.0),
+        (0.008, 0.003),
+        (0.011, 0.008),
+        (0.014, 0.009),
+        (0.022, 0.023),
+        (0.033, 0.03),
+        (0.044, 0.033),
+        (0.054, 0.039),
+        (0.059, 0.041),
+        (0.069, 0.055),
+        (0.083, 0.062),
+        (0.096, 0.069),
+        (0.108, 0.084),
+        (0.131, 0.158),
+        (0.177, 0.233),
+        (0.271, 0.421),
+        (0.52, 0.654),
+        (0.899, 0.848),
+        (0.975, 1.0),
+        (1.0, 1.0),
+    ),
 )
 
 
@@ -59,12 +62,12 @@ class RemedyFeatures:
     attempt: float
 
 
-def probability(features: RemedyFeatures) -> float:
+def probability(features: RemedyFeatures, gate: FittedGate = SHIPPED) -> float:
     """How probable it is that a remedy with these *features* clears the error, 0 to 1."""
-    total = INTERCEPT + sum(
-        weight * getattr(features, name) for name, weight in COEFFICIENTS.items()
+    total = gate.intercept + sum(
+        weight * getattr(features, name) for name, weight in gate.coefficients.items()
     )
-    return _calibrated(1 / (1 + exp(-total)))
+    return _interpolated(gate.calibration, 1 / (1 + exp(-total)))
 
 
 # Fitted by `python -m benchmarks.case_gate`, on tasks that people linked to later ones.
@@ -100,10 +103,10 @@ def case_probability(features: CaseFeatures) -> float:
     return 1 / (1 + exp(-CASE_INTERCEPT - sum(weight * value for weight, value in weighted)))
 
 
-def _calibrated(raw: float) -> float:
-    above = next(at for at, (known, _) in enumerate(CALIBRATION) if raw <= known)
-    (low, least), (high, most) = CALIBRATION[max(above, 1) - 1 : max(above, 1) + 1]
-    return least + (most - least) * (raw - low) / (high - low)
+def _interpolated(points: Sequence[tuple[float, float]], at: float) -> float:
+    above = max(bisect_left(points, at, key=itemgetter(0)), 1)
+    (low, least), (high, most) = points[above - 1 : above + 1]
+    return least + (most - least) * (at - low) / (high - low)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from math import log
 
 from contextgraph.model import (
     ErrorSignature,
+    FittedGate,
     Fragment,
     Methodology,
     Recollection,
@@ -21,6 +22,7 @@ from contextgraph.model import (
 )
 from contextgraph.ports import EmbedderSource, Store
 from contextgraph.ranking import overlap, word_counts
+from contextgraph.retrieval.gate import SHIPPED
 from contextgraph.retrieval.score import emphasised, scope_level, task_counts
 from contextgraph.text import masked_name, words
 from contextgraph.trace import Names, error_of, names_in, task_type_of
@@ -41,7 +43,8 @@ class Query:
     *scopes* are tried in order, the repository before all. *weights* says how much each of
     *task_words* counts: more for rare words, those said often, those of the title and identifiers.
     Both are empty beside an error.
-    *embedder* gives what turns texts into vectors.
+    *embedder* gives what turns texts into vectors. *gate* is the one that was fitted on the memory,
+    else the shipped one.
     """
 
     state: State
@@ -52,6 +55,7 @@ class Query:
     weights: Mapping[str, float]
     scopes: tuple[Scope, ...]
     embedder: EmbedderSource
+    gate: FittedGate
     _overlaps: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -109,6 +113,7 @@ def query_of(
         weights=weights,
         scopes=(*here, everywhere),
         embedder=embedder,
+        gate=(signature and store.admin.gate()) or SHIPPED,
     )
 
 

@@ -1,6 +1,6 @@
 """What each recovery found says about the error at hand, in words that may be shown for it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from typing import TypeAlias
@@ -16,7 +16,7 @@ from contextgraph.model import (
     SignatureLevel,
 )
 from contextgraph.ranking import bm25, word_counts
-from contextgraph.retrieval.evidence import is_supported
+from contextgraph.retrieval.evidence import is_supported, was_tried
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import SAME_TEMPLATE, about_another, signature_level
 from contextgraph.text import quoted_names
@@ -141,22 +141,13 @@ def found_for(
     query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
 ) -> list[Found]:
     """Those of *candidates* that have something to say about the error of *query*."""
-    known = [
-        (one, about)
-        for one in candidates
-        for done in [one.recovered]
-        if (about := _known(done.message, done.actions, done.circumstances)) is not None
-    ]
     state = query.state
-    texts = [about.words for _, about in known]
-    relevance = bm25(word_counts(signature.message), texts)
-    attempt = word_counts(state.last_action.partition("\n")[0])
-    similarity = bm25(attempt, texts) if attempt else relevance
     current = frozenset(circumstances_of(signature, state.last_action, state.last_outcome))
     repo = state.repo.casefold()
     could_help = cache(partial(_could_help, query))
+    has_evidence = cache(partial(is_supported, query))
     found = []
-    for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
+    for one, about, score, similar in _scored(query, signature, candidates):
         is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
         form = _form_for(signature, one, about) if is_near else about.general
         weight = _weight(signature.family, current, about.circumstances)
@@ -166,9 +157,29 @@ def found_for(
             is_withheld = about.is_hazardous or avoids or _was_of_no_use(one)
             is_same = one.recovered.message == signature.message and level in SAME_TEMPLATE
             near = (is_near, is_near and is_same)
-            shown = (is_withheld, _is_supported(query, form, one))
+            same = _names_same(query, one)
+            with_evidence = all(has_evidence(by, is_same_name=same) for by in form.remedy)
+            shown = (is_withheld, with_evidence)
             found.append(Found(one, form, level, *near, score, similar, weight, *shown))
     return found
+
+
+def _scored(
+    query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
+) -> Iterator[tuple[RecoveryCandidate, _Known, float, float]]:
+    """Those that have something to say, and how similar their words are to message and attempt."""
+    known = [
+        (one, about)
+        for one in candidates
+        for done in [one.recovered]
+        if (about := _known(done.message, done.actions, done.circumstances)) is not None
+    ]
+    texts = [about.words for _, about in known]
+    relevance = bm25(word_counts(signature.message), texts)
+    attempt = word_counts(query.state.last_action.partition("\n")[0])
+    similarity = bm25(attempt, texts) if attempt else relevance
+    for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
+        yield one, about, score, similar
 
 
 def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
@@ -241,18 +252,19 @@ def _general(actions: Remedy) -> Remedy:
 def _could_help(query: Query, form: Form) -> bool:
     """True for what says something, of which nothing contradicts the state of *query*."""
     actions = form.remedy
-    return bool(form.description) and not any(_contradicts(query, one.pattern) for one in actions)
+    return bool(form.description) and not any(
+        _contradicts(query, one.pattern) or was_tried(query, one) for one in actions
+    )
 
 
 def _was_of_no_use(candidate: RecoveryCandidate) -> bool:
     return candidate.error.error_type in MISSING_PROGRAM and not candidate.recovered.verified
 
 
-def _is_supported(query: Query, form: Form, candidate: RecoveryCandidate) -> bool:
-    done = candidate.recovered
-    names = names_in(candidate.error.error_type, done.message).names
-    is_same_name = bool(names) and names[:1] == query.names.names[:1]
-    return all(is_supported(query, one.pattern, is_same_name=is_same_name) for one in form.remedy)
+def _names_same(query: Query, candidate: RecoveryCandidate) -> bool:
+    """True where the first name in both messages is the same."""
+    names = names_in(candidate.error.error_type, candidate.recovered.message).names
+    return bool(names) and names[:1] == query.names.names[:1]
 
 
 def _contradicts(query: Query, pattern: RemedyPattern) -> bool:

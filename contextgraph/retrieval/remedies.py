@@ -9,6 +9,7 @@ from contextgraph.model import (
     Agreement,
     ChannelRank,
     ErrorSolution,
+    FittedGate,
     Methodology,
     MethodologyStatus,
     RecoveryCandidate,
@@ -107,7 +108,7 @@ def entries_of(query: Query, candidates: Iterable[RecoveryCandidate]) -> tuple[E
     cleared = _shares(found)
     most = _relevance(found)
     totals = [fsum(one.values()) for one in cleared]
-    entries = [_entry(key, same, cleared, totals, most) for key, same in groups.items()]
+    entries = [_entry(key, same, cleared, totals, most, query.gate) for key, same in groups.items()]
     return tuple(sorted(entries, key=_order))
 
 
@@ -240,6 +241,7 @@ def _entry(
     cleared: Sequence[Shares],
     totals: Sequence[float],
     most: tuple[float, float],
+    gate: FittedGate,
 ) -> Entry:
     did = _shares(found)
     doubt = _DOUBT_IF_EXACT if any(one.is_exact for one in found) else _DOUBT
@@ -259,7 +261,7 @@ def _entry(
         else None
     )
     ordered = tuple(sorted(found, key=_place))
-    return Entry(key, ordered, features, agreement, probability(features))
+    return Entry(key, ordered, features, agreement, probability(features, gate))
 
 
 def _place(found: Found) -> tuple[bool, bool, float, float, str, str, int]:

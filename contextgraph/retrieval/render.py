@@ -45,7 +45,7 @@ _AGREEING = 2
 _SYMBOLS, _TESTS, _INSTALLS = 2, 3, 3
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
 _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
-_USUAL_SCRIPT = f"python {SCRIPT}"
+_USUAL = (f"python {SCRIPT}", "python -c <code>")
 _QUOTED = "(quotes an instruction that is not for you)"
 _OUTCOMES = {Outcome.SOLVED: "solved", Outcome.FAILED: "not solved", Outcome.UNKNOWN: ""}
 
@@ -154,21 +154,23 @@ def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
 def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[PlaybookPart]]]:
     for note in playbook.notes[:_NOTES]:
         yield "pinned note:", [PlaybookPart(_note_text(note, _PINNED_CHARS))]
+    # What fewer tasks met, few others will meet.
+    often = max(_AGREEING, playbook.tasks / 3)
     yield "files changed:", (_file(one, one.changed) for one in files_shown(playbook))
-    yield "tests run with", _news(_agreed(playbook.tests)[:1], playbook.tasks)
+    yield "tests run with", _news(_agreed(playbook.tests)[:1], often)
     broken = [one for one in playbook.tests if not one.worked and one.tried > _AGREEING]
     yield "does not run:", map(_record, sorted(broken, key=lambda one: -one.tried)[:1])
-    yield "set-up that worked:", [*_news(_agreed(playbook.setup), playbook.tasks)][:_INSTALLS]
-    failing = [one for one in playbook.failing_tests if one.tasks >= _AGREEING]
+    yield "set-up that worked:", [*_news(_agreed(playbook.setup), often)][:_INSTALLS]
+    failing = [one for one in playbook.failing_tests if one.tasks >= often]
     yield "tests that failed and were not fixed:", map(_failing, failing[:_TESTS])
     # Agents try a plain `python` by themselves.
-    scripts = [one for one in _agreed(playbook.scripts)[:1] if one.line != _USUAL_SCRIPT]
+    scripts = [one for one in _agreed(playbook.scripts)[:1] if one.line not in _USUAL]
     yield "scripts run with", map(_record, scripts)
 
 
-def _news(records: Sequence[CommandRecord], tasks: int) -> Iterator[PlaybookPart]:
-    """Those of *records* that many of *tasks* needed, but did not begin with."""
-    return (_record(one) for one in records if one.is_news and one.tried * 3 >= tasks)
+def _news(records: Sequence[CommandRecord], least: float) -> Iterator[PlaybookPart]:
+    """Those of *records* that at least so many tasks needed, but did not begin with."""
+    return (_record(one) for one in records if one.is_news and one.tried >= least)
 
 
 def _agreed(records: Sequence[CommandRecord]) -> list[CommandRecord]:

@@ -91,10 +91,12 @@ class StateBody(_Body):
     last_outcome: Text = ""
     open_file: Name = ""
     instance_id: Name | None = None
+    failed_actions: Names = []
 
     def state(self) -> State:
         """The value."""
-        return State(**{**dict(self), "tools": tuple(self.tools)})
+        lists = {"tools": tuple(self.tools), "failed_actions": tuple(self.failed_actions)}
+        return State(**{**dict(self), **lists})
 
 
 class QueryBody(_Body):

@@ -13,6 +13,7 @@ from contextgraph.model import (
     ErrorSignature,
     ErrorTally,
     FailurePattern,
+    FittedGate,
     MemoryCounts,
     Methodology,
     MistakePattern,
@@ -129,7 +130,7 @@ class MemoryStats:
     *common_mistakes* is a function of a situation, see `StatisticsEngine.get_common_mistakes`.
     *usage* is what models cost for this memory, by space. *withholding* compares answers at errors
     that were shown with those that were withheld. *notes* are live ones by kind, None
-    where they are in a database that is away.
+    where they are in a database that is away. *gate* is the one fitted on the memory, if any.
     """
 
     counts: MemoryCounts
@@ -140,6 +141,7 @@ class MemoryStats:
     usage: Mapping[str, Usage]
     withholding: Effect
     notes: Mapping[NoteKind, int] | None = None
+    gate: FittedGate | None = None
 
 
 def _interventions(step: Step) -> Iterator[str]:
@@ -188,6 +190,7 @@ class StatisticsEngine:
             usage=self._usage(),
             withholding=effect_of(every_exposure(self._store)),
             notes=self._notes(),
+            gate=self._store.admin.gate(),
         )
 
     def _notes(self) -> Mapping[NoteKind, int] | None:

@@ -121,7 +121,20 @@ def _lines_of(
     space = store.vectors.active_space() if vectors else None
     if space:
         yield SpaceLine(space, store.vectors.space_model(space.name))
-    damaged = set[str]()
+    for run in _readable(store, runs, on_damaged):
+        embedded = run.embedded if space else None
+        yield RunLine(replace(run, met=None, embedded=embedded), run.met or {})
+    for batch in _batches(iter(methodologies), _EXPORT_BATCH):
+        yield from _methodologies(store, batch)
+    for trajectory_id in runs:
+        if similar := store.recoveries.similar_to(trajectory_id):
+            yield SimilarLine(tuple(similar))
+    yield from every_exposure(store)
+    yield from store.exposures.record(()).verdicts
+    yield from every_note(store.notes)
+
+
+def _readable(store: Store, runs: Sequence[str], on_damaged: OnDamaged | None) -> Iterator[Bundle]:
     for trajectory_id in runs:
         try:
             run = store.runs.archived(trajectory_id)
@@ -129,19 +142,9 @@ def _lines_of(
             if on_damaged is None:
                 raise
             on_damaged(trajectory_id, error)
-            damaged.add(trajectory_id)
             continue
         if run:
-            embedded = run.embedded if space else None
-            yield RunLine(replace(run, met=None, embedded=embedded), run.met or {})
-    for batch in _batches(iter(methodologies), _EXPORT_BATCH):
-        yield from _methodologies(store, batch)
-    for trajectory_id in (one for one in runs if one not in damaged):
-        if similar := store.recoveries.similar_to(trajectory_id):
-            yield SimilarLine(tuple(similar))
-    yield from every_exposure(store)
-    yield from store.exposures.record(()).verdicts
-    yield from every_note(store.notes)
+            yield run
 
 
 def _methodologies(store: Store, ids: Sequence[str]) -> Iterator[MethodologyLine]:

@@ -5,9 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+import orjson
+
+from contextgraph.codec import decoded, encoded
 from contextgraph.errors import SpaceMismatchError, StoreError
 from contextgraph.model import (
     Bundle,
@@ -15,6 +19,7 @@ from contextgraph.model import (
     ErrorPattern,
     Explanation,
     Exposure,
+    FittedGate,
     Fragment,
     Json,
     Judged,
@@ -373,3 +378,14 @@ def in_order(relations: Iterable[Relation]) -> tuple[Relation, ...]:
             ),
         )
     )
+
+
+def gate_text(gate: FittedGate | None) -> str | None:
+    """What is stored of *gate*; None for none."""
+    return None if gate is None else orjson.dumps(encoded(gate)).decode()
+
+
+@lru_cache(1)
+def gate_of(text: str) -> FittedGate:
+    """The gate that *text* was stored for: each query at an error reads it."""
+    return decoded(FittedGate, orjson.loads(text))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         advice_id,
         advice_key,
         is_advice_id,
+        is_common_setting,
         is_general,
     )
     from contextgraph.trace.remedies.circumstances import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         shows_cause,
     )
     from contextgraph.trace.remedies.command_lines import SCRIPT, folder_of
+    from contextgraph.trace.remedies.commands import THE_REPOSITORY
     from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
     from contextgraph.trace.remedies.hazards import is_hazardous, is_hazardous_command
     from contextgraph.trace.remedies.open_errors import MISSING_PROGRAM
@@ -75,6 +77,7 @@ __all__ = [
     "MISSING_PROGRAM",
     "SCRIPT",
     "TESTS",
+    "THE_REPOSITORY",
     "ActionKind",
     "ActionReading",
     "AdviceKey",
@@ -111,6 +114,7 @@ __all__ = [
     "files_created",
     "folder_of",
     "is_advice_id",
+    "is_common_setting",
     "is_edit",
     "is_general",
     "is_hazardous",

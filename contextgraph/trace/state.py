@@ -23,6 +23,9 @@ _SCATTERED = frozenset({Family.TEST_FAILURE, Family.BUILD, Family.ENVIRONMENT})
 _REPORT_STARTS = ("Traceback (most recent call last)", "\n____", "\n=====", "\nFAIL", "\nERROR")
 _DOCUMENTED = re.compile(r"^([a-z]\w*):\n\s+docstring:", re.MULTILINE)
 _SHELL_ONLY = "mini-swe"
+# Failed actions of a run that its state keeps, and how much of each.
+_FAILED_ACTIONS = 20
+_ACTION_CHARS = 300
 
 
 class StateTracker:
@@ -50,6 +53,9 @@ class StateTracker:
         self._repository.push(step)
         before, observation = self._state, step.step.observation
         tool = step.step.action.tool
+        failed = before.failed_actions
+        if step.error is not None:
+            failed = (*failed, step.step.action.text[:_ACTION_CHARS])[-_FAILED_ACTIONS:]
         adds_tool = not self._has_tools and tool and tool not in before.tools
         self._state = replace(
             before,
@@ -61,6 +67,7 @@ class StateTracker:
             last_outcome=observation or "",
             # A log that ends before the answer does not show which file is open then.
             open_file=before.open_file if observation is None else step.step.open_file or "",
+            failed_actions=failed,
         )
         return self._state
 

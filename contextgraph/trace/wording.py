@@ -9,8 +9,8 @@ ELLIPSIS = "…"
 
 def one_line(text: str, limit: int) -> str:
     """*text* without line ends, at most *limit* characters; ` ⏎ ` stands for a line end."""
-    lines = (" ".join(line.split()) for line in text.strip()[: 4 * limit].splitlines())
-    joined = " ⏎ ".join(line for line in lines if line and line != "end_of_edit")
+    lines = [" ".join(line.split()) for line in text.strip()[: 4 * limit].splitlines()]
+    joined = " ⏎ ".join([line for line in lines if line and line != "end_of_edit"])
     return joined if len(joined) <= limit else joined[: limit - 1].rstrip() + "…"
 
 

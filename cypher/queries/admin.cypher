@@ -40,7 +40,13 @@ RETURN m.revision AS revision,
 
 // name: mark_consolidated
 MATCH (m:Memory {tenant: $tenant})
-SET m.consolidated = $revision
+SET m.consolidated = $revision, m.gate = coalesce($gate, m.gate)
+
+// name: gate
+// How probable remedies are, as it was fitted on the runs of this memory.
+MATCH (m:Memory {tenant: $tenant})
+WHERE m.gate IS NOT NULL
+RETURN m.gate AS gate
 
 // name: remove_changed_errors
 // (Eager, but over nodes with an id and a number.)

@@ -133,10 +133,12 @@ def test_all_runs_from_a_pipe_are_spooled(
     assert back.records[-1]["summary"]["created"] == 3
 
 
-def test_spooled_runs_are_readable_by_their_owner_only(runs: Path, tmp_path: Path) -> None:
-    contextgraph("learn", runs, "--store", CLOSED)
+def test_spooled_runs_keep_their_source_and_are_readable_by_their_owner_only(
+    runs: Path, tmp_path: Path
+) -> None:
+    contextgraph("learn", runs, "--store", CLOSED, "--source", "ci")
 
-    spooled = list(tmp_path.rglob("spool/*/*.jsonl"))
+    spooled = list(tmp_path.rglob("spool/*/source-ci/*.jsonl"))
     assert len(spooled) == 3
     assert {path.stat().st_mode & 0o777 for path in spooled} == {0o600}
 

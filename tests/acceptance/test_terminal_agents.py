@@ -1,4 +1,4 @@
-"""Claude Code and Codex CLI with the installed hooks; only the model is scripted."""
+"""Claude Code, Codex CLI and OpenHands with the installed hooks; only the model is scripted."""
 
 import json
 import os
@@ -11,12 +11,32 @@ from typing import Any
 import pytest
 
 from tests.acceptance.command_line import contextgraph, write_runs
+from tests.acceptance.test_agent_sdks import chat_reply
 from tests.builders import recovering_run
 from tests.model_server import Body, Handler, Reply, serving
 
 TASK = "Totals are wrong"
 FAILING = "python3 -c 'import tariffs'"
 COMMANDS = (FAILING, f"PYTHONPATH=lib {FAILING}")
+OPENHANDS = """
+import sys
+from openhands.sdk import LLM, Agent, Conversation, Tool
+from openhands.sdk.hooks import HookConfig
+from openhands.tools.terminal import TerminalTool
+
+url, task, folder = sys.argv[1:]
+terminal = Tool(name=TerminalTool.name, params={"terminal_type": "subprocess"})
+llm = LLM(model="openai/scripted", base_url=url, api_key="scripted")
+conversation = Conversation(
+    agent=Agent(llm=llm, tools=[terminal]),
+    workspace=".",
+    hook_config=HookConfig.load(),
+    persistence_dir=folder,
+)
+conversation.send_message(task)
+conversation.run()
+conversation.close()
+"""
 SHOWN = re.compile(r"<contextgraph-memory.*?</contextgraph-memory>", re.DOTALL)
 
 
@@ -84,6 +104,15 @@ def response(command: str | None) -> Reply:
     )
 
 
+def completion(command: str | None) -> Reply:
+    """An answer of the route /v1/chat/completions: a call of the tool terminal, or "done"."""
+    call = ("terminal", {"command": command, "security_risk": "LOW"}) if command else None
+    return 200, {}, json.dumps(chat_reply(call)).encode()
+
+
+ROUTES = {"/responses": response, "/messages": message, "/completions": completion}
+
+
 def shown_to(
     command: Sequence[str | Path], project: Path, settings: Mapping[str, str]
 ) -> Sequence[str]:
@@ -91,7 +120,8 @@ def shown_to(
 
     def answer(number: int, handler: Handler) -> Reply:
         call = COMMANDS[number] if number < len(COMMANDS) else None
-        return (response if "/responses" in handler.path else message)(call)
+        path = handler.path.partition("?")[0]
+        return next(reply for end, reply in ROUTES.items() if path.endswith(end))(call)
 
     with serving(fault=answer) as server:
         done = subprocess.run(
@@ -151,3 +181,24 @@ def test_codex_cli_is_advised_and_its_session_is_learned(
     requests = shown_to([codex_cli, "exec", *options, TASK], project, {"SCRIPTED_KEY": "scripted"})
 
     check("codex-cli", requests, store)
+
+
+def test_openhands_is_shown_the_playbook_and_its_session_is_learned(
+    openhands: Path, store: Path, project: Path
+) -> None:
+    assert contextgraph("integrations", "install", "openhands", "--store", store).code == 0
+    folder = Path.home() / ".openhands" / "conversations"
+    # Otherwise it loads the prices of models.
+    settings = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+
+    first, _, third = shown_to(
+        [openhands, "-c", OPENHANDS, "{url}", TASK, folder], project, settings
+    )
+
+    assert first.count("scripts run with `PYTHONPATH=lib python reproduce.py`") == 1
+    assert third == first
+    assert contextgraph("learn", "--discover", "--yes", "--store", store).code == 0
+    runs = contextgraph("runs", "--store", store, "--json").records
+    assert [one["agent"] for one in runs].count("OpenHands") == 1
+    (shown,) = contextgraph("log", "--store", store, "--json").records
+    assert (shown["agent"], shown["event"]) == ("openhands", "UserPromptSubmit")

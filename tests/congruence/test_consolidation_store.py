@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from contextgraph.model import Bundle
+from contextgraph.model import Bundle, FittedGate
 from tests.congruence.pairs import RUNS, congruent, memories
 from tests.strategies import (
     ERROR_IDS,
@@ -118,6 +118,16 @@ def test_admin_mark_consolidated(twins: Twins, memory: list[Bundle]) -> None:
     twins.ask("admin.unconsolidated")
     twins.mark_consolidated()
     twins.ask("admin.unconsolidated")
+
+
+@congruent(memory=memories)
+def test_admin_gate(twins: Twins, memory: list[Bundle]) -> None:
+    twins.ask("admin.gate")
+    twins.learn(memory)
+    gates = (None, FittedGate({"attempt": 0.5}, -1.0, ((0.0, 0.0), (1.0, 0.9)), 120, 80))
+    for gate in (*gates, *gates[::-1]):
+        twins.mark_consolidated(gate)
+        twins.ask("admin.gate")
 
 
 @congruent(memory=memories, runs=st.sampled_from((400, 2, 1, 0)))

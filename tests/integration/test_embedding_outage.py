@@ -248,6 +248,8 @@ def test_a_dry_run_sends_nothing_and_reports_the_cost(
     assert plan["cost"] == pytest.approx(plan["tokens"] / 1000)
     refused = contextgraph(*arguments, "--max-cost", plan["cost"] / 2)
     assert (refused.code, "nothing was sent" in refused.err) == (1, True)
+    monkeypatch.setenv("CONTEXTGRAPH_MAX_COST", str(plan["cost"] / 2))
+    assert contextgraph(*arguments).err == refused.err
     assert server.requests == []
     (done,) = contextgraph(*arguments, "--max-cost", 2 * plan["cost"], "--json").records
     assert (done["space"], done["runs"]) == (MODEL, 16)

@@ -100,6 +100,18 @@ def licence_of(name: str) -> str:
     return " ".join([*(known.get_all("License-Expression") or ()), *short, *classifiers])
 
 
+def test_the_image_is_built_from_files_that_it_is_sent() -> None:
+    """All that `.dockerignore` does not name again is left out of what a build can copy."""
+    ignored, *sent = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    copied = [line.split()[1:-1] for line in re.findall(r"^COPY (?!--from).*", text, re.MULTILINE)]
+
+    assert ignored == "*"
+    assert {f"!{path}" for paths in copied for path in paths} == {
+        line for line in sent if line.startswith("!")
+    }
+
+
 def test_the_health_check_of_the_image_recognises_a_running_service(tmp_path: Path) -> None:
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     command = json.loads(text.partition("HEALTHCHECK")[2].partition("CMD")[2].partition("\n")[0])

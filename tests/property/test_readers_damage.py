@@ -186,7 +186,10 @@ def test_values_of_the_wrong_type_give_a_result_or_an_error_with_file_and_reason
 
 
 PUMPED = st.sampled_from(
-    ["\n", " ", "a", "<issue>", " <system-reminder>a\n", "{", "```\n", "<file>"]
+    [
+        *("\n", " ", "a", "<issue>", " <system-reminder>a\n", "{", "```\n", "<feedback> "),
+        *("<file></file><original>", "<read_file><a>", "p\n```\n<<<<< SEARCH\n=====\n"),
+    ]
 )
 
 

@@ -123,6 +123,49 @@ def test_what_a_setting_names_is_not_known_to_be_a_package(store):
     assert sure.features.same_template > unsure.features.same_template
 
 
+@pytest.mark.parametrize(
+    ("place", "task", "is_supported"),
+    [
+        ("/repo/shop/cart.py", "", True),
+        ("/repo/reproduce.py", "", False),
+        ("/repo/reproduce.py", "```\nimport made_up\n```", True),
+        ("<string>", "", False),
+    ],
+)
+def test_what_a_script_of_the_agent_imports_is_not_known_to_be_a_package(
+    store, place, task, is_supported
+):
+    shown = f"  File \"{place}\", line 1\nModuleNotFoundError: No module named 'made_up'"
+    state = State(
+        repo="ada/engine",
+        task_description=task,
+        current_error=shown,
+        last_action="python reproduce.py",
+        last_outcome=shown,
+    )
+    found = [elsewhere(number, actions=(INSTALL,)) for number in range(3)]
+    (entry,) = entries_of(query_of(state, store), found)
+    assert any(one.is_supported for one in entry.found) is is_supported
+
+
+def test_what_failed_before_in_the_run_is_not_advised(store):
+    state = State(repo="acme/shop", current_error=NO_MODULE)
+    found = [recovery(number, actions=(INSTALL,)) for number in range(3)]
+    assert entries_of(query_of(state, store), found)
+    tried = replace(state, failed_actions=("pip install tariffs orders",))
+    assert not entries_of(query_of(tried, store), found)
+
+
+def test_an_edit_of_another_run_is_supported_where_its_old_lines_are_shown(store):
+    edit = RemedyAction(
+        RemedyKind.EDIT, "total = net(tax)", RemedyPattern(RemedyKind.EDIT), "total = net()"
+    )
+    for shown, is_supported in (("3: total = net()", True), ("3: total = gross()", False)):
+        state = State(repo="acme/shop", current_error=NO_MODULE, last_outcome=shown)
+        (entry,) = entries_of(query_of(state, store), [recovery(1, actions=(edit,))])
+        assert entry.found[0].is_supported is is_supported
+
+
 def test_a_program_that_never_worked_once_it_was_installed_is_not_advised(store):
     signature = replace(recovery(1).error, error_type="python -m: No module named")
     one = replace(recovery(1, actions=(INSTALL,)), error=signature)

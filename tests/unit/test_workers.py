@@ -1,6 +1,7 @@
 """Runs that are read and traced by other processes."""
 
 import pickle
+from dataclasses import replace
 from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
@@ -12,7 +13,7 @@ from contextgraph.embedding import embedded, fit
 from contextgraph.errors import ContextGraphError, ReadError
 from contextgraph.integrations.workers import WorkersReader
 from contextgraph.learning import MemoryWriter, Prepared
-from contextgraph.model import LearnStatus, Space
+from contextgraph.model import ChangeStatus, LearnStatus, Space
 from contextgraph.readers.streams import MAX_RUN_SIZE
 from contextgraph.store import SqliteStore
 from tests.acceptance.command_line import write_runs
@@ -49,12 +50,16 @@ def test_a_run_that_another_process_prepared_is_stored_with_its_vectors() -> Non
     writer = MemoryWriter(store, lambda: NOON)
     run = recovering_run()
 
-    (receipt,) = writer.write_all([writer.take(_sent(elsewhere.prepared(run, ())))])
+    made = _sent(elsewhere.prepared(run, ()))
+    held = replace(made, raw=replace(made.raw, change=ChangeStatus.HELD))  # as with --git
+    (receipt,) = writer.write_all([writer.take(held)])
+    stored = store.runs.raw(receipt.trajectory_id)
     known = elsewhere.prepared(run, store.runs.ids())
     (again,) = writer.write_all([writer.take(_sent(known))])
 
     assert (receipt.status, receipt.to_embed, known.made) == (LearnStatus.CREATED, 0, None)
     assert again.status is LearnStatus.UNCHANGED
+    assert stored == replace(run, change=ChangeStatus.HELD)
     store.admin.close()
 
 

@@ -18,6 +18,7 @@ from contextgraph.errors import (
 from contextgraph.model import (
     ChangeStatus,
     Explanation,
+    FittedGate,
     HealthCheck,
     Json,
     MemoryCounts,
@@ -150,10 +151,11 @@ class Neo4jAdmin:
             repos=tuple(sorted({*row["run_repos"], *row["changed_repos"]} - {""})),
         )
 
-    def mark_consolidated(self, revision: int) -> None:
+    def mark_consolidated(self, revision: int, gate: FittedGate | None = None) -> None:
         def work(transaction: Transaction) -> bool:
             transaction.begin_change()
-            transaction.rows("mark_consolidated", revision=revision)
+            text = rules.gate_text(gate)
+            transaction.rows("mark_consolidated", revision=revision, gate=text)
             transaction.rows("remove_changed_errors", revision=revision)
             transaction.rows("remove_changed_repos", revision=revision)
             least = _FIRST_REPLANNED_AT // _GROWTH
@@ -161,6 +163,10 @@ class Neo4jAdmin:
 
         if self._connection.write(work):
             self._connection.replan()
+
+    def gate(self) -> FittedGate | None:
+        row = self._connection.row("gate")
+        return rules.gate_of(row["gate"]) if row else None
 
     def close(self) -> None:
         self._connection.close()

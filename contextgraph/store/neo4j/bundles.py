@@ -33,21 +33,19 @@ def add(transaction: Transaction, given: Sequence[Packed]) -> list[LearnStatus]:
     for packed in given:
         run = packed.bundle.trajectory
         before = known.get(run.id)
-        status = rules.learn_status(before, run)
-        statuses.append(status)
+        statuses.append(rules.learn_status(before, run))
         if before is None:
             known[run.id] = run
             created.append(packed)
-        elif status is LearnStatus.UPDATED:
+        elif statuses[-1] is LearnStatus.UPDATED:
             known[run.id] = updated[run.id] = rules.merged(run, before)
     insert(transaction, created, revision)
-    exposures.report_of_runs(transaction, [packed.bundle for packed in created])
+    bundles = [packed.bundle for packed in created]
+    exposures.report_of_runs(transaction, bundles)
     _set_outcomes(transaction, updated, revision + len(created))
-    transaction.note_change(
-        revisions=len(created) + len(updated),
-        trajectories=len(created),
-        recoveries=sum(len(packed.bundle.recovered) for packed in created),
-    )
+    recoveries = sum(len(bundle.recovered) for bundle in bundles)
+    changes = len(created) + len(updated)
+    transaction.note_change(revisions=changes, trajectories=len(created), recoveries=recoveries)
     return statuses
 
 
@@ -86,17 +84,8 @@ def _independent(given: Mapping[str, Packed]) -> Iterator[dict[str, Packed]]:
 
 def _replace_group(transaction: Transaction, given: Mapping[str, Packed]) -> list[str]:
     revision = transaction.begin_change() + 1
-    # The run itself first: its outcome counts.
     ids = {former: (former, packed.bundle.trajectory.id) for former, packed in given.items()}
-    found = {
-        row["trajectory"]["id"]: rows.trajectory_of(row["trajectory"])
-        for row in transaction.rows("trajectories", ids=sorted({*chain(*ids.values())}))
-    }
-    known = {
-        former: [found[one] for one in dict.fromkeys(ids[former]) if one in found]
-        for former in given
-        if former in found
-    }
+    known = _known(transaction, ids)
     renamed = (ids[former] for former in known if ids[former] != (former, former))
     transaction.write("note_former_ids", [{"former": one, "now": now} for one, now in renamed])
     removed = remove(transaction, [run.id for runs in known.values() for run in runs], revision)
@@ -116,6 +105,22 @@ def _replace_group(transaction: Transaction, given: Mapping[str, Packed]) -> lis
         - sum(part["recoveries"] for part in removed),
     )
     return list(known)
+
+
+def _known(
+    transaction: Transaction, ids: Mapping[str, tuple[str, str]]
+) -> dict[str, list[Trajectory]]:
+    """The runs that are to be replaced, each with that of its new id where that is known, too.
+
+    The run itself comes first: its outcome counts.
+    """
+    rows_found = transaction.rows("trajectories", ids=sorted({*chain(*ids.values())}))
+    found = {run.id: run for run in (rows.trajectory_of(row["trajectory"]) for row in rows_found)}
+    return {
+        former: [found[one] for one in dict.fromkeys(both) if one in found]
+        for former, both in ids.items()
+        if former in found
+    }
 
 
 def insert(transaction: Transaction, given: Sequence[Packed], revision: int) -> None:

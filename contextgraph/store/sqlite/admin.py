@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from contextgraph.model import (
     ChangeStatus,
     Explanation,
+    FittedGate,
     HealthCheck,
     Json,
     MemoryCounts,
@@ -169,12 +170,13 @@ class SqliteAdmin:
                 repos=tuple(transaction.column(_CHANGED_REPOS, since)),
             )
 
-    def mark_consolidated(self, revision: int) -> None:
+    def mark_consolidated(self, revision: int, gate: FittedGate | None = None) -> None:
         with self._database.writing() as transaction:
             transaction.write(
-                "INSERT INTO consolidation (tenant, revision, holder, expires_at) "
-                "VALUES (?1, ?2, NULL, 0) ON CONFLICT (tenant) DO UPDATE SET revision = ?2",
-                (transaction.tenant, revision),
+                "INSERT INTO consolidation (tenant, revision, holder, expires_at, gate) "
+                "VALUES (?1, ?2, NULL, 0, ?3) ON CONFLICT (tenant) "
+                "DO UPDATE SET revision = ?2, gate = coalesce(?3, gate)",
+                (transaction.tenant, revision, rules.gate_text(gate)),
             )
             for table in ("stale", "stale_repo"):
                 transaction.write(
@@ -187,6 +189,11 @@ class SqliteAdmin:
                     "AND revision < (SELECT revision FROM tenant WHERE key = ?1) - ?2",
                     (transaction.tenant, REMOVALS_LISTED),
                 )
+
+    def gate(self) -> FittedGate | None:
+        with self._database.reading() as transaction:
+            sql = "SELECT gate FROM consolidation WHERE tenant = ? AND gate IS NOT NULL"
+            return next(map(rules.gate_of, transaction.column(sql, (transaction.tenant,))), None)
 
     def close(self) -> None:
         self._database.connections.close()

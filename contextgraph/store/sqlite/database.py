@@ -44,6 +44,7 @@ class LatestValues:
                     runs,
                     before.fragments,
                     before.recoveries,
+                    before.first_recoveries,
                     {},
                 )
             return self._latest

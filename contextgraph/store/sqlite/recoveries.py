@@ -260,18 +260,14 @@ def _tallies(
 ) -> list[ErrorTally]:
     """Tallies within *scope*, of the phase and the runs that *parameters* name."""
     named = {**scope.parameters, **parameters}
-    if phase is None:
-        # By the runs, where these are named: the tables are ordered by them.
-        by_index = f"INDEXED BY {scope.index('met_by_error')}"
-        counted = _MET.format(
-            index=by_index if "runs" not in named else "",
-            scope=scope.where("m"),
-            also=_also_of_runs(named, "m"),
-        )
+    if phase is not None:
+        in_place = scope.where("c", by_place=True)
+        counted = _MET_IN_PHASE.format(scope=in_place, also=_also_of_runs(named, "c"))
     else:
-        counted = _MET_IN_PHASE.format(
-            scope=scope.where("c", by_place=True), also=_also_of_runs(named, "c")
-        )
+        # By the runs, where these are named: the tables are ordered by them.
+        index = "" if "runs" in named else f"INDEXED BY {scope.index('met_by_error')}"
+        also = _also_of_runs(named, "m")
+        counted = _MET.format(index=index, scope=scope.where("m"), also=also)
     counts = transaction.rows(_MOST_COMMON.format(counted=counted), named)
     patterns = transaction.errors([row[0] for row in counts])
     newest = _NEWEST_RUNS.format(

@@ -70,7 +70,8 @@ def insert(transaction: Transaction, bundle: Bundle, raw: bytes) -> None:
     run = _insert_trajectory(transaction, bundle.trajectory)
     transaction.write("INSERT INTO raw (trajectory, data) VALUES (?, ?)", (run.key, raw))
     fragments = _insert_fragments(transaction, run, bundle)
-    errors = _insert_errors(transaction, run, bundle)
+    errors = _insert_errors(transaction, bundle)
+    _insert_met(transaction, run, bundle, errors)
     _insert_caused(transaction, run, bundle, fragments, errors)
     _insert_recovered(transaction, run, bundle, fragments, errors)
     _insert_texts(transaction, run, bundle)
@@ -125,29 +126,35 @@ def _insert_fragments(transaction: Transaction, run: Run, bundle: Bundle) -> dic
     return keys
 
 
-def _insert_errors(transaction: Transaction, run: Run, bundle: Bundle) -> dict[str, int]:
-    """Write the patterns that are new and how this run met each; their keys by id."""
+def _insert_errors(transaction: Transaction, bundle: Bundle) -> dict[str, int]:
+    """Write the patterns that are new; the keys of all by id."""
     tenant = transaction.tenant
     transaction.write_all(
         "INSERT INTO error_pattern (tenant, id, family, error_type, template) "
         "VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, id) DO NOTHING",
         [(tenant, e.id, e.family.value, e.error_type, e.template) for e in bundle.errors],
     )
-    keys: dict[str, int] = dict(
+    return dict(
         transaction.rows(
             "SELECT id, key FROM error_pattern WHERE tenant = ? "
             "AND id IN (SELECT value FROM json_each(?))",
             (tenant, json_text([error.id for error in bundle.errors])),
         )
     )
+
+
+def _insert_met(
+    transaction: Transaction, run: Run, bundle: Bundle, errors: Mapping[str, int]
+) -> None:
+    """Write how this run met each error."""
     transaction.write_all(
         f"INSERT INTO met VALUES ({_marks(10)})",
         [
             (
-                keys[error.id],
+                errors[error.id],
                 run.key,
                 bundle.trajectory.id,
-                tenant,
+                transaction.tenant,
                 run.place,
                 run.seen_at,
                 steps,
@@ -158,7 +165,6 @@ def _insert_errors(transaction: Transaction, run: Run, bundle: Bundle) -> dict[s
             for error, steps, cleared in rules.met_errors(bundle)
         ],
     )
-    return keys
 
 
 def _insert_caused(

@@ -302,6 +302,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE consolidation ADD COLUMN process INTEGER",
         "ALTER TABLE consolidation ADD COLUMN started_at TEXT",
     ),
+    # How probable remedies are, fitted on the runs of the memory.
+    ("ALTER TABLE consolidation ADD COLUMN gate TEXT",),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20

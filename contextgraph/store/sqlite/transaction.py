@@ -22,6 +22,8 @@ from contextgraph.store.sqlite.rows import Row
 
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 
+# Of sets of recoveries, of up to thousands each: 10 MB.
+_ORDERS = 256
 # Removed runs and fragments are listed for so many revisions, for processes whose graph still has
 # them; those that are further behind read everything again.
 REMOVALS_LISTED = 10_000
@@ -51,6 +53,7 @@ class Values:
     trajectories: ValueCache[int, Trajectory]
     fragments: ValueCache[int, tuple[int, Fragment]]
     recoveries: ValueCache[int, RecoveryCandidate]
+    first_recoveries: ValueCache[tuple[str, int], list[int]]
     repositories: dict[str, int]
 
 
@@ -61,6 +64,7 @@ def no_values(revision: int) -> Values:
         ValueCache(),
         ValueCache(),
         ValueCache(),
+        ValueCache(most=_ORDERS),
         {},
     )
 
@@ -213,15 +217,18 @@ class Transaction:
 
     def first_recoveries(self, keys: Sequence[int], limit: int) -> list[int]:
         """The first *limit* of the recoveries with these *keys*, by fragment, error and step."""
-        return self._first(keys, limit, _RECOVERIES_IN_ORDER)
+        if not keys or limit < 1:
+            return []
+        # Thousands can be equally relevant: SQLite compares them without handing out their ids.
+        asked = (str(keys), limit)
+        found = self.values.first_recoveries.get_or_read(
+            [asked], lambda _: {asked: self.column(_RECOVERIES_IN_ORDER, asked)}
+        )
+        return found[asked]
 
     def first_trajectories(self, keys: Sequence[int], limit: int) -> list[int]:
         """The first *limit* of the runs with these *keys*, by id."""
-        return self._first(keys, limit, _TRAJECTORIES_IN_ORDER)
-
-    def _first(self, keys: Sequence[int], limit: int, sql: str) -> list[int]:
-        # Thousands can be equally relevant: SQLite compares them without handing out their ids.
-        return self.column(sql, (str(keys), limit)) if keys and limit > 0 else []
+        return self.column(_TRAJECTORIES_IN_ORDER, (str(keys), max(0, limit)))
 
     def errors(self, keys: Sequence[int]) -> dict[int, ErrorPattern]:
         """The error patterns with these keys, by key, in the words of the run of least id."""

@@ -101,8 +101,6 @@ def most_relevant(
     if is_filtered:
         found = {key: found[key] for key in _visible(transaction, indexed, scope, found)}
     least = _least(found, limit)
-    if least <= min(found.values(), default=0):
-        return found
     return {key: known for key, known in found.items() if known >= least}
 
 

@@ -36,9 +36,14 @@ def is_general(pattern: RemedyPattern) -> bool:
     """True for a *pattern* that says what to do where names of one project mean nothing."""
     if pattern.kind is RemedyKind.RETRY or _leaves_out_what(pattern):
         return False
-    if pattern.kind is RemedyKind.SET_ENV and not _COMMON_SETTING.match(pattern.target):
+    if pattern.kind is RemedyKind.SET_ENV and not is_common_setting(pattern):
         return False
     return bool(describe_pattern(pattern))
+
+
+def is_common_setting(pattern: RemedyPattern) -> bool:
+    """True for an environment variable that means the same to any project."""
+    return _COMMON_SETTING.match(pattern.target) is not None
 
 
 def _leaves_out_what(pattern: RemedyPattern) -> bool:

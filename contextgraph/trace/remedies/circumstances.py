@@ -113,14 +113,15 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
     """False where *pattern* changes something that the failed *attempt* does not have.
 
     *names* are those of its error: the paths that were not found, the name that was undefined. What
-    is set by the attempt, or where the file was *shown*, needs no import; nor does an edit that
-    lacks the name.
+    is set or defined by the attempt, or where the file was *shown*, needs no import; nor does an
+    edit that lacks the name.
     """
     if edited(pattern.target) == Edited(Construct.IMPORT, UNDEFINED_NAME):
         name = re.escape(names.fill(UNDEFINED_NAME))
         if _span(attempt) is not None and re.search(rf"\b{name}\b", attempt) is None:
             return False
-        return re.search(rf"(?:^|[\s:]){name} *=(?!=)", f"{attempt}\n{shown}") is None
+        bound = rf"(?:^|[\s:])(?:{name} *=(?!=)|(?:class|def) {name}\b)"
+        return re.search(bound, f"{attempt}\n{shown}") is None
     if pattern.target == WITHOUT_DOUBLED:
         return any(_has_doubled_folder(name) for name in names.names)
     if pattern.target == ANOTHER_PATH and pattern.replaced:

@@ -4,6 +4,7 @@ import posixpath
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import chain, product
 
 from contextgraph.text import quoted_names
@@ -136,6 +137,7 @@ class Names:
         return list(zip(self.names, self.roles, strict=True))
 
 
+@lru_cache(4_096)
 def names_in(error_type: str, message: str) -> Names:
     """The names in a *message* of an error of this type."""
     names = quoted_names(message)[: len(GENERIC_ROLES)]

@@ -66,7 +66,7 @@ def is_retry(actions: Sequence[RemedyAction]) -> bool:
 
 
 def _command_line(action: RemedyAction) -> str:
-    if action == action.general:
+    if action.is_general:
         return describe_pattern(action.pattern)
     if commands := action.values_of("command"):
         return commands[0]
@@ -292,10 +292,6 @@ def _use_pattern(pattern: RemedyPattern) -> str:
     return f"use `{pattern.target}` instead of `{pattern.replaced}`"
 
 
-def _folder_pattern(pattern: RemedyPattern) -> str:
-    return _FOLDERS.get(pattern.target, "") or _PATHS.get(pattern.target, "")
-
-
 def _install_pattern(pattern: RemedyPattern) -> str:
     if pattern.target == THE_REPOSITORY:
         return "install the repository itself (`pip install -e .`)"
@@ -381,14 +377,10 @@ def _configure_pattern(pattern: RemedyPattern) -> str:
     return f"configure `{pattern.target}` before the first use"
 
 
-def _delete_pattern(pattern: RemedyPattern) -> str:
-    return "" if pattern.target == of.FILE else f"delete `{pattern.target}`"
-
-
 _GENERAL: Mapping[RemedyKind, Callable[[RemedyPattern], str]] = {
     RemedyKind.RUN: _run_pattern,
     RemedyKind.USE: _use_pattern,
-    RemedyKind.CWD: _folder_pattern,
+    RemedyKind.CWD: lambda one: _FOLDERS.get(one.target, "") or _PATHS.get(one.target, ""),
     RemedyKind.SET_ENV: lambda pattern: f"set `{pattern.target}`",
     RemedyKind.INSTALL: _install_pattern,
     RemedyKind.CREATE: _create_pattern,
@@ -398,7 +390,7 @@ _GENERAL: Mapping[RemedyKind, Callable[[RemedyPattern], str]] = {
     RemedyKind.RESEND: lambda pattern: _RESENT.get(pattern.target, ""),
     RemedyKind.CONFIGURE: _configure_pattern,
     RemedyKind.REVERT: lambda _: "undo the last edits of the file (`git checkout <file>`)",
-    RemedyKind.DELETE: _delete_pattern,
+    RemedyKind.DELETE: lambda one: "" if one.target == of.FILE else f"delete `{one.target}`",
     RemedyKind.RETRY: lambda _: _REPEAT,
     RemedyKind.OTHER: lambda _: "",
 }

@@ -1,0 +1,85 @@
+"""The gate that is fitted on the runs of a memory."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from contextgraph import AgentMemory
+from contextgraph.consolidation.gate import (
+    LEAST_ERRORS,
+    LEAST_RUNS,
+    JudgedRemedy,
+    fitted_gate,
+    gate_due,
+    gate_of,
+    judged_remedies,
+)
+from contextgraph.retrieval.gate import SHIPPED, RemedyFeatures, probability
+from contextgraph.trace import trace
+from tests.unit.test_consolidation import learn_all, missing_module
+
+SURE = RemedyFeatures(same_template=0.9, same_type=0.5, relevance=1.0, attempt=1.0)
+
+
+def errors(number, share, features=SURE):
+    """Errors at which *share* of the remedies with *features* were right, each an instance."""
+    chance = random.Random(0)
+    return [[JudgedRemedy(str(one), features, chance.random() < share)] for one in range(number)]
+
+
+@pytest.mark.parametrize("number", [LEAST_ERRORS, 3 * LEAST_ERRORS])
+def test_what_was_rarely_right_in_a_memory_becomes_less_probable(number):
+    gate = gate_of(errors(number, 0.1))
+    assert probability(SURE, gate) < probability(SURE) - 0.2
+
+
+def test_the_more_errors_the_less_the_shipped_gate_counts():
+    few, many = (probability(SURE, gate_of(errors(number, 0.1))) for number in (100, 1_000))
+    assert many < few
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_fitted_probability_rises_with_the_one_before_calibration(seed):
+    chance = random.Random(seed)
+    judged = [
+        [JudgedRemedy(str(one % 20), RemedyFeatures(*(chance.random() for _ in range(4))), right)]
+        for one in range(60)
+        for right in [chance.random() < 0.4]
+    ]
+    gate = gate_of(judged)
+    at, shares = zip(*gate.calibration, strict=True)
+    assert list(at) == sorted({0.0, *at, 1.0})
+    assert list(shares) == sorted(shares)
+    assert 0.0 <= shares[0] <= shares[-1] <= 1.0
+
+
+def test_each_error_is_judged_by_other_instances():
+    runs = [missing_module(number, "tariffs") for number in range(3)]
+    with AgentMemory.open(":memory:") as memory:
+        memory.learn(runs[0])
+        assert [list(one) for one in judged_remedies(memory.store, trace(runs[0]))] == [[]]
+        learn_all(memory, *runs[1:])
+        (judged,) = judged_remedies(memory.store, trace(runs[0]))
+    assert [one.is_right for one in judged] == [True]
+    assert judged[0].features.same_template == pytest.approx(2 / 3)
+
+
+def test_a_gate_is_fitted_with_enough_runs_and_again_when_they_have_doubled():
+    runs = [missing_module(number, f"module{number % 7}") for number in range(2 * LEAST_ERRORS)]
+    with AgentMemory.open(":memory:") as memory:
+        learn_all(memory, *runs[: LEAST_RUNS - 1])
+        assert memory.store.admin.gate() is None
+        learn_all(memory, *runs[LEAST_RUNS - 1 : LEAST_RUNS + 16])
+        tried = memory.store.admin.gate()
+        assert tried == replace(SHIPPED, runs=LEAST_RUNS + 16)
+        assert not gate_due(memory.store)
+        learn_all(memory, *runs[LEAST_RUNS + 16 :])
+        fitted = memory.store.admin.gate()
+        assert fitted is not None
+        assert fitted.errors >= LEAST_ERRORS
+        assert fitted.runs == len(runs)
+        assert memory.get_stats().gate == fitted
+        # The same runs give the same gate.
+        assert fitted_gate(memory.store, lambda: None) == fitted
