@@ -56,7 +56,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
     "notes": (
         Notes,
         {
-            Scope.READ: "causes of recall snapshot",
+            Scope.READ: "causes of rank recall snapshot",
             Scope.WRITE: "link remember",
             Scope.ADMIN: "archive forget pin prune reset restore",
         },
