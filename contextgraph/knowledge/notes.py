@@ -143,7 +143,8 @@ class Notes:
 
     def _answers(self, question: str, scope: NoteScope) -> list[Recollection]:
         """The notes of *scope* that are proposed for *question*, the best first."""
-        if not self._store.newest(scope, 1):  # then nothing is embedded either
+        # Then the question need not be embedded; of all repositories some will have a note.
+        if scope.repos is not None and not self._store.newest(scope, 1):
             return []
         query = Question.of(question, self._vector(question), scope, self._now())
         return recollections(self._store, query)
