@@ -77,13 +77,12 @@ class Found:
     """A recovery that may help, and in which form.
 
     *form* is in the words of the project where *is_near*: in the repository that asks, and not
-    about other names; else in general terms. *is_exact*: the message is the same,
-    too. *relevance* is BM25 for the message of the error; *similarity* is BM25 for the first line
-    of the action that failed, or *relevance* where that is not known. *weight*, at most 1, says how
-    far the circumstances of both errors agree. *is_withheld*: it is never advised, since it
-    destroys work, avoids an exception in place of solving it, or installs a program that then never
-    worked. *is_supported*: the state shows
-    what it takes for granted.
+    about other names; else in general terms. *is_exact*: the message is the same, too. *relevance*
+    is BM25 for the message of the error; *similarity* is BM25 for the first line of the action that
+    failed, or *relevance* where that is not known. *weight*, at most 1, says how far the
+    circumstances of both errors agree. *is_withheld*: it is not advised, since it destroys work,
+    avoids an exception in place of solving it, installs a program that then never worked, or failed
+    before in this run. *is_supported*: the state shows what it takes for granted.
     """
 
     candidate: RecoveryCandidate
@@ -146,6 +145,7 @@ def found_for(
     repo = state.repo.casefold()
     could_help = cache(partial(_could_help, query))
     has_evidence = cache(partial(is_supported, query))
+    failed_before = cache(partial(_failed_before, query))
     found = []
     for one, about, score, similar in _scored(query, signature, candidates):
         is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
@@ -154,7 +154,7 @@ def found_for(
         if weight and could_help(form):
             level = signature_level(signature, one)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
-            is_withheld = about.is_hazardous or avoids or _was_of_no_use(one)
+            is_withheld = about.is_hazardous or avoids or _was_of_no_use(one) or failed_before(form)
             is_same = one.recovered.message == signature.message and level in SAME_TEMPLATE
             near = (is_near, is_near and is_same)
             same = _names_same(query, one)
@@ -261,9 +261,11 @@ def _general(actions: Remedy) -> Remedy:
 def _could_help(query: Query, form: Form) -> bool:
     """True for what says something, of which nothing contradicts the state of *query*."""
     actions = form.remedy
-    return bool(form.description) and not any(
-        _contradicts(query, one.pattern) or was_tried(query, one) for one in actions
-    )
+    return bool(form.description) and not any(_contradicts(query, one.pattern) for one in actions)
+
+
+def _failed_before(query: Query, form: Form) -> bool:
+    return any(was_tried(query, one) for one in form.remedy)
 
 
 def _was_of_no_use(candidate: RecoveryCandidate) -> bool:

@@ -109,6 +109,15 @@ def test_a_variable_that_the_file_sets_is_not_to_be_imported(attempt, shown, app
     assert could_apply(pattern, attempt, names, shown) is applies
 
 
+@pytest.mark.parametrize("target", ["import of", "definition of", "assignment of"])
+def test_what_the_file_defines_needs_no_value(target):
+    pattern = RemedyPattern(RemedyKind.EDIT, f"{target} <the undefined name>")
+    names = names_in("F821", "undefined name 'Rates'")
+    attempt = "edit 4:5\nuse(Rates)\nend_of_edit"
+    assert could_apply(pattern, attempt, names)
+    assert not could_apply(pattern, attempt, names, "[File]\n8:class Rates:\n")
+
+
 @pytest.mark.parametrize(("path", "applies"), [("src", True), ("src/app", False)])
 def test_another_folder_than_src_is_for_a_missing_src_alone(path, applies):
     pattern = RemedyPattern(RemedyKind.SEARCH, "<another path>", "src")

@@ -16,7 +16,6 @@ from contextgraph.trace.remedies.placeholders import (
     UNDEFINED_NAME,
     WITHOUT_DOUBLED,
     Construct,
-    Edited,
     Names,
     edited,
     names_in,
@@ -116,12 +115,15 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
     is set or defined by the attempt, or where the file was *shown*, needs no import; nor does an
     edit that lacks the name.
     """
-    if edited(pattern.target) == Edited(Construct.IMPORT, UNDEFINED_NAME):
+    change = edited(pattern.target)
+    if change is not None and change.name == UNDEFINED_NAME and change.construct.binds:
         name = re.escape(names.fill(UNDEFINED_NAME))
-        if _span(attempt) is not None and re.search(rf"\b{name}\b", attempt) is None:
+        if re.search(rf"\b(?:class|def) {name}\b", f"{attempt}\n{shown}"):
             return False
-        bound = rf"(?:^|[\s:])(?:{name} *=(?!=)|(?:class|def) {name}\b)"
-        return re.search(bound, f"{attempt}\n{shown}") is None
+        if change.construct is Construct.IMPORT:
+            is_missing = _span(attempt) is not None and re.search(rf"\b{name}\b", attempt) is None
+            is_set = re.search(rf"(?:^|[\s:]){name} *=(?!=)", f"{attempt}\n{shown}")
+            return not is_missing and is_set is None
     if pattern.target == WITHOUT_DOUBLED:
         return any(_has_doubled_folder(name) for name in names.names)
     if pattern.target == ANOTHER_PATH and pattern.replaced:

@@ -57,6 +57,11 @@ class Construct(StrEnum):
     USE = "use"
     CODE = "code"
 
+    @property
+    def binds(self) -> bool:
+        """True for what gives a name its value."""
+        return self in (Construct.IMPORT, Construct.DEFINITION, Construct.ASSIGNMENT)
+
 
 class ImportPath(StrEnum):
     """By which path a name is imported that was imported by another one; ANY: it was not."""
