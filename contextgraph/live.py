@@ -44,6 +44,7 @@ _LIMIT = 3
 _SIGNS = {
     SubmissionSign.NO_EDIT: "No edit of an existing file was seen in this run",
     SubmissionSign.NOT_RUN: "Nothing was run since the last edit",
+    SubmissionSign.NOT_TESTED: "No test of the edited modules was run",
     SubmissionSign.STUCK: "The last steps repeat an attempt without a new outcome",
 }
 
@@ -150,9 +151,10 @@ class LiveRun:
     def check_submit(self) -> str | None:
         """What seems to be missing before the agent submits; None for nothing, or nothing new.
 
-        That is: no existing file was edited, nothing was run since the last edit, or the run is
-        stuck in a loop. Only where significantly fewer of the runs in this memory that ended so
-        were solved than of the others. The first call with such a sign takes about half a second.
+        That is: no existing file was edited, nothing was run since the last edit, no test of an
+        edited module was run, or the run is stuck in a loop. Only where significantly fewer of the
+        runs in this memory that ended so were solved than of the others. The first call with such a
+        sign takes about a second.
         """
         signs = self._signs.signs - self._warned
         return self._shown(lambda: self._missing(signs), STEP_TOKENS) or None

@@ -69,12 +69,16 @@ class Parts:
     read_only: bool = False
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 def build(
     settings: Settings,
     *,
     read_only: bool = False,
     create: bool = True,
-    clock: Callable[[], datetime] | None = None,
+    clock: Callable[[], datetime] = _now,
 ) -> Parts:
     """The parts of the memory that *settings* describe; nothing is opened until first used.
 
@@ -82,7 +86,6 @@ def build(
     use raises `MemoryNotFoundError`.
     """
     store = _store(settings, read_only=read_only, create=create)
-    now = clock or _now
     usage_log, budget = UsageLog(usage_log_file(), settings.address), Budget(settings.max_cost)
     endpoint = Endpoint(settings.api_url, settings.embedding_api_key)
     costs = EmbeddingCosts(VectorCache(vector_cache_file()), usage_log, budget)
@@ -91,19 +94,18 @@ def build(
     judge = _judge(_chat(settings.conflict_judge, settings, endpoint, usage_log, budget))
     learning = _embedder(store, embedders, settings, BACKGROUND, initialize=True)
     querying = _embedder(store, embedders, settings, INTERACTIVE, initialize=False)
-    notes = Notes(store.notes, now, learning, querying, judge)
+    notes = Notes(store.notes, clock, learning, querying, judge)
     channels = _channels(settings, {**CHANNELS, "notes": by_notes(notes.recall)})
-    gate, weights = _gate(settings), _weights(settings)
     return Parts(
         store=store,
-        writer=MemoryWriter(store, now, partial(embedded, source=learning), settings.source),
-        retriever=MemoryRetriever(store, channels, gate, querying, weights, now),
+        writer=MemoryWriter(store, clock, partial(embedded, source=learning), settings.source),
+        retriever=_retriever(store, settings, channels, querying, clock),
         loop_detector=LoopDetector(store, _retriever_in_loops(store, settings, channels)),
         stats=StatisticsEngine(store, usage_log.totals),
-        consolidator=_consolidator(store, now, learning, chat),
+        consolidator=_consolidator(store, clock, learning, chat),
         chat=chat,
-        spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, now),
-        now=now,
+        spaces=EmbeddingSpaceManager(store, embedders, settings.embedder, querying, clock),
+        now=clock,
         notes=notes,
         settings=settings,
         read_only=read_only,
@@ -118,6 +120,17 @@ def maintenance_policy(settings: Settings) -> MaintenancePolicy:
     """How many notes maintenance keeps, and for how long."""
     retention = timedelta(days=settings.note_retention)
     return MaintenancePolicy(max_notes=int(settings.max_notes), retention=retention)
+
+
+def _retriever(
+    store: Store,
+    settings: Settings,
+    channels: Mapping[str, Channel],
+    embedder: ActiveEmbedder,
+    now: Callable[[], datetime],
+) -> MemoryRetriever:
+    gate, weights = _gate(settings), _weights(settings)
+    return MemoryRetriever(store, channels, gate, embedder, weights, now)
 
 
 def _retriever_in_loops(
@@ -138,9 +151,9 @@ def _consolidator(
     )
 
 
-def keyed_memory(settings: Settings, clock: Callable[[], datetime] | None = None) -> KeyedMemory:
+def keyed_memory(settings: Settings, clock: Callable[[], datetime] = _now) -> KeyedMemory:
     """The keyed files of *settings*; nothing is created until something is set."""
-    return KeyedMemory(settings.keyed_folder, clock=clock or _now)
+    return KeyedMemory(settings.keyed_folder, clock=clock)
 
 
 def item_file(settings: Settings) -> ItemFile:
@@ -263,7 +276,3 @@ def _check_address(address: str) -> None:
         _ = parts.port
     except ValueError as error:
         raise SettingsError(f"{address}: its port is not a number below 65536") from error
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -351,9 +351,10 @@ class ReferenceMemory(ReferenceStore):
                 *nodes.get(one.id, ("gone", one.id, {}))[:2],
                 {"advice": one.advice, "helped": words[one.helped]},
             )
-            for one in sorted(shown.items, key=lambda one: one.id)
+            for one in shown.items
         )
-        return Explanation(context, "Context", f"context {context}", facts, tuple(relations))
+        ordered = tuple(sorted(relations, key=_place))
+        return Explanation(context, "Context", f"context {context}", facts, ordered)
 
     def _nodes(self) -> dict[str, tuple[str, str, dict[str, Json]]]:
         nodes: dict[str, tuple[str, str, dict[str, Json]]] = {}

@@ -25,6 +25,7 @@ class AsyncNotes(InThreads[Notes]):
     """The methods of `Notes` for asyncio."""
 
     remember = in_thread(Notes.remember)
+    rank = in_thread(Notes.rank)
     recall = in_thread(Notes.recall)
     snapshot = in_thread(Notes.snapshot)
     link = in_thread(Notes.link)

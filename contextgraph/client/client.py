@@ -13,7 +13,7 @@ import orjson
 from contextgraph.advising import MOST_SHOWN, AdvisingMemory
 from contextgraph.client.calls import decoded_result, encoded_call
 from contextgraph.client.service import Service
-from contextgraph.codec import decoded, encoded
+from contextgraph.codec import decoded
 from contextgraph.consolidation import ConsolidationTrigger
 from contextgraph.errors import (
     OF_STORE,
@@ -29,10 +29,8 @@ from contextgraph.loops import LoopDetector
 from contextgraph.memory import AgentMemory
 from contextgraph.model import (
     Effect,
-    Exposure,
     FailurePattern,
     FittedGate,
-    Json,
     LearnReceipt,
     MemoryContext,
     MemoryCounts,
@@ -40,7 +38,7 @@ from contextgraph.model import (
     RawTrajectory,
     new_context_id,
 )
-from contextgraph.ports import RunStore, Store
+from contextgraph.ports import ExposureStore, RunStore, Store
 from contextgraph.readers import to_record
 from contextgraph.remote import RetryPolicy
 from contextgraph.retrieval import MemoryRetriever, Playbooks
@@ -255,18 +253,15 @@ class _Store(_Part, path="store"):
     def __init__(self, service: Service, policy: RetryPolicy) -> None:
         super().__init__(service, policy)
         self.runs = _Runs(service, policy)  # type: ignore[abstract]
-        self.exposures = _Exposures(service, policy)
+        self.exposures = _Exposures(service, policy)  # type: ignore[abstract]
 
 
 class _Runs(_Part, RunStore, path="store.runs"):
     """The runs of the service."""
 
 
-class _Exposures(_Part, path="store.exposures"):
+class _Exposures(_Part, ExposureStore, path="store.exposures"):
     """What was shown, noted by the service."""
-
-    def add(self, exposures: Sequence[Exposure]) -> None:
-        self.send("POST", "/v1/exposures", json={"exposures": [*map(_exposure, exposures)]})
 
     def report(
         self, context_id: str, helped: bool, item: int | None = None, source: str = ""
@@ -323,13 +318,3 @@ class _Statistics(_Part, StatisticsEngine, path="stats"):
 def _check_source(source: str) -> None:
     if source:
         raise SettingsError("a service takes the source from the token; name none")
-
-
-def _exposure(shown: Exposure) -> dict[str, Json]:
-    return {
-        "context_id": shown.context_id,
-        "shown_at": shown.shown_at.isoformat(),
-        "error_id": shown.error_id,
-        "items": [encoded(item) for item in shown.items],
-        "is_withheld": shown.is_withheld,
-    }

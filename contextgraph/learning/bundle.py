@@ -35,8 +35,6 @@ from contextgraph.trace import (
     trace,
 )
 
-_CHANGES = frozenset({ActionKind.EDIT, ActionKind.CREATE, ActionKind.DELETE})
-
 # A recovery within this many steps is one fragment, whatever phases it passes through.
 SHORT_RECOVERY = 8
 
@@ -95,7 +93,7 @@ def classify(
         return FragmentType.ERROR_RECOVERY, FragmentOutcome.RECOVERED
     if any(step.error for step in steps):
         return FragmentType.FAILED_ATTEMPT, FragmentOutcome.FAILED
-    if any(step.phase is Phase.FIXING and step.reading.kind in _CHANGES for step in steps):
+    if any(step.phase is Phase.FIXING and step.reading.kind.changes_files for step in steps):
         return FragmentType.SUCCESSFUL_FIX, FragmentOutcome.COMPLETED
     return FragmentType.EXPLORATION, FragmentOutcome.COMPLETED
 
@@ -108,8 +106,6 @@ TASK_CHARS = 8_000
 MESSAGE_CHARS = 600
 MAX_ACTIONS = 12
 MAX_FILES = 50
-
-_WRITES = frozenset({ActionKind.EDIT, ActionKind.CREATE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +237,7 @@ def _changed(read: Trace) -> tuple[tuple[str, ...], frozenset[str]]:
     """
     if patch := read.raw.patch:
         return files_changed(patch), files_created(patch) if read.steps else frozenset()
-    accepted = [step for step in read.steps if step.reading.kind in _WRITES and not step.error]
+    accepted = [step for step in read.steps if step.reading.kind.writes and not step.error]
     made = frozenset(
         target
         for step in accepted

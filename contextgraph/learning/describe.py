@@ -27,9 +27,6 @@ _FOUND = re.compile(r"Found (\d+) matches")
 _NOTHING = ("No matches found", "Your command ran successfully and did not produce any output.")
 _RULE = re.compile(r"^[=_ -]+|[=_ -]+$")
 
-_LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
-_WRITING = frozenset({ActionKind.EDIT, ActionKind.CREATE})
-
 
 def action_line(step: StepTrace) -> str:
     """The action of *step* in one line of at most 160 characters."""
@@ -106,9 +103,9 @@ def some(names: Sequence[str]) -> str:
 
 
 def _activity(step: StepTrace) -> str:
-    if step.reading.kind in _LOOKING:
+    if step.reading.kind.reads:
         return "look"
-    return "write" if step.reading.kind in _WRITING else "run"
+    return "write" if step.reading.kind.writes else "run"
 
 
 def _looks(steps: Sequence[StepTrace]) -> list[str]:
@@ -150,7 +147,7 @@ def _ran(step: StepTrace) -> str:
 def _of(step: StepTrace) -> str:
     if is_edit(step) and (paths := _paths([step])):
         return f"an edit of {paths[0]}"
-    typed = action_line(step) if step.reading.kind in _LOOKING else step.reading.command
+    typed = action_line(step) if step.reading.kind.reads else step.reading.command
     return f"`{cut(' '.join((typed or action_line(step)).split()), _COMMAND_CHARS)}`"
 
 
@@ -164,7 +161,6 @@ _TITLE_CHARS = 200
 _CLAUSE_CHARS = 240
 _ERROR_CHARS = 100
 
-_RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
 _FAMILIES_OF_RUNS = EXCEPTIONS - {Family.SYNTAX_ERROR} | {Family.BUILD}
 
 
@@ -199,7 +195,7 @@ def _reproduced(read: Trace) -> Iterator[str]:
         step
         for step in read.steps
         if step.phase is Phase.REPRODUCING
-        and step.reading.kind in _RUNNING
+        and step.reading.kind.runs
         and step.step.observation is not None
     ]
     if tries:
@@ -230,7 +226,7 @@ def _cleared(read: Trace) -> Iterator[str]:
 
 def _ended(read: Trace) -> Iterator[str]:
     """What the last run of a program showed, and which error was open at the end."""
-    runs = [step for step in read.steps if step.reading.kind in _RUNNING]
+    runs = [step for step in read.steps if step.reading.kind.runs]
     if runs and runs[-1].phase is Phase.TESTING:
         yield f"in the end `{cut(runs[-1].reading.command, 80)}` {outcome(runs[-1])}"
     if read.steps and read.steps[-1].step.observation is None:

@@ -149,7 +149,7 @@ def found_for(
     found = []
     for one, about, score, similar in _scored(query, signature, candidates):
         is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
-        form = _form_for(signature, one, about) if is_near else about.general
+        form = _near_form(query, signature, one, about) if is_near else about.general
         weight = _weight(signature.family, current, about.circumstances)
         if weight and could_help(form):
             level = signature_level(signature, one)
@@ -225,10 +225,19 @@ def _of_same_repository(actions: Remedy) -> Remedy:
     )
 
 
-def _form_for(signature: ErrorSignature, one: RecoveryCandidate, about: _Known) -> Form:
-    """Which form *about* has in the repository of *one*, at an error of *signature*."""
+def _near_form(
+    query: Query, signature: ErrorSignature, one: RecoveryCandidate, about: _Known
+) -> Form:
+    """Which form *about* has in the repository of *one*, at an error of *signature*.
+
+    A message that names no path leaves it to the action that failed.
+    """
     ours, theirs = quoted_names(signature.message), quoted_names(one.recovered.message)
-    is_about_others = ours and theirs and frozenset(ours).isdisjoint(theirs)
+    if ours and theirs:
+        is_about_others = frozenset(ours).isdisjoint(theirs)
+    else:
+        replaced = about.near.remedy[0].replaced if about.near.remedy else ""
+        is_about_others = bool(replaced) and replaced not in query.state.last_action
     return about.near_about_others if is_about_others else about.near
 
 

@@ -4,8 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, RootModel
 
-from contextgraph.codec import decoded
-from contextgraph.model import Exposure, Outcome, Phase, Security, ShownItem, State
+from contextgraph.model import Outcome, Phase, Security, State
 
 LONGEST = 200_000
 
@@ -100,7 +99,7 @@ class StateBody(_Body):
 
 
 class QueryBody(_Body):
-    """A query; *complete* adds the whole answer as "context".
+    """A query.
 
     Without *record* the text does not count as shown, and no outcome can be reported for it.
     """
@@ -123,7 +122,6 @@ class QueryBody(_Body):
     as_of: AwareDatetime | None = None
     max_tokens: Annotated[int, Field(ge=1, le=100_000)] | None = None
     record: bool = True
-    complete: bool = False
 
 
 class LoopBody(_Body):
@@ -136,43 +134,6 @@ class LoopBody(_Body):
     )
 
     states: Annotated[list[StateBody], Field(min_length=1, max_length=300)]
-
-
-class ExposureBody(_Body):
-    """A context that was shown: which items, and the error that they were to clear."""
-
-    context_id: Name
-    shown_at: AwareDatetime
-    error_id: Name | None = None
-    items: Annotated[list[dict[str, Any]], Field(max_length=100)]
-    is_withheld: bool | None = None
-
-    def exposure(self) -> Exposure:
-        """The value; raises `ReadError` for an item that is none."""
-        items = [decoded(ShownItem, one) for one in self.items]
-        return Exposure.of(
-            self.context_id, items, self.shown_at, self.error_id, is_withheld=self.is_withheld
-        )
-
-
-class ExposuresBody(_Body):
-    """What was shown."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "exposures": [
-                    {
-                        "context_id": "ctx_5f0c2a4d9e1b7c3a",
-                        "shown_at": "2026-01-31T12:00:00Z",
-                        "items": [{"id": "frg_306a88efae182c7b51d36faf"}],
-                    }
-                ]
-            }
-        }
-    )
-
-    exposures: Annotated[list[ExposureBody], Field(max_length=4096)]
 
 
 class ProblemStatementBody(BaseModel):

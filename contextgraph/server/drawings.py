@@ -9,14 +9,14 @@ from contextgraph.stats import OutcomePeriod
 from contextgraph.text import one_line
 
 STYLE = """
-body { margin-top: 0 }
+body { margin-top: 0 } h1 { line-height: 1.2; overflow-wrap: anywhere }
 h2 { margin: 2rem 0 .4rem; font-size: 1.15rem }
 a { color: #0b57a4 } a:focus-visible, button:focus-visible, input:focus-visible,
 summary:focus-visible { outline: 3px solid #fb8500; outline-offset: 2px }
-header { border-bottom: 1px solid #ddd; padding: .8rem 0; margin-bottom: 1.2rem }
-header nav, header form { display: inline } header a { margin-right: 1.2rem }
+header { border-bottom: 1px solid #ddd; padding: .8rem 0; margin-bottom: 1.2rem; display: flex;
+  flex-wrap: wrap; gap: .4rem 1rem; align-items: center } header a { margin-right: 1.2rem }
 header .brand { font-weight: 700; color: #222; text-decoration: none }
-header form.search { float: right }
+header form.search { margin-left: auto }
 input { font: inherit; padding: .15rem .4rem }
 button { font: inherit; padding: .1rem .6rem; cursor: pointer }
 table { border-collapse: collapse; margin: .3rem 0 1rem; width: 100% }
@@ -27,12 +27,14 @@ td.number, th.number { text-align: right; white-space: nowrap }
 .tiles { display: flex; flex-wrap: wrap; gap: .8rem; margin: 0 0 1rem }
 .tiles div { border: 1px solid #ddd; border-radius: .4rem; padding: .5rem 1rem; min-width: 7rem }
 .tiles dt { color: #555; font-size: 13px } .tiles dd { margin: 0; font-size: 1.5rem }
-.legend { margin: .2rem 0 } dl.facts { display: grid; grid-template-columns: 11rem 1fr }
+.legend, .axis { margin: .2rem 0 } .axis { display: flex; justify-content: space-between }
+dl.facts { display: grid; grid-template-columns: minmax(6rem, auto) 1fr; gap: 0 1rem }
 dl.facts dd { margin: 0; color: #222; overflow-wrap: anywhere }
-svg { display: block; max-width: 100%; height: auto } svg text { font: 12px system-ui, sans-serif }
+svg { display: block; max-width: 100%; height: auto } .wide { overflow-x: auto }
+.wide svg { max-width: none } svg text { font: 12px system-ui, sans-serif }
 .solved { fill: #2a7d2a; background: #2a7d2a } .failed { fill: #c43c3c; background: #c43c3c }
 .unknown { fill: #9a9a9a; background: #9a9a9a }
-.bar { height: .7rem; display: flex; background: #eee; min-width: 8rem }
+.bar { height: .7rem; display: flex; background: #eee; min-width: min(8rem, 12vw) }
 .bar i { display: block; height: 100%; background: #3f6fa8 } .whole { white-space: nowrap }
 .node rect { fill: #f2f5f9; stroke: #7a8ca5 } .node.here rect { fill: #fff3df; stroke: #fb8500 }
 .node:focus-visible rect { stroke: #fb8500; stroke-width: 3 }
@@ -40,7 +42,7 @@ svg { display: block; max-width: 100%; height: auto } svg text { font: 12px syst
 """
 
 _OUTCOMES = ("solved", "failed", "unknown")
-_CHART_WIDTH, _CHART_HEIGHT, _AXIS = 880, 150, 22
+_CHART_WIDTH, _CHART_HEIGHT = 880, 150
 _NODE_WIDTH, _NODE_HEIGHT, _ROW, _GAP = 270, 40, 52, 120
 # So many neighbours are drawn on each side; the table below a graph has more.
 _DRAWN = 12
@@ -100,12 +102,10 @@ def outcome_chart(periods: Sequence[OutcomePeriod]) -> str:
     )
     first, last = periods[0].start, periods[-1].end
     form = "%Y-%m-%d" if (last - first).days else "%Y-%m-%d %H:%M"
-    bottom = _CHART_HEIGHT + _AXIS - 6
     drawing = (
-        f'<svg viewBox="0 0 {_CHART_WIDTH} {_CHART_HEIGHT + _AXIS}" role="img" '
-        f'aria-label="Outcomes of runs; the table has the figures">'
-        f'{bars}<text x="0" y="{bottom}">{first:{form}}</text>'
-        f'<text x="{_CHART_WIDTH}" y="{bottom}" text-anchor="end">{last:{form}}</text></svg>'
+        f'<svg viewBox="0 0 {_CHART_WIDTH} {_CHART_HEIGHT}" role="img" '
+        f'aria-label="Outcomes of runs; the table has the figures">{bars}</svg>'
+        f'<p class="axis"><span>{first:{form}}</span><span>{last:{form}}</span></p>'
     )
     keys = "".join(f'<span><i class="{one}"></i>{one}</span>' for one in _OUTCOMES)
     rows = (
@@ -156,8 +156,8 @@ def neighbourhood(found: Explanation) -> str:
             parts += [_edge(one, ends, y, middle), _linked(one, left, y)]
     width = centre + _NODE_WIDTH + (_GAP + _NODE_WIDTH if outgoing else 0)
     return (
-        f'<svg viewBox="-4 0 {width + 8} {height}" style="width: {width}px" '
-        f'aria-label="The graph around this node">{"".join(parts)}</svg>\n'
+        f'<div class="wide"><svg viewBox="-4 0 {width + 8} {height}" style="width: {width}px" '
+        f'aria-label="The graph around this node">{"".join(parts)}</svg></div>\n'
     )
 
 

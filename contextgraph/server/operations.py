@@ -1,7 +1,7 @@
 """The methods of a memory as requests, for `contextgraph.client`."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -24,8 +24,8 @@ from contextgraph.knowledge import (
 from contextgraph.learning import MemoryWriter
 from contextgraph.loops import LoopDetector
 from contextgraph.memory import AgentMemory
-from contextgraph.model import Note, Recollection, Snapshot
-from contextgraph.ports import RunStore
+from contextgraph.model import Exposure, Note, Recollection, Snapshot
+from contextgraph.ports import ExposureStore, RunStore
 from contextgraph.retrieval import MemoryRetriever, Playbooks
 from contextgraph.server.access import Caller, Reader
 from contextgraph.server.bodies import CallBody
@@ -56,7 +56,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
     "notes": (
         Notes,
         {
-            Scope.READ: "causes of recall snapshot",
+            Scope.READ: "causes of rank recall snapshot",
             Scope.WRITE: "link remember",
             Scope.ADMIN: "archive forget pin prune reset restore",
         },
@@ -82,6 +82,7 @@ METHODS: Mapping[str, tuple[type, Mapping[Scope, str]]] = {
             "get_solve_rates"
         },
     ),
+    "store.exposures": (ExposureStore, {Scope.READ: "add"}),
     "store.runs": (RunStore, {Scope.READ: "for_task for_text ids learned raw trajectories"}),
     "writer": (MemoryWriter, {Scope.WRITE: "set_outcome"}),
 }
@@ -145,10 +146,18 @@ def _answer(
 ) -> JsonValue:
     target = attrgetter(operation.part)(memory) if operation.part else memory
     bound = decoded_call(operation.method, target, arguments)
+    if shown := bound.arguments.get("exposures"):
+        bound.arguments["exposures"] = tuple(map(_unreported, shown))
     value = getattr(target, operation.method.__name__)(*bound.args[1:], **bound.kwargs)
     if isinstance(value, Snapshot):
         value = shareable_snapshot(value, bound.arguments["max_tokens"])
     return encoded(_without_secrets(value))
+
+
+def _unreported(one: Exposure) -> Exposure:
+    """*one* as it was shown: what helped is reported with another scope."""
+    items = (replace(item, helped=None) for item in one.items)
+    return replace(one, helped=None, source="", items=tuple(items))
 
 
 def _without_secrets(value: Any) -> Any:

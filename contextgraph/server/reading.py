@@ -8,7 +8,6 @@ import orjson
 from fastapi import APIRouter, Depends, HTTPException, Query, Response
 from pydantic import AwareDatetime
 
-from contextgraph.codec import encoded
 from contextgraph.knowledge import shareable, shareable_snapshot, without_secret
 from contextgraph.memory import AgentMemory
 from contextgraph.model import Json, MemoryContext, new_context_id
@@ -30,7 +29,6 @@ from contextgraph.server.access import Reader
 from contextgraph.server.bodies import (
     CONTEXT,
     LONGEST,
-    ExposuresBody,
     LoopBody,
     ProblemStatementBody,
     QueryBody,
@@ -80,8 +78,7 @@ def _answer(memory: AgentMemory, body: QueryBody) -> dict[str, Json]:
     )
     max_tokens = body.max_tokens or MAX_TOKENS
     text = memory.render(context, max_tokens) if body.record else render(context, max_tokens)
-    record = context_record(context, text)
-    return {**record, "context": encoded(context)} if body.complete else record
+    return context_record(context, text)
 
 
 @router.post("/v1/loops")
@@ -139,14 +136,6 @@ async def _within(
     return await caller.service.answer(
         ask, repo, about, exclude_instances=bounds.exclude_instances, as_of=bounds.as_of
     )
-
-
-@router.post("/v1/exposures")
-async def exposures(body: ExposuresBody, caller: Reader) -> Response:
-    """Record what a client has shown of answers that did not count as shown."""
-    store = caller.tenant.memory.store
-    await caller.service.answer(store.exposures.add, [one.exposure() for one in body.exposures])
-    return json_response({"recorded": len(body.exposures)})
 
 
 @router.get("/v1/stats")

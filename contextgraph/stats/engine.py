@@ -118,7 +118,7 @@ def _runs(found: Iterable[RecoveryCandidate]) -> int:
 
 COMMON = 10
 # So many runs show well enough what goes with failure.
-_RUNS_LISTED, _RUNS_READ = 2_000, 200
+_RUNS_LISTED, _RUNS_READ = 2_000, 400
 _RUNS_AT_ONCE = 256
 
 
@@ -268,10 +268,10 @@ class StatisticsEngine:
     def get_solve_rates(
         self, exclude_instances: Iterable[str] = ()
     ) -> Mapping[SubmissionSign, SolveRates]:
-        """How runs that ended with each sign went, of at most 200 whose outcome is known.
+        """How runs that ended with each sign went, of at most 400 whose outcome is known.
 
         Runs of *exclude_instances* do not count. The first call reads the steps of these runs,
-        which takes about half a second; later ones read only runs that are new among them.
+        which takes about a second; later ones read only runs that are new among them.
         """
         # Ids are digests: the first ones are a random sample.
         known = self._store.runs.learned(self._store.runs.ids()[:_RUNS_LISTED]).values()

@@ -24,7 +24,6 @@ from contextgraph.trace.remedies.command_lines import (
 TESTS = "<tests>"
 
 _RUNNABLE = frozenset({ActionKind.TEST, ActionKind.RUN, ActionKind.INSTALL, ActionKind.OTHER})
-_LISTING = frozenset({ActionKind.SEARCH, ActionKind.LIST})
 # What other actions write, such as `git diff > patch.txt`, the run made itself.
 _CHANGING = frozenset({ActionKind.EDIT, ActionKind.DELETE})
 _NO_FOLDER = "bash: No such file or directory"
@@ -126,7 +125,7 @@ class _Seen:
             self.edited.update(set(reading.changed) - made)
         if reading.kind is ActionKind.VIEW and _is_shown(step, reading):
             self.opened.update(path for path in reading.targets if is_path(path))
-        elif reading.kind in _LISTING:
+        elif reading.kind.searches:
             self.listed.update(_listed(step.observation or "", cwd))
         elif reading.kind in _RUNNABLE and step.observation is not None:
             for use in _uses(step, reading, cwd, self.created):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePosixPath
 
 from contextgraph.model import LoopInfo, LoopSeverity, RawTrajectory, TaskType
 from contextgraph.trace.actions.kinds import ActionKind
@@ -18,6 +19,7 @@ class SubmissionSign(StrEnum):
 
     NO_EDIT = "no_edit"
     NOT_RUN = "not_run"
+    NOT_TESTED = "not_tested"
     STUCK = "stuck"
 
 
@@ -26,8 +28,10 @@ class SubmissionTracker:
 
     def __init__(self) -> None:
         self._created: set[str] = set()
+        self._edited: set[str] = set()
+        self._tests: list[StepTrace] = []
         self._has_edit = False
-        self._is_untested = False
+        self._is_unrun = False
         self._is_stuck = False
 
     def push(self, step: StepTrace, loop: LoopInfo | None) -> None:
@@ -36,28 +40,40 @@ class SubmissionTracker:
             return
         self._is_stuck = loop is not None and loop.severity is LoopSeverity.STUCK
         if step.reading.kind.runs:
-            self._is_untested = False
+            self._is_unrun = False
+        if step.reading.kind is ActionKind.TEST:
+            self._tests.append(step)
         if step.succeeded and (is_edit(step) or step.reading.scripted):
             self._add_edit(step)
 
     def _add_edit(self, step: StepTrace) -> None:
         files = step.reading.scripted or step.reading.changed or step.reading.targets
-        self._is_untested = True
+        self._is_unrun = True
         if step.reading.kind is ActionKind.CREATE:
             self._created.update(files)
         elif not files or not self._created.issuperset(files):
             self._has_edit = True
+            self._edited.update(PurePosixPath(file).stem for file in files)
+
+    def _is_tested(self) -> bool:
+        """Whether a test command chose no tests, or some that name a module that was edited."""
+        return any(
+            not step.reading.targets or any(one in step.step.action.text for one in self._edited)
+            for step in self._tests
+        )
 
     @property
     def signs(self) -> frozenset[SubmissionSign]:
         """The signs after the steps pushed so far.
 
         No edit: no file was changed that the run did not create itself. Not run: no program ran
-        since the last edit. Stuck: the last step continues a loop that rarely ends by itself.
+        since the last edit. Not tested: no test of the files that were edited ran. Stuck: the last
+        step continues a loop that rarely ends by itself.
         """
         shown = {
             SubmissionSign.NO_EDIT: not self._has_edit,
-            SubmissionSign.NOT_RUN: self._is_untested,
+            SubmissionSign.NOT_RUN: self._is_unrun,
+            SubmissionSign.NOT_TESTED: self._has_edit and not self._is_tested(),
             SubmissionSign.STUCK: self._is_stuck,
         }
         return frozenset(sign for sign, is_shown in shown.items() if is_shown)

@@ -129,6 +129,10 @@ def test_notes_are_kept_by_the_service(client: Client, running: Running) -> None
     assert found.note == stored.note
     assert found.score == pytest.approx(stored.score, abs=1e-3)
     assert (found.note.id, found.note.source) == (receipt.id, "agent:ci")
+    asked = client.query(State(repo="acme/shop", task_description="CI uses Python"))
+    assert [one.note for one in asked.notes] == [found.note]
+    assert "What people said:" in client.render(asked)
+    assert client.notes.rank("CI of the shop", receipt.id, repo="acme/shop") == 1
     assert text in snapshot.text
     assert "room 7" not in f"{snapshot} {client.notes.of('acme/shop')}"
     with pytest.raises(SettingsError, match="source"):
@@ -202,7 +206,7 @@ MISSING = {
     "rebuild": OF_THE_STORE,
     "reembed": OF_THE_STORE,
     "writer.rewrite_all": OF_THE_STORE,
-    **dict.fromkeys(("writer.in_processes", "writer.prepared", "writer.take"), OF_READING),
+    **dict.fromkeys(("writer.prepared", "writer.take"), OF_READING),
     "retriever.retrieve_under": OF_EVALUATION,
     "retriever.playbooks.runs": OF_EVALUATION,
     "health": "names the file and the size of the store, which tenants share: `doctor`, beside it",
@@ -232,7 +236,7 @@ def test_a_client_has_every_method_of_a_memory_or_a_reason() -> None:
         f"{part}.{name}".lstrip(".")
         for part, (kind, _) in METHODS.items()
         if not part.startswith("store")
-        for name in vars(kind)
+        for name in dir(kind)
         if not name.startswith("_")
     }
     parts = {name.split(".")[0] for name in METHODS}

@@ -63,6 +63,7 @@ ARGUMENTS = PARAMETERS | {
     "states": [STATE],
     "page": {"id": "tariffs", "title": "Tariffs"},
     "page_id": "tariffs",
+    "exposures": [EXPOSURES | {"items": [{"id": "frg_1"}]}],
     "entity": {"name": "Tariff"},
     "name": "Tariff",
     "target": "Tariff",
@@ -118,8 +119,8 @@ class Tenant:
             action(1)
         known = self.client.get("/v1/methodologies").json()["methodologies"]
         self.ids["methodology"] = known[0]["id"]
-        exposures = EXPOSURES | {"items": [{"id": known[0]["id"]}]}
-        self.client.post("/v1/exposures", json={"exposures": [exposures]}).raise_for_status()
+        shown = {"exposures": [EXPOSURES | {"items": [{"id": known[0]["id"]}]}]}
+        self.client.post("/v1/call/store.exposures.add", json=shown).raise_for_status()
 
     def query(self, _number: int) -> Any:
         answer = self.client.post("/v1/query", json={"state": STATE}).json()

@@ -113,9 +113,18 @@ def test_a_name_is_to_be_imported_only_where_something_shows_that_it_can_be(
     assert any(one.is_supported for one in entry.found) is is_supported
 
 
-def test_what_a_setting_names_is_not_known_to_be_a_package(store):
-    shown = "  import_module(entry)\nModuleNotFoundError: No module named 'made_up'"
-    state = State(repo="ada/engine", current_error=shown, last_outcome=shown)
+@pytest.mark.parametrize(
+    "frames",
+    ["  import_module(entry)\n", '  File "/engine/demo.py", line 1, in <module>\n'],
+)
+def test_what_a_script_makes_up_is_not_known_to_be_a_package(store, frames):
+    shown = f"{frames}ModuleNotFoundError: No module named 'made_up'"
+    state = State(
+        repo="ada/engine",
+        current_error=shown,
+        last_action="python demo.py",
+        last_outcome=shown,
+    )
     found = [elsewhere(number, actions=(INSTALL,)) for number in range(3)]
     (unsure,) = entries_of(query_of(state, store), found)
     (sure,) = entries_of(query_of(replace(state, last_outcome=""), store), found)

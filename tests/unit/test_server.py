@@ -48,15 +48,25 @@ def test_what_is_learned_answers_queries(client: TestClient) -> None:
     assert "PYTHONPATH=lib" in answer["text"]
 
 
-def test_a_complete_answer_is_the_value_of_the_library(client: TestClient) -> None:
-    learn(client, *map(recovering_run, range(1, 4)))
-    answer = client.post("/v1/query", json={"state": AT_ERROR, "complete": True}).json()
-    context = decoded(MemoryContext, answer["context"])
+def test_methods_of_the_library_are_called_by_name(service: Served) -> None:
+    reader = service.client(Scope.READ)
 
-    assert context.id == answer["id"]
-    assert [one.fragment_id for one in context.error_solutions] == [
-        one["fragment_id"] for one in answer["error_solutions"]
-    ]
+    def call(name: str, **arguments: Any) -> Any:
+        return reader.post(f"/v1/call/{name}", json=arguments)
+
+    context = decoded(MemoryContext, call("retriever.retrieve", state=AT_ERROR).json()["value"])
+    assert context.degraded == ()
+    shown = {"context_id": "ctx_1", "shown_at": "2026-01-31T12:00:00Z", "helped": True}
+    added = call("store.exposures.add", exposures=[{**shown, "items": [{"id": "frg_1"}]}])
+    assert added.json() == {"value": None}
+    writer = service.client(Scope.WRITE)
+    report = {"context": "ctx_1", "helped": False}
+    assert writer.post("/v1/reports", json=report).json()["recorded"]  # it was not by a reader
+    assert call("notes.forget", ids=["note_1"]).status_code == 403
+    assert call("notes.count_recalls").status_code == 404
+    assert call("notes.of", depth=1).json()["detail"] == "depth is not an argument"
+    assert call("notes.recall").json()["detail"] == "question is missing"
+    assert call("notes.causes", note_id="note_1", depth=10**9).status_code == 422
 
 
 def test_the_same_content_is_learned_once(client: TestClient) -> None:

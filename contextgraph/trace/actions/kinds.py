@@ -7,6 +7,7 @@ class ActionKind(StrEnum):
     """What an action is for."""
 
     reads: bool
+    searches: bool
     is_passive: bool
     writes: bool
     changes_files: bool
@@ -14,6 +15,7 @@ class ActionKind(StrEnum):
 
     def __init__(self, name: str) -> None:
         self.reads = name in ("view", "search", "list")
+        self.searches = name in ("search", "list")
         # Leaves everything as it is, and needs nothing to succeed.
         self.is_passive = self.reads or name == "think"
         self.writes = name in ("edit", "create")

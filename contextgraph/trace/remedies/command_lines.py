@@ -208,10 +208,7 @@ def folder_of(line: str) -> str:
 
 def looks(program: str) -> bool:
     """True for a program that only shows files or folders."""
-    return read_command_line(program).kind in _LOOKING
-
-
-_LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
+    return read_command_line(program).kind.reads
 
 
 def is_path(word: str) -> bool:

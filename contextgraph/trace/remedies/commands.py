@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern
-from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.remedies.command_lines import (
     SCRIPT,
     Command,
@@ -43,8 +42,6 @@ _PROGRAM = re.compile(r"(?:python)?[A-Za-z_][\w+-]*|python[\d.]+")
 _TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|\S+")
 _UNDOING = frozenset({"git checkout", "git restore", "git reset", "git stash", "git revert"})
 _FILE_NAMES = frozenset({"__init__.py", "conftest.py", "setup.py", "setup.cfg", "pytest.ini"})
-_RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
-_LOOKUPS = frozenset({ActionKind.SEARCH, ActionKind.LIST})
 _SEARCHING = frozenset({"ls", "find", "grep", "tree", "rg", "find_file", "search_dir"})
 _FOLDER_NAMES = frozenset({"src", "tests", "test", "lib", "docs"})
 
@@ -101,7 +98,7 @@ def shell_action(part: str, names: Names, edited: frozenset[str]) -> RemedyActio
 
 def _other_folder(failed: StepTrace, worked: StepTrace) -> Iterator[RemedyAction]:
     """The folder in which *worked* ran, where *failed* ran in another."""
-    if worked.reading.kind not in _RUNNING:
+    if not worked.reading.kind.runs:
         return
     was = _folder(failed, failed.step.cwd or "")
     now = _folder(worked, failed.step.cwd or "")
@@ -319,7 +316,7 @@ def _other(command: Command, part: str) -> RemedyAction:
 
 
 def _shows(step: StepTrace, found: StepTrace) -> bool:
-    if step.reading.kind not in _LOOKUPS:
+    if not step.reading.kind.searches:
         return False
     shown = step.step.observation or ""
     return any(posixpath.basename(target) in shown for target in found.reading.targets)

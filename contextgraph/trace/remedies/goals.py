@@ -15,9 +15,6 @@ _WORD = re.compile(r"[A-Za-z_][\w-]*|\d+")
 _NAME_WORD = re.compile(r"[a-z]+")
 _OPTION = re.compile(r"(?<=\s--)[A-Za-z][\w-]*")
 _STEM = re.compile(r"[A-Za-z_]\w*")
-_LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
-_RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
-_WRITING = frozenset({ActionKind.EDIT, ActionKind.CREATE})
 _MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
 _MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
 _NOTHING_FOUND = "No matches found"
@@ -41,7 +38,7 @@ def same_goal(failed: StepTrace, later: StepTrace) -> bool:
     if _answers_nothing(later) and not _is_unknown(failed):
         return False
     kind = failed.reading.kind
-    if kind in _WRITING and not is_edit(failed):
+    if kind.writes and not is_edit(failed):
         return _is_similar(failed, later)
     return _GOALS.get(kind, _is_similar)(failed, later)
 
@@ -51,12 +48,12 @@ def _answers_nothing(step: StepTrace) -> bool:
     shown = (step.step.observation or "").strip()
     if shown.startswith(_NOTHING_FOUND):
         return True
-    return step.reading.kind in _LOOKING and shown in ("", SILENCE)
+    return step.reading.kind.reads and shown in ("", SILENCE)
 
 
 def same_run(one: ActionReading, other: ActionReading) -> bool:
     """True for two readings of one command or of one script or set of tests."""
-    if one.kind not in _RUNNING or other.kind not in _RUNNING:
+    if not one.kind.runs or not other.kind.runs:
         return False
     if one.command == other.command:
         return True
@@ -135,7 +132,7 @@ def _dotted(tests: str) -> str:
 
 def _same_look(failed: StepTrace, later: StepTrace) -> bool:
     wanted, found = failed.reading, later.reading
-    if found.kind not in _LOOKING:
+    if not found.kind.reads:
         return False
     if _named_file(wanted) and found.kind is not ActionKind.VIEW:
         return False

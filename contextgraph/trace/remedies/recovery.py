@@ -56,8 +56,6 @@ _ASSERTING = re.compile(r"\bassert")
 
 _MAX_CHANGES = 3
 _TRIES = 40
-_LOOKING = frozenset({ActionKind.VIEW, ActionKind.SEARCH, ActionKind.LIST})
-_RUNNING = frozenset({ActionKind.RUN, ActionKind.TEST})
 _OF_RUNS = frozenset({*EXCEPTIONS, Family.BUILD})
 _PREPARING = frozenset({"mkdir", "touch", "cp", "mv", "ln", "chmod", "export"})
 _UNDOING = re.compile(r"git\s+(?:checkout|restore|reset|stash)\b")
@@ -196,10 +194,10 @@ def _remedy(
     if is_edit(failed) and is_edit(by) and (new_lines(failed) or failed.reading.span):
         before = [step for step in _between(steps, failed, by) if is_edit(step) and step.succeeded]
         return refused_edit(failed, by, before), False
-    if failed.reading.kind in _RUNNING and by.reading.kind in _RUNNING:
+    if failed.reading.kind.runs and by.reading.kind.runs:
         return _rerun(end, steps, repo_name)
     between = [step for step in _between(steps, failed, by) if step.succeeded]
-    if failed.reading.kind in _LOOKING:
+    if failed.reading.kind.reads:
         actions = _look(failed, by, between, repo_name)
         return actions, len(actions) == 1 and _is_other_program(failed, by)
     return _command(failed, by, between, repo_name), _is_other_program(failed, by)
@@ -350,7 +348,7 @@ def _took_effect(step: StepTrace) -> bool:
     """True where a line made its changes, whether or not what it ran then failed."""
     if step.error is None:
         return step.succeeded
-    return step.reading.kind in _RUNNING and step.error.family in _OF_RUNS
+    return step.reading.kind.runs and step.error.family in _OF_RUNS
 
 
 def _bears(part: str) -> bool:
