@@ -263,13 +263,17 @@ def _result(future: Future[list[_Found]]) -> list[_Found]:
 def _processes(count: int, job: _Job) -> "Iterator[ProcessPoolExecutor]":
     """At most *count* processes, which end with the block; each starts when it is needed."""
     from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+    from multiprocessing import active_children, get_context
 
+    others = {*active_children()}
     # Not forked: the threads of a driver would be missing, their locks held.
     pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (job,))
     try:
         yield pool
     finally:
+        # What they still do is not wanted, and a second Ctrl-C would fall into waiting for it.
+        for process in {*active_children()} - others:
+            process.kill()
         pool.shutdown(cancel_futures=True)
 
 
