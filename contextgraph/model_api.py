@@ -85,8 +85,10 @@ def _refuse_untrusted(response: "Response") -> None:
         raise UnusableAnswerError("a compressed answer, which was not requested", retry=False)
 
 
-def failure_of(error: "APIError | UnusableAnswerError", secret: str) -> Failure:
-    """How *error* is handled; its reason never contains *secret*."""
+def failure_of(
+    error: "APIError | UnusableAnswerError", secret: str, key_name: str = "OPENAI_API_KEY"
+) -> Failure:
+    """How *error* is handled; its reason never contains *secret*, the key called *key_name*."""
     import openai
 
     if isinstance(error.__cause__, UnusableAnswerError):  # the client wraps what its hooks raise
@@ -103,7 +105,7 @@ def failure_of(error: "APIError | UnusableAnswerError", secret: str) -> Failure:
     message = clip(masked, _MAX_REASON_CHARS, at="end")
     status = error.status_code
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        reason = f"the API key was refused ({message}); check OPENAI_API_KEY"
+        reason = f"the API key was refused ({message}); check {key_name}"
         return Failure(FailureKind.REFUSED, reason)
     if error.code == _NO_CREDIT:
         return Failure(FailureKind.REFUSED, f"the account has no credit ({message})")

@@ -395,5 +395,5 @@ def maintain(common: Common) -> None:
             waiting=lambda until: warn(f"another process holds the lease until {until:%H:%M:%S}")
         )
     record = record_of(report)
-    counts = (f"{count} {name.replace('_', ' ')}" for name, count in record.items() if count)
+    counts = (f"{name.replace('_', ' ')}: {count}" for name, count in record.items() if count)
     common.answer(record, ", ".join(counts) or "nothing changed")

@@ -25,6 +25,7 @@ class AsyncNotes(InThreads[Notes]):
     """The methods of `Notes` for asyncio."""
 
     remember = in_thread(Notes.remember)
+    rank = in_thread(Notes.rank)
     recall = in_thread(Notes.recall)
     rank = in_thread(Notes.rank)
     snapshot = in_thread(Notes.snapshot)

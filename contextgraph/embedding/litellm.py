@@ -52,7 +52,7 @@ class LitellmEndpoint(Remote[_Client]):
         try:
             return request(replace(client, timeout=policy.timeout))
         except (openai.APIError, UnusableAnswerError) as error:
-            return failure_of(error, "")
+            return failure_of(error, "", "the key of the provider")
 
     def _open(self) -> _Client:
         if find_spec(MAKER) is None:

@@ -61,12 +61,9 @@ def maintain_notes(
     """
     everything = [note for note in every_note(store) if note.is_live]
     notes = [note for note in everything if note.kind is NoteKind.NOTE]
-    layers = {note.id: _is_long_term(note, now, policy) for note in notes}
-    moved = [note for note in notes if layers[note.id] is not note.is_long_term]
+    moved = [note for note in notes if _is_long_term(note, now, policy) is not note.is_long_term]
     check()
-    store.change(
-        [note.id for note in moved], lambda note: replace(note, is_long_term=layers[note.id])
-    )
+    store.change([note.id for note in moved], _in_the_other_layer)
     resolved = _resolved(notes, now)
     check()
     store.change([*resolved], partial(_superseded, by=resolved))
@@ -85,6 +82,10 @@ def maintain_notes(
         conflicts_resolved=len(resolved),
         conflicts_open=len(_conflicts([note for note in notes if note.id not in gone])),
     )
+
+
+def _in_the_other_layer(note: Note) -> Note:
+    return replace(note, is_long_term=not note.is_long_term)
 
 
 def _is_long_term(note: Note, now: datetime, policy: MaintenancePolicy) -> bool:

@@ -143,7 +143,8 @@ class Notes:
 
     def _answers(self, question: str, scope: NoteScope) -> list[Recollection]:
         """The notes of *scope* that are proposed for *question*, the best first."""
-        if not self._store.newest(scope, 1):  # then nothing is embedded either
+        # Then the question need not be embedded; of all repositories some will have a note.
+        if scope.repos is not None and not self._store.newest(scope, 1):
             return []
         query = Question.of(question, self._vector(question), scope, self._now())
         return recollections(self._store, query)
@@ -288,7 +289,9 @@ class Notes:
                 return replace(one, superseded_by=note.id)
             return replace(one, contradicts=tuple(dict.fromkeys((*one.contradicts, note.id))))
 
-        self._store.change([*replaced, *ids], marked, [replace(note, contradicts=ids)])
+        links = (*note.links, *(Link(LinkType.SUPERSEDES, one.id) for one, _ in superseded))
+        note = replace(note, contradicts=ids, links=links)
+        self._store.change([*replaced, *ids], marked, [note])
         for status, others in (
             (NoteStatus.SUPERSEDES, superseded),
             (NoteStatus.CONTRADICTS, contradicted),

@@ -45,6 +45,7 @@ def test_a_provider_that_refuses_its_key_is_named(litellm_python: Path, tmp_path
         lines = run(litellm_python, server, tmp_path)
         assert lines[0] == "True"
         assert len(server.requests) == 1
+        assert "check the key of the provider" in lines[-1]
         assert KEY not in "".join(lines)
 
 

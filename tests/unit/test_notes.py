@@ -48,6 +48,8 @@ def test_a_convention_that_changed_is_superseded(notes: Notes) -> None:
     assert contents(notes, "which python does CI use", repo=SHOP) == ["CI uses Python 3.12"]
     (archived,) = notes.of(SHOP, archived=True)
     assert (archived.id, archived.superseded_by) == (old.id, new.id)
+    (note,) = notes.of(SHOP)
+    assert note.targets(LinkType.SUPERSEDES) == (old.id,)
 
 
 def test_who_is_right_is_left_open_and_both_are_marked(notes: Notes) -> None:

@@ -159,13 +159,15 @@ def test_a_note_is_explained_with_its_relations(memory: AgentMemory) -> None:
     assert found is not None
     assert (found.label, found.name) == ("Note", "CI uses Python 3.12")
     assert [(one.type, one.outgoing, one.name) for one in found.relations] == [
-        ("follows", True, "CI uses Python 3.11")
+        ("follows", True, "CI uses Python 3.11"),
+        ("supersedes", True, "CI uses Python 3.11"),
     ]
     replaced = memory.explain(first)
     assert replaced is not None
     assert [(one.type, one.outgoing, one.id) for one in replaced.relations] == [
         ("follows", False, second),
         ("superseded_by", True, second),
+        ("supersedes", False, second),
     ]
     page = memory.explain("page:ci")
     assert page is not None
