@@ -27,7 +27,6 @@ class AsyncNotes(InThreads[Notes]):
     remember = in_thread(Notes.remember)
     rank = in_thread(Notes.rank)
     recall = in_thread(Notes.recall)
-    rank = in_thread(Notes.rank)
     snapshot = in_thread(Notes.snapshot)
     link = in_thread(Notes.link)
     causes = in_thread(Notes.causes)
