@@ -10,12 +10,10 @@ import pickle
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import groupby
-from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contextgraph.errors import ContextGraphError, MissingExtraError, ReadError
@@ -27,7 +25,7 @@ from contextgraph.readers.reading import Reader, divided, last_calls
 from contextgraph.readers.sources import Source, is_stream, sources
 
 if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing.connection import Connection
 
     from contextgraph.readers.outcomes import OnConflict
     from contextgraph.readers.reading import OnError, OnSkip
@@ -44,6 +42,10 @@ _CLUSTER_BYTES = 32 << 20
 _LARGEST_BYTES = 32 << 20
 # What the workers of a cluster send is passed on in blocks of about this size.
 _RAY_BLOCK_BYTES = 16 << 20
+_KILLED = (
+    "a worker process was killed, perhaps for lack of memory; repeat the command with"
+    " fewer --workers to continue"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,7 @@ def _tasks(some: Iterable[Source | _Found], most_bytes: int) -> Iterator[_Task]:
 
 
 def _here(workers: int, job: _Job, paths: "Iterable[StrPath]") -> Iterator[_Found]:
-    """What *workers* processes find in *paths*, in order; a few tasks are done ahead."""
+    """What *workers* processes find in *paths*, in order."""
     reader = Reader(job.given, job.max_run_size, follow_links=job.follow_links)
 
     def divided_or_read() -> Iterator[Source | _Found]:
@@ -239,67 +241,79 @@ def _here(workers: int, job: _Job, paths: "Iterable[StrPath]") -> Iterator[_Foun
             else:
                 yield one
 
-    ahead: deque[Future[list[_Found]]] = deque()
-    with _processes(workers, job) as pool:
+    waiting: deque[Connection] = deque()
+    with _processes(workers, job) as connections:
         for task in _tasks(divided_or_read(), _TASK_BYTES):
-            ahead.append(pool.submit(_done_here, task))
-            if len(ahead) > 2 * workers:
-                yield from _result(ahead.popleft())
-        while ahead:
-            yield from _result(ahead.popleft())
+            found: list[_Found] = []
+            if len(waiting) == workers:
+                connection = waiting.popleft()
+                found = _result(connection)
+            else:
+                connection = next(connections)
+            _send(connection, task)  # to work on it while what was found is written
+            waiting.append(connection)
+            yield from found
+        for connection in waiting:
+            yield from _result(connection)
 
 
-def _result(future: Future[list[_Found]]) -> list[_Found]:
+def _send(connection: "Connection", task: _Task) -> None:
     try:
-        return future.result()
-    except BrokenExecutor as error:
-        raise ContextGraphError(
-            "a worker process was killed, perhaps for lack of memory; repeat the command with"
-            " fewer --workers to continue"
-        ) from error
+        connection.send(task)
+    except ConnectionError as error:
+        raise ContextGraphError(_KILLED) from error
+
+
+def _result(connection: "Connection") -> list[_Found]:
+    try:
+        found: list[_Found] | Exception = connection.recv()
+    except (EOFError, ConnectionError) as error:
+        raise ContextGraphError(_KILLED) from error
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 @contextmanager
-def _processes(count: int, job: _Job) -> "Iterator[ProcessPoolExecutor]":
-    """At most *count* processes, which end with the block; each starts when it is needed."""
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import active_children, get_context
+def _processes(count: int, job: _Job) -> "Iterator[Iterator[Connection]]":
+    """At most *count* connections, each to a process that ends with the block.
 
-    others = {*active_children()}
+    Each process has a pipe of its own, whose other end closes when it is killed, even while it
+    sends a result; the queue of a `ProcessPoolExecutor` would wait for the rest forever.
+    """
+    from multiprocessing import get_context
+
     # Not forked: the threads of a driver would be missing, their locks held.
-    pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (job,))
-    try:
-        yield pool
-    finally:
-        # What they still do is not wanted, and a second Ctrl-C would fall into waiting for it.
-        for process in {*active_children()} - others:
-            process.kill()
-        pool.shutdown(cancel_futures=True)
+    context = get_context("spawn")
+    with ExitStack() as ends:
+
+        def started() -> "Iterator[Connection]":
+            for _ in range(count):
+                connection, theirs = context.Pipe()
+                ends.enter_context(connection)
+                process = context.Process(target=_serve, args=(theirs, job), daemon=True)
+                process.start()
+                theirs.close()
+                ends.callback(process.join)
+                ends.callback(process.kill)  # what it still does is not wanted
+                yield connection
+
+        yield started()
 
 
-# The worker that this process is.
-_worker: _Worker | None = None
-
-
-def _begin(job: _Job) -> None:
-    """Leave Ctrl-C to the parent, and end with it, however it ends."""
-    global _worker  # noqa: PLW0603  (a process of a pool keeps no other state)
+def _serve(connection: "Connection", job: _Job) -> None:
+    """Do the tasks that the parent sends, and end with it; Ctrl-C is left to it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
-    _worker = _Worker(job)
-
-
-def _end_with_parent() -> None:
-    from multiprocessing import parent_process
-
-    if parent := parent_process():
-        parent.join()
-    os._exit(1)
-
-
-def _done_here(task: _Task) -> list[_Found]:
-    assert _worker
-    return list(_worker.do(task))
+    worker = None
+    with suppress(EOFError, ConnectionError):
+        while True:
+            task = connection.recv()
+            try:
+                worker = worker or _Worker(job)
+                found: object = list(worker.do(task))
+            except Exception as error:  # noqa: BLE001  (raised again by the parent)
+                found = error
+            connection.send(found)
 
 
 def _ray() -> Any:
