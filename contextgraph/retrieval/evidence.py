@@ -5,9 +5,10 @@ import re
 import sys
 import typing
 
-from contextgraph.model import RemedyAction, RemedyKind
+from contextgraph.model import RemedyAction, RemedyKind, State
 from contextgraph.retrieval.query import Query
 from contextgraph.trace import (
+    CURRENT_FOLDER,
     MISSING_MODULE,
     MISSING_PROGRAM,
     THE_REPOSITORY,
@@ -36,9 +37,11 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool) -> b
     if pattern.kind is RemedyKind.INSTALL and pattern.target == MISSING_MODULE:
         return is_same_name or _is_imported(query)
     if pattern.kind is RemedyKind.SET_ENV and not is_common_setting(pattern):
-        return pattern.target.partition("=")[0] in f"{state.current_error}\n{state.last_outcome}"
+        return pattern.target.partition("=")[0] in _shown(state)
+    if pattern.kind is RemedyKind.CONFIGURE:
+        return pattern.target.partition(".")[0] in _shown(state)
     if pattern.kind is RemedyKind.EDIT and not action.is_general:
-        return _has_what_it_replaces(query, action)
+        return _is_about(state, action)
     return shows_cause(pattern, state.last_action, state.last_outcome)
 
 
@@ -50,6 +53,8 @@ def was_tried(query: Query, action: RemedyAction) -> bool:
         what = r"\s\.(?=[\s[]|$)" if pattern.target == THE_REPOSITORY else package
         installing = re.compile(rf"\binstall\b.*{what}")
         return any(map(installing.search, state.failed_actions))
+    if pattern.target == CURRENT_FOLDER:
+        return any(state.last_action.startswith(f"{tried} ") for tried in state.failed_actions)
     if not (pattern.kind is RemedyKind.USE and pattern.replaced and state.last_action):
         return False
     replaced = rf"(?<![\w-]){re.escape(pattern.replaced)}\b"
@@ -96,9 +101,14 @@ def _is_script(path: str, command: str) -> bool:
     return re.search(rf"(?<![\w/.-])(?:\./)?{name}(?!\w)", command) is not None
 
 
-def _has_what_it_replaces(query: Query, action: RemedyAction) -> bool:
-    """True where the state shows a line that an edit of another run replaced."""
-    state = query.state
-    shown = f"{state.last_action}\n{state.last_outcome}\n{state.current_error}"
-    lines = (line.strip() for line in action.replaced.splitlines())
-    return not action.replaced or any(line in shown for line in lines if len(line) > 1)
+def _shown(state: State) -> str:
+    return f"{state.last_action}\n{state.last_outcome}\n{state.current_error}"
+
+
+def _is_about(state: State, action: RemedyAction) -> bool:
+    """True where the state shows a line that an edit of another run replaced, and its file."""
+    shown = f"{_shown(state)}\n{state.open_file}\n{state.task_description}"
+    files = (posixpath.basename(file) for file in action.values_of("file"))
+    lines = [line.strip() for line in action.replaced.splitlines()]
+    is_replaced = any(line in shown for line in lines if len(line) > 1)
+    return all(file in shown for file in files) and (is_replaced or not any(lines))

@@ -23,6 +23,7 @@ from contextgraph.text import quoted_names
 from contextgraph.trace import (
     ATTRIBUTE,
     CURRENT_FOLDER,
+    ITS_ARGUMENT,
     MISSING_MODULE,
     MISSING_PROGRAM,
     AdviceKey,
@@ -47,7 +48,9 @@ _REMEMBERED = 4_096
 # How much less a recovery counts for each circumstance in which its error was another.
 _OTHERWISE = 0.3
 _IMPORT_OF_ATTRIBUTE = Edited(Construct.IMPORT, ATTRIBUTE)
-_WITH_PATH = frozenset({RemedyKind.OPEN, RemedyKind.SEARCH, RemedyKind.RUN, RemedyKind.USE})
+_WITH_PATH = frozenset(
+    {RemedyKind.OPEN, RemedyKind.SEARCH, RemedyKind.RUN, RemedyKind.USE, RemedyKind.CREATE}
+)
 # What one tool of an agent does not find another may be about to create.
 _OF_TOOLS = frozenset({Family.NOT_FOUND, Family.TOOL_USAGE})
 
@@ -249,7 +252,8 @@ def _without_path(action: RemedyAction) -> RemedyAction:
 def _is_complete(pattern: RemedyPattern) -> bool:
     """True where nothing but what *pattern* says matters: what was typed is of another task."""
     if pattern.kind is RemedyKind.USE:
-        return "<" not in f"{pattern.target}{pattern.replaced}"
+        replaced = pattern.replaced.removesuffix(ITS_ARGUMENT)
+        return "<" not in f"{pattern.target}{replaced}"
     return pattern.target == CURRENT_FOLDER
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from contextgraph.trace.remedies.placeholders import (
         ATTRIBUTE,
         CURRENT_FOLDER,
+        ITS_ARGUMENT,
         MISSING_MODULE,
         Construct,
         Edited,
@@ -73,6 +74,7 @@ __all__ = [
     "ANOTHER_NAME",
     "ATTRIBUTE",
     "CURRENT_FOLDER",
+    "ITS_ARGUMENT",
     "MISSING_MODULE",
     "MISSING_PROGRAM",
     "SCRIPT",

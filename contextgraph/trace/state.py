@@ -9,6 +9,7 @@ from contextgraph.model import ErrorSignature, Family, Phase, RawTrajectory, Sta
 from contextgraph.trace.actions.kinds import ActionKind
 from contextgraph.trace.errors.finding import plain, without_banners
 from contextgraph.trace.errors.signature import signature_of
+from contextgraph.trace.remedies.goals import answers_nothing
 from contextgraph.trace.remedies.open_errors import OpenErrors
 from contextgraph.trace.steps import StepTrace, read_steps
 
@@ -54,7 +55,7 @@ class StateTracker:
         before, observation = self._state, step.step.observation
         tool = step.step.action.tool
         failed = before.failed_actions
-        if step.error is not None:
+        if step.error is not None or answers_nothing(step):
             failed = (*failed, step.step.action.text[:_ACTION_CHARS])[-_FAILED_ACTIONS:]
         adds_tool = not self._has_tools and tool and tool not in before.tools
         self._state = replace(

@@ -165,14 +165,43 @@ def test_what_failed_before_in_the_run_is_not_advised(store):
     assert not entries_of(query_of(tried, store), found)
 
 
-def test_an_edit_of_another_run_is_supported_where_its_old_lines_are_shown(store):
-    edit = RemedyAction(
-        RemedyKind.EDIT, "total = net(tax)", RemedyPattern(RemedyKind.EDIT), "total = net()"
-    )
-    for shown, is_supported in (("3: total = net()", True), ("3: total = gross()", False)):
-        state = State(repo="acme/shop", current_error=NO_MODULE, last_outcome=shown)
-        (entry,) = entries_of(query_of(state, store), [recovery(1, actions=(edit,))])
+@pytest.mark.parametrize(
+    ("shown", "is_supported"),
+    [
+        ("cart.py\n3: total = net()", True),
+        ("cart.py\n3: total = gross()", False),
+        ("rates.py\n3: total = net()", False),
+    ],
+)
+def test_an_edit_of_another_run_is_supported_where_its_file_and_old_lines_are_shown(
+    store, shown, is_supported
+):
+    pattern = RemedyPattern(RemedyKind.EDIT)
+    file = (("file", "shop/cart.py"),)
+    edit = RemedyAction(RemedyKind.EDIT, "total = net(tax)", pattern, "total = net()", file)
+    state = State(repo="acme/shop", current_error=NO_MODULE, last_outcome=shown)
+    (entry,) = entries_of(query_of(state, store), [recovery(1, actions=(edit,))])
+    assert entry.found[0].is_supported is is_supported
+
+
+def test_what_is_configured_has_to_be_named_by_the_state(store):
+    pattern = RemedyPattern(RemedyKind.CONFIGURE, "settings.configure")
+    configure = RemedyAction(RemedyKind.CONFIGURE, "settings.configure()", pattern)
+    for shown, is_supported in (("from django.conf import settings", True), ("", False)):
+        state = State(repo="ada/engine", current_error=NO_MODULE, last_outcome=shown)
+        (entry,) = entries_of(query_of(state, store), [elsewhere(1, actions=(configure,))])
         assert entry.found[0].is_supported is is_supported
+
+
+def test_a_search_that_found_nothing_everywhere_is_not_advised_again(store):
+    pattern = RemedyPattern(RemedyKind.SEARCH, "<current folder>", "", ("search_dir",))
+    look = RemedyAction(RemedyKind.SEARCH, "search_dir net", pattern, "search_dir net src")
+    error = "Directory src not found"
+    found = [recovery(1, message=error, actions=(look,))]
+    state = State(repo="acme/shop", current_error=error, last_action="search_dir tax src")
+    assert entries_of(query_of(state, store), found)
+    tried = replace(state, failed_actions=("search_dir tax",))
+    assert not entries_of(query_of(tried, store), found)
 
 
 def test_a_program_that_never_worked_once_it_was_installed_is_not_advised(store):

@@ -62,6 +62,13 @@ def test_an_error_stays_current_until_it_is_cleared() -> None:
     assert errors == [False, False, True, True, True, False, False]
 
 
+def test_a_state_keeps_what_failed_or_found_nothing() -> None:
+    session = Session().do("search_dir tax", "No matches found for tax").worked("ls", "core.py")
+    session.failed("python core.py", "TypeError: bad")
+    *_, last = states_of(session.raw())
+    assert last.failed_actions == ("search_dir tax", "python core.py")
+
+
 def test_a_slip_that_was_left_behind_is_not_the_current_error() -> None:
     session = Session().do("open nowhere.py", "File nowhere.py not found")
     for number in range(12):

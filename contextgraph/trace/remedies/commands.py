@@ -19,6 +19,7 @@ from contextgraph.trace.remedies.placeholders import (
     ANOTHER_PATH,
     CURRENT_FOLDER,
     FILE,
+    ITS_ARGUMENT,
     MISSING_MODULE,
     PARENT_FOLDER,
     Names,
@@ -158,7 +159,7 @@ def _other_program(old: Command, new: Command, was: str, now: str, repo_name: st
     """Another program instead of *old*; `find.` for `find .` is the same, run together."""
     letters = (re.sub(r"\W", "", one.program) for one in (old, new))
     if old.program != new.program and len(set(letters)) == 1:
-        pattern = RemedyPattern(RemedyKind.USE, new.program, f"{new.program}<its argument>")
+        pattern = RemedyPattern(RemedyKind.USE, new.program, f"{new.program}{ITS_ARGUMENT}")
     elif old.program == new.program:
         launchers = (new.interpreter, old.interpreter)
         if not all(launchers):

@@ -14,6 +14,7 @@ from contextgraph.trace.remedies.placeholders import (
     ATTRIBUTE,
     FILE_AT_FAULT,
     GENERIC_ROLES,
+    IN_ENVIRONMENT,
     SCRIPT_THAT_WAS_RUN,
     UNDEFINED_NAME,
     Construct,
@@ -289,8 +290,9 @@ def _configuring(change: Change, error: ErrorSignature) -> RemedyPattern | None:
             if match[1].startswith("sys.path") and error.error_type not in IMPORTING:
                 continue
             variable = _QUOTED.search(match[1]) if "environ" in match[1] else None
-            what = f"environment variable {variable[1]}" if variable else match[1]
-            return RemedyPattern(RemedyKind.CONFIGURE, what)
+            if variable:
+                return RemedyPattern(RemedyKind.CONFIGURE, variable[1], "", (IN_ENVIRONMENT,))
+            return RemedyPattern(RemedyKind.CONFIGURE, match[1])
     return None
 
 

@@ -17,7 +17,8 @@ _OPTION = re.compile(r"(?<=\s--)[A-Za-z][\w-]*")
 _STEM = re.compile(r"[A-Za-z_]\w*")
 _MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
 _MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
-_NOTHING_FOUND = "No matches found"
+# What a search answers that shows no hit: there is none, or there are too many.
+_NOTHING_FOUND = re.compile(r"No matches found|[^\n]*Please narrow your search")
 _INSTALLS = re.compile(r"\b(?:install|develop|add|sync|upgrade|update)\b")
 _HELP = re.compile(r"\s(?:-h|--help)\b")
 
@@ -35,7 +36,7 @@ def same_goal(failed: StepTrace, later: StepTrace) -> bool:
     """True where *later* tries what *failed* tried, perhaps in another way."""
     if _HELP.search(_line(later)) and not _HELP.search(_line(failed)):
         return False
-    if _answers_nothing(later) and not _is_unknown(failed):
+    if answers_nothing(later) and not _is_unknown(failed):
         return False
     kind = failed.reading.kind
     if kind.writes and not is_edit(failed):
@@ -43,10 +44,10 @@ def same_goal(failed: StepTrace, later: StepTrace) -> bool:
     return _GOALS.get(kind, _is_similar)(failed, later)
 
 
-def _answers_nothing(step: StepTrace) -> bool:
-    """True for a search without a hit, and for any other look at nothing."""
+def answers_nothing(step: StepTrace) -> bool:
+    """True for a search that shows no hit, and for any other look at nothing."""
     shown = (step.step.observation or "").strip()
-    if shown.startswith(_NOTHING_FOUND):
+    if _NOTHING_FOUND.match(shown):
         return True
     return step.reading.kind.reads and shown in ("", SILENCE)
 

@@ -24,6 +24,8 @@ WITHOUT_DOUBLED = "<path without the doubled folder>"
 WITHOUT_FOLDER = "<path without its leading folder>"
 WITH_FOLDER = "<path with its folder>"
 FILE = "<file>"
+ITS_ARGUMENT = "<its argument>"
+IN_ENVIRONMENT = "environment variable"
 
 _PATH = "<the path>"
 _SYSTEM = frozenset({"home", "tmp", "usr", "root", "opt", "var", "etc", "mnt"})

@@ -281,7 +281,7 @@ def _run_pattern(pattern: RemedyPattern) -> str:
 
 
 def _use_pattern(pattern: RemedyPattern) -> str:
-    if pattern.replaced.endswith("<its argument>"):
+    if pattern.replaced.endswith(of.ITS_ARGUMENT):
         return f"write `{pattern.target}` and its argument apart: `{pattern.target} …`"
     both = (pattern.target, pattern.replaced)
     if any(vague in one for one in both for vague in _VAGUE) or len({*both}) == 1:
@@ -372,8 +372,8 @@ def _quoted(text: str) -> str:
 
 
 def _configure_pattern(pattern: RemedyPattern) -> str:
-    if pattern.target.startswith("environment variable"):
-        return f"set the {pattern.target} before the import"
+    if pattern.parameters == (of.IN_ENVIRONMENT,):
+        return f"set the environment variable {pattern.target} before the import"
     return f"configure `{pattern.target}` before the first use"
 
 
