@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from contextgraph.config import Settings, usage_log_file, vector_cache_file
@@ -138,7 +139,7 @@ def _retriever_in_loops(
 ) -> MemoryRetriever:
     """In a loop anything new may help: what was uncertain is not held back."""
     used = {name: one for name, one in channels.items() if name in _OF_LOOPS}
-    gate = replace(_gate(settings), min_precision=0.0)
+    gate = replace(_gate(settings), min_precision=0.0, needs_evidence=False)
     return MemoryRetriever(store, used, gate, weights=_weights(settings))
 
 
@@ -184,14 +185,15 @@ def _weights(settings: Settings) -> Mapping[str, float]:
 
 def _gate(settings: Settings) -> Gate:
     given = settings.configuration.gate
-    defaults = {item.name: item.default for item in fields(Gate)}
+    defaults = [item.name for item in fields(Gate) if not isinstance(item.default, bool)]
     _check(settings, "threshold", given, defaults)
     for name, value in given.items():
         if isinstance(value, bool):
             raise SettingsError(
                 f"configuration {settings.configuration.name}: gate.{name} must be a number"
             )
-    return Gate(**given)
+    bounds: dict[str, Any] = {**given}
+    return Gate(**bounds)
 
 
 def _check(settings: Settings, what: str, given: Iterable[str], known: Iterable[str]) -> None:

@@ -178,7 +178,7 @@ class Memories(RuleBasedStateMachine):
     def ask_for_histories(self, runs: int) -> None:
         for errors in (ERROR_IDS, ERROR_IDS[:1]):
             self.twins.ask("recoveries.histories", errors, runs)
-            self.twins.ask("methodologies.find", errors)
+            self.twins.ask("methodologies.get", errors=errors)
             self.twins.ask("methodologies.of_types", errors)
 
     @rule(nodes=st.lists(st.sampled_from(NODE_IDS), min_size=3, max_size=6))
@@ -207,8 +207,6 @@ class Memories(RuleBasedStateMachine):
     def they_hold_the_same_of_each(self) -> None:
         for space in SPACES:
             self.twins.ask("vectors.space_model", space.name)
-        for methodology in METHODOLOGY_IDS:
-            self.twins.ask("methodologies.resolved_by", methodology)
         self.twins.ask("runs.trajectories", TRAJECTORY_IDS)
         for run in TRAJECTORY_IDS:
             self.twins.ask("runs.raw", run)

@@ -161,7 +161,9 @@ def _has_full_text() -> bool:
 
 def _memory(common: Common, secrets: bool) -> "list[HealthCheck]":
     with common.open(read_only=True) as memory:
-        checks = [*memory.health(), _gate(memory.store)]
+        checks = [*memory.health()]
+        if all(one.ok for one in checks):
+            checks.append(_gate(memory.store))
         return [*checks, _secrets(memory.store.runs)] if secrets else checks
 
 

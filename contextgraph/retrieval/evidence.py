@@ -26,14 +26,17 @@ _IMPORT = re.compile(r"^[>\s]*((?:from\s+\S+\s+)?import\b[^\n]*)", re.MULTILINE)
 _PLACES = re.compile(r'^\s*File "([^"\n]+)", line \d+|^([\w./-]+\.py):\d+: ', re.MULTILINE)
 
 
-def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool) -> bool:
+def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_near: bool) -> bool:
     """False where *action* needs evidence that the state of *query* does not have.
 
-    *is_same_name*: what was cleared by it named the same things as the error of *query*.
+    *is_same_name*: what was cleared by it named the same thing as the error of *query*; *is_near*:
+    in the same repository.
     """
     state, pattern = query.state, action.pattern
+    if not _has_file(state, action):
+        return False
     if is_import(pattern.target):
-        return is_same_name or _is_importable(query)
+        return (is_same_name and is_near) or _is_importable(query)
     if pattern.kind is RemedyKind.INSTALL and pattern.target == MISSING_MODULE:
         return is_same_name or _is_imported(query)
     if pattern.kind is RemedyKind.SET_ENV and not is_common_setting(pattern):
@@ -41,7 +44,7 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool) -> b
     if pattern.kind is RemedyKind.CONFIGURE:
         return pattern.target.partition(".")[0] in _shown(state)
     if pattern.kind is RemedyKind.EDIT and not action.is_general:
-        return _is_about(state, action)
+        return _has_what_it_replaces(state, action)
     return shows_cause(pattern, state.last_action, state.last_outcome)
 
 
@@ -105,10 +108,14 @@ def _shown(state: State) -> str:
     return f"{state.last_action}\n{state.last_outcome}\n{state.current_error}"
 
 
-def _is_about(state: State, action: RemedyAction) -> bool:
-    """True where the state shows a line that an edit of another run replaced, and its file."""
+def _has_file(state: State, action: RemedyAction) -> bool:
+    """False where the state names no file as *action* edits."""
     shown = f"{_shown(state)}\n{state.open_file}\n{state.task_description}"
-    files = (posixpath.basename(file) for file in action.values_of("file"))
+    return all(posixpath.basename(file) in shown for file in action.values_of("file"))
+
+
+def _has_what_it_replaces(state: State, action: RemedyAction) -> bool:
+    """True where the state shows a line that an edit of another run replaced."""
+    shown = f"{_shown(state)}\n{state.task_description}"
     lines = [line.strip() for line in action.replaced.splitlines()]
-    is_replaced = any(line in shown for line in lines if len(line) > 1)
-    return all(file in shown for file in files) and (is_replaced or not any(lines))
+    return not any(lines) or any(line in shown for line in lines if len(line) > 1)

@@ -112,6 +112,8 @@ class Gate:
     *min_precision* is the least probability of a remedy, *min_case_precision* that of a past run in
     a ranking, and *close_case_precision* that of one in the text (docs/retrieval.md).
     *min_note_precision* is the least probability that a note answers the title of the task.
+    *needs_evidence*: a remedy is held back where the state does not show what it takes for granted,
+    and that of one instance unless it met the same message in the same repository.
     """
 
     min_precision: float = 0.4
@@ -119,6 +121,7 @@ class Gate:
     # From this probability on .82 of the past runs whose files the task names were linked to it.
     close_case_precision: float = 0.6
     min_note_precision: float = 0.1
+    needs_evidence: bool = True
 
     def notes(self, found: Iterable[Recollection]) -> tuple[Recollection, ...]:
         """Those of *found* that are probable enough, in their order."""
@@ -133,4 +136,4 @@ def may_be_shown(methodology: Methodology) -> bool:
 
 CONSERVATIVE = Gate()
 # What a ranking is before any item is held back.
-UNGATED = Gate(0.0, 0.0, 0.0, 0.0)
+UNGATED = Gate(0.0, 0.0, 0.0, 0.0, needs_evidence=False)

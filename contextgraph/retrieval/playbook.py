@@ -30,6 +30,7 @@ from contextgraph.trace import (
     is_hazardous_command,
     is_own_module,
     project_facts,
+    sets_own_variable,
 )
 
 # So many runs are looked at, solved ones first, then the newest: reading one takes 1.5 ms.
@@ -71,8 +72,9 @@ class Playbooks:
             setup=tuple(
                 one
                 for one in _records(runs, ActionKind.INSTALL)
-                # A release from elsewhere hides the checkout.
+                # A release from elsewhere hides the checkout; other versions know other variables.
                 if not any(is_own_module(word, repo) for word in one.command.split())
+                and not sets_own_variable(one.line)
             ),
             failing_tests=_failing(runs),
             package=package[0],

@@ -160,8 +160,8 @@ def found_for(
             is_withheld = about.is_hazardous or avoids or _was_of_no_use(one) or failed_before(form)
             is_same = one.recovered.message == signature.message and level in SAME_TEMPLATE
             near = (is_near, is_near and is_same)
-            same = _names_same(query, one)
-            with_evidence = all(has_evidence(by, is_same_name=same) for by in form.remedy)
+            known = {"is_same_name": _names_same(query, one), "is_near": is_near}
+            with_evidence = all(has_evidence(by, **known) for by in form.remedy)
             shown = (is_withheld, with_evidence)
             found.append(Found(one, form, level, *near, score, similar, weight, *shown))
     return found

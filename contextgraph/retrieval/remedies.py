@@ -72,6 +72,12 @@ class Entry:
         return len({one.instance for one in self.found})
 
     @property
+    def has_evidence(self) -> bool:
+        """True where the state supports it, and two instances or one with the same message."""
+        is_supported = any(one.is_supported for one in self.found)
+        return is_supported and (self.instances > 1 or any(one.is_exact for one in self.found))
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """Who supplied the runs that did it."""
         return tuple(sorted({one.candidate.contributor for one in self.found}))
@@ -195,7 +201,12 @@ def shown_of(
     query: Query, advice: Sequence[Advice], gate: Gate, limit: int
 ) -> tuple[tuple[Suggestion, ...], tuple[ErrorSolution, ...]]:
     """The first *limit* of *advice* that *gate* admits, with their ranks in one order."""
-    admitted = [one for one in advice if one.entry.probability >= gate.min_precision]
+    admitted = [
+        one
+        for one in advice
+        if one.entry.probability >= gate.min_precision
+        and (one.entry.has_evidence or not gate.needs_evidence)
+    ]
     suggestions, solutions = [], []
     for rank, one in enumerate(admitted[:limit], start=1):
         if one.methodology is None:
@@ -264,9 +275,10 @@ def _entry(
     return Entry(key, ordered, features, agreement, probability(features, gate))
 
 
-def _place(found: Found) -> tuple[bool, bool, float, float, str, str, int]:
-    """What is shown for a remedy: the nearest, most exact, then that of the nearest attempt."""
+def _place(found: Found) -> tuple[bool, bool, bool, float, float, str, str, int]:
+    """Supported ones first, then the nearest, the most exact, that of the nearest attempt."""
     return (
+        not found.is_supported,
         not found.is_near,
         found.level not in SAME_TEMPLATE,
         -found.similarity,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         is_advice_id,
         is_common_setting,
         is_general,
+        sets_own_variable,
     )
     from contextgraph.trace.remedies.circumstances import (
         circumstances_of,
@@ -136,6 +137,7 @@ __all__ = [
     "read_steps",
     "recognise",
     "recoveries_of",
+    "sets_own_variable",
     "shows_cause",
     "signature_of",
     "state_at",

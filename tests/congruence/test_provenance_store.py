@@ -35,7 +35,7 @@ def test_admin_graph(twins: Twins, memory: list[Bundle], given: Abstracted, keep
         "methodologies.put", given.methodologies, given.removed, given.resolved, given.similar
     )
     twins.ask("admin.graph")
-    twins.write("recoveries.prune_failed", ERROR_IDS, keep)
+    twins.write("recoveries.clean_up", ERROR_IDS, keep)
     twins.ask("admin.graph")
     twins.write("runs.replace", {memory[-1].trajectory.id: memory[-1]})
     twins.write("runs.forget", [memory[0].trajectory.id])

@@ -184,6 +184,16 @@ def test_an_edit_of_another_run_is_supported_where_its_file_and_old_lines_are_sh
     assert entry.found[0].is_supported is is_supported
 
 
+def test_what_one_instance_did_is_evidence_for_the_same_message_alone(store):
+    state = State(repo="acme/shop", current_error=NO_MODULE)
+    (here,) = entries_of(query_of(state, store), [recovery(1)])
+    (there,) = entries_of(query_of(replace(state, repo="ada/engine"), store), [recovery(1)])
+    (agreed,) = entries_of(
+        query_of(replace(state, repo="ada/engine"), store), [recovery(1), recovery(2)]
+    )
+    assert [one.has_evidence for one in (here, there, agreed)] == [True, False, True]
+
+
 def test_what_is_configured_has_to_be_named_by_the_state(store):
     pattern = RemedyPattern(RemedyKind.CONFIGURE, "settings.configure")
     configure = RemedyAction(RemedyKind.CONFIGURE, "settings.configure()", pattern)

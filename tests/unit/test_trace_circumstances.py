@@ -109,6 +109,12 @@ def test_a_variable_that_the_file_sets_is_not_to_be_imported(attempt, shown, app
     assert could_apply(pattern, attempt, names, shown) is applies
 
 
+@pytest.mark.parametrize(("attempt", "applies"), [("edit core.py 4:5", True), ("edit 4:5", False)])
+def test_a_file_name_is_left_out_only_where_there_is_one(attempt, applies):
+    pattern = RemedyPattern(RemedyKind.RESEND, "<no file name>")
+    assert shows_cause(pattern, f"{attempt}\nx = 1.5\nend_of_edit", "") is applies
+
+
 @pytest.mark.parametrize("target", ["import of", "definition of", "assignment of"])
 def test_what_the_file_defines_needs_no_value(target):
     pattern = RemedyPattern(RemedyKind.EDIT, f"{target} <the undefined name>")

@@ -28,6 +28,7 @@ _ID = re.compile(rf"{_PREFIX}[0-9a-f]{{16}}")
 _COMMON_SETTING = re.compile(
     r"PYTHON|PYTEST_|PIP_|GIT_|LC_|LANG|PATH=|CI=|NODE_|JAVA_HOME|MPLBACKEND"
 )
+_SETTING = re.compile(r"[A-Za-z_]\w*=")
 _NUMBER = re.compile(r"\b\d+\b")
 
 
@@ -44,6 +45,11 @@ def is_general(pattern: RemedyPattern) -> bool:
 def is_common_setting(pattern: RemedyPattern) -> bool:
     """True for an environment variable that means the same to any project."""
     return _COMMON_SETTING.match(pattern.target) is not None
+
+
+def sets_own_variable(command: str) -> bool:
+    """True for a command that sets an environment variable which means something to one project."""
+    return _SETTING.match(command) is not None and _COMMON_SETTING.match(command) is None
 
 
 def _leaves_out_what(pattern: RemedyPattern) -> bool:

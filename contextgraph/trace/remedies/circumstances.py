@@ -13,6 +13,7 @@ from contextgraph.trace.remedies.placeholders import (
     ANOTHER_PATH,
     CURRENT_FOLDER,
     MISSING_MODULE,
+    NO_FILE_NAME,
     UNDEFINED_NAME,
     WITHOUT_DOUBLED,
     Construct,
@@ -147,9 +148,16 @@ def shows_cause(pattern: RemedyPattern, attempt: str, shown: str) -> bool:
         return _PROBING.search(attempt) is None
     if pattern.target == FILE_TO_EDIT:
         return _is_beyond_file(attempt, shown)
+    if pattern.target == NO_FILE_NAME:
+        return _names_file(attempt)
     if pattern.target.startswith(_MORE_LINES):
         return _repeats_lines_behind(attempt, shown)
     return True
+
+
+def _names_file(attempt: str) -> bool:
+    words = attempt.partition("\n")[0].split()[1:]
+    return any("/" in word or "." in word for word in words)
 
 
 def _is_beyond_file(attempt: str, shown: str) -> bool:

@@ -15,6 +15,7 @@ from contextgraph.trace.remedies.placeholders import (
     FILE_AT_FAULT,
     GENERIC_ROLES,
     IN_ENVIRONMENT,
+    NO_FILE_NAME,
     SCRIPT_THAT_WAS_RUN,
     UNDEFINED_NAME,
     Construct,
@@ -178,7 +179,7 @@ def _placing(failed: StepTrace, accepted: StepTrace) -> tuple[RemedyAction, ...]
         return (RemedyAction(RemedyKind.OPEN, file, opening, edited_file(failed)),)
     was_head, head = (step.step.action.text.split("\n", 1)[0] for step in (failed, accepted))
     if was_head.split() != head.split() and file in was_head:
-        pattern = RemedyPattern(RemedyKind.RESEND, "<no file name>")
+        pattern = RemedyPattern(RemedyKind.RESEND, NO_FILE_NAME)
         return (RemedyAction(RemedyKind.RESEND, head, pattern, was_head, (("file", file),)),)
     was, now = failed.reading.span, accepted.reading.span
     if was is not None and now is not None and was != now:

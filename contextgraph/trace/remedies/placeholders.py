@@ -24,6 +24,7 @@ WITHOUT_DOUBLED = "<path without the doubled folder>"
 WITHOUT_FOLDER = "<path without its leading folder>"
 WITH_FOLDER = "<path with its folder>"
 FILE = "<file>"
+NO_FILE_NAME = "<no file name>"
 ITS_ARGUMENT = "<its argument>"
 IN_ENVIRONMENT = "environment variable"
 

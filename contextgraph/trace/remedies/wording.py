@@ -163,7 +163,7 @@ def _resent(action: RemedyAction) -> str:
     with_lines = ", ".join(map(code, action.values_of("with")))
     without = ", ".join(map(code, action.values_of("without")))
     lines = f"for lines {action.target} instead of {action.replaced}"
-    if pattern == "<no file name>":
+    if pattern == of.NO_FILE_NAME:
         return (
             f"leave out the file, which has to be open: {code(action.target)} "
             f"instead of {code(action.replaced)}"
@@ -243,7 +243,7 @@ _RESENT = {
         "look at the line numbers again (`goto`, `open`) and send the same text for the lines "
         "where the statement is now"
     ),
-    "<no file name>": "leave out the file name: the edit goes to the file that is open",
+    of.NO_FILE_NAME: "leave out the file name: the edit goes to the file that is open",
     "<indentation as around>": "send the same text again, indented like the lines around it",
     "<another order or indentation>": "check the indentation of the text, then send it again",
     "<brackets balanced>": "balance the brackets of the text, then send it again",
