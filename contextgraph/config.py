@@ -217,7 +217,7 @@ def settings_in_force(
     folder: Path | None = None,
     **flags: str | float | None,
 ) -> list[SettingInForce]:
-    """What `load_settings` loads, setting by setting. Raises as it does."""
+    """Each setting that `load_settings` loads, with its origin. Raises the same errors."""
     settings, origins = _loaded(environment, folder, flags)
     values = {item.name: getattr(settings, item.name) for item in fields(settings)}
     values |= {"store": settings.address, "configuration": settings.configuration.name}

@@ -331,7 +331,7 @@ def in_thread(
 
     @wraps(method)
     async def call(self: InThreads[T_co], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        # By its name: the class of the value may have another one in its place.
+        # By name, since a subclass of the wrapped class may override it.
         called: Callable[P, R] = getattr(self.wrapped, method.__name__)
         return await asyncio.to_thread(called, *args, **kwargs)
 

@@ -28,4 +28,6 @@ def run(store: str, repo: str, task: str, commands: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     run(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])

@@ -149,7 +149,7 @@ class Intake:
         read: "Callable[..., Iterator[RawTrajectory]]",
         keep: "Callable[[RawTrajectory], None]",
     ) -> None:
-        """Have the runs read by *read*, which is like `readers.read`; *keep* gets each chosen."""
+        """Read runs with *read*, a function like `readers.read`; *keep* gets each chosen one."""
         self._read, self._keep = read, keep
 
     @property

@@ -171,7 +171,7 @@ class _Learning:
         from contextgraph.spool import Spool
 
         settings = self.common.settings()
-        # Of a server: where a file cannot be written, nothing can.
+        # Only for a server: where the file cannot be written, nothing can be spooled.
         spool = Spool(settings) if settings.is_remote else None
         unread: list[ReadError] = []
         progress = Progress(lambda: size_of(paths, follow_links=self.follow_links))

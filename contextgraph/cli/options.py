@@ -23,15 +23,15 @@ P = ParamSpec("P")
 
 
 def option(flag: str, metavar: str, help_text: str, default: str = "", **details: Any) -> Any:
-    """A flag that takes a value; without a text for it, no *default* is shown."""
-    # Any, because typer types its own options so.
+    """A flag that takes a value; *default* is the text that the help shows for it."""
+    # Any: the type of typer's own options.
     return typer.Option(
         flag, metavar=metavar, help=help_text, show_default=default or False, **details
     )
 
 
 def flag(name: str, help_text: str) -> Any:
-    """An option that is given or not."""
+    """A flag without a value."""
     return typer.Option(name, help=help_text)
 
 
@@ -83,7 +83,7 @@ Paths = Annotated[
         show_default=False,
     ),
 ]
-# The memory of a command that may do without a named one.
+# The memory of a command that uses one in RAM by default.
 TemporaryStore = Annotated[
     str | None,
     option(
@@ -91,7 +91,7 @@ TemporaryStore = Annotated[
     ),
 ]
 
-# Options that are settings, too: a command has those that it names.
+# Options that are also settings: each command names those that it has.
 SETTINGS: Mapping[str, Any] = {
     "configuration": Annotated[
         str | None,

@@ -189,7 +189,7 @@ class Client(_OverHttp, AgentMemory):
             return read_graph(path)
 
     def send(self, method: str, path: str, **content: Any) -> Any:
-        """As of a part, once what was shown is noted."""
+        """Send recorded exposures first, then the request."""
         self.note_exposures()
         return super().send(method, path, **content)
 
@@ -261,7 +261,7 @@ class _Runs(_Part, RunStore, path="store.runs"):
 
 
 class _Exposures(_Part, ExposureStore, path="store.exposures"):
-    """What was shown, noted by the service."""
+    """Exposures, recorded by the service."""
 
     def report(
         self, context_id: str, helped: bool, item: int | None = None, source: str = ""
@@ -272,7 +272,7 @@ class _Exposures(_Part, ExposureStore, path="store.exposures"):
 
 
 class _Notes(_Part, Notes, path="notes"):
-    """Notes of the service; the source of a new one, and its credibility, are of the token."""
+    """Notes of the service; the token decides the source and credibility of a new one."""
 
 
 class _Candidates(_Part, Candidates, path="candidates"):

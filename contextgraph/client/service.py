@@ -47,7 +47,7 @@ _AGAIN = {
     HTTPStatus.GATEWAY_TIMEOUT: FailureKind.DOWN,
 }
 _DETAIL_CHARS = 1000
-# Of answers: the errors that a memory raises for what it is given.
+# The errors of a memory that an answer can name.
 _ERRORS: Mapping[str, type[ContextGraphError]] = {
     one.__name__: one
     for one in (AlreadyExistsError, InvalidNoteError, NeedsStoreError, NotFoundError)

@@ -149,9 +149,9 @@ def _held_out(features: Numbers, right: Numbers, instances: Sequence[str]) -> Nu
 
 
 def _blended(raw: Numbers, right: Numbers, errors: int) -> tuple[tuple[float, float], ...]:
-    """The isotonic calibration of *raw*, blended with the shipped one: ever less, the more errors.
+    """The isotonic calibration of *raw*, blended with the shipped one: less of it with more errors.
 
-    Both rise, and so does what lies between them.
+    Both are monotonic, so the blend is, too.
     """
     from sklearn.isotonic import IsotonicRegression
 

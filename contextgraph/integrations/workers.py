@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Small files are read together: a task costs some milliseconds.
 _TASK_BYTES = 1 << 20
 _TASK_FILES = 64
-# So many bytes are divided into tasks by one worker of a cluster, or one file.
+# How many bytes one worker of a cluster divides into tasks; a larger file has one to itself.
 _CLUSTER_BYTES = 32 << 20
 # What a task finds is held by its worker until it is sent: a larger file that has no parts is read
 # here, and its runs are traced by workers.
@@ -134,7 +134,7 @@ class WorkersReader:
 def _without_aside(
     found: Iterable[_Found], handlers: Mapping[str, Callable[[Any], None]]
 ) -> Iterator[_Found]:
-    """The records in *found*, without what is reported beside them."""
+    """The records in *found*, without those that *handlers* take."""
     for one in found:
         if one.kind in ("bytes", "conflict"):
             handlers[one.kind](one.value)
@@ -342,7 +342,7 @@ def _on_cluster(ray: Any, address: str, job: _Job, paths: "Iterable[StrPath]") -
         logging.getLogger("ray.data").setLevel(logging.ERROR)
         rows = [{"task": pickle.dumps(task)} for task in tasks]
         data = ray.data.from_items(rows, override_num_blocks=len(rows))
-        # Different shares of a processor, so that both are not done as one step by one worker.
+        # With equal shares of a processor Ray would fuse both steps into one.
         data = data.flat_map(partial(_divided_there, job.max_run_size), num_cpus=0.5)
         data = data.map_batches(partial(_done_there, ray.put(job)), batch_size=1)
         for row in data.iter_rows():

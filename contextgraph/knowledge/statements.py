@@ -24,7 +24,7 @@ RELIABILITY: Mapping[str, float] = {
     "web": 0.6,
 }
 _OTHERWISE = 0.7
-# A judge is asked about so many notes, those that share at least this part of their words.
+# How many notes a judge compares, and the least share of words that they have in common.
 _JUDGED, _SIMILAR = 3, 0.4
 
 Judge = Callable[[str, str], Verdict | None]
@@ -125,7 +125,7 @@ def _most_similar(new: Note, related: Sequence[Note]) -> list[Note]:
 
 
 def confirmed_by(note: Note, source: str) -> Note:
-    """*note*, confirmed by *source* unless that has said so before."""
+    """*note*, confirmed by *source* unless *source* did so before."""
     if source in (note.source, *note.confirmed_by):
         return note
     sources = (*note.confirmed_by, source)

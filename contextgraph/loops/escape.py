@@ -125,16 +125,7 @@ class EscapeFinder:
         signature = error_of(state)
         if signature is None:
             return []
-        # Solutions depend on the error only, which its action met: other fields would cost time.
-        error = State(
-            repo=state.repo,
-            current_error=state.current_error,
-            last_action=state.last_action,
-            last_outcome=state.last_outcome,
-        )
-        context = self.retriever.retrieve(
-            error, _MAX_SOLUTIONS, exclude_instances=self.exclude_instances
-        )
+        context = self._remedies(state)
         solutions = [one for one in context.error_solutions if can_escape(one, signature)]
         methodologies = self.store.methodologies.get([one.id for one in context.suggestions])
         remedies = {one.id: one.remedies[:1] for one in methodologies}
@@ -149,6 +140,19 @@ class EscapeFinder:
         quoted = names_in(signature.error_type, signature.message)
         filled = (replace(one, text=quoted.fill(one.text)) for one in escapes)
         return sorted(_merged(filled), key=_rank)
+
+    def _remedies(self, state: State) -> MemoryContext:
+        """Remedies for the error of *state*, by the fields they depend on: others cost time."""
+        error = State(
+            repo=state.repo,
+            current_error=state.current_error,
+            last_action=state.last_action,
+            last_outcome=state.last_outcome,
+            failed_actions=state.failed_actions,
+        )
+        return self.retriever.retrieve(
+            error, _MAX_SOLUTIONS, exclude_instances=self.exclude_instances
+        )
 
     def _from_same_place(self, state: State) -> list[Escape]:
         """How runs continued that had repeated the same command at the same file here."""

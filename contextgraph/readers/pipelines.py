@@ -121,7 +121,7 @@ def _autocoderover_turns(files: Mapping[str, Any]) -> Iterator[Turn]:
 
 
 def _changes(words: str) -> Iterator[Sequence[Tagged]]:
-    """File, original and patched text of each change in *words*, which stand one after another."""
+    """File, original and patched text of each change in *words*, in this order."""
     change: list[Tagged] = []
     for part in tagged(words, _CHANGE):
         is_next = not change or not words[change[-1].end : part.start].strip()

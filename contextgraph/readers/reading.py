@@ -192,7 +192,7 @@ def last_calls(
     run_in: Callable[[_Found], tuple[Source, RawTrajectory] | None],
     on_repeated: Callable[[Source, SkippedError], None],
 ) -> Iterator[_Found]:
-    """*found*, but of logged calls of a model that repeat one conversation only the longest.
+    """*found*; of logged model calls that repeat one conversation, only the longest.
 
     *run_in* gives the run that was found, and its source; *on_repeated* gets the other calls.
     """

@@ -10,7 +10,7 @@ from contextgraph.ports import Store
 from contextgraph.retrieval.query import Channel, Findings, Query
 from contextgraph.text import gives_instructions
 
-# So many are recalled; the gate and the length of the text decide how many are shown.
+# How many are recalled; the gate and the length of the text limit how many are shown.
 _RECALLED = 10
 
 

@@ -218,36 +218,29 @@ def _recorded(
     uses: Iterable[_Use], key: Callable[[CommandUse], tuple[str, str]]
 ) -> tuple[CommandRecord, ...]:
     """One record for each *key*, a command and a folder, of *uses*."""
-    worked: dict[tuple[str, str], set[str]] = {}
-    tried: dict[tuple[str, str], set[str]] = {}
-    unprompted: dict[tuple[str, str], set[str]] = {}
-    reasons: dict[tuple[str, str], Counter[str]] = {}
-    for run, use in uses:
-        found, instance = key(use), run.instance_id
-        tried.setdefault(found, set()).add(instance)
-        if not use.prompted:
-            unprompted.setdefault(found, set()).add(instance)
-        if use.ran:
-            worked.setdefault(found, set()).add(instance)
-        else:
-            reasons.setdefault(found, Counter())[use.error_type] += 1
-    records = (
-        CommandRecord(
-            *found,
-            worked=len(worked.get(found, ())),
-            tried=len(did),
-            error_type=_most(reasons.get(found)),
-            prompted=len(did - unprompted.get(found, set())),
-        )
-        for found, did in tried.items()
-    )
+    by_key: dict[tuple[str, str], list[_Use]] = {}
+    for one in uses:
+        by_key.setdefault(key(one[1]), []).append(one)
+    records = (_counted(*found, same) for found, same in by_key.items())
     return tuple(
         sorted(records, key=lambda one: (-one.worked, -one.tried, one.folder, one.command))
     )
 
 
-def _most(counted: Counter[str] | None) -> str:
-    counted = counted or Counter()
+def _counted(command: str, folder: str, uses: Sequence[_Use]) -> CommandRecord:
+    tried = {run.instance_id for run, _ in uses}
+    unprompted = {run.instance_id for run, use in uses if not use.prompted}
+    return CommandRecord(
+        command,
+        folder,
+        worked=len({run.instance_id for run, use in uses if use.ran}),
+        tried=len(tried),
+        error_type=_most(Counter(use.error_type for _, use in uses if not use.ran)),
+        prompted=len(tried - unprompted),
+    )
+
+
+def _most(counted: Counter[str]) -> str:
     return min(counted, key=lambda one: (-counted[one], one), default="")
 
 

@@ -125,7 +125,7 @@ class _Known:
 
     @cached_property
     def near_about_others(self) -> Form:
-        """In the words of its project, but for the paths: those at hand are others."""
+        """In the words of its project, without paths: those of this state differ."""
         return _form(tuple(map(_without_path, self.near.remedy)))
 
     @cached_property
@@ -231,9 +231,9 @@ def _of_same_repository(actions: Remedy) -> Remedy:
 def _near_form(
     query: Query, signature: ErrorSignature, one: RecoveryCandidate, about: _Known
 ) -> Form:
-    """Which form *about* has in the repository of *one*, at an error of *signature*.
+    """The wording of *about* in the repository of *one*, at an error of *signature*.
 
-    A message that names no path leaves it to the action that failed.
+    Where the message names no path, the action that failed decides.
     """
     ours, theirs = quoted_names(signature.message), quoted_names(one.recovered.message)
     if ours and theirs:

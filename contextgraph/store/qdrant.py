@@ -359,7 +359,7 @@ def _is(name: str, value: bool | Sequence[str]) -> "models.FieldCondition":
 
 
 def sparse_vector(words: Iterable[str]) -> "models.SparseVector":
-    """A one for each of *words*."""
+    """A sparse vector with the weight 1 for each of *words*."""
     numbers = {
         int.from_bytes(blake2b(word.encode(), digest_size=4).digest(), "big") for word in words
     }

@@ -163,6 +163,16 @@ def test_a_loop_comes_with_the_escape_of_another_run(memory):
     assert "PYTHONPATH=lib" in loop.escape_suggestions[0].text
 
 
+def test_what_failed_before_is_no_escape_from_a_loop(memory):
+    attempt = ("python reproduce.py", NO_MODULE, 1)
+    memory.learn(run([attempt, ("pip install tariffs", "installed", 0), (attempt[0], "OK", 0)]))
+    stuck = State(repo="acme/shop", current_error=NO_MODULE, last_action=attempt[0])
+    (escape,) = memory.loop_detector.get_escape_suggestions(stuck)
+    assert "pip install tariffs" in escape.text
+    tried = replace(stuck, failed_actions=("pip install tariffs",))
+    assert not memory.loop_detector.get_escape_suggestions(tried)
+
+
 def test_an_agent_that_makes_progress_is_not_in_a_loop(memory):
     assert memory.check_loop(list(states_of(recovering_run()))) is None
 

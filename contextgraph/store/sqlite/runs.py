@@ -229,7 +229,7 @@ def found_keys(
 
 
 def _add(transaction: Transaction, bundle: Bundle, raw: bytes) -> LearnStatus:
-    """Write a run that is new, and report the contexts found in it; or its outcome and change."""
+    """Write a new run and the contexts found in it; of a known one, its outcome and change."""
     given = bundle.trajectory
     row = transaction.row(_OUTCOME, (transaction.tenant, given.id))
     known = rules.StoredOutcome.of(*row) if row else None

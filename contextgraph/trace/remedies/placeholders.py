@@ -67,7 +67,7 @@ class Construct(StrEnum):
 
 
 class ImportPath(StrEnum):
-    """By which path a name is imported that was imported by another one; ANY: it was not."""
+    """The path by which a name is now imported; ANY: the path did not change."""
 
     ANY = ""
     RELATIVE = "by a relative path"
@@ -81,7 +81,7 @@ class ImportPath(StrEnum):
 class Edited:
     """A *construct* of the *name*, or in the file, that has this placeholder.
 
-    *target* stands for it in a `RemedyPattern`; `edited` gives it back.
+    *target* stands for it in a `RemedyPattern`; `edited` is the inverse.
     """
 
     construct: Construct
