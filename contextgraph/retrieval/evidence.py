@@ -5,13 +5,14 @@ import re
 import sys
 import typing
 
-from contextgraph.model import RemedyAction, RemedyKind, State
+from contextgraph.model import RemedyAction, RemedyKind, RemedyPattern, State
 from contextgraph.retrieval.query import Query
 from contextgraph.trace import (
     CURRENT_FOLDER,
     MISSING_MODULE,
     MISSING_PROGRAM,
     THE_REPOSITORY,
+    edited,
     is_common_setting,
     is_import,
     is_own_module,
@@ -36,7 +37,7 @@ def is_supported(query: Query, action: RemedyAction, *, is_same_name: bool, is_n
     if not _has_file(state, action):
         return False
     if is_import(pattern.target):
-        return (is_same_name and is_near) or _is_importable(query)
+        return (is_same_name and is_near) or _is_importable(query, pattern)
     if pattern.kind is RemedyKind.INSTALL and pattern.target == MISSING_MODULE:
         return is_same_name or _is_imported(query)
     if pattern.kind is RemedyKind.SET_ENV and not is_common_setting(pattern):
@@ -65,9 +66,10 @@ def was_tried(query: Query, action: RemedyAction) -> bool:
     return instead != state.last_action and instead in state.failed_actions
 
 
-def _is_importable(query: Query) -> bool:
+def _is_importable(query: Query, pattern: RemedyPattern) -> bool:
     """True for a module of the language or the project, or a name that the task imports."""
-    name = query.names.names[0].partition(".")[0] if query.names.names else ""
+    change = edited(pattern.target)
+    name = query.names.fill(change.name).partition(".")[0] if change else ""
     if name in _IMPORTABLE or is_own_module(name, query.state.repo):
         return True
     return _imports(query.state.task_description, name)

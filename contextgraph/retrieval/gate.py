@@ -113,7 +113,7 @@ class Gate:
     a ranking, and *close_case_precision* that of one in the text (docs/retrieval.md).
     *min_note_precision* is the least probability that a note answers the title of the task.
     *needs_evidence*: a remedy is held back where the state does not show what it takes for granted,
-    and that of one instance unless it met the same message in the same repository.
+    and that of one instance unless it alone met the same message in the same repository.
     """
 
     min_precision: float = 0.4

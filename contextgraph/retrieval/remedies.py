@@ -73,9 +73,14 @@ class Entry:
 
     @property
     def has_evidence(self) -> bool:
-        """True where the state supports it, and two instances or one with the same message."""
+        """True where the state supports it, and two instances, or one as the only one here."""
         is_supported = any(one.is_supported for one in self.found)
-        return is_supported and (self.instances > 1 or any(one.is_exact for one in self.found))
+        return is_supported and (self.instances > 1 or self._is_only_one)
+
+    @property
+    def _is_only_one(self) -> bool:
+        is_exact = any(one.is_exact for one in self.found)
+        return is_exact and self.agreement is not None and self.agreement.cleared == 1
 
     @property
     def sources(self) -> tuple[str, ...]:

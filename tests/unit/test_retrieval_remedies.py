@@ -368,7 +368,8 @@ def test_each_piece_of_evidence_raises_the_probability(name):
 
 def test_every_remedy_that_is_shown_is_probable_enough(store):
     query = query_of(State(repo="acme/shop", current_error=NO_MODULE), store)
-    found = [recovery(number) for number in range(4)] + [recovery(5, actions=(INSTALL,))]
+    found = [recovery(number) for number in range(4)]
+    found += [recovery(number, actions=(INSTALL,)) for number in (5, 6)]
     first, second = advice = advice_of(query, {"error": found}, (), store)
     between = (first.entry.probability + second.entry.probability) / 2
     assert len(shown_of(query, advice, Gate(min_precision=between), 5)[1]) == 1
