@@ -73,7 +73,7 @@ class Entry:
 
     @property
     def has_evidence(self) -> bool:
-        """True where the state supports it, and two instances, or one as the only one here."""
+        """True where the state supports it and two instances did it, or the only one here."""
         is_supported = any(one.is_supported for one in self.found)
         return is_supported and (self.instances > 1 or self._is_only_one)
 
