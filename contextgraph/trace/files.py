@@ -9,15 +9,14 @@ _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _NO_FILE = "/dev/null"
 _PATH = re.compile(r"(?<![\w/.:@-])(?:\./|/)?(?:[\w-][\w.-]*/)+[\w-]+\.\w+")
 _FILE_NAME = re.compile(r"[\w.-]+\.\w+")
-# Viewers put the number of a line before it, searches its file as well.
-_NUMBER = r"[\d:|\t →]*"
-_DEFINITION = re.compile(rf"^{_NUMBER}(?:async )?(?:def|class) +(\w+)", re.MULTILINE)
-_FOUND_DEFINITION = re.compile(
-    rf"^((?:\./|/)?[\w./-]+\.\w+):{_NUMBER}(?:async )?(?:def|class) +(\w+)", re.MULTILINE
+# Viewers put the number of a line before it, searches its file as well. `re` skips to a line end
+# ten times as fast as it looks for the start of a line.
+_KNOWN_NAME = re.compile(
+    r"\n[\d:|\t →]*(?:(?:async )?(?:def|class) +(\w+)"
+    r"|from +([\w.]+) +import +(\([^)]{0,2000}\)|[^\n#]*)|import +([\w.]+))"
 )
-_IMPORT = re.compile(
-    rf"^{_NUMBER}(?:from +([\w.]+) +import +(\([^)]{{0,2000}}\)|[^\n#]*)|import +([\w.]+))",
-    re.MULTILINE,
+_FOUND_DEFINITION = re.compile(
+    r"\n((?:\./|/)?[\w./-]+\.\w+):[\d: \t]*(?:async )?(?:def|class) +(\w+)"
 )
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _RENAMED = re.compile(r" as +\w+")
@@ -102,7 +101,7 @@ def listed_files(command: str, output: str) -> Iterator[str]:
 
 def definitions_found(output: str) -> Iterator[tuple[str, str]]:
     """File and name of the functions and classes in the *output* of a search like `grep -n`."""
-    return ((match[1], match[2]) for match in _FOUND_DEFINITION.finditer(output))
+    return ((match[1], match[2]) for match in _FOUND_DEFINITION.finditer(f"\n{output}"))
 
 
 def names_shown(source: str, file: str) -> Iterator[tuple[str, Sequence[str]]]:
@@ -110,10 +109,12 @@ def names_shown(source: str, file: str) -> Iterator[tuple[str, Sequence[str]]]:
 
     Those that it defines are in *file*, those that it imports in a module: a path without ending.
     """
-    yield file, _DEFINITION.findall(source)
-    for origin, imported, module in _IMPORT.findall(source):
-        names = _NAME.findall(_RENAMED.sub("", imported))
-        yield _module_path(origin or module, file), names
+    for defined, origin, imported, module in _KNOWN_NAME.findall(f"\n{source}"):
+        if defined:
+            yield file, (defined,)
+        else:
+            names = _NAME.findall(_RENAMED.sub("", imported))
+            yield _module_path(origin or module, file), names
 
 
 def _module_path(module: str, file: str) -> str:
