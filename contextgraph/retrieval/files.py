@@ -97,6 +97,7 @@ def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[Playb
     )
     changed = _tasks_of((run.instance_id, run.changed) for run in runs)
     opened = _tasks_of((run.instance_id, run.opened) for run in runs)
+    symbols = _symbols(runs, frozenset(path for _, path in probable[:limit]))
     terms = frozenset(words(task[:TASK_CHARS]))
     return tuple(
         PlaybookFile(
@@ -104,7 +105,7 @@ def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[Playb
             len(changed.get(path, ())),
             len(opened.get(path, ())),
             -negative,
-            tuple(_symbols_to_name(_symbols(runs, path), terms)),
+            tuple(_symbols_to_name(symbols.get(path, {}), terms)),
         )
         for negative, path in probable[:limit]
     )
@@ -119,12 +120,13 @@ def _tasks_of(files: Iterable[tuple[str, Collection[str]]]) -> dict[str, set[str
     return found
 
 
-def _symbols(runs: Sequence[KnownRun], file: str) -> dict[str, set[str]]:
-    """Function or class of *file* -> the instances that changed it."""
-    found: dict[str, set[str]] = {}
+def _symbols(runs: Sequence[KnownRun], files: frozenset[str]) -> dict[str, dict[str, set[str]]]:
+    """File, of *files* -> function or class -> the instances that changed it."""
+    found: dict[str, dict[str, set[str]]] = {}
     for run in runs:
-        for name in run.facts.symbols.get(file, ()):
-            found.setdefault(name, set()).add(run.instance_id)
+        for file in files.intersection(run.facts.symbols):
+            for name in run.facts.symbols[file]:
+                found.setdefault(file, {}).setdefault(name, set()).add(run.instance_id)
     return found
 
 
@@ -204,16 +206,17 @@ def _folders_of(file: str) -> tuple[str, ...]:
 
 def _file_of_module(module: str, met: Collection[str], folders: Collection[str]) -> str:
     """The file of a *module*, a path without ending, of the project; empty for another one."""
-    paths = [f"{source}{module}" for source in _SOURCES]
-    known = (file for path in paths for file in (f"{path}.py", f"{path}/__init__.py"))
-    # A module beside known ones, in a package that is known.
     package = module.partition("/")[0]
-    beside = (
-        f"{path}.py"
-        for path, source in zip(paths, _SOURCES, strict=True)
-        if f"{source}{package}" in folders and path not in folders
-    )
-    return next(chain((file for file in known if file in met), beside), "")
+    beside = ""
+    for source in _SOURCES:
+        path = f"{source}{module}"
+        for file in (f"{path}.py", f"{path}/__init__.py"):
+            if file in met:
+                return file
+        # In a package that is known, if it is no package itself.
+        if not beside and f"{source}{package}" in folders and path not in folders:
+            beside = f"{path}.py"
+    return beside
 
 
 def _rarity(files: Collection[str]) -> dict[str, float]:
@@ -226,9 +229,11 @@ def _rarity(files: Collection[str]) -> dict[str, float]:
 
 def _share(named: Sequence[str], terms: AbstractSet[str], rarity: Mapping[str, float]) -> float:
     """The share of the words *named* that are in *terms*, by their rarity."""
+    if terms.isdisjoint(named):
+        return 0.0
     # In a fixed order: floating-point sums depend on it.
     shared = sum(rarity[word] for word in named if word in terms)
-    return shared / sum(rarity[word] for word in named) if shared else 0.0
+    return shared / sum(rarity[word] for word in named)
 
 
 class _FileName(NamedTuple):

@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from sys import stdlib_module_names
 
 _GIT_HEADER = re.compile(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
@@ -90,7 +91,10 @@ def added_lines(patch: str) -> Iterator[tuple[str, str]]:
 
 def listed_files(command: str, output: str) -> Iterator[str]:
     """The paths that the *output* of a listing or a search shows, and the names that `ls` shows."""
-    yield from dict.fromkeys(_PATH.findall(output))
+    # The pattern is tried at each character, so first leave out what has no path.
+    yield from dict.fromkeys(
+        _PATH.findall(" ".join(word for word in output.split() if "/" in word))
+    )
     folders = [word for word in command.split()[1:] if not word.startswith("-")]
     if command.partition(" ")[0] == "ls" and len(folders) <= 1:
         for line in output.splitlines():
@@ -108,11 +112,12 @@ def names_shown(source: str, file: str) -> Iterator[tuple[str, Sequence[str]]]:
     """Functions, classes and other names in *source*, which a view of *file* shows, by place.
 
     Those that it defines are in *file*, those that it imports in a module: a path without ending.
+    Modules of the standard library are left out.
     """
     for defined, origin, imported, module in _KNOWN_NAME.findall(f"\n{source}"):
         if defined:
             yield file, (defined,)
-        else:
+        elif (origin or module).partition(".")[0] not in stdlib_module_names:
             names = _NAME.findall(_RENAMED.sub("", imported))
             yield _module_path(origin or module, file), names
 
