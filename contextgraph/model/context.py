@@ -11,7 +11,7 @@ from contextgraph.model.fragment import Fragment, LoopInfo, Phase, Recovered
 from contextgraph.model.methodology import Words
 from contextgraph.model.note import Recollection
 from contextgraph.model.playbook import RepositoryPlaybook
-from contextgraph.model.trajectory import Json, Outcome, Trajectory
+from contextgraph.model.trajectory import Json, Outcome, PatchSummary, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +230,9 @@ class ErrorSolution:
 class SimilarCase:
     """A past run like this one, with its best *fragments*; *score* is between 0 and 1.
 
-    *title* is the first line of its task, *files* are those that it changed. *probability* is that
-    people would link its task to that of the query; *is_shown*: it is close enough for the text of
-    the answer.
+    *title* is the first line of its task, *files* are those that it changed, *changed* is what in
+    them, empty for a run of another repository. *probability* is that people would link its task to
+    that of the query; *is_shown*: it is close enough for the text of the answer.
     """
 
     trajectory_id: str
@@ -245,6 +245,7 @@ class SimilarCase:
     score: float
     why: Why
     title: str = ""
+    changed: PatchSummary = field(default_factory=PatchSummary)
     probability: float = 0.0
     is_shown: bool = True
 
