@@ -69,9 +69,13 @@ class ErrorQuestion:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryCandidate:
-    """A recorded recovery, with the error as it was shown and the run it happened in."""
+    """A recorded recovery, with the error as it was shown and the run it happened in.
+
+    *words* are those of its message and of what was done, in order, with spaces between them.
+    """
 
     recovered: Recovered
+    words: str
     error: ErrorSignature
     trajectory_id: str
     instance_id: str
