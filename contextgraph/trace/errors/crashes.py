@@ -65,6 +65,7 @@ _MARKS = (
     r"\d+ validation errors? for(?= )",
     r"(?:Caught e|E)xception:",
     r"Failed (?:to|with)\b[^:\n]{0,80}:",
+    r"FAIL(?:ED|URE)?:(?= (?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b)",
 )
 # Scripts that try several cases print each failure below the name of its case.
 _OF_A_CASE = r"[ \t]+(?:[✗✘❌][ \t]*)?(?=(?:ERROR|Error):)|[✗✘❌][ \t]*"
