@@ -499,13 +499,14 @@ def test_an_error_of_the_interpreter_is_cleared_where_another_one_gets_further(
     [
         (SCRIPT.format("mend") + "\npython mend.py", MISTAKE, 1),
         ("patch -p1 < fix.patch", NOT_FITTING, 2),
+        ("git apply fix.patch", "error: corrupt patch at line 14", 128),
         (
             "sed -i 's/(/)' lib/core.py",
             "sed: -e expression #1, char 5: unterminated `s' command",
             1,
         ),
     ],
-    ids=["script", "patch", "sed"],
+    ids=["script", "patch", "git", "sed"],
 )
 def test_a_failed_change_of_a_file_is_cleared_by_other_means(failed: tuple[str, str, int]) -> None:
     assert ended(failed, FIX) == [(0, 1)]
@@ -529,6 +530,15 @@ def test_tests_that_their_runner_cannot_run_may_be_called_by_a_program(
     failed = traceback("TypeError: testpaths expects a list")
     by_hand = f'python -c "from tests.test_oven import *; {name}()"'
     assert ended(("pytest tests/oven.py::test_rye", failed, 1), (by_hand, "done", 0)) == found
+
+
+@pytest.mark.parametrize(("waited", "found"), [(0, [(0, 1)]), (9, [])])
+def test_tests_that_a_program_soon_runs_in_place_of_their_runner_count(
+    waited: int, found: list[tuple[int, int]]
+) -> None:
+    missing = ("python -m pytest tests", "/usr/bin/python: No module named pytest", 1)
+    by_hand = ("python run_tests_here.py", "....\nRan 4 tests in 0.016s\n\nOK", 0)
+    assert ended(missing, *[("cat a.py", "x", 0)] * waited, by_hand) == found
 
 
 def test_a_missing_test_runner_is_cleared_by_a_run_of_it_only() -> None:

@@ -58,7 +58,7 @@ _MARKS = (
         r"(?:error|exception|\w+Error)(?: has)?"
         r"(?: occurr?ed| was raised| happened| caught)?(?: [^:\n]{0,60})?:"
     ),
-    r"(?:Error|Exception) (?:occurred|raised|caught|while|during|in)\b[^:\n]{0,80}:",
+    r"(?:Error|Exception) (?:occurred|raised|caught|while|during|with|in)\b[^:\n]{0,80}:",
     r"Error [a-z]{3,12}ing\b[^:\n]{0,80}(?::|(?=\.?$))",
     r"[A-Z][\w ]{1,40} failed(?: with[^:\n]{0,60})?:",
     r"(?:An e|E)rror occurr?ed(?=\.?$)",

@@ -15,6 +15,7 @@ _WORD = re.compile(r"[A-Za-z_][\w-]*|\d+")
 _NAME_WORD = re.compile(r"[a-z]+")
 _OPTION = re.compile(r"(?<=\s--)[A-Za-z][\w-]*")
 _TEST_NAME = re.compile(r"\btest_\w+")
+_TESTS_RAN = re.compile(r"^Ran [1-9]\d* tests? in |\b[1-9]\d* passed\b", re.MULTILINE)
 _STEM = re.compile(r"[A-Za-z_]\w*")
 _MISTYPED = frozenset({Family.SHELL, Family.TOOL_USAGE, Family.NOT_FOUND})
 _MOVING = frozenset({"goto", "scroll_up", "scroll_down"})
@@ -28,6 +29,7 @@ _NEAR = 6
 _LINE_READ = 400
 _PROGRAM_READ = 4000
 _SHARED_WORDS = 0.4
+_SAME_WORDS = 0.8
 _SHARED_PROGRAM = 0.6
 _SHARED_NAME = 0.5
 _SAME_PLACE = 3
@@ -53,7 +55,7 @@ def _changes_the_same(failed: StepTrace, later: StepTrace) -> bool:
         return False
     made = {*later.reading.scripted, *(later.reading.changed if is_edit(later) else ())}
     wanted = {*failed.reading.scripted, *failed.reading.changed}
-    is_unknown = not wanted or failed.reading.verb == "patch"
+    is_unknown = not wanted or failed.reading.verb in ("patch", "git")
     return bool(made if is_unknown else made & wanted)
 
 
@@ -103,12 +105,14 @@ def is_typed_again(failed: StepTrace, later: StepTrace) -> bool:
 
 
 def _runs_by_hand(failed: StepTrace, later: StepTrace) -> bool:
-    """True for a program that names the tests which their runner could not run."""
+    """True for a program that names tests which their runner could not run, or soon ran some."""
     if failed.error is None or later.reading.kind is not ActionKind.RUN:
         return False
     if failed.error.family is Family.TEST_FAILURE and not ran_no_test(failed):
         return False
     names = _TEST_NAME.findall(" ".join(failed.reading.targets))
+    if later.index - failed.index <= _NEAR and _TESTS_RAN.search(later.step.observation or ""):
+        return True
     return any(name in later.step.action.text for name in names)
 
 
@@ -192,7 +196,8 @@ def is_installing(command: str) -> bool:
 
 def _is_similar(failed: StepTrace, later: StepTrace) -> bool:
     """True for a command that shares most of its words with the one that failed."""
-    if later.index - failed.index > _NEAR:
+    near = 2 * _NEAR if _share(failed, later) >= _SAME_WORDS else _NEAR
+    if later.index - failed.index > near:
         return False
     if _stem(failed.reading.verb) == _stem(later.reading.verb) != "":
         named, used = _names(failed.reading), _names(later.reading)
