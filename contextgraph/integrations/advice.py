@@ -13,7 +13,7 @@ from contextgraph.errors import SettingsError
 from contextgraph.working_tree import WorkingTree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from contextgraph.model import ErrorPattern, ErrorSignature, Json
 
@@ -123,18 +123,20 @@ class AdviceFile:
         shown = [line for one in known if (line := _line(one, tree))]
         return Advice("" if known and not shown else "\n".join((text, *shown)))
 
-    def for_command(
-        self, repo: str, forms: "Callable[[], Sequence[str]]", tree: WorkingTree | None = None
-    ) -> str:
-        """What is known of a command that does not run; *forms* gives its text and its form.
+    def for_command(self, repo: str, line: str, tree: WorkingTree | None = None) -> str:
+        """What is known of a shell *line* that does not run; empty for nothing.
 
         Nothing where what runs instead is not in *tree*.
         """
         query = "SELECT command, text, paths FROM command WHERE repo = ?"
         known = {name: one for name, *one in self._connection.execute(query, (repo.casefold(),))}
-        if not known:  # what gives the forms takes longer than all else
+        # What reads a command takes longer than all else.
+        if not any(name.partition(" ")[0] in line for name in known):
             return ""
-        found = (known[one] for one in forms() if one in known)
+        from contextgraph.trace.project import command_use
+
+        use = command_use(line)
+        found = [known[one] for one in (use.text, use.runner) if one in known] if use else []
         return next((text for text, paths in found if _has_all(tree, paths)), "")
 
     def submission_warnings(self) -> dict[str, str]:

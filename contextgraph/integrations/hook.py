@@ -121,7 +121,7 @@ class _Responder:
     def _before(self) -> _Output:
         """What ran in place of a command that never ran here."""
         with self._file() as file:
-            warning = file.for_command(self._repo, self._event.forms, self._tree)
+            warning = file.for_command(self._repo, self._event.command or "", self._tree)
         text = self._shown(Advice(warning), self._record()) if warning else ""
         if text and self._event.agent == "openhands":
             return {"decision": "deny", "reason": f"{text}\n{_REFUSED_ONCE}"}
