@@ -43,6 +43,7 @@ from contextgraph.retrieval import (
     start_of,
 )
 from contextgraph.text import quoted_names
+from contextgraph.trace import replaced_program
 from contextgraph.working_tree import WorkingTree
 
 # Patterns that are read at once, and recoveries of one that say where and of what it was.
@@ -217,10 +218,21 @@ class _Compiler:
         remedies = [item.actions for item in context.error_solutions]
         remedies += [item.remedies for item in context.suggestions]
         installs = any(one.kind is RemedyKind.INSTALL for of_item in remedies for one in of_item)
+        programs = [
+            {replaced_program(one.pattern) for one in of_item} - {""} for of_item in remedies
+        ]
         paths = sorted({path for of_item in remedies for path in paths_of_remedy(of_item)})
         general = rendered(fresh_context(context, _NO_TREE), STEP_TOKENS) if paths else Rendered("")
         of_found, of_general = (tuple(map(encoded, one.items)) for one in (found, general))
-        return key, Advice(found.text, of_found, installs, tuple(paths), general.text, of_general)
+        return key, Advice(
+            found.text,
+            of_found,
+            installs,
+            tuple(sorted(set().union(*programs))) if all(programs) else (),
+            tuple(paths),
+            general.text,
+            of_general,
+        )
 
 
 def _signature(error: ErrorPattern, message: str = "") -> ErrorSignature:
