@@ -138,7 +138,7 @@ class RecoveryStore(Protocol):
     def for_error(
         self, questions: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
-        """Recoveries from the errors of *questions* (at no level PLACE), at most *limit* of each.
+        """Recoveries from the errors of *questions* (at level TEMPLATE or TYPE), *limit* of each.
 
         Each once, by question; verified ones first, then the newest run, then as by `of_runs`.
         """
@@ -358,9 +358,9 @@ class AdminStore(Protocol):
 
 
 class Store(Protocol):
-    """A memory: one object for each need, all of one backend."""
+    """A memory: one object for each need, all of one backend, and the *tenant* that it is of."""
 
-    tenant: str  # the part of the database that this memory is
+    tenant: str
     runs: RunStore
     recoveries: RecoveryStore
     vectors: VectorStore
@@ -370,10 +370,7 @@ class Store(Protocol):
     admin: AdminStore
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """In this block the thread reads one state of the memory, and writes nothing.
-
-        A server without snapshots answers each question from its newest state.
-        """
+        """In this block the thread reads one state of a file, or the newest of a server."""
 
     def close(self) -> None:
         """Release files and connections; closing twice is harmless."""

@@ -55,7 +55,7 @@ _LINKS = st.lists(
     st.builds(Link, st.just("follows"), st.sampled_from(NOTE_IDS)), max_size=2, unique=True
 ).map(tuple)
 _STEMS = ("cach", "pars", "naïv", "数据", "sqlite", "absent")
-_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE, SignatureLevel.FAMILY)
+_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 _VECTORS = ((1, 0, 0), (0, 1, 0), (1, 1, 0), (1, 0.5, 0.2))
 
 

@@ -71,6 +71,9 @@ _FACTS = {
         repositories, frequency, success_rate, avg_steps, success_count AS shown_and_helped,
         failure_count AS shown_and_did_not, made_by, superseded_by""",
 }
+# Places of notes have no runs.
+_REPOSITORIES = """place WHERE tenant = ? AND repo <> ''
+    AND EXISTS (SELECT 1 FROM trajectory t WHERE t.place = place.key)"""
 
 
 class SqliteAdmin:
