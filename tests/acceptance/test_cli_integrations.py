@@ -153,6 +153,28 @@ def installing() -> Any:
     )
 
 
+def test_another_program_is_advised_only_where_the_failed_command_names_the_one_it_replaces(
+    tmp_path: Path, project: Path
+) -> None:
+    store, error = tmp_path / "memory.db", "SyntaxError: invalid syntax"
+    steps = [("python a.py", error, 1), ("python3 a.py", "total: 12\n", 0)]
+    learn(store, [run(steps, instance_id=f"acme__shop-{number}") for number in (1, 2, 3)])
+    contextgraph("integrations", "install", "claude-code", "--store", store)
+    events = [
+        failure(
+            project,
+            session_id=line.partition(" ")[0],
+            tool_input={"command": line},
+            error=f"Exit code 1\n{error}",
+        )
+        for line in ("python b.py", "python3 b.py")
+    ]
+
+    shown_texts = [shown(event, store) for event in events]
+
+    assert ["use `python3` instead of `python`" in text for text in shown_texts] == [True, False]
+
+
 def test_what_a_hook_showed_is_credited_when_the_session_is_learned(
     store: Path, project: Path, tmp_path: Path
 ) -> None:
