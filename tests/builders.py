@@ -19,6 +19,7 @@ from contextgraph.model import (
     TaskType,
     Trajectory,
 )
+from contextgraph.store.rules import scored_words
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -73,6 +74,19 @@ def recovering_run(number: int = 1, **fields: object) -> RawTrajectory:
             ("PYTHONPATH=lib python reproduce.py", "total: 12\n", 0),
         ],
         **{"instance_id": f"acme__shop-{number}", **fields},
+    )
+
+
+def installing_run(number: int, more: str = "") -> RawTrajectory:
+    """A run that installs a missing module of its own; *more* ends the command."""
+    missing = NO_MODULE.replace("tariffs", f"mod{number}")
+    return run(
+        [
+            ("python reproduce.py", missing, 1),
+            (f"pip install mod{number}{more}", "Successfully installed", 0),
+            ("python reproduce.py", "total: 12\n", 0),
+        ],
+        instance_id=f"acme__shop-{number}",
     )
 
 
@@ -135,4 +149,4 @@ def recovery_of(recovered: Recovered, error: ErrorPattern, run: Trajectory) -> R
         location=recovered.location,
     )
     own = (run.id, run.instance_id, run.repo, run.contributor, run.seen_at)
-    return RecoveryCandidate(recovered, signature, *own)
+    return RecoveryCandidate(recovered, scored_words(recovered), signature, *own)

@@ -126,7 +126,8 @@ class RemedyPattern:
 
     Names, paths and code of one project stand in it as placeholders in angle brackets, such as
     ``<the missing module>`` or ``<parent folder>``; programs, flags and names of environment
-    variables as they are. *parameters* qualify the action.
+    variables as they are. *parameters* qualify the action: flags that it adds, where *replaced* are
+    those that it leaves out; of an installation the version, and the program if not pip or conda.
     """
 
     kind: RemedyKind
@@ -137,7 +138,7 @@ class RemedyPattern:
     # Retrieval groups hundreds of them in a query, and enumerations are slow to hash.
     def __hash__(self) -> int:
         """Of its texts."""
-        return hash((self.target, self.replaced))
+        return hash((self.target, self.replaced, self.parameters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ class RemedyAction:
 
     def __hash__(self) -> int:
         """Of its texts, as of a pattern."""
-        return hash((self.target, self.replaced))
+        return hash((self.target, self.replaced, self.parameters))
 
     @property
     def general(self) -> "RemedyAction":
