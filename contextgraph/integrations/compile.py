@@ -33,7 +33,7 @@ from contextgraph.model import (
     SignatureLevel,
     State,
 )
-from contextgraph.ports import Store, every_exposure
+from contextgraph.ports import Store
 from contextgraph.retrieval import (
     MemoryRetriever,
     Rendered,
@@ -88,7 +88,7 @@ def compile_advice(
     Raises `SettingsError` where the file cannot be written, and `StoreError`.
     """
     # One state of the memory, and one transaction for thousands of questions.
-    with memory.store.admin.snapshot():
+    with memory.store.snapshot():
         return _compiled(memory, path, whole, consolidated, repos)
 
 
@@ -125,7 +125,7 @@ def _judged(store: Store) -> set[str]:
     """The errors whose advice was shown, or decided on by hand: its credit may have changed."""
     decided = [one.advice for one in store.exposures.record([]).verdicts]
     errors = {one.error_id for one in store.methodologies.get(decided)}
-    return errors | {one.error_id for one in every_exposure(store) if one.error_id}
+    return errors | {one.error_id for one in store.exposures.all() if one.error_id}
 
 
 def _with_notes(store: Store) -> set[str]:
