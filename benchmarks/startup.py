@@ -18,10 +18,10 @@ from contextgraph.model import RawTrajectory
 RUNS, ENTRIES = 1_500, 100_000
 _BASH = {"tool_name": "Bash", "tool_input": {"command": "python -m pytest tests"}}
 _ERROR = "ValueError: no tariff"
-_EVENTS = {
+_EVENTS: Mapping[str, Mapping[str, object]] = {
     "after a failure": {"hook_event_name": "PostToolUseFailure", "error": _ERROR, **_BASH},
     "before a command": {"hook_event_name": "PreToolUse", **_BASH},
-    "at a prompt": {"hook_event_name": "UserPromptSubmit", "prompt": f"It says {_ERROR}"},
+    "at a prompt": {"hook_event_name": "UserPromptSubmit", "prompt": f"It fails:\n{_ERROR}"},
 }
 
 
