@@ -126,6 +126,11 @@ class _Forms:
         return _form(_general(self._actions))
 
     @cached_property
+    def is_retry(self) -> bool:
+        """Whether all that was done was to repeat what had failed."""
+        return is_retry(self._actions)
+
+    @cached_property
     def is_hazardous(self) -> bool:
         """Whether it is never advice."""
         return is_hazardous(self._actions)
@@ -163,20 +168,24 @@ def _scored(
     query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
 ) -> Iterator[tuple[RecoveryCandidate, _Forms, float, float]]:
     """Those that have something to say, and how similar their words are to message and attempt."""
-    known = [one for one in candidates if not is_retry(one.recovered.actions)]
-    texts = [_counted(one.words) for one in known]
+    known = [
+        (one, about)
+        for one in candidates
+        if not (about := _forms(one.recovered.actions)).is_retry
+    ]
+    texts = [_counted(one.words) for one, _ in known]
     relevance = bm25(word_counts(signature.message), texts)
     attempt = word_counts(query.state.last_action.partition("\n")[0])
     similarity = bm25(attempt, texts) if attempt else relevance
-    for one, score, similar in zip(known, relevance, similarity, strict=True):
-        yield one, _forms(one.recovered.actions), score, similar
+    for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
+        yield one, about, score, similar
 
 
 def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
     """The advice that *candidate* can be shown as: in either form, each action alone or all."""
-    if is_retry(candidate.recovered.actions):
-        return frozenset()
     about = _forms(candidate.recovered.actions)
+    if about.is_retry:
+        return frozenset()
     remedies = {about.near.remedy, about.general.remedy}
     parts = {(action,) for remedy in remedies for action in remedy}
     return frozenset(advice_id(candidate.error, remedy) for remedy in remedies | parts)

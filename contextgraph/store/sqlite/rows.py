@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import orjson
@@ -55,6 +56,7 @@ def tuple_of(text: str) -> tuple[Any, ...]:
     return tuple(orjson.loads(text))
 
 
+@lru_cache(1_024)
 def time_of(microseconds: int) -> datetime:
     """The time that `moment` gave *microseconds* for."""
     return _EPOCH + timedelta(microseconds=microseconds)
@@ -65,6 +67,7 @@ def vector_of(space: str, data: bytes) -> Vector | None:
     return Vector(space, data) if any(data) else None
 
 
+_FAMILIES = {family.value: family for family in Family}
 _FORMS: Mapping[Any, Form] = {
     datetime: (moment, time_of),
     tuple[str, ...]: (text_of, tuple_of),
@@ -89,7 +92,7 @@ def recovery_of(row: Row) -> RecoveryCandidate:
     recovered = RECOVERIES.value(row[11:], fragment_id=rest[0], error_id=rest[1])
     words = rules.scored_words(recovered) if rest[2] is None else rest[2]
     error = ErrorSignature(
-        Family(family), error_type, recovered.message, template, location=recovered.location
+        _FAMILIES[family], error_type, recovered.message, template, location=recovered.location
     )
     of_run = (run, instance, repo, contributor, time_of(seen_at))
     return RecoveryCandidate(recovered, words, error, *of_run)
