@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from contextgraph.model.error import (
         EXCEPTIONS as EXCEPTIONS,
+        ErrorKind as ErrorKind,
         ErrorPattern as ErrorPattern,
         ErrorSignature as ErrorSignature,
         Family as Family,

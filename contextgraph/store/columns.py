@@ -53,14 +53,15 @@ def _from_json(kind: type[Value], text: str) -> Value:
 
 
 @lru_cache(4_096)
-def _actions_of(text: str) -> tuple[RemedyAction, ...]:
+def actions_of(text: str) -> tuple[RemedyAction, ...]:
+    """The actions that are stored as *text*."""
     # Version 0.1 stored sentences in the place of actions: a rebuild finds these.
     records = orjson.loads(text)
     return tuple(decoded(RemedyAction, one) for one in records if isinstance(one, dict))
 
 
 _JSON: Mapping[Any, Form] = {
-    tuple[RemedyAction, ...]: (_json_text, _actions_of),
+    tuple[RemedyAction, ...]: (_json_text, actions_of),
     **{
         kind: (_json_text, partial(_from_json, kind)) for kind in (tuple[RemedyPattern, ...], Words)
     },

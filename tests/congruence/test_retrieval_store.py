@@ -67,7 +67,7 @@ def test_recoveries_for_text(twins: Twins, memory: list[Bundle], scope: Scope, l
 
 
 def _source(candidate: RecoveryCandidate) -> Source:
-    return Source(candidate.trajectory_id, candidate.recovered.fragment_id)
+    return Source(candidate.trajectory_id, candidate.fragment_id)
 
 
 @congruent(memory=memories, scope=scopes(), limit=limits)
