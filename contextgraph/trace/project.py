@@ -24,8 +24,6 @@ from contextgraph.trace.actions.reading import (
     repository_path,
     within_repository,
 )
-from contextgraph.trace.errors.python_tests import failed_tests
-from contextgraph.trace.errors.signature import recognise
 from contextgraph.trace.files import (
     definitions_found,
     files_created,
@@ -183,9 +181,11 @@ class _Seen:
             found = definitions_found(output)
             self._add_names((repository_path(path, cwd), (name,)) for path, name in found)
         elif reading.kind in _RUNNABLE and step.observation is not None:
-            for use in _uses(step, reading, cwd, self.created):
+            for use in _uses(step, _error(step, reading), cwd, self.created):
                 self.uses.append(replace(use, prompted=self._prompts(use)))
                 if use.kind is ActionKind.TEST and use.ran:
+                    from contextgraph.trace.errors.python_tests import failed_tests
+
                     again = failed_tests(step.observation)
                     remaining = [test for test in self.failing if not _covers(use, test)]
                     self.failing = dict.fromkeys((*remaining, *again))
@@ -206,13 +206,13 @@ class _Seen:
 def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:
     """What *line* is for, as if it had run; None where it runs nothing."""
     step = Step(0, "", Action("bash", line), "")
-    return next(reversed([*_uses(step, read_action(step.action, None, None), None, created)]), None)
+    return next(reversed([*_uses(step, None, None, created)]), None)
 
 
 def _uses(
-    step: Step, reading: ActionReading, cwd: str | None, created: Collection[str]
+    step: Step, error: ErrorSignature | None, cwd: str | None, created: Collection[str]
 ) -> Iterator[CommandUse]:
-    """The commands of a shell line.
+    """The commands of a shell line, which met *error*.
 
     None of a line of several that failed, as it is not known which did, or whose `cd` did.
     """
@@ -221,7 +221,6 @@ def _uses(
     if not is_shell or "\n" in line or len(line) > _LONGEST or step.denied or step.interrupted:
         return
     commands = [one for one in commands_in(line) if one.program not in ("cd", "export")]
-    error = _error(step, reading)
     if error is not None and (len(commands) != 1 or _misses_folder(error, line)):
         return
     folder = _folder(line, cwd)
@@ -263,6 +262,8 @@ def _is_shown(step: Step, reading: ActionReading) -> bool:
 
 
 def _error(step: Step, reading: ActionReading) -> ErrorSignature | None:
+    from contextgraph.trace.errors.signature import recognise  # slow to load
+
     return recognise(
         step.action,
         step.observation,

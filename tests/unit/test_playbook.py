@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -255,7 +256,7 @@ def test_a_similar_task_has_what_its_patch_changed(memory: AgentMemory) -> None:
     for number in (1, 2, 3):
         memory.learn(replace(one_run(number), task=task))
     context = memory.query(State(repo="Acme/Shop", task_description=task))
-    record = context_record(context, "")["similar_cases"]
+    record: Any = context_record(context, "")["similar_cases"]
     changed = {"files": ["lib/totals.py"], "symbols": ["total"], "added": ["rate"], "removed": []}
     assert [one["changed"] for one in record] == [changed] * 3
     elsewhere = memory.query(State(repo="acme/other", task_description=task))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from hypothesis import given, strategies as st
@@ -132,8 +133,10 @@ def test_only_the_id_in_the_fence_depends_on_the_time():
     runs = [*read(ROOT / "examples/trajectories", on_skip=print)]
     states = [state for raw in runs[::6] for state in states_of(raw)]
     texts = []
-    for day in (NOON, NOON + timedelta(days=400)):
-        with AgentMemory.of(build(Settings(":memory:"), clock=lambda day=day: day)) as memory:
+    for days in (0, 400):
+        with AgentMemory.of(
+            build(Settings(":memory:"), clock=partial(NOON.__add__, timedelta(days=days)))
+        ) as memory:
             for _ in memory.learn_many(runs):
                 pass
             answers = [memory.query(state) for state in states]
