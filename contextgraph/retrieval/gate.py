@@ -126,7 +126,7 @@ class Gate:
     *min_note_precision* is the least probability that a note answers the title of the task.
     """
 
-    min_precision: float = 0.4
+    min_precision: float = 0.5
     min_case_precision: float = 0.25
     # From this probability on .82 of the past runs whose files the task names were linked to it.
     close_case_precision: float = 0.6
