@@ -3,15 +3,14 @@
 What people report: ``report``, ``outcome``, ``quarantine`` and ``release``.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contextgraph.cli.options import Common, Workdir, common_options, option, time_option
+from contextgraph.cli.options import Common, Repo, Workdir, common_options, option, time_option
 from contextgraph.cli.output import emit, fail, print_table, warn
 from contextgraph.records import history_record, playbook_record, run_record
 from contextgraph.text import number_of, one_line, plain
@@ -31,24 +30,14 @@ _RUNS_AT_ONCE = 500
 _FIRST, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
-class OutcomeName(StrEnum):
-    """An outcome by which runs are listed."""
-
-    SOLVED = "solved"
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-
-
 @common_options()
 def runs(
     common: Common,
     *,
-    repo: Annotated[
-        str | None, option("--repo", "OWNER/REPO", "Only runs in this repository.")
-    ] = None,
+    repo: Repo = None,
     agent: Annotated[str | None, option("--agent", "NAME", "Only runs of this agent.")] = None,
     outcome: Annotated[
-        OutcomeName | None,
+        Literal["solved", "failed", "unknown"] | None,
         typer.Option(metavar="OUTCOME", help="solved, failed or unknown.", show_default=False),
     ] = None,
     since: Annotated[
@@ -105,7 +94,8 @@ def _run_row(run: "Trajectory", *, has_changes: bool) -> tuple[str, ...]:
     return f"{run.seen_at:%Y-%m-%d}", *judged, f"{run.total_steps}", run.agent, run.instance_id
 
 
-_ROWS, _PATH_WIDTH, _COMMAND_WIDTH, _REASON_WIDTH = 10, 38, 46, 18
+_ROWS, _SINGLE_ROWS = 10, 3
+_PATH_WIDTH, _COMMAND_WIDTH, _REASON_WIDTH = 38, 42, 22
 
 Repository = Annotated[str, option("--repo", "OWNER/REPO", "The repository.")]
 
@@ -196,6 +186,7 @@ def _unknown(memory: "AgentMemory", repo: str) -> None:
 def _show_playbook(found: "RepositoryPlaybook") -> None:
     print_table("Pinned notes", ("note", "source"), ((n.content, n.source) for n in found.notes))
     tasks = f"{number_of(found.tasks, 'task')}, {number_of(found.runs, 'run')}"
+    tasks += f"; most change {found.package}" if found.package_tasks > 1 else ""
     files = (
         (
             one_line(one.path, _PATH_WIDTH),
@@ -223,18 +214,24 @@ def _show_history(found: "CommandHistory") -> None:
     else:
         _print_commands("This form", [found.form])
         _print_commands("As typed", found.ways)
-    _print_commands("What ran instead", found.others)
+    _print_commands("Other ways that ran", found.others)
 
 
 def _print_commands(title: str, records: "Iterable[CommandRecord]") -> None:
+    """A table of *records*: those of several tasks, and a few others."""
     columns = ("command", "ran", "of", "otherwise")
-    print_table(title, columns, _command_rows(list(records)[:_ROWS]), columns[1:3])
+    given = list(records)
+    single = [one for one in given if one.tried == 1][:_SINGLE_ROWS]
+    shown = [one for one in given if one.tried > 1 or one in single][:_ROWS]
+    print_table(title, columns, _command_rows(shown), columns[1:3])
 
 
-def _command_rows(records: "Iterable[CommandRecord]") -> Iterator[tuple[str, ...]]:
-    for one in records:
-        reason = one_line(one.error_type, _REASON_WIDTH)
-        yield one_line(one.line, _COMMAND_WIDTH), f"{one.worked}", f"{one.tried}", reason
+def _command_rows(records: Sequence["CommandRecord"]) -> Iterator[tuple[str, ...]]:
+    reasons = [one.error_type if one.worked < one.tried else "" for one in records]
+    width = _COMMAND_WIDTH + (0 if any(reasons) else _REASON_WIDTH)
+    for one, reason in zip(records, reasons, strict=True):
+        shown = one_line(reason, _REASON_WIDTH)
+        yield one_line(one.line, width), f"{one.worked}", f"{one.tried}", shown
 
 
 Advice = Annotated[
@@ -328,18 +325,13 @@ def _decide(common: Common, advice: str, status: Literal["quarantined", "release
     common.answer({"advice": advice, "status": status}, f"{advice} is {status}")
 
 
-class GivenOutcome(StrEnum):
-    """An outcome that is set by hand."""
-
-    SOLVED = "solved"
-    FAILED = "failed"
-
-
 @common_options()
 def outcome(
     common: Common,
     instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The instance.")],
-    result: Annotated[GivenOutcome, typer.Argument(metavar="solved|failed", help="Its outcome.")],
+    result: Annotated[
+        Literal["solved", "failed"], typer.Argument(metavar="solved|failed", help="Its outcome.")
+    ],
     agent: Annotated[str, option("--agent", "NAME", "Only runs of this agent.")] = "",
     run: Annotated[str, option("--run", "ID", "Only the run of this id.")] = "",
 ) -> None:
@@ -360,14 +352,13 @@ def outcome(
     with common.open(create=False) as memory:
         if not (agent or run):
             _refuse_several(memory.store.runs, instance)
-        solved = result is GivenOutcome.SOLVED
-        changed = list(memory.set_outcome(instance, solved, agent=agent, run=run))
+        changed = list(memory.set_outcome(instance, result == "solved", agent=agent, run=run))
     if not changed:
         named = " ".join(filter(None, (instance, agent and f"by {agent}", run)))
         fail(f"no run of {named} in the memory; `contextgraph runs` lists those there are")
     common.answer(
-        {"instance_id": instance, "outcome": result.value, "trajectories": [*changed]},
-        f"{instance}: {number_of(len(changed), 'run')} {result.value}",
+        {"instance_id": instance, "outcome": result, "trajectories": [*changed]},
+        f"{instance}: {number_of(len(changed), 'run')} {result}",
     )
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Effect as Effect,
         ErrorQuestion as ErrorQuestion,
         ErrorSolution as ErrorSolution,
+        ErrorSteps as ErrorSteps,
         ErrorTally as ErrorTally,
         Evidence as Evidence,
         Explanation as Explanation,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     )
     from contextgraph.model.error import (
         EXCEPTIONS as EXCEPTIONS,
+        ErrorKind as ErrorKind,
         ErrorPattern as ErrorPattern,
         ErrorSignature as ErrorSignature,
         Family as Family,
@@ -122,6 +124,7 @@ if TYPE_CHECKING:
         Judged as Judged,
         Outcome as Outcome,
         OutcomeSource as OutcomeSource,
+        PatchSummary as PatchSummary,
         RawTrajectory as RawTrajectory,
         Step as Step,
         TaskType as TaskType,

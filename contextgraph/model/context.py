@@ -4,14 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import uuid4
 
-from contextgraph.model.error import ErrorPattern, ErrorSignature, RemedyAction, SignatureLevel
-from contextgraph.model.fragment import Fragment, LoopInfo, Phase, Recovered
+from contextgraph.model.error import (
+    ErrorPattern,
+    ErrorSignature,
+    Family,
+    RemedyAction,
+    SignatureLevel,
+)
+from contextgraph.model.fragment import Fragment, LoopInfo, Phase
 from contextgraph.model.methodology import Words
 from contextgraph.model.note import Recollection
 from contextgraph.model.playbook import RepositoryPlaybook
-from contextgraph.model.trajectory import Json, Outcome, Trajectory
+from contextgraph.model.trajectory import Json, Outcome, PatchSummary, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +75,27 @@ class ErrorQuestion:
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveryCandidate:
-    """A recorded recovery, with the error as it was shown and the run it happened in."""
+class RecoveryCandidate(NamedTuple):
+    """The fields of a recorded `Recovered`, its error, and the run it happened in.
 
-    recovered: Recovered
-    error: ErrorSignature
+    *words* are those of its message and of what was done, in order, with spaces between them.
+    A tuple, since a query at an error reads 170 of them: made in a tenth of the time.
+    """
+
+    fragment_id: str
+    error_id: str
+    error_step: int
+    cleared_step: int
+    message: str
+    location: str | None
+    actions: tuple[RemedyAction, ...]
+    verified: bool
+    workaround: bool
+    circumstances: tuple[str, ...]
+    words: str
+    family: Family
+    error_type: str
+    template: str
     trajectory_id: str
     instance_id: str
     repo: str
@@ -110,6 +132,15 @@ class ErrorTally:
     steps: int
     cleared_runs: int
     trajectories: tuple[str, ...]
+
+
+class ErrorSteps(NamedTuple):
+    """The steps at which a fragment met an error."""
+
+    fragment_id: str
+    error_id: str
+    error_type: str
+    steps: tuple[int, ...]
 
 
 class ScopeLevel(StrEnum):
@@ -231,9 +262,9 @@ class ErrorSolution:
 class SimilarCase:
     """A past run like this one, with its best *fragments*; *score* is between 0 and 1.
 
-    *title* is the first line of its task, *files* are those that it changed. *probability* is that
-    people would link its task to that of the query; *is_shown*: it is close enough for the text of
-    the answer.
+    *title* is the first line of its task, *files* are those that it changed, *changed* is what in
+    them, empty for a run of another repository. *probability* is that people would link its task to
+    that of the query; *is_shown*: it is close enough for the text of the answer.
     """
 
     trajectory_id: str
@@ -246,6 +277,7 @@ class SimilarCase:
     score: float
     why: Why
     title: str = ""
+    changed: PatchSummary = field(default_factory=PatchSummary)
     probability: float = 0.0
     is_shown: bool = True
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Protocol
 
 
 class Family(StrEnum):
@@ -36,6 +37,17 @@ class SignatureLevel(StrEnum):
     FAMILY = "family"
 
 
+class ErrorKind(Protocol):
+    """What two errors agree by."""
+
+    @property
+    def family(self) -> Family: ...
+    @property
+    def error_type(self) -> str: ...
+    @property
+    def template(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorSignature:
     """One error as an observation shows it.
@@ -57,9 +69,7 @@ class ErrorSignature:
         same = (family for family in sorted(others) if _may_be_same(self.family, family))
         return (self, *(replace(self, family=family) for family in same))
 
-    def agreement(
-        self, other: "ErrorSignature | ErrorPattern", location: str | None = None
-    ) -> SignatureLevel | None:
+    def agreement(self, other: ErrorKind, location: str | None = None) -> SignatureLevel | None:
         """The most exact level at which both agree; None where even the families differ.
 
         *other* was met at *location*. One exception, shown by itself and reported by a test runner,
@@ -126,7 +136,8 @@ class RemedyPattern:
 
     Names, paths and code of one project stand in it as placeholders in angle brackets, such as
     ``<the missing module>`` or ``<parent folder>``; programs, flags and names of environment
-    variables as they are. *parameters* qualify the action.
+    variables as they are. *parameters* qualify the action: flags that it adds, where *replaced* are
+    those that it leaves out; of an installation the version, and the program if not pip or conda.
     """
 
     kind: RemedyKind
@@ -137,7 +148,7 @@ class RemedyPattern:
     # Retrieval groups hundreds of them in a query, and enumerations are slow to hash.
     def __hash__(self) -> int:
         """Of its texts."""
-        return hash((self.target, self.replaced))
+        return hash((self.target, self.replaced, self.parameters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +168,7 @@ class RemedyAction:
 
     def __hash__(self) -> int:
         """Of its texts, as of a pattern."""
-        return hash((self.target, self.replaced))
+        return hash((self.target, self.replaced, self.parameters))
 
     @property
     def general(self) -> "RemedyAction":

@@ -19,6 +19,7 @@ from contextgraph.readers.conversation import (
     conversation_of,
     time_in,
 )
+from contextgraph.readers.envelopes import is_machine_written
 from contextgraph.readers.fields import Row, as_row, content_text, row_at, rows_at, text
 from contextgraph.readers.format import EmptyRunError, Format, Place
 from contextgraph.text import may_be_fenced
@@ -44,8 +45,6 @@ _DENIED = "The user doesn't want to "
 _DENIAL_MESSAGE = "the user said:"
 # Claude Code's own words to the model at the end of what a tool returned.
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
-# What the terminal adds to the conversation; no person wrote it.
-_LOCAL = ("<command-", "<local-command-", "<bash-", "<system-reminder>", "Caveat: The messages ")
 
 
 def is_line(value: object) -> bool:
@@ -215,7 +214,7 @@ def _answer(row: Row, block: Row) -> Iterator[Turn]:
 def _user_turns(words: str) -> Iterator[Turn]:
     if words.startswith(_INTERRUPTED):
         yield UserMessage("", interrupted=True)
-    elif not words.startswith(_LOCAL):
+    elif not is_machine_written(words):
         yield UserMessage(words)
 
 

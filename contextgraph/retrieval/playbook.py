@@ -66,7 +66,7 @@ class Playbooks:
             repo=repo,
             runs=len(runs),
             tasks=len({run.instance_id for run in runs}),
-            files=tuple(ranked_files(runs, task))[:FILES],
+            files=ranked_files(runs, task, FILES),
             tests=_records(runs, ActionKind.TEST),
             scripts=_records(runs, ActionKind.RUN),
             setup=tuple(
@@ -108,7 +108,7 @@ class Playbooks:
                     form=_record(same, _runner),
                     first=_record(list(_first_of_each_run(same)), _runner),
                     exact=_record(exact, lambda use: use.text),
-                    ways=_recorded(same, lambda use: (use.text, use.folder)),
+                    ways=_recorded(same, lambda use: (_as_typed(use), use.folder)),
                     others=tuple(_instead_of(given, runs)),
                 )
         others = tuple(_instead_of(given, runs)) if given else ()
@@ -121,7 +121,7 @@ class Playbooks:
         hidden = frozenset(map(masked_name, exclude_instances))
         scope = Scope(repo, hidden, as_of)
         found = self._store.runs.for_task(None, scope, RUNS) if repo else ()
-        return [self._known(one) for one in found]
+        return [self.known(one) for one in found]
 
     def _notes(
         self, repo: str, exclude_instances: frozenset[str], as_of: datetime | None
@@ -138,7 +138,8 @@ class Playbooks:
         valid = (note for note in pinned if as_of or note.is_valid(self._now()))
         return tuple(readable(valid, self._store, exclude_instances, as_of)), ""
 
-    def _known(self, run: Trajectory) -> KnownRun:
+    def known(self, run: Trajectory) -> KnownRun:
+        """*run* with what it shows of its project."""
         known = self._runs.get(run.id)
         if known is None:
             raw = self._store.runs.raw(run.id)
@@ -188,6 +189,11 @@ def _records(runs: Sequence[KnownRun], kind: ActionKind) -> tuple[CommandRecord,
 
 def _runner(use: CommandUse) -> str:
     return use.runner
+
+
+def _as_typed(use: CommandUse) -> str:
+    """The command of *use*, but for the names of scripts, which runs invent."""
+    return use.form if use.form.endswith(SCRIPT) else use.text
 
 
 def _first_of_each_run(uses: Sequence[_Use]) -> Iterator[_Use]:

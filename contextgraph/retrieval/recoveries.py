@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from contextgraph.model import (
     EXCEPTIONS,
@@ -15,7 +15,7 @@ from contextgraph.model import (
     RemedyPattern,
     SignatureLevel,
 )
-from contextgraph.ranking import bm25, word_counts
+from contextgraph.ranking import FixedCounts, bm25, word_counts
 from contextgraph.retrieval.evidence import is_supported, was_tried
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import SAME_TEMPLATE, about_another, signature_level
@@ -32,7 +32,6 @@ from contextgraph.trace import (
     advice_id,
     advice_key,
     circumstances_of,
-    command_lines,
     could_apply,
     describe_remedy,
     edited,
@@ -75,8 +74,7 @@ class Form:
         return _form((self.remedy[self.key.index(part)],))
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A recovery that may help, and in which form.
 
     *form* is in the words of the project where *is_near*: in the repository that asks, and not
@@ -105,23 +103,16 @@ class Found:
         return self.candidate.instance_id
 
 
-class _Known:
-    """What a recovery says for any query: its words, and its forms where they are needed."""
+class _Forms:
+    """What *actions* say for any query, in the forms that are needed."""
 
-    def __init__(self, message: str, actions: Remedy, circumstances: tuple[str, ...]) -> None:
-        self._description = describe_remedy(actions)
-        done = "\n".join((self._description, *command_lines(actions)))
-        self.words = word_counts(f"{message}\n{done}")
-        self.circumstances = frozenset(circumstances)
+    def __init__(self, actions: Remedy) -> None:
         self._actions = actions
 
     @cached_property
     def near(self) -> Form:
         """In the words of its project."""
-        remedy = _of_same_repository(self._actions)
-        if remedy == self._actions:
-            return Form(remedy, advice_key(remedy), self._description)
-        return _form(remedy)
+        return _form(_of_same_repository(self._actions))
 
     @cached_property
     def near_about_others(self) -> Form:
@@ -132,6 +123,11 @@ class _Known:
     def general(self) -> Form:
         """In general terms."""
         return _form(_general(self._actions))
+
+    @cached_property
+    def is_retry(self) -> bool:
+        """Whether all that was done was to repeat what had failed."""
+        return is_retry(self._actions)
 
     @cached_property
     def is_hazardous(self) -> bool:
@@ -151,14 +147,14 @@ def found_for(
     failed_before = cache(partial(_failed_before, query))
     found = []
     for one, about, score, similar in _scored(query, signature, candidates):
-        is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
+        is_near = one.repo.casefold() == repo and not about_another(signature, one)
         form = _near_form(query, signature, one, about) if is_near else about.general
-        weight = _weight(signature.family, current, about.circumstances)
+        weight = _weight(signature.family, current, frozenset(one.circumstances))
         if weight and could_help(form):
             level = signature_level(signature, one)
-            avoids = one.recovered.workaround and signature.family in EXCEPTIONS
-            is_withheld = about.is_hazardous or avoids or _was_of_no_use(one) or failed_before(form)
-            is_same = one.recovered.message == signature.message and level in SAME_TEMPLATE
+            avoids = one.workaround and signature.family in EXCEPTIONS
+            is_withheld = avoids or _was_of_no_use(one) or failed_before(form) or about.is_hazardous
+            is_same = one.message == signature.message and level in SAME_TEMPLATE
             near = (is_near, is_near and is_same)
             known = {"is_same_name": _names_same(query, one), "is_near": is_near}
             with_evidence = all(has_evidence(by, **known) for by in form.remedy)
@@ -169,15 +165,10 @@ def found_for(
 
 def _scored(
     query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
-) -> Iterator[tuple[RecoveryCandidate, _Known, float, float]]:
+) -> Iterator[tuple[RecoveryCandidate, _Forms, float, float]]:
     """Those that have something to say, and how similar their words are to message and attempt."""
-    known = [
-        (one, about)
-        for one in candidates
-        for done in [one.recovered]
-        if (about := _known(done.message, done.actions, done.circumstances)) is not None
-    ]
-    texts = [about.words for _, about in known]
+    known = [(one, about) for one in candidates if not (about := _forms(one.actions)).is_retry]
+    texts = [_counted(one.words) for one, _ in known]
     relevance = bm25(word_counts(signature.message), texts)
     attempt = word_counts(query.state.last_action.partition("\n")[0])
     similarity = bm25(attempt, texts) if attempt else relevance
@@ -187,12 +178,12 @@ def _scored(
 
 def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
     """The advice that *candidate* can be shown as: in either form, each action alone or all."""
-    done = candidate.recovered
-    if (about := _known(done.message, done.actions, done.circumstances)) is None:
+    about = _forms(candidate.actions)
+    if about.is_retry:
         return frozenset()
     remedies = {about.near.remedy, about.general.remedy}
     parts = {(action,) for remedy in remedies for action in remedy}
-    return frozenset(advice_id(candidate.error, remedy) for remedy in remedies | parts)
+    return frozenset(advice_id(candidate, remedy) for remedy in remedies | parts)
 
 
 def _weight(family: Family, one: frozenset[str], other: frozenset[str]) -> float:
@@ -204,9 +195,11 @@ def _weight(family: Family, one: frozenset[str], other: frozenset[str]) -> float
 
 
 @lru_cache(_REMEMBERED)
-def _known(message: str, actions: Remedy, circumstances: tuple[str, ...]) -> _Known | None:
-    """None where all that was done was to repeat what had failed."""
-    return None if is_retry(actions) else _Known(message, actions, circumstances)
+def _counted(words: str) -> FixedCounts:
+    return FixedCounts(words.split())
+
+
+_forms = lru_cache(_REMEMBERED)(_Forms)
 
 
 @lru_cache(_REMEMBERED)
@@ -229,13 +222,13 @@ def _of_same_repository(actions: Remedy) -> Remedy:
 
 
 def _near_form(
-    query: Query, signature: ErrorSignature, one: RecoveryCandidate, about: _Known
+    query: Query, signature: ErrorSignature, one: RecoveryCandidate, about: _Forms
 ) -> Form:
     """The wording of *about* in the repository of *one*, at an error of *signature*.
 
     Where the message names no path, the action that failed decides.
     """
-    ours, theirs = quoted_names(signature.message), quoted_names(one.recovered.message)
+    ours, theirs = quoted_names(signature.message), quoted_names(one.message)
     if ours and theirs:
         is_about_others = frozenset(ours).isdisjoint(theirs)
     else:
@@ -273,12 +266,12 @@ def _failed_before(query: Query, form: Form) -> bool:
 
 
 def _was_of_no_use(candidate: RecoveryCandidate) -> bool:
-    return candidate.error.error_type in MISSING_PROGRAM and not candidate.recovered.verified
+    return candidate.error_type in MISSING_PROGRAM and not candidate.verified
 
 
 def _names_same(query: Query, candidate: RecoveryCandidate) -> bool:
     """True where the first name in both messages is the same."""
-    names = names_in(candidate.error.error_type, candidate.recovered.message).names
+    names = names_in(candidate.error_type, candidate.message).names
     return bool(names) and names[:1] == query.names.names[:1]
 
 

@@ -1,11 +1,26 @@
-"""Files that a patch changes."""
+"""Files, and names in them: those of a patch, of listings, and of source text."""
 
+import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _GIT_HEADER = re.compile(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _NO_FILE = "/dev/null"
+_PATH = re.compile(r"(?<![\w/.:@-])(?:\./|/)?(?:[\w-][\w.-]*/)+[\w-]+\.\w+")
+_FILE_NAME = re.compile(r"[\w.-]+\.\w+")
+# Viewers put the number of a line before it, searches its file as well.
+_NUMBER = r"[\d:|\t →]*"
+_DEFINITION = re.compile(rf"^{_NUMBER}(?:async )?(?:def|class) +(\w+)", re.MULTILINE)
+_FOUND_DEFINITION = re.compile(
+    rf"^((?:\./|/)?[\w./-]+\.\w+):{_NUMBER}(?:async )?(?:def|class) +(\w+)", re.MULTILINE
+)
+_IMPORT = re.compile(
+    rf"^{_NUMBER}(?:from +([\w.]+) +import +(\([^)]{{0,2000}}\)|[^\n#]*)|import +([\w.]+))",
+    re.MULTILINE,
+)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_RENAMED = re.compile(r" as +\w+")
 _SYMBOL = re.compile(r"[ +-]?[ \t]*(?:async )?(?:def|class|func|fn|function) +(\w+)")
 
 
@@ -47,9 +62,11 @@ def _files(patch: str) -> tuple[list[str], set[str]]:
     return [path for path in found if path and path != _NO_FILE], created
 
 
-def symbols_changed(patch: str) -> dict[str, tuple[str, ...]]:
-    """File -> the functions and classes in which the unified diff *patch* changes lines."""
-    found: dict[str, dict[str, None]] = {}
+def lines_changed(patch: str) -> Iterator[tuple[str, str, str]]:
+    """Each line that the unified diff *patch*, or several in a row, adds or removes.
+
+    File, the name of the function or class around it (empty for none), and the line with its sign.
+    """
     file = symbol = ""
     in_hunk = 0, 0
     for line in patch.splitlines():
@@ -57,30 +74,53 @@ def symbols_changed(patch: str) -> dict[str, tuple[str, ...]]:
             in_hunk = _remaining(line, in_hunk)
             if match := _SYMBOL.match(line):
                 symbol = match[1]
-            if symbol and line[:1] in ("+", "-") and line[1:].strip():
-                found.setdefault(file, {})[symbol] = None
+            if line[:1] in ("+", "-"):
+                yield file, symbol, line
         elif line.startswith("+++ "):
             file, symbol = _path(line), ""
         elif line.startswith("@@ "):
             in_hunk = _hunk_lines(line)
             match = _SYMBOL.match(line.rpartition("@@ ")[2])
             symbol = match[1] if match else symbol
-    return {path: tuple(names) for path, names in found.items()}
 
 
 def added_lines(patch: str) -> Iterator[tuple[str, str]]:
     """File and text of each line that the unified diff *patch*, or several in a row, adds."""
-    file = ""
-    in_hunk = 0, 0
-    for line in patch.splitlines():
-        if any(in_hunk):
-            in_hunk = _remaining(line, in_hunk)
-            if line.startswith("+"):
-                yield file, line[1:]
-        elif line.startswith("+++ "):
-            file = _path(line)
-        elif line.startswith("@@ "):
-            in_hunk = _hunk_lines(line)
+    return ((file, line[1:]) for file, _, line in lines_changed(patch) if line.startswith("+"))
+
+
+def listed_files(command: str, output: str) -> Iterator[str]:
+    """The paths that the *output* of a listing or a search shows, and the names that `ls` shows."""
+    yield from dict.fromkeys(_PATH.findall(output))
+    folders = [word for word in command.split()[1:] if not word.startswith("-")]
+    if command.partition(" ")[0] == "ls" and len(folders) <= 1:
+        for line in output.splitlines():
+            name = line.rpartition(" ")[2]
+            if _FILE_NAME.fullmatch(name):
+                yield posixpath.join(*folders, name)
+
+
+def definitions_found(output: str) -> Iterator[tuple[str, str]]:
+    """File and name of the functions and classes in the *output* of a search like `grep -n`."""
+    return ((match[1], match[2]) for match in _FOUND_DEFINITION.finditer(output))
+
+
+def names_shown(source: str, file: str) -> Iterator[tuple[str, Sequence[str]]]:
+    """Functions, classes and other names in *source*, which a view of *file* shows, by place.
+
+    Those that it defines are in *file*, those that it imports in a module: a path without ending.
+    """
+    yield file, _DEFINITION.findall(source)
+    for origin, imported, module in _IMPORT.findall(source):
+        names = _NAME.findall(_RENAMED.sub("", imported))
+        yield _module_path(origin or module, file), names
+
+
+def _module_path(module: str, file: str) -> str:
+    """The path of the dotted *module* that *file* imports, without ending."""
+    name = module.lstrip(".")
+    folders = file.split("/")[: len(name) - len(module)] if name != module else []
+    return "/".join((*folders, *filter(None, name.split("."))))
 
 
 def _path(line: str) -> str:

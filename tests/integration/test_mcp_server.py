@@ -100,8 +100,8 @@ def test_a_note_is_remembered_and_recalled_as_data(call: Call) -> None:
     assert recalled["text"].startswith("<contextgraph-memory")
     assert len(recalled["ids"]) == 1
     assert answer_of(call("recall", question="pizza", repo=REPO))["text"] == ""
-    asked = answer_of(call("query_memory", repo=REPO, task_description="Redis is needed"))
-    assert f"What people said:\n1. {statement}" in asked["text"]
+    advice = answer_of(call("query_memory", repo=REPO, task_description="Redis is needed"))
+    assert f"What people said:\n1. {statement}" in advice["text"]
 
 
 def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:

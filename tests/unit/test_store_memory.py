@@ -35,7 +35,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(str(tmp_path / "memory.db"))
     yield store
-    store.admin.close()
+    store.close()
 
 
 def test_learning_twice_changes_nothing(store: SqliteStore) -> None:
@@ -106,7 +106,7 @@ def test_a_forgotten_text_is_nowhere_in_the_file(tmp_path: Path) -> None:
         store.runs.add([made_bundle(number, note=note)])
     store.runs.forget(["run0020"])
     content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    store.admin.close()
+    store.close()
     assert b"harmlessword" in content
     assert b"verysecretword" not in content
     assert b"run0020" not in content
@@ -118,7 +118,7 @@ def test_a_replaced_text_can_be_erased_from_the_file(tmp_path: Path) -> None:
     store.runs.replace({f"run{number:04}": made_bundle(number) for number in range(40)})
     store.admin.erase_deleted()
     content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    store.admin.close()
+    store.close()
     assert b"verysecretword" not in content
 
 
@@ -263,13 +263,16 @@ def test_tenants_do_not_see_each_other(tmp_path: Path) -> None:
     assert theirs.runs.for_text(["ourword"], Scope(REPO), 5) == []
     assert theirs.runs.forget(["run0000"]) == 1
     assert ours.admin.counts().nodes == ONE_RUN
-    ours.admin.close()
-    theirs.admin.close()
+    ours.close()
+    theirs.close()
 
 
-def test_a_place_is_not_a_level_of_a_question(store: SqliteStore) -> None:
-    with pytest.raises(ValueError, match="place"):
-        store.recoveries.for_error([ErrorQuestion(SIGNATURE, SignatureLevel.PLACE, Scope())], 5)
+@pytest.mark.parametrize("level", [SignatureLevel.PLACE, SignatureLevel.FAMILY])
+def test_a_question_is_about_a_template_or_a_type(
+    store: SqliteStore, level: SignatureLevel
+) -> None:
+    with pytest.raises(ValueError, match=level):
+        store.recoveries.for_error([ErrorQuestion(SIGNATURE, level, Scope())], 5)
 
 
 def test_only_the_rarest_eight_words_count(store: SqliteStore) -> None:
@@ -280,6 +283,19 @@ def test_only_the_rarest_eight_words_count(store: SqliteStore) -> None:
     found = store.runs.for_text([*common, *rare], Scope(), 5)
     assert [run.id for run in found] == ["run0001"]
     assert len(store.runs.for_text(common, Scope(), 5)) == 2
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_of_many_equally_relevant_recoveries_the_least_ids_come_first(
+    store: SqliteStore, limit: int
+) -> None:
+    store.runs.add([made_bundle(number) for number in range(70, 0, -1)])
+    least = made_bundle(0)
+    twice = tuple(replace(least.recovered[0], error_step=step) for step in (2, 1))
+    store.runs.add([replace(least, recovered=twice)])
+    found = store.recoveries.for_text(["boom"], Scope(), limit)
+    steps = [(one.trajectory_id, one.error_step) for one in found]
+    assert steps == [("run0000", 1), ("run0000", 2)][:limit]
 
 
 def test_the_graph_is_brought_up_to_date_when_it_is_requested(store: SqliteStore) -> None:
@@ -352,7 +368,7 @@ def test_the_graph_names_nodes_as_the_values_do(store: SqliteStore) -> None:
 def test_an_unknown_repository_has_nothing(store: SqliteStore) -> None:
     store.runs.add([made_bundle(0)])
     nowhere = Scope("nobody/nothing")
-    question = ErrorQuestion(SIGNATURE, SignatureLevel.FAMILY, nowhere)
+    question = ErrorQuestion(SIGNATURE, SignatureLevel.TYPE, nowhere)
     assert store.recoveries.for_error([question], 5) == []
     assert store.recoveries.for_text(["boom"], nowhere, 5) == []
     assert store.recoveries.errors(nowhere, 5) == []

@@ -164,3 +164,17 @@ def test_edits_are_the_same_only_with_file_lines_and_content():
     assert canonical(Action("edit", text)) != canonical(
         Action("edit", "edit 1:2\n x = 1\nend_of_edit")
     )
+
+
+@pytest.mark.parametrize("line", ["cat ./work/repo/oven/dough.py", "cat oven/dough.py"])
+@pytest.mark.parametrize("start", ["", "cd ./work/repo && "])
+def test_a_home_folder_that_a_log_masks_is_not_doubled(line, start):
+    reading = read_action(Action("bash", start + line), "./work/repo", None)
+
+    assert reading.targets == ("oven/dough.py",)
+
+
+def test_a_file_outside_the_folder_of_a_masked_log_stays_outside():
+    reading = read_action(Action("bash", "cat ./work/notes.txt"), "./work/repo", None)
+
+    assert reading.targets == ("../notes.txt",)

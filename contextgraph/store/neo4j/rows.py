@@ -24,7 +24,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store.columns import Columns, Form, Value
-from contextgraph.store.rules import StoredOutcome
+from contextgraph.store.rules import StoredOutcome, scored_words
 from contextgraph.trace import describe_remedy
 
 # What the driver returns and takes has no narrower type.
@@ -154,7 +154,11 @@ def caused_row(value: CausedError) -> Parameters:
 
 def recovered_row(value: Recovered) -> Parameters:
     """The properties of the relation of *value*."""
-    return {**_properties(_RECOVERIES, value), "description": describe_remedy(value.actions)}
+    return {
+        **_properties(_RECOVERIES, value),
+        "description": describe_remedy(value.actions),
+        "scored_words": scored_words(value.message, value.actions),
+    }
 
 
 def tally_of(row: Row) -> ErrorTally:
@@ -176,17 +180,23 @@ def recovered_of(row: Row, fragment_id: str, error_id: str) -> Recovered:
 def recovery_of(row: Row) -> RecoveryCandidate:
     """The value of the properties of a relation, of its two nodes and of its run."""
     pattern, run = row["error"], row["run"]
-    recovered = recovered_of(row["recovered"], row["fragment_id"], pattern["id"])
-    error = ErrorSignature(
+    done = recovered_of(row["recovered"], row["fragment_id"], pattern["id"])
+    words = row["recovered"]["scored_words"]
+    return RecoveryCandidate(
+        done.fragment_id,
+        done.error_id,
+        done.error_step,
+        done.cleared_step,
+        done.message,
+        done.location,
+        done.actions,
+        done.verified,
+        done.workaround,
+        done.circumstances,
+        scored_words(done.message, done.actions) if words is None else words,
         Family(pattern["family"]),
         pattern["error_type"],
-        recovered.message,
         pattern["template"],
-        location=recovered.location,
-    )
-    return RecoveryCandidate(
-        recovered,
-        error,
         run["id"],
         run["instance_id"],
         run["repo"],

@@ -1,0 +1,68 @@
+"""Each operation of the ports gives the same on all stores, whatever it is called with.
+
+The operations, and the types of their parameters, are those that `contextgraph.ports` names.
+"""
+
+from contextlib import closing
+
+import pytest
+from hypothesis import given, strategies as st
+
+from contextgraph.model import Bundle
+from tests.arguments import Call, calls
+from tests.congruence.pairs import NOTE_PAIRS, PAIRS, Pair
+from tests.memories import COMPARED, hold_the_same
+from tests.reference_memory import ReferenceMemory
+from tests.strategies import SPACES, bundles
+from tests.twins import Twins
+
+# What stores hold beside runs before an operation is called.
+WRITTEN = (
+    "methodologies.put",
+    "exposures.add",
+    "exposures.report",
+    "exposures.decide",
+    "notes.put",
+    "notes.add",
+)
+
+
+def fill(twins: Twins, runs: list[Bundle], written: tuple[Call, ...]) -> None:
+    for space in SPACES:
+        twins.write("vectors.prepare", space, b"model")
+    twins.write("vectors.switch", SPACES[0].name)
+    twins.learn(runs)
+    for call in written:
+        do(twins, call)
+
+
+def do(twins: Twins, call: Call) -> None:
+    twins.write(call.operation, *call.arguments, **call.named)
+
+
+def comparisons() -> list[tuple[str, Pair]]:
+    """Each operation with each pair of stores that has it."""
+    return [
+        (operation, pair)
+        for operation in COMPARED
+        for pair in (NOTE_PAIRS if operation.startswith("notes.") else PAIRS)
+        if pair is not PAIRS[0] or hasattr(ReferenceMemory, operation.replace(".", "_"))
+    ]
+
+
+@pytest.mark.parametrize(("operation", "pair"), comparisons(), ids=str)
+def test_operation(operation: str, pair: Pair, request: pytest.FixtureRequest) -> None:
+    @pair.settings
+    @given(
+        runs=st.lists(bundles(), min_size=3, max_size=6),
+        written=st.tuples(*map(calls, WRITTEN)),
+        made=st.lists(calls(operation), min_size=1, max_size=4),
+    )
+    def check(runs: list[Bundle], written: tuple[Call, ...], made: list[Call]) -> None:
+        with closing(pair.opened(request)) as twins:
+            fill(twins, runs, written)
+            for call in made:
+                do(twins, call)
+            hold_the_same(twins)
+
+    check()
