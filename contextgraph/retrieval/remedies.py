@@ -1,7 +1,7 @@
 """At an error: one list of remedies, each once, by the agreement of independent instances."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import fsum
 from typing import TypeAlias
 
@@ -118,7 +118,7 @@ def _simplify(groups: dict[AdviceKey, list[Found]]) -> None:
         if parts:
             most = max(parts, key=single.__getitem__)
             for one in groups.pop(key):
-                groups[most].append(replace(one, form=one.form.only(*most)))
+                groups[most].append(one._replace(form=one.form.only(*most)))
 
 
 def _order(entry: Entry) -> tuple[object, ...]:
@@ -289,8 +289,7 @@ def _place(found: Found) -> tuple[bool, bool, bool, float, float, str, str, int]
 
 
 def _identity(candidate: RecoveryCandidate) -> tuple[str, str, int]:
-    recovered = candidate.recovered
-    return recovered.fragment_id, recovered.error_id, recovered.error_step
+    return candidate.fragment_id, candidate.error_id, candidate.error_step
 
 
 def _ranks(
@@ -336,17 +335,17 @@ def _why(advice: Advice) -> Why:
 
 def _solution(query: Query, advice: Advice, rank: int) -> ErrorSolution:
     best = advice.entry.best
-    recovered = best.candidate.recovered
+    done = best.candidate
     return ErrorSolution(
-        fragment_id=recovered.fragment_id,
-        trajectory_id=best.candidate.trajectory_id,
-        instance_id=best.candidate.instance_id,
-        repo=best.candidate.repo,
-        error_type=best.candidate.error.error_type,
+        fragment_id=done.fragment_id,
+        trajectory_id=done.trajectory_id,
+        instance_id=done.instance_id,
+        repo=done.repo,
+        error_type=done.error_type,
         signature_level=best.level,
         actions=best.form.remedy,
         description=query.names.fill(best.form.description),
-        workaround=recovered.workaround,
+        workaround=done.workaround,
         score=advice.score,
         why=_why(advice),
         rank=rank,

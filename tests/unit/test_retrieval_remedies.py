@@ -51,8 +51,7 @@ def entries(
 
 
 def elsewhere(number: int, **fields: object) -> RecoveryCandidate:
-    one = recovery(number, **fields)
-    return replace(one, repo="other/one")
+    return recovery(number, **fields)._replace(repo="other/one")
 
 
 def test_what_more_independent_instances_did_comes_first(store):
@@ -65,7 +64,7 @@ def test_what_more_independent_instances_did_comes_first(store):
 
 def test_several_runs_of_one_instance_are_one_piece_of_evidence(store):
     one = recovery(1)
-    again = replace(one, recovered=replace(one.recovered, fragment_id="frg_again"))
+    again = one._replace(fragment_id="frg_again")
     (entry,) = entries(store, one, again)
     assert entry.agreement == Agreement(1, 1, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
@@ -237,9 +236,8 @@ def test_a_search_that_found_nothing_everywhere_is_not_advised_again(store):
 
 
 def test_a_program_that_never_worked_once_it_was_installed_is_not_advised(store):
-    signature = replace(recovery(1).error, error_type="python -m: No module named")
-    one = replace(recovery(1, actions=(INSTALL,)), error=signature)
-    never = replace(one, recovered=replace(one.recovered, verified=False))
+    one = recovery(1, actions=(INSTALL,))._replace(error_type="python -m: No module named")
+    never = one._replace(verified=False)
     state = State(repo="acme/shop", current_error="python: No module named tariffs")
     assert entries_of(query_of(state, store), [one])
     assert not entries_of(query_of(state, store), [never])
@@ -346,8 +344,7 @@ def test_a_remedy_with_further_actions_counts_for_the_one_that_was_done_alone(st
 
 
 def test_avoiding_an_exception_is_not_advice_and_counts_as_another_way(store):
-    avoided = recovery(1, actions=(INSTALL,))
-    avoided = replace(avoided, recovered=replace(avoided.recovered, workaround=True))
+    avoided = recovery(1, actions=(INSTALL,), workaround=True)
     (entry,) = entries(store, avoided, recovery(2))
     assert entry.best.form.remedy == (SET_PATH,)
     assert entry.agreement == Agreement(1, 2, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
@@ -355,7 +352,7 @@ def test_avoiding_an_exception_is_not_advice_and_counts_as_another_way(store):
 
 def test_a_module_of_the_project_itself_is_not_to_be_installed(store):
     found = recovery(actions=(INSTALL,))
-    tariffs = replace(found, repo="acme/Tariffs")
+    tariffs = found._replace(repo="acme/Tariffs")
     assert entries(store, found)
     assert not entries(store, tariffs, repo="acme/Tariffs")
 
