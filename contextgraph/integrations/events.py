@@ -3,7 +3,7 @@
 import os
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +63,7 @@ class HookEvent:
     @property
     def prompt(self) -> str:
         """What a person wrote; empty for what a program did."""
-        from contextgraph.readers.claude_code import is_machine_written
+        from contextgraph.readers.envelopes import is_machine_written
 
         prompt = self.text("prompt") or self.text("message")
         return "" if self.text("agent_id") or is_machine_written(prompt) else prompt
@@ -87,28 +87,25 @@ class HookEvent:
 
         return masked_name(found)
 
-    def action(self) -> "Action":
-        """The call of a tool that the event is about, as readers of logs would read it."""
-        from contextgraph.model import Action
+    @property
+    def command(self) -> str | None:
+        """The shell line of the call that the event is about; None for any other tool."""
+        found = self._arguments.get("command")
+        return found.strip() if isinstance(found, str) else None
 
-        arguments = self.fields.get("tool_input")
-        arguments = arguments if isinstance(arguments, dict) else {}
-        command = arguments.get("command")
-        if isinstance(command, str):
-            return Action(self.text("tool_name"), command.strip(), arguments)
-        from contextgraph.readers.tool_calls import action_for
+    @property
+    def file(self) -> str:
+        """The path of the file that the call is to edit; empty for any other tool."""
+        named = (self._arguments.get(name) for name in ("file_path", "notebook_path"))
+        return next((one for one in named if isinstance(one, str)), "")
 
-        return action_for(self.text("tool_name"), arguments)
-
-    def forms(self) -> Sequence[str]:
-        """The text and the form of the command that is to be run; empty for any other call."""
-        from contextgraph.trace import command_use
-
-        use = command_use(self.action().text)
-        return (use.text, use.runner) if use else ()
+    @property
+    def _arguments(self) -> Mapping[str, Any]:
+        found = self.fields.get("tool_input")
+        return found if isinstance(found, dict) else {}
 
     def step(self) -> "Step":
-        """The step of a run that the event is about, with the output of the tool."""
+        """The step of a run that the event is about, as readers of logs would read it."""
         from contextgraph.model import Step
         from contextgraph.readers.envelopes import output_in
 
@@ -117,11 +114,20 @@ class HookEvent:
         return Step(
             0,
             "",
-            self.action(),
+            self._action(),
             output.text,
             exit_code=output.exit_code,
             is_error=failed or None,
         )
+
+    def _action(self) -> "Action":
+        from contextgraph.model import Action
+
+        if self.command is not None:
+            return Action(self.text("tool_name"), self.command, self._arguments)
+        from contextgraph.readers.tool_calls import action_for
+
+        return action_for(self.text("tool_name"), self._arguments)
 
     def _response(self) -> object:
         return self.fields.get("tool_response") or self.fields.get("tool_output")

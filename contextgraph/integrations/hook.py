@@ -108,24 +108,34 @@ class _Responder:
             return ""
         from contextgraph.trace import error_of, state_at
 
-        error = error_of(state_at(run, len(run.steps)))
-        return self._remedy(error) if error else ""
+        state = state_at(run, len(run.steps))
+        error = error_of(state)
+        return self._remedy(error, state.last_action) if error else ""
 
     def _pasted(self, prompt: str) -> str:
         """What clears the error that a person pasted into the *prompt*."""
         from contextgraph.trace import signature_of
 
         error = signature_of(prompt)
-        return self._remedy(error) if error else ""
+        return self._remedy(error, prompt) if error else ""
 
     def _before(self) -> _Output:
-        """What ran in place of a command that never ran here."""
+        """What ran in place of a command that never ran here; what people noted of a file."""
+        event = self._event
         with self._file() as file:
-            warning = file.for_command(self._repo, self._event.forms, self._tree)
-        text = self._shown(Advice(warning), self._record()) if warning else ""
-        if text and self._event.agent == "openhands":
-            return {"decision": "deny", "reason": f"{text}\n{_REFUSED_ONCE}"}
-        return self._context(text)
+            if event.command is None:
+                found = file.for_edit(self._repo, self._in_tree(event.file)) if event.file else ()
+            else:
+                found = [file.for_command(self._repo, event.command, self._tree)]
+        texts = [self._shown(Advice(one), self._record()) for one in found if one]
+        if any(texts) and event.agent == "openhands":
+            return {"decision": "deny", "reason": "\n".join((*texts, _REFUSED_ONCE))}
+        return self._context(*texts)
+
+    def _in_tree(self, path: str) -> str:
+        """*path* relative to the root of the working tree."""
+        root = self._tree.root if self._tree else os.curdir
+        return os.path.relpath(os.path.join(self._event.cwd, path), root).replace(os.sep, "/")
 
     def _at_error(self) -> str:
         from contextgraph.trace import recognise
@@ -134,10 +144,10 @@ class _Responder:
         error = recognise(
             step.action, step.observation, exit_code=step.exit_code, is_error=step.is_error
         )
-        return self._remedy(error) if error else ""
+        return self._remedy(error, step.action.text) if error else ""
 
-    def _remedy(self, error: "ErrorSignature") -> str:
-        """What cleared *error* in earlier runs, unless the agent met it before."""
+    def _remedy(self, error: "ErrorSignature", attempt: str) -> str:
+        """What cleared *error* of *attempt* in earlier runs, unless the agent met it before."""
         from contextgraph.text import quoted_names
 
         record = replace(
@@ -151,7 +161,7 @@ class _Responder:
             return self._shown(Advice(""), record)
         with self._file() as file:
             names = quoted_names(error.message)
-            advice = file.for_error(error, names, self._repo, self._tree)
+            advice = file.for_error(error, names, self._repo, self._tree, attempt)
         return self._shown(advice, record)
 
     def _warning(self) -> _Output:

@@ -61,7 +61,7 @@ AGENTS = {
                 "SessionStart": "",
                 "SubagentStart": "",
                 "UserPromptSubmit": "",
-                "PreToolUse": "Bash",
+                "PreToolUse": "Bash|Edit|MultiEdit|NotebookEdit|Write",
                 # PostToolUse does not fire where a command fails; many failures end with code 0.
                 "PostToolUse": "Bash",
                 "PostToolUseFailure": "",
@@ -98,6 +98,7 @@ AGENTS = {
                 "PostToolUse": "Bash",
                 "PreCompact": "",
                 "Stop": "",
+                "SessionEnd": "",
             },
             home_variable="CODEX_HOME",
             note="Codex CLI runs these hooks once you have trusted them (/hooks)",
