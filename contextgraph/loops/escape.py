@@ -224,7 +224,7 @@ class EscapeFinder:
         questions = [ErrorQuestion(error, level, scope) for scope in scopes for level in _LEVELS]
         spans: dict[str, list[tuple[int, int]]] = {}
         for found in self.store.recoveries.for_error(questions, _CANDIDATES):
-            span = (found.recovered.error_step, found.recovered.cleared_step)
+            span = (found.error_step, found.cleared_step)
             spans.setdefault(found.trajectory_id, []).append(span)
         first = {run for why in whys for run in why.trajectories[:_MAX_RUNS_EACH]}
         fragments = self.store.runs.fragments(first & spans.keys())

@@ -98,8 +98,8 @@ def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
     if not found:
         return f"nothing yet: none of {number_of(tally.runs, 'run')} resolved it"
     same = max(_by_pattern(found), key=_runs)
-    actions = same[0].recovered.actions
-    is_varied = len({one.recovered.actions for one in same}) > 1
+    actions = same[0].actions
+    is_varied = len({one.actions for one in same}) > 1
     remedy = describe_remedy(actions, general=is_varied) or describe_remedy(actions)
     return f"{remedy} ({number_of(_runs(same), 'run')})"
 
@@ -114,9 +114,9 @@ def _by_pattern(found: Iterable[RecoveryCandidate]) -> Iterable[list[RecoveryCan
     """*found* by the patterns of their actions: verified ones first, else in the given order."""
     groups: dict[tuple[bool, tuple[RemedyPattern, ...]], list[RecoveryCandidate]] = {}
     for one in found:
-        patterns = tuple(action.pattern for action in one.recovered.actions)
-        groups.setdefault((one.recovered.verified, patterns), []).append(one)
-    return sorted(groups.values(), key=lambda group: not group[0].recovered.verified)
+        patterns = tuple(action.pattern for action in one.actions)
+        groups.setdefault((one.verified, patterns), []).append(one)
+    return sorted(groups.values(), key=lambda group: not group[0].verified)
 
 
 def _runs(found: Iterable[RecoveryCandidate]) -> int:
