@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from contextgraph.model import Action, Json, Outcome, RawTrajectory, Step
+from contextgraph.model import Action, Json, RawTrajectory, Step
 from contextgraph.readers.envelopes import (
     first_word,
     known,
@@ -267,7 +267,6 @@ def row_run(record: Row, place: Place) -> RawTrajectory:
         steps=tuple(_row_steps(turns)),
         agent="SWE-agent",
         model=text(record, "model_name"),
-        outcome=_row_outcome(record.get("target")),
         exit_status=text_or_none(record, "exit_status"),
         patch=text(record, "generated_patch"),
         source=place.source,
@@ -282,9 +281,3 @@ def _row_steps(turns: Sequence[Row]) -> Iterator[Step]:
         thought, command = thought_and_command(clean(text(turn, "text")))
         shown = None if answer is None else text_or_none(answer, "text")
         yield _answered(index, thought, Action(first_word(command), command), shown)
-
-
-def _row_outcome(target: object) -> Outcome:
-    if target is None:
-        return Outcome.UNKNOWN
-    return Outcome.SOLVED if target is True else Outcome.FAILED
