@@ -159,7 +159,7 @@ def _decoder(hint: Any, strict: bool) -> Decoder:
 
 def _container(origin: Any, arguments: tuple[Any, ...], strict: bool) -> Decoder:
     """What decodes a collection of the type *origin*, whose items are of the types *arguments*."""
-    items = [_decoder(one, strict) for one in arguments if one is not Ellipsis]
+    items = [_decoder(argument, strict) for argument in arguments if argument is not Ellipsis]
     if issubclass(origin, Mapping):
         return partial(_mapping, items[0], items[1])
     if origin is frozenset:

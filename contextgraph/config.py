@@ -315,7 +315,7 @@ def _configuration(name: str, given: object) -> Configuration:
     known = tuple(item.name for item in fields(Configuration) if item.name != "name")
     _check_keys(where, table, known)
     channels = table.get("channels", [])
-    if not isinstance(channels, list) or not all(isinstance(one, str) for one in channels):
+    if not isinstance(channels, list) or not all(isinstance(channel, str) for channel in channels):
         raise SettingsError(f"{where}: channels must be a list of strings")
     for key in ("embedder", "summarizer"):
         if not isinstance(table.get(key, ""), str):

@@ -247,7 +247,7 @@ def _show_contrasts(
     configs: "dict[str, Json]",
 ) -> None:
     if common.as_json:
-        records: list[Json] = [asdict(one) for one in contrasts]
+        records: list[Json] = [asdict(contrast) for contrast in contrasts]
         emit({"contrasts": records, **({"configurations": configs} if configs else {})})
     else:
         _show_contrast_table(contrasts, f"{second} against {first}, on the same moments")
@@ -279,9 +279,9 @@ class RunSource:
 
     def _read(self, paths: list[str] | None) -> "list[RawTrajectory]":
         intake = self._intake(paths or [])
-        found = list(intake) if paths else []
+        runs = list(intake) if paths else []
         self.failed += intake.counts.failed
-        return found
+        return runs
 
 
 def _selected(
@@ -317,13 +317,13 @@ class Trial:
         flags = {**self.common.flags, **({"configuration": configuration} if configuration else {})}
         linked = self._linked(flags) if self.related else ()
         with replace(self.common.or_temporary(), flags=flags).open() as memory:
-            found = self._evaluated(memory) if self.judging else None
+            evaluation = self._evaluated(memory) if self.judging else None
             by_hand = (
                 judge_by_hand(memory, self.judging, read_judged(self.judged), self.seed)
                 if self.judged
                 else None
             )
-            return report_of(found, linked, _configuration_of(memory), self.seed, by_hand)
+            return report_of(evaluation, linked, _configuration_of(memory), self.seed, by_hand)
 
     def _linked(self, flags: "Mapping[str, Any]") -> "tuple[Moment, ...]":
         from contextgraph.evaluation import judge_related

@@ -136,12 +136,14 @@ def recall(
         _check_saved(common, saved, limit)
         return
     with common.open(read_only=True) as memory:
-        found = memory.notes.recall(
+        recollections = memory.notes.recall(
             question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
         )
-    rows = ((f"{one.score:.2f}", *_row(one.note)) for one in found)
+    rows = (
+        (f"{recollection.score:.2f}", *_row(recollection.note)) for recollection in recollections
+    )
     columns, empty = ("score", *_COLUMNS), "no note answers this"
-    records = map(recalled_record, found)
+    records = map(recalled_record, recollections)
     common.answer_rows(records, "Notes", columns, rows, ("score",), empty=empty)
 
 
@@ -158,10 +160,13 @@ def _check_saved(common: Common, file: Path, limit: int) -> None:
     """Print at which place each answer in *file* is recalled; fail where one is missing."""
     questions = _saved_in(file)
     with common.open(read_only=True) as memory:
-        ranks = [memory.notes.rank(one.question, one.note, repo=one.repo) for one in questions]
+        ranks = [
+            memory.notes.rank(question.question, question.note, repo=question.repo)
+            for question in questions
+        ]
     ranked = [*zip(questions, ranks, strict=True)]
-    records = (record_of(one, rank=rank) for one, rank in ranked)
-    rows = ((str(rank or "-"), one.note, one.question) for one, rank in ranked)
+    records = (record_of(question, rank=rank) for question, rank in ranked)
+    rows = ((str(rank or "-"), question.note, question.question) for question, rank in ranked)
     common.answer_rows(records, "Saved questions", ("rank", "note", "question"), rows, ("rank",))
     known = sum(rank is not None and rank <= limit for rank in ranks)
     warn(f"{known} of {number_of(len(questions), 'answer')} among the first {limit}")
@@ -247,12 +252,12 @@ def notes(  # noqa: PLR0913, PLR0917  (one parameter per flag)
         _change(common, changes)
         return
     with common.open(read_only=True) as memory:
-        found = memory.notes.of(repo, archived=archived)
+        notes = memory.notes.of(repo, archived=archived)
         if conflicts:
-            live = {note.id for note in found}
-            found = tuple(note for note in found if not live.isdisjoint(note.contradicts))
-    title, rows = number_of(len(found), "note"), map(_row, found)
-    common.answer_rows(map(record_of, found), title, _COLUMNS, rows, empty="no notes")
+            live = {note.id for note in notes}
+            notes = tuple(note for note in notes if not live.isdisjoint(note.contradicts))
+    title, rows = number_of(len(notes), "note"), map(_row, notes)
+    common.answer_rows(map(record_of, notes), title, _COLUMNS, rows, empty="no notes")
 
 
 _COLUMNS = ("when", "note", "source", "id")
@@ -322,7 +327,7 @@ def review(
     print_table(
         number_of(len(waiting), "candidate"),
         _CANDIDATES,
-        [_candidate_row(one) for one, _ in waiting],
+        [_candidate_row(note) for note, _ in waiting],
     )
     print_table(
         "Repeated by people",
@@ -372,10 +377,10 @@ def snapshot(
       contextgraph snapshot "test_checkout fails on main" --focus payments
     """
     with common.open(read_only=True) as memory:
-        found = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
+        snapshot = memory.snapshot(trigger, focus, repo=repo, max_tokens=tokens)
     common.answer(
-        {"notes": [record_of(note) for note in found.notes], "text": found.text},
-        found.text or "no note matters now",
+        {"notes": [record_of(note) for note in snapshot.notes], "text": snapshot.text},
+        snapshot.text or "no note matters now",
     )
 
 

@@ -125,9 +125,9 @@ def search(
       contextgraph pages search "are webhooks idempotent" --repo acme/shop
     """
     with common.open(read_only=True) as memory:
-        found = memory.pages.search(question, repo=repo, limit=limit)
-    records = (record_of(one.page, score=round(one.score, 4)) for one in found)
-    rows = ((f"{one.score:.2f}", *_row(one.page)) for one in found)
+        results = memory.pages.search(question, repo=repo, limit=limit)
+    records = (record_of(result.page, score=round(result.score, 4)) for result in results)
+    rows = ((f"{result.score:.2f}", *_row(result.page)) for result in results)
     common.answer_rows(records, "Pages", ("score", *_COLUMNS), rows, ("score",))
 
 
@@ -224,15 +224,25 @@ def related(
       contextgraph entities related PriceRule --depth 2
     """
     with common.open(read_only=True) as memory:
-        found = memory.entities.get_related(name, depth)
+        neighbours = memory.entities.get_related(name, depth)
     records = (
-        record_of(one.entity, distance=one.distance, score=round(one.score, 4), pages=[*one.pages])
-        for one in found
+        record_of(
+            neighbour.entity,
+            distance=neighbour.distance,
+            score=round(neighbour.score, 4),
+            pages=[*neighbour.pages],
+        )
+        for neighbour in neighbours
     )
     columns = ("distance", "name", "type", "mentioned in")
     rows = (
-        (str(one.distance), one.entity.name, one.entity.entity_type, ", ".join(one.pages))
-        for one in found
+        (
+            str(neighbour.distance),
+            neighbour.entity.name,
+            neighbour.entity.entity_type,
+            ", ".join(neighbour.pages),
+        )
+        for neighbour in neighbours
     )
     common.answer_rows(records, "Entities", columns, rows, columns[:1])
 
@@ -256,7 +266,7 @@ def find(
     """
     with common.open(read_only=True) as memory:
         found = memory.entities.find_by_keywords(question)
-    rows = ((one.name, one.entity_type, ", ".join(one.tags)) for one in found)
+    rows = ((entity.name, entity.entity_type, ", ".join(entity.tags)) for entity in found)
     common.answer_rows(map(record_of, found), "Entities", ("name", "type", "tags"), rows)
 
 
@@ -276,9 +286,9 @@ def tags(
       contextgraph entities tags state
     """
     with common.open(read_only=True) as memory:
-        found = memory.entities.find_tags(prefix)
-    rows, columns = ((tag, str(count)) for tag, count in found.items()), ("tag", "entities")
-    common.answer_rows([{**found}], "Tags", columns, rows, columns[1:])
+        counts = memory.entities.find_tags(prefix)
+    rows, columns = ((tag, str(count)) for tag, count in counts.items()), ("tag", "entities")
+    common.answer_rows([{**counts}], "Tags", columns, rows, columns[1:])
 
 
 @entities.command("remove")
@@ -392,8 +402,8 @@ def brief(
 
     memory = common.keyed()
     memory.check_exists()
-    found = memory.brief(tokens, tag or (), policy=BriefingPolicy(newest_first=newest_first))
-    common.answer(record_of(found), found.text)
+    briefing = memory.brief(tokens, tag or (), policy=BriefingPolicy(newest_first=newest_first))
+    common.answer(record_of(briefing), briefing.text)
 
 
 def _json(text: str, what: str) -> object:
