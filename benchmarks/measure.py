@@ -1,9 +1,18 @@
-"""Measuring: times, percentiles, and a row of the table."""
+"""Measuring: times, instructions, percentiles, and a row of the table."""
 
+import ctypes
+import os
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from statistics import median
 from time import perf_counter
+from typing import NamedTuple
+
+# Of `perf_event_open`: its number by machine, and the attributes of `perf_event_attr`.
+_SYSCALLS = {"x86_64": 298, "aarch64": 241}
+_SIZE, _INSTRUCTIONS, _USER_SPACE_ONLY = 128, 1, 1 << 5 | 1 << 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,20 +36,51 @@ class Row:
 
 def seconds(work: Callable[[], object], repeat: int = 3) -> float:
     """The median time of *work* in seconds, over *repeat* runs."""
-    return median(_once(work) for _ in range(repeat))
+    return median(cost(work).seconds for _ in range(repeat))
 
 
 def latencies(calls: Sequence[Callable[[], object]]) -> list[float]:
     """The time of each call in seconds, ascending."""
-    return sorted(_once(call) for call in calls)
+    return sorted(cost(call).seconds for call in calls)
+
+
+class Cost(NamedTuple):
+    """What a call took: *seconds*, and *instructions* in user space.
+
+    These hardly depend on what else the machine does; NaN where they cannot be counted.
+    """
+
+    seconds: float
+    instructions: float
+
+
+def cost(call: Callable[[], object]) -> Cost:
+    """What *call* takes in this thread."""
+    counted, started = _instructions(), perf_counter()
+    call()
+    return Cost(perf_counter() - started, _instructions() - counted)
+
+
+def _instructions() -> float:
+    counter = _counter()
+    return float("nan") if counter is None else int.from_bytes(os.read(counter, 8), "little")
+
+
+@cache
+def _counter() -> int | None:
+    """A file that counts the instructions of this thread; None where Linux gives none."""
+    number = _SYSCALLS.get(platform.machine())
+    if platform.system() != "Linux" or number is None:
+        return None
+    attributes = bytearray(_SIZE)
+    attributes[4:8] = _SIZE.to_bytes(4, "little")
+    attributes[8:16] = _INSTRUCTIONS.to_bytes(8, "little")
+    attributes[40:48] = _USER_SPACE_ONLY.to_bytes(8, "little")
+    given = (ctypes.c_char * _SIZE).from_buffer(attributes)
+    opened = ctypes.CDLL(None).syscall(number, given, 0, -1, -1, 0)
+    return opened if opened >= 0 else None
 
 
 def percentile(ascending: Sequence[float], share: float) -> float:
     """The value below which *share* (0 to 1) of *ascending* lies, nearest rank."""
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))]
-
-
-def _once(work: Callable[[], object]) -> float:
-    started = perf_counter()
-    work()
-    return perf_counter() - started

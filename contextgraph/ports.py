@@ -172,10 +172,11 @@ class RecoveryStore(Protocol):
     def for_error(
         self, questions: Sequence[ErrorQuestion], limit: int
     ) -> Sequence[RecoveryCandidate]:
-        """Recoveries from the errors of *questions* (at no level PLACE), at most *limit* of each.
+        """Recoveries from the errors of *questions*, at most *limit* of each.
 
-        Each once, those of the first question first. For one question verified ones come first,
-        then the newest run (`Trajectory.seen_at`), then by fragment id, error id and error step.
+        Their level is TEMPLATE or TYPE. Each once, those of the first question first. For one
+        question verified ones come first, then the newest run (`Trajectory.seen_at`), then by
+        fragment id, error id and error step.
         """
 
     def for_text(

@@ -191,6 +191,7 @@ def context_record(context: "MemoryContext", text: str, key: "Json" = None) -> "
             fragments=[
                 {"id": fragment.id, **fragment_record(fragment)} for fragment in item.fragments
             ],
+            changed=record_of(item.changed, files=[*item.files]),
         )
         for item in context.similar_cases
     ]

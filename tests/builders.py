@@ -19,6 +19,7 @@ from contextgraph.model import (
     TaskType,
     Trajectory,
 )
+from contextgraph.store.rules import scored_words
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -148,4 +149,4 @@ def recovery_of(recovered: Recovered, error: ErrorPattern, run: Trajectory) -> R
         location=recovered.location,
     )
     own = (run.id, run.instance_id, run.repo, run.contributor, run.seen_at)
-    return RecoveryCandidate(recovered, signature, *own)
+    return RecoveryCandidate(recovered, scored_words(recovered), signature, *own)

@@ -41,7 +41,7 @@ from tests.strategies import (
 )
 from tests.twins import Twins, answer
 
-LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE, SignatureLevel.FAMILY)
+LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 NODE_IDS = (*TRAJECTORY_IDS[:2], *ITEM_IDS, *ERROR_IDS, *CONTEXT_IDS)
 SHOWN_AT = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -49,7 +49,7 @@ from tests.builders import recovery_of
 
 _MOST_WORDS = 8
 _MOST_TRAJECTORIES = 10
-_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE, SignatureLevel.FAMILY)
+_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 
 
 class ReferenceStore:

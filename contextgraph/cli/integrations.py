@@ -60,9 +60,10 @@ def integrations(
     """Connect coding agents to the memory.
 
     install adds hooks to the settings of an agent and leaves all other entries as they are;
-    uninstall removes them again. The agent then gets advice at the start of a session and after a
-    failure, and its finished sessions are learned. See docs/hooks.md. mini-swe-agent, SWE-agent,
-    the OpenAI Agents SDK and LangGraph need no settings: docs/ has a page on each.
+    uninstall removes them again. The agent then gets advice at the start of a session, at prompts,
+    before commands and after failures, and its finished sessions are learned. See docs/hooks.md.
+    mini-swe-agent, SWE-agent, the OpenAI Agents SDK and LangGraph need no settings: docs/ has a
+    page on each.
 
     \b
     With --json one line per agent: "agent", "path", "installed", "changed".

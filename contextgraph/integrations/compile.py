@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from contextgraph.codec import encoded
@@ -26,6 +27,7 @@ from contextgraph.model import (
     Family,
     NoteScope,
     RecoveryCandidate,
+    RemedyAction,
     RemedyKind,
     Scope,
     SignatureLevel,
@@ -43,6 +45,7 @@ from contextgraph.retrieval import (
     start_of,
 )
 from contextgraph.text import quoted_names
+from contextgraph.trace import replaced_program
 from contextgraph.working_tree import WorkingTree
 
 # Patterns that are read at once, and recoveries of one that say where and of what it was.
@@ -216,11 +219,23 @@ class _Compiler:
             return key, Advice("")
         remedies = [item.actions for item in context.error_solutions]
         remedies += [item.remedies for item in context.suggestions]
-        installs = any(one.kind is RemedyKind.INSTALL for of_item in remedies for one in of_item)
-        paths = sorted({path for of_item in remedies for path in paths_of_remedy(of_item)})
+        paths = sorted({path for one in remedies for path in paths_of_remedy(one)})
         general = rendered(fresh_context(context, _NO_TREE), STEP_TOKENS) if paths else Rendered("")
-        of_found, of_general = (tuple(map(encoded, one.items)) for one in (found, general))
-        return key, Advice(found.text, of_found, installs, tuple(paths), general.text, of_general)
+        return key, Advice(
+            found.text,
+            tuple(map(encoded, found.items)),
+            installs=any(one.kind is RemedyKind.INSTALL for one in chain.from_iterable(remedies)),
+            programs=_replaced_programs(remedies),
+            paths=tuple(paths),
+            general=general.text,
+            general_items=tuple(map(encoded, general.items)),
+        )
+
+
+def _replaced_programs(remedies: Sequence[Sequence[RemedyAction]]) -> tuple[str, ...]:
+    """The programs that *remedies* replace; none where one of them replaces none."""
+    found = [{replaced_program(one.pattern) for one in remedy} - {""} for remedy in remedies]
+    return tuple(sorted(set().union(*found))) if all(found) else ()
 
 
 def _signature(error: ErrorPattern, message: str = "") -> ErrorSignature:

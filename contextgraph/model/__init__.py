@@ -122,6 +122,7 @@ if TYPE_CHECKING:
         Judged as Judged,
         Outcome as Outcome,
         OutcomeSource as OutcomeSource,
+        PatchSummary as PatchSummary,
         RawTrajectory as RawTrajectory,
         Step as Step,
         TaskType as TaskType,

@@ -11,7 +11,7 @@ from contextgraph.model.fragment import Fragment, LoopInfo, Phase, Recovered
 from contextgraph.model.methodology import Words
 from contextgraph.model.note import Recollection
 from contextgraph.model.playbook import RepositoryPlaybook
-from contextgraph.model.trajectory import Json, Outcome, Trajectory
+from contextgraph.model.trajectory import Json, Outcome, PatchSummary, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,9 @@ class State:
 
     *current_error* is the text of the latest error that is not cleared; *last_outcome* the
     observation that *last_action* returned. *failed_actions* are earlier actions of the run that
-    failed or found nothing: they are not advised again. *repo* is ``owner/repo``. *phase* may be
-    given by its value, such as ``"testing"``; raises `ValueError` for any other text.
+    failed or found nothing, and its searches and listings: they are not advised again. *repo* is
+    ``owner/repo``. *phase* may be given by its value, such as ``"testing"``; raises `ValueError`
+    for any other text.
     """
 
     tools: tuple[str, ...] = ()
@@ -69,9 +70,13 @@ class ErrorQuestion:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryCandidate:
-    """A recorded recovery, with the error as it was shown and the run it happened in."""
+    """A recorded recovery, with the error as it was shown and the run it happened in.
+
+    *words* are those of its message and of what was done, in order, with spaces between them.
+    """
 
     recovered: Recovered
+    words: str
     error: ErrorSignature
     trajectory_id: str
     instance_id: str
@@ -230,9 +235,9 @@ class ErrorSolution:
 class SimilarCase:
     """A past run like this one, with its best *fragments*; *score* is between 0 and 1.
 
-    *title* is the first line of its task, *files* are those that it changed. *probability* is that
-    people would link its task to that of the query; *is_shown*: it is close enough for the text of
-    the answer.
+    *title* is the first line of its task, *files* are those that it changed, *changed* is what in
+    them, empty for a run of another repository. *probability* is that people would link its task to
+    that of the query; *is_shown*: it is close enough for the text of the answer.
     """
 
     trajectory_id: str
@@ -245,6 +250,7 @@ class SimilarCase:
     score: float
     why: Why
     title: str = ""
+    changed: PatchSummary = field(default_factory=PatchSummary)
     probability: float = 0.0
     is_shown: bool = True
 

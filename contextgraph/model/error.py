@@ -138,7 +138,7 @@ class RemedyPattern:
     # Retrieval groups hundreds of them in a query, and enumerations are slow to hash.
     def __hash__(self) -> int:
         """Of its texts."""
-        return hash((self.target, self.replaced))
+        return hash((self.target, self.replaced, self.parameters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class RemedyAction:
 
     def __hash__(self) -> int:
         """Of its texts, as of a pattern."""
-        return hash((self.target, self.replaced))
+        return hash((self.target, self.replaced, self.parameters))
 
     @property
     def general(self) -> "RemedyAction":

@@ -15,7 +15,7 @@ from contextgraph.model import (
     RemedyPattern,
     SignatureLevel,
 )
-from contextgraph.ranking import bm25, word_counts
+from contextgraph.ranking import FixedCounts, bm25, word_counts
 from contextgraph.retrieval.evidence import is_supported, was_tried
 from contextgraph.retrieval.query import Query
 from contextgraph.retrieval.score import SAME_TEMPLATE, about_another, signature_level
@@ -32,7 +32,6 @@ from contextgraph.trace import (
     advice_id,
     advice_key,
     circumstances_of,
-    command_lines,
     could_apply,
     describe_remedy,
     edited,
@@ -105,23 +104,16 @@ class Found:
         return self.candidate.instance_id
 
 
-class _Known:
-    """What a recovery says for any query: its words, and its forms where they are needed."""
+class _Forms:
+    """What *actions* say for any query, in the forms that are needed."""
 
-    def __init__(self, message: str, actions: Remedy, circumstances: tuple[str, ...]) -> None:
-        self._description = describe_remedy(actions)
-        done = "\n".join((self._description, *command_lines(actions)))
-        self.words = word_counts(f"{message}\n{done}")
-        self.circumstances = frozenset(circumstances)
+    def __init__(self, actions: Remedy) -> None:
         self._actions = actions
 
     @cached_property
     def near(self) -> Form:
         """In the words of its project."""
-        remedy = _of_same_repository(self._actions)
-        if remedy == self._actions:
-            return Form(remedy, advice_key(remedy), self._description)
-        return _form(remedy)
+        return _form(_of_same_repository(self._actions))
 
     @cached_property
     def near_about_others(self) -> Form:
@@ -153,11 +145,11 @@ def found_for(
     for one, about, score, similar in _scored(query, signature, candidates):
         is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
         form = _near_form(query, signature, one, about) if is_near else about.general
-        weight = _weight(signature.family, current, about.circumstances)
+        weight = _weight(signature.family, current, frozenset(one.recovered.circumstances))
         if weight and could_help(form):
             level = signature_level(signature, one)
             avoids = one.recovered.workaround and signature.family in EXCEPTIONS
-            is_withheld = about.is_hazardous or avoids or _was_of_no_use(one) or failed_before(form)
+            is_withheld = avoids or _was_of_no_use(one) or failed_before(form) or about.is_hazardous
             is_same = one.recovered.message == signature.message and level in SAME_TEMPLATE
             near = (is_near, is_near and is_same)
             known = {"is_same_name": _names_same(query, one), "is_near": is_near}
@@ -169,27 +161,22 @@ def found_for(
 
 def _scored(
     query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
-) -> Iterator[tuple[RecoveryCandidate, _Known, float, float]]:
+) -> Iterator[tuple[RecoveryCandidate, _Forms, float, float]]:
     """Those that have something to say, and how similar their words are to message and attempt."""
-    known = [
-        (one, about)
-        for one in candidates
-        for done in [one.recovered]
-        if (about := _known(done.message, done.actions, done.circumstances)) is not None
-    ]
-    texts = [about.words for _, about in known]
+    known = [one for one in candidates if not is_retry(one.recovered.actions)]
+    texts = [_counted(one.words) for one in known]
     relevance = bm25(word_counts(signature.message), texts)
     attempt = word_counts(query.state.last_action.partition("\n")[0])
     similarity = bm25(attempt, texts) if attempt else relevance
-    for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
-        yield one, about, score, similar
+    for one, score, similar in zip(known, relevance, similarity, strict=True):
+        yield one, _forms(one.recovered.actions), score, similar
 
 
 def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
     """The advice that *candidate* can be shown as: in either form, each action alone or all."""
-    done = candidate.recovered
-    if (about := _known(done.message, done.actions, done.circumstances)) is None:
+    if is_retry(candidate.recovered.actions):
         return frozenset()
+    about = _forms(candidate.recovered.actions)
     remedies = {about.near.remedy, about.general.remedy}
     parts = {(action,) for remedy in remedies for action in remedy}
     return frozenset(advice_id(candidate.error, remedy) for remedy in remedies | parts)
@@ -204,9 +191,11 @@ def _weight(family: Family, one: frozenset[str], other: frozenset[str]) -> float
 
 
 @lru_cache(_REMEMBERED)
-def _known(message: str, actions: Remedy, circumstances: tuple[str, ...]) -> _Known | None:
-    """None where all that was done was to repeat what had failed."""
-    return None if is_retry(actions) else _Known(message, actions, circumstances)
+def _counted(words: str) -> FixedCounts:
+    return FixedCounts(words.split())
+
+
+_forms = lru_cache(_REMEMBERED)(_Forms)
 
 
 @lru_cache(_REMEMBERED)
@@ -229,7 +218,7 @@ def _of_same_repository(actions: Remedy) -> Remedy:
 
 
 def _near_form(
-    query: Query, signature: ErrorSignature, one: RecoveryCandidate, about: _Known
+    query: Query, signature: ErrorSignature, one: RecoveryCandidate, about: _Forms
 ) -> Form:
     """The wording of *about* in the repository of *one*, at an error of *signature*.
 
@@ -285,14 +274,15 @@ def _names_same(query: Query, candidate: RecoveryCandidate) -> bool:
 def _contradicts(query: Query, pattern: RemedyPattern) -> bool:
     """True for what cannot help in this state.
 
-    The project's own module is not to be installed, an attribute that a class lacks is not to be
-    imported, and what the attempt did not do cannot be replaced.
+    The project's own module is not to be installed, nor one whose folder is shown; an attribute
+    that a class lacks is not to be imported, and what the attempt did not do cannot be replaced.
     """
     state, names = query.state, query.names
     if pattern.kind is RemedyKind.INSTALL:
-        return is_never_installed(names.fill(MISSING_MODULE), state.last_action) or is_own_module(
-            names.fill(pattern.target), state.repo, state.open_file
-        )
+        module = names.fill(pattern.target)
+        is_shown = f"/{module}/" in state.last_outcome
+        never = is_never_installed(names.fill(MISSING_MODULE), state.last_action)
+        return never or is_shown or is_own_module(module, state.repo, state.open_file)
     if edited(pattern.target) == _IMPORT_OF_ATTRIBUTE and query.signature is not None:
         return not query.signature.message.startswith("module ")
     return not could_apply(pattern, state.last_action, names, state.last_outcome)

@@ -14,6 +14,7 @@ from contextgraph.model import (
     MemoryContext,
     Note,
     Outcome,
+    PatchSummary,
     PlaybookFile,
     RemedyAction,
     RepositoryPlaybook,
@@ -42,7 +43,7 @@ _TOKENS_AT_START = 200
 PLAYBOOK_TOKENS = 120
 # What fewer independent tasks agree on is not said.
 _AGREEING = 2
-_SYMBOLS, _TESTS, _INSTALLS = 2, 3, 3
+_SYMBOLS, _IDENTIFIERS, _TESTS, _INSTALLS = 2, 3, 3, 3
 # Of pinned notes, which stand before what runs agree on, and of those that answer.
 _NOTES, _PINNED_CHARS, _NOTE_CHARS = 3, 120, 240
 _USUAL = (f"python {SCRIPT}", "python -c <code>")
@@ -339,5 +340,16 @@ def _case(case: SimilarCase) -> _Entry:
     head = f"{case.instance_id}{f' ({outcome})' if outcome else ''}"
     # Paths of another repository say nothing here.
     shown = case.files[:_FILES] if case.why.scope is ScopeLevel.REPO else ()
-    files = f"; changed {', '.join(shown)}" if shown else ""
-    return _Entry(f"{head}: {case.title}{files}")
+    changed = f"; changed {', '.join(shown)}{_patch(case.changed)}" if shown else ""
+    return _Entry(f"{head}: {case.title}{changed}")
+
+
+def _patch(changed: PatchSummary) -> str:
+    """What a patch changed in its files, in brackets; empty for nothing."""
+    named = (
+        ("in", changed.symbols[:_SYMBOLS]),
+        ("adds", changed.added[:_IDENTIFIERS]),
+        ("removes", changed.removed[:_IDENTIFIERS]),
+    )
+    parts = "; ".join(f"{what} {', '.join(names)}" for what, names in named if names)
+    return f" ({parts})" if parts else ""

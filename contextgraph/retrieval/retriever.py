@@ -133,7 +133,9 @@ class MemoryRetriever:
         def answer(gate: Gate, limit: int) -> MemoryContext:
             return MemoryContext(
                 new_context_id(),
-                similar_cases=cases_of(query, cases, gate, self._store, limit, self.weights),
+                similar_cases=cases_of(
+                    query, cases, gate, self._store, limit, self.weights, self.playbooks.known
+                ),
             )
 
         return answer

@@ -39,7 +39,9 @@ from contextgraph.model import (
     precedes,
 )
 from contextgraph.processes import Process, has_ended
-from contextgraph.trace import describe_remedy
+from contextgraph.ranking import TASK_CHARS
+from contextgraph.text import words
+from contextgraph.trace import command_lines, describe_remedy
 from contextgraph.vectors import Vector
 
 # How many of the newest runs an error tally names.
@@ -194,6 +196,12 @@ def note_text(value: Note) -> str:
 def recovery_text(recovered: Recovered) -> str:
     """The text in which the words of a recovery are searched."""
     return f"{recovered.message}\n{describe_remedy(recovered.actions)}"
+
+
+def scored_words(recovered: Recovered) -> str:
+    """The words by which it is compared with an error, as of `RecoveryCandidate`."""
+    lines = (recovery_text(recovered), *command_lines(recovered.actions))
+    return " ".join(words("\n".join(lines)[:TASK_CHARS]))
 
 
 def trajectory_text(trajectory: Trajectory) -> str:

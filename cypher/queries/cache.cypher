@@ -40,6 +40,6 @@ RETURN 'recovery' AS kind,
     [t.id, row.fragment_id, row.error_id, row.error_step] AS key,
     {fragment_id: row.fragment_id,
     recovered: r {.error_step, .cleared_step, .message, .location, .actions, .verified,
-    .workaround, .circumstances},
+    .workaround, .circumstances, .scored_words},
     error: e {.id, .family, .error_type, .template},
     run: t {.id, .instance_id, .repo, .contributor, .seen_at}} AS value

@@ -122,7 +122,8 @@ CALL (row, e) {
         instance_id: f.instance_id, seen_at: f.seen_at, error_step: row.error_step,
         cleared_step: row.cleared_step, message: row.message, location: row.location,
         description: row.description, actions: row.actions, verified: row.verified,
-        workaround: row.workaround, circumstances: row.circumstances}]->(e)
+        workaround: row.workaround, circumstances: row.circumstances,
+        scored_words: row.scored_words}]->(e)
 }
 
 // name: learned

@@ -30,7 +30,7 @@ from tests.strategies import (
 )
 from tests.twins import Twins
 
-LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE, SignatureLevel.FAMILY)
+LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 PHASES = (None, Phase.FIXING, Phase.TESTING, Phase.SUBMITTING)
 TASK_TYPES = (None, TaskType.BUG_FIX, TaskType.FEATURE, TaskType.DOCS)
 WORD_LISTS = (WORDS, WORDS[:3], ("absent",), ())

@@ -117,6 +117,13 @@ def test_advice_at_an_error_can_be_reported_once(call: Call) -> None:
     assert "reported before" in text_of(call("report_outcome", **report))
 
 
+def test_what_failed_before_is_not_advised_again(call: Call) -> None:
+    state = {"repo": REPO, "current_error": ERROR, "last_action": "python -m unittest"}
+    tried = ["PYTHONPATH=lib python -m unittest"]
+    assert "PYTHONPATH=lib" in text_of(call("query_memory", **state))
+    assert "PYTHONPATH=lib" not in text_of(call("query_memory", **state, failed_actions=tried))
+
+
 def test_what_is_secret_is_not_recalled(store: Path, call: Call) -> None:
     locker = "fernway/locker"
     with AgentMemory.open(str(store)) as memory:

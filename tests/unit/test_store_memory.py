@@ -267,9 +267,12 @@ def test_tenants_do_not_see_each_other(tmp_path: Path) -> None:
     theirs.admin.close()
 
 
-def test_a_place_is_not_a_level_of_a_question(store: SqliteStore) -> None:
-    with pytest.raises(ValueError, match="place"):
-        store.recoveries.for_error([ErrorQuestion(SIGNATURE, SignatureLevel.PLACE, Scope())], 5)
+@pytest.mark.parametrize("level", [SignatureLevel.PLACE, SignatureLevel.FAMILY])
+def test_a_question_is_about_a_template_or_a_type(
+    store: SqliteStore, level: SignatureLevel
+) -> None:
+    with pytest.raises(ValueError, match=level):
+        store.recoveries.for_error([ErrorQuestion(SIGNATURE, level, Scope())], 5)
 
 
 def test_only_the_rarest_eight_words_count(store: SqliteStore) -> None:
@@ -280,6 +283,19 @@ def test_only_the_rarest_eight_words_count(store: SqliteStore) -> None:
     found = store.runs.for_text([*common, *rare], Scope(), 5)
     assert [run.id for run in found] == ["run0001"]
     assert len(store.runs.for_text(common, Scope(), 5)) == 2
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_of_many_equally_relevant_recoveries_the_least_ids_come_first(
+    store: SqliteStore, limit: int
+) -> None:
+    store.runs.add([made_bundle(number) for number in range(70, 0, -1)])
+    least = made_bundle(0)
+    twice = tuple(replace(least.recovered[0], error_step=step) for step in (2, 1))
+    store.runs.add([replace(least, recovered=twice)])
+    found = store.recoveries.for_text(["boom"], Scope(), limit)
+    steps = [(one.trajectory_id, one.recovered.error_step) for one in found]
+    assert steps == [("run0000", 1), ("run0000", 2)][:limit]
 
 
 def test_the_graph_is_brought_up_to_date_when_it_is_requested(store: SqliteStore) -> None:
@@ -352,7 +368,7 @@ def test_the_graph_names_nodes_as_the_values_do(store: SqliteStore) -> None:
 def test_an_unknown_repository_has_nothing(store: SqliteStore) -> None:
     store.runs.add([made_bundle(0)])
     nowhere = Scope("nobody/nothing")
-    question = ErrorQuestion(SIGNATURE, SignatureLevel.FAMILY, nowhere)
+    question = ErrorQuestion(SIGNATURE, SignatureLevel.TYPE, nowhere)
     assert store.recoveries.for_error([question], 5) == []
     assert store.recoveries.for_text(["boom"], nowhere, 5) == []
     assert store.recoveries.errors(nowhere, 5) == []

@@ -13,6 +13,9 @@ from contextgraph.store.neo4j.full_text import terms, text_of_note
 from contextgraph.store.neo4j.rows import Parameters, Row
 from contextgraph.vectors import Vector
 
+# One transaction for 100,000 notes exceeded the time limit of a transaction.
+NOTES_AT_ONCE = 1_000
+
 
 class Neo4jNotes:
     """`NoteStore` on a server; the docstrings of its methods are those of the protocol."""
@@ -89,14 +92,16 @@ class Neo4jNotes:
         self._connection.write(work)
 
     def delete(self, ids: Sequence[str]) -> int:
-        def work(transaction: Transaction) -> int:
-            named = sorted({*ids})
-            transaction.rows("remove_note_links", ids=named)
-            deleted = transaction.rows("delete_notes", ids=named)
-            transaction.rows("delete_unlinked_notes", ids=named)
+        def work(transaction: Transaction, some: Sequence[str]) -> int:
+            transaction.rows("remove_note_links", ids=some)
+            deleted = transaction.rows("delete_notes", ids=some)
+            transaction.rows("delete_unlinked_notes", ids=some)
             return len(deleted)
 
-        return self._connection.write(work)
+        named = sorted({*ids})
+        starts = range(0, len(named), NOTES_AT_ONCE)
+        batches = (named[start : start + NOTES_AT_ONCE] for start in starts)
+        return sum(self._connection.write(work, batch) for batch in batches)
 
     def _found(self, name: str, scope: NoteScope, **parameters: object) -> list[Note]:
         return _notes_of(self._connection.rows(name, **parameters, **_parameters(scope)))

@@ -28,7 +28,7 @@ from contextgraph.store.neo4j.rows import Parameters, Row, where
 
 P = ParamSpec("P")
 
-_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE, SignatureLevel.FAMILY)
+_LEVELS = (SignatureLevel.TEMPLATE, SignatureLevel.TYPE)
 _PLACES = ("in_repo", "everywhere")
 
 

@@ -24,7 +24,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store.columns import Columns, Form, Value
-from contextgraph.store.rules import StoredOutcome
+from contextgraph.store.rules import StoredOutcome, scored_words
 from contextgraph.trace import describe_remedy
 
 # What the driver returns and takes has no narrower type.
@@ -154,7 +154,11 @@ def caused_row(value: CausedError) -> Parameters:
 
 def recovered_row(value: Recovered) -> Parameters:
     """The properties of the relation of *value*."""
-    return {**_properties(_RECOVERIES, value), "description": describe_remedy(value.actions)}
+    return {
+        **_properties(_RECOVERIES, value),
+        "description": describe_remedy(value.actions),
+        "scored_words": scored_words(value),
+    }
 
 
 def tally_of(row: Row) -> ErrorTally:
@@ -184,8 +188,10 @@ def recovery_of(row: Row) -> RecoveryCandidate:
         pattern["template"],
         location=recovered.location,
     )
+    words = row["recovered"]["scored_words"]
     return RecoveryCandidate(
         recovered,
+        scored_words(recovered) if words is None else words,
         error,
         run["id"],
         run["instance_id"],

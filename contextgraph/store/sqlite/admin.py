@@ -71,6 +71,9 @@ _FACTS = {
         repositories, frequency, success_rate, avg_steps, success_count AS shown_and_helped,
         failure_count AS shown_and_did_not, made_by, superseded_by""",
 }
+# Places of notes have no runs.
+_REPOSITORIES = """place WHERE tenant = ? AND repo <> ''
+    AND EXISTS (SELECT 1 FROM trajectory t WHERE t.place = place.key)"""
 
 
 class SqliteAdmin:
@@ -100,7 +103,7 @@ class SqliteAdmin:
                 outcomes={one.value: outcomes.get(one.value, 0) for one in Outcome},
                 changes={one.value: changes.get(one.value, 0) for one in ChangeStatus},
                 methodologies={one.value: statuses.get(one.value, 0) for one in MethodologyStatus},
-                repositories=_count(transaction, "place WHERE tenant = ? AND repo <> ''"),
+                repositories=_count(transaction, _REPOSITORIES),
             )
 
     def explain(self, node_id: str) -> Explanation | None:

@@ -39,14 +39,7 @@ class LatestValues:
                     (tenant, before.revision),
                 )
                 runs = before.trajectories.without([row[0] for row in changed])
-                self._latest = Values(
-                    revision,
-                    runs,
-                    before.fragments,
-                    before.recoveries,
-                    before.first_recoveries,
-                    {},
-                )
+                self._latest = Values(revision, runs, before.fragments, before.recoveries, {})
             return self._latest
 
 

@@ -20,6 +20,7 @@ from contextgraph.model import (
     ShownItem,
     Trajectory,
 )
+from contextgraph.store import rules
 from contextgraph.store.columns import Columns, Form
 from contextgraph.vectors import Vector
 
@@ -82,14 +83,16 @@ def recovery_of(row: Row) -> RecoveryCandidate:
     """The value of the columns of RECOVERIES after those of its error, its run and its key.
 
     They are family, error_type, template; id, instance_id, repo, contributor, seen_at; fragment_id,
-    error_id.
+    error_id, scored_words.
     """
-    family, error_type, template, run, instance, repo, contributor, seen_at, *ids = row[:10]
-    recovered = RECOVERIES.value(row[10:], fragment_id=ids[0], error_id=ids[1])
+    family, error_type, template, run, instance, repo, contributor, seen_at, *rest = row[:11]
+    recovered = RECOVERIES.value(row[11:], fragment_id=rest[0], error_id=rest[1])
+    words = rules.scored_words(recovered) if rest[2] is None else rest[2]
     error = ErrorSignature(
         Family(family), error_type, recovered.message, template, location=recovered.location
     )
-    return RecoveryCandidate(recovered, error, run, instance, repo, contributor, time_of(seen_at))
+    of_run = (run, instance, repo, contributor, time_of(seen_at))
+    return RecoveryCandidate(recovered, words, error, *of_run)
 
 
 # Words of SQL cannot be names of columns.

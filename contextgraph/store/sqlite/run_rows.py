@@ -203,7 +203,8 @@ def _insert_recovered(
     patterns = {error.id: error for error in bundle.errors}
     transaction.write_all(
         "INSERT INTO recovered (key, tenant, trajectory, place, seen_at, fragment, error, family, "
-        f"error_type, {rows.columns_of(rows.RECOVERIES)}) VALUES ({_marks(17)})",
+        "error_type, fragment_id, scored_words, "
+        f"{rows.columns_of(rows.RECOVERIES)}) VALUES ({_marks(19)})",
         [
             (
                 run.first + number,
@@ -215,6 +216,8 @@ def _insert_recovered(
                 errors[value.error_id],
                 patterns[value.error_id].family.value,
                 patterns[value.error_id].error_type,
+                value.fragment_id,
+                rules.scored_words(value),
                 *rows.RECOVERIES.row(value),
             )
             for number, value in enumerate(bundle.recovered)

@@ -304,6 +304,16 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     # How probable remedies are, fitted on the runs of the memory.
     ("ALTER TABLE consolidation ADD COLUMN gate TEXT",),
+    (
+        "DROP INDEX recovered_family",  # no query finds recoveries by family alone
+        "DROP INDEX recovered_family_in_place",
+        "ALTER TABLE recovered ADD COLUMN fragment_id TEXT NOT NULL DEFAULT ''",
+        """UPDATE recovered SET fragment_id =
+            (SELECT f.id FROM fragment f WHERE f.key = recovered.fragment)""",
+        "CREATE INDEX recovered_in_order ON recovered (tenant, fragment_id)",
+        # Of what was learned before they are computed when it is read, until a rebuild.
+        "ALTER TABLE recovered ADD COLUMN scored_words TEXT",
+    ),
 )
 VERSION = len(MIGRATIONS)
 RUN_BITS = 20

@@ -22,16 +22,20 @@ from contextgraph.store.sqlite.rows import Row
 
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 
-# Of sets of recoveries, of up to thousands each: 10 MB.
-_ORDERS = 256
+# Thousands of recoveries can be equally relevant. Of so many times the limit the first ones come
+# early in the order of all.
+_SHARE = 32
 # Removed runs and fragments are listed for so many revisions, for processes whose graph still has
 # them; those that are further behind read everything again.
 REMOVALS_LISTED = 10_000
 
 _RECOVERIES_IN_ORDER = """
 SELECT r.key FROM json_each(?) AS named CROSS JOIN recovered r ON r.key = named.value
-CROSS JOIN fragment f ON f.key = r.fragment CROSS JOIN error_pattern e ON e.key = r.error
-ORDER BY f.id, e.id, r.error_step LIMIT ?"""
+CROSS JOIN error_pattern e ON e.key = r.error
+ORDER BY r.fragment_id, e.id, r.error_step LIMIT ?"""
+_ALL_IN_ORDER = """
+SELECT key, fragment_id FROM recovered INDEXED BY recovered_in_order
+WHERE tenant = ? ORDER BY fragment_id"""
 _TRAJECTORIES_IN_ORDER = """
 SELECT t.key FROM json_each(?) AS named CROSS JOIN trajectory t ON t.key = named.value
 ORDER BY t.id LIMIT ?"""
@@ -53,7 +57,6 @@ class Values:
     trajectories: ValueCache[int, Trajectory]
     fragments: ValueCache[int, tuple[int, Fragment]]
     recoveries: ValueCache[int, RecoveryCandidate]
-    first_recoveries: ValueCache[tuple[str, int], list[int]]
     repositories: dict[str, int]
 
 
@@ -64,7 +67,6 @@ def no_values(revision: int) -> Values:
         ValueCache(),
         ValueCache(),
         ValueCache(),
-        ValueCache(most=_ORDERS),
         {},
     )
 
@@ -219,12 +221,21 @@ class Transaction:
         """The first *limit* of the recoveries with these *keys*, by fragment, error and step."""
         if not keys or limit < 1:
             return []
-        # Thousands can be equally relevant: SQLite compares them without handing out their ids.
-        asked = (str(keys), limit)
-        found = self.values.first_recoveries.get_or_read(
-            [asked], lambda _: {asked: self.column(_RECOVERIES_IN_ORDER, asked)}
-        )
-        return found[asked]
+        if len(keys) > _SHARE * limit:
+            keys = self._first_in_index(frozenset(keys), limit)
+        return self.column(_RECOVERIES_IN_ORDER, (str(keys), limit))
+
+    def _first_in_index(self, keys: frozenset[int], limit: int) -> list[int]:
+        """The first *limit* of many *keys* by fragment, and all others of the last fragment."""
+        found: list[int] = []
+        last = ""
+        for key, fragment in self.connection.execute(_ALL_IN_ORDER, (self.tenant,)):
+            if len(found) >= limit and fragment != last:
+                break
+            if key in keys:
+                found.append(key)
+                last = fragment
+        return found
 
     def first_trajectories(self, keys: Sequence[int], limit: int) -> list[int]:
         """The first *limit* of the runs with these *keys*, by id."""
@@ -266,9 +277,9 @@ class Transaction:
         return self._read(
             keys,
             "SELECT r.key, r.family, r.error_type, e.template, t.id, t.instance_id, t.repo, "
-            f"t.contributor, r.seen_at, f.id, e.id, {rows.columns_of(rows.RECOVERIES, 'r')} "
+            "t.contributor, r.seen_at, r.fragment_id, e.id, r.scored_words, "
+            f"{rows.columns_of(rows.RECOVERIES, 'r')} "
             "FROM json_each(?) AS named CROSS JOIN recovered r ON r.key = named.value "
-            "CROSS JOIN fragment f ON f.key = r.fragment "
             "CROSS JOIN trajectory t ON t.key = r.trajectory "
             "CROSS JOIN error_pattern e ON e.key = r.error",
             rows.recovery_of,
