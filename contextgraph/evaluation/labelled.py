@@ -87,9 +87,9 @@ def _judged(
         shown[0].score if shown else 0.0,
     )
     verdicts = {OURS: ours}
-    for name, found in _baselines(tasks, query, hidden, seed).items():
-        rank = _rank([task.instance_id for task in found[:LIMIT]], linked)
-        verdicts[name] = Verdict(bool(found), rank, rank)
+    for name, baseline in _baselines(tasks, query, hidden, seed).items():
+        rank = _rank([task.instance_id for task in baseline[:LIMIT]], linked)
+        verdicts[name] = Verdict(bool(baseline), rank, rank)
     run = query.instance_id
     return Moment(MomentKind.RELATED, run, run, query.repo, 0, "", verdicts)
 
@@ -155,7 +155,7 @@ def _links(path: Path) -> Mapping[str, Sequence[str]]:
         raise ReadError(str(path), "", str(error)) from error
     if not isinstance(links, dict) or not all(isinstance(ids, list) for ids in links.values()):
         raise ReadError(str(path), "", "is not an object of query id to a list of ids")
-    return {str(query): [str(one) for one in ids] for query, ids in links.items()}
+    return {str(query): [str(id_) for id_ in ids] for query, ids in links.items()}
 
 
 # So many items stand in the text of an answer at most.
@@ -213,19 +213,19 @@ def judge_by_hand(
     no moment is of these runs.
     """
     by_run: dict[str, list[JudgedMoment]] = {}
-    for one in judged:
-        by_run.setdefault(one.run, []).append(one)
+    for moment in judged:
+        by_run.setdefault(moment.run, []).append(moment)
     answers = [
         (raw.instance_id, answer)
         for raw in runs
         if (moments := by_run.get(trajectory_id(raw)))
         for answer in _answers(memory, trace(masked(raw)[0]), moments)
     ]
-    found = {
+    estimates = {
         name: estimate(summed((instance, share(answer)) for instance, answer in answers), seed)
         for name, share in _MEASURES.items()
     }
-    return {name: {OURS: one} for name, one in found.items() if one}
+    return {name: {OURS: estimate} for name, estimate in estimates.items() if estimate}
 
 
 def _answers(
@@ -249,7 +249,7 @@ def _patterns_of(context: MemoryContext) -> Iterator[tuple[RemedyPattern, ...]]:
 
 
 def _share_of_items(verdict: HandVerdict | None, answer: Sequence[HandVerdict | None]) -> Share:
-    known = [one for one in answer if one is not None or verdict is None]
+    known = [hand_verdict for hand_verdict in answer if hand_verdict is not None or verdict is None]
     return Share(known.count(verdict), len(known))
 
 
