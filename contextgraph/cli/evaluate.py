@@ -312,17 +312,15 @@ class Trial:
 
     def run(self, configuration: str | None = None) -> "Report":
         """The report of an empty memory under *configuration*, or that of the options."""
-        from contextgraph.evaluation import judge_by_hand, read_judged, report_of
+        from contextgraph.codec import decoded_lines
+        from contextgraph.evaluation import JudgedMoment, judge_by_hand, report_of
 
         flags = {**self.common.flags, **({"configuration": configuration} if configuration else {})}
         linked = self._linked(flags) if self.related else ()
         with replace(self.common.or_temporary(), flags=flags).open() as memory:
             evaluation = self._evaluated(memory) if self.judging else None
-            by_hand = (
-                judge_by_hand(memory, self.judging, read_judged(self.judged), self.seed)
-                if self.judged
-                else None
-            )
+            judged = decoded_lines(JudgedMoment, self.judged) if self.judged else []
+            by_hand = judge_by_hand(memory, self.judging, judged, self.seed) if judged else None
             return report_of(evaluation, linked, _configuration_of(memory), self.seed, by_hand)
 
     def _linked(self, flags: "Mapping[str, Any]") -> "tuple[Moment, ...]":

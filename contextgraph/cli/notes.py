@@ -15,15 +15,16 @@ from contextgraph.cli.options import (
     AboutRepo,
     Common,
     Limit,
+    Question,
     Repo,
     Tags,
+    Tokens,
     common_options,
     flag,
     option,
     time_option,
 )
 from contextgraph.cli.output import FAILED, emit, print_table, warn
-from contextgraph.errors import ReadError
 from contextgraph.records import recalled_record, record_of
 from contextgraph.text import number_of
 
@@ -97,9 +98,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
 @common_options()
 def recall(
     common: Common,
-    question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="What to look for.", show_default=False)
-    ] = "",
+    question: Question = "",
     repo: RepoOrNone = None,
     tag: Annotated[
         list[str] | None, option("--tag", "TAG", "Only notes with this tag (repeatable).")
@@ -136,14 +135,12 @@ def recall(
         _check_saved(common, saved, limit)
         return
     with common.open(read_only=True) as memory:
-        recollections = memory.notes.recall(
+        hits = memory.notes.recall(
             question, repo=repo, limit=limit, tags=tag or (), min_probability=min_probability
         )
-    rows = (
-        (f"{recollection.score:.2f}", *_row(recollection.note)) for recollection in recollections
-    )
+    rows = ((f"{hit.score:.2f}", *_row(hit.note)) for hit in hits)
     columns, empty = ("score", *_COLUMNS), "no note answers this"
-    records = map(recalled_record, recollections)
+    records = map(recalled_record, hits)
     common.answer_rows(records, "Notes", columns, rows, ("score",), empty=empty)
 
 
@@ -158,12 +155,11 @@ class _Saved:
 
 def _check_saved(common: Common, file: Path, limit: int) -> None:
     """Print at which place each answer in *file* is recalled; fail where one is missing."""
-    questions = _saved_in(file)
+    from contextgraph.codec import decoded_lines
+
+    questions = decoded_lines(_Saved, file, strict=True)
     with common.open(read_only=True) as memory:
-        ranks = [
-            memory.notes.rank(question.question, question.note, repo=question.repo)
-            for question in questions
-        ]
+        ranks = [memory.notes.rank(one.question, one.note, repo=one.repo) for one in questions]
     ranked = [*zip(questions, ranks, strict=True)]
     records = (record_of(question, rank=rank) for question, rank in ranked)
     rows = ((str(rank or "-"), question.note, question.question) for question, rank in ranked)
@@ -172,24 +168,6 @@ def _check_saved(common: Common, file: Path, limit: int) -> None:
     warn(f"{known} of {number_of(len(questions), 'answer')} among the first {limit}")
     if known < len(questions):
         raise typer.Exit(FAILED)
-
-
-def _saved_in(file: Path) -> list[_Saved]:
-    import orjson
-
-    from contextgraph.codec import decoded
-
-    found = []
-    try:
-        lines = file.read_bytes().splitlines()
-    except OSError as error:
-        raise ReadError(str(file), "", f"cannot be read: {error.strerror or error}") from error
-    for number, line in enumerate(lines, start=1):
-        try:
-            found.append(decoded(_Saved, orjson.loads(line), strict=True))
-        except (orjson.JSONDecodeError, ReadError) as error:
-            raise ReadError(str(file), f"line {number}", str(error)) from error
-    return found
 
 
 @app.callback()
@@ -362,7 +340,7 @@ def snapshot(
     ],
     focus: Annotated[str, option("--focus", "TEXT", "What the agent is about to work on.")] = "",
     repo: RepoOrNone = None,
-    tokens: Annotated[int, typer.Option(metavar="N", min=1, help="At most N tokens.")] = 500,
+    tokens: Tokens = 500,
 ) -> None:
     """Show what people and agents say that matters now.
 

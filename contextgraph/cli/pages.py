@@ -1,7 +1,9 @@
 """``contextgraph pages`` and ``entities``; ``set`` and ``brief``: named knowledge."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from operator import attrgetter
+from typing import Annotated
 
 import typer
 
@@ -9,17 +11,16 @@ from contextgraph.cli.options import (
     AboutRepo,
     Common,
     Limit,
+    Question,
     Repo,
     Tags,
+    Tokens,
     common_options,
     flag,
     option,
 )
 from contextgraph.cli.output import fail
 from contextgraph.records import record_of
-
-if TYPE_CHECKING:
-    from contextgraph.knowledge import Page
 
 pages = typer.Typer(no_args_is_help=True, help="Pages that refer to each other.")
 entities = typer.Typer(no_args_is_help=True, help="Named entities with tags and relations.")
@@ -108,7 +109,7 @@ def list_(common: Common, repo: Repo = None) -> None:
 @common_options()
 def search(
     common: Common,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
+    question: Question,
     repo: Repo = None,
     limit: Limit = 5,
 ) -> None:
@@ -224,25 +225,15 @@ def related(
       contextgraph entities related PriceRule --depth 2
     """
     with common.open(read_only=True) as memory:
-        neighbours = memory.entities.get_related(name, depth)
+        hits = memory.entities.get_related(name, depth)
     records = (
-        record_of(
-            neighbour.entity,
-            distance=neighbour.distance,
-            score=round(neighbour.score, 4),
-            pages=[*neighbour.pages],
-        )
-        for neighbour in neighbours
+        record_of(hit.entity, distance=hit.distance, score=round(hit.score, 4), pages=[*hit.pages])
+        for hit in hits
     )
     columns = ("distance", "name", "type", "mentioned in")
     rows = (
-        (
-            str(neighbour.distance),
-            neighbour.entity.name,
-            neighbour.entity.entity_type,
-            ", ".join(neighbour.pages),
-        )
-        for neighbour in neighbours
+        (str(hit.distance), hit.entity.name, hit.entity.entity_type, ", ".join(hit.pages))
+        for hit in hits
     )
     common.answer_rows(records, "Entities", columns, rows, columns[:1])
 
@@ -308,10 +299,7 @@ def remove_entity(common: Common, name: Name) -> None:
 
 
 _COLUMNS = ("id", "title", "summary")
-
-
-def _row(page: "Page") -> tuple[str, ...]:
-    return page.id, page.title, page.summary
+_row = attrgetter(*_COLUMNS)
 
 
 def _report_removed(common: Common, removed: bool, what: str) -> None:
@@ -357,26 +345,21 @@ def set_(
       contextgraph set /user/review '{"summary": "be brief", "importance": 8}'
       contextgraph set /user/todo/flag null --source agent
     """
-    text = sys.stdin.read() if content == "-" else content
     receipt = common.keyed().set_memory(
         key,
-        _json(text, "JSON"),
+        _json(sys.stdin.read() if content == "-" else content, "JSON"),
         _json(source, "--source") if source.lstrip().startswith("{") else source,
         untrusted="isolate" if isolate else "refuse",
     )
     path = str(receipt.path) if receipt.path else None
     text = ", ".join(filter(None, (f"{receipt.key}: {receipt.status}", path)))
-    common.answer(
-        {"key": receipt.key, "seq": receipt.seq, "status": receipt.status, "path": path}, text
-    )
+    common.answer({**asdict(receipt), "path": path}, text)
 
 
 @common_options()
 def brief(
     common: Common,
-    tokens: Annotated[
-        int, typer.Option(metavar="N", min=1, help="The most tokens of the text.")
-    ] = 800,
+    tokens: Tokens = 800,
     tag: Annotated[
         list[str] | None, option("--tag", "TAG", "Prefer entries with this tag (repeatable).")
     ] = None,

@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 
-from contextgraph.codec import decoded
 from contextgraph.errors import ReadError
 from contextgraph.evaluation.baselines import PastTask, TaskBaselines, tasks_most_frequent
 from contextgraph.evaluation.measures import Measures, Share, estimate, summed
@@ -186,22 +185,6 @@ class JudgedMoment:
     instance: str
     step: int
     items: tuple[JudgedItem, ...]
-
-
-def read_judged(path: Path) -> tuple[JudgedMoment, ...]:
-    """The moments in the file *path*, JSON lines. Raises `ReadError`."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise ReadError(str(path), "", f"cannot be read: {error.strerror or error}") from error
-    return tuple(_moment(line, path, number) for number, line in enumerate(lines, start=1))
-
-
-def _moment(line: bytes, path: Path, number: int) -> JudgedMoment:
-    try:
-        return decoded(JudgedMoment, orjson.loads(line))
-    except (ReadError, orjson.JSONDecodeError) as error:
-        raise ReadError(str(path), f"line {number}", str(error)) from error
 
 
 def judge_by_hand(
