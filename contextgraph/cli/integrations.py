@@ -200,14 +200,11 @@ def _compile_now(common: Common, settings: "Settings") -> None:
 def _cleared(common: Common) -> "dict[str, bool | None]":
     """Context -> whether its error was cleared, of those whose session was learned."""
     from contextgraph.errors import MemoryNotFoundError
-    from contextgraph.ports import every_exposure
 
     known: dict[str, bool | None] = {}
     try:
         with common.open(read_only=True) as memory:
-            known = {
-                exposure.context_id: exposure.helped for exposure in every_exposure(memory.store)
-            }
+            known = {one.context_id: one.helped for one in memory.store.exposures.all()}
     except MemoryNotFoundError:
         return {}
     return known

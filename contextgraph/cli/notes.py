@@ -86,7 +86,7 @@ def remember(  # noqa: PLR0913, PLR0917  (one parameter per flag)
             security=security,
             valid_until=until,
         )
-        if pin or receipt.others:
+        if repo:
             compile_for_hooks(memory, common.settings(), repos=[repo])
     others = [one for one in receipt.others if one != receipt.id]
     text = " ".join((f"{receipt.id}: {receipt.status}", *others))
@@ -254,8 +254,8 @@ def _change(common: Common, changes: dict[str, list[str]]) -> None:
         unpin: Callable[[list[str]], int] = partial(notes.pin, pinned=False)
         verbs = (notes.archive, notes.restore, notes.pin, unpin, notes.forget)
         done = {name: verb(ids) for (name, ids), verb in zip(changes.items(), verbs, strict=True)}
-        if any(note.pinned for note in known) or changes["pinned"]:
-            compile_for_hooks(memory, common.settings(), repos={note.repo for note in known})
+        if repos := {note.repo for note in known} - {""}:
+            compile_for_hooks(memory, common.settings(), repos=repos)
     if any(done[name] < len({*ids}) for name, ids in changes.items()):
         warn("some of these notes are not in the memory, or were changed so before")
     counts = (f"{number_of(done[name], 'note')} {name}" for name, ids in changes.items() if ids)

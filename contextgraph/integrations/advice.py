@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -34,6 +35,9 @@ CREATE TABLE repository (
 CREATE TABLE command (
     repo TEXT NOT NULL, command TEXT NOT NULL, text TEXT NOT NULL, paths TEXT NOT NULL,
     PRIMARY KEY (repo, command)
+) WITHOUT ROWID;
+CREATE TABLE file (
+    repo TEXT NOT NULL, path TEXT NOT NULL, texts TEXT NOT NULL, PRIMARY KEY (repo, path)
 ) WITHOUT ROWID;
 CREATE TABLE submission (sign TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE source (revision INTEGER NOT NULL);
@@ -80,13 +84,14 @@ class RepositoryAdvice:
     """What is said in a repository, by its name in lower case.
 
     *text* stands before *lines*, or alone. *commands* are texts and forms of commands that do not
-    run, with what is to be said of each.
+    run, with what is to be said of each; *files* are paths, with what people noted of them.
     """
 
     repo: str
     text: str
     lines: Sequence[Line]
     commands: Mapping[str, Advice]
+    files: Mapping[str, Sequence[str]]
 
 
 class AdviceFile:
@@ -144,6 +149,20 @@ class AdviceFile:
         use = command_use(line)
         found = [known[one] for one in (use.text, use.runner) if one in known] if use else []
         return next((text for text, paths in found if _has_all(tree, paths)), "")
+
+    def for_edit(self, repo: str, path: str) -> Sequence[str]:
+        """What people noted of the file *path*, relative to the root, or of a folder that has it.
+
+        A note may name the end of the path only.
+        """
+        query = "SELECT path, texts FROM file WHERE repo = ?"
+        known = self._connection.execute(query, (repo.casefold(),))
+        found = (
+            json.loads(texts)
+            for name, texts in known
+            if f"/{path}".endswith(f"/{name}") or path.startswith(f"{name}/")
+        )
+        return list(dict.fromkeys(chain.from_iterable(found)))
 
     def submission_warnings(self) -> dict[str, str]:
         """Sign of a run that is submitted too early -> the warning."""
@@ -228,6 +247,9 @@ def _put(connection: sqlite3.Connection, advice: RepositoryAdvice) -> None:
         (repo, command, one.text, json.dumps(one.paths)) for command, one in advice.commands.items()
     )
     connection.executemany("INSERT INTO command VALUES (?, ?, ?, ?)", commands)
+    connection.execute("DELETE FROM file WHERE repo = ?", (repo,))
+    files = ((repo, path, json.dumps(texts)) for path, texts in advice.files.items())
+    connection.executemany("INSERT INTO file VALUES (?, ?, ?)", files)
 
 
 @contextmanager

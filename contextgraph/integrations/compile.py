@@ -33,14 +33,17 @@ from contextgraph.model import (
     SignatureLevel,
     State,
 )
-from contextgraph.ports import Store, every_exposure
+from contextgraph.ports import Store
 from contextgraph.retrieval import (
     MemoryRetriever,
     Rendered,
     command_warning,
     fresh_context,
+    note_line,
+    paths_in_prose,
     paths_of_command,
     paths_of_remedy,
+    readable,
     rendered,
     start_of,
 )
@@ -49,7 +52,7 @@ from contextgraph.trace import replaced_program
 from contextgraph.working_tree import WorkingTree
 
 # Patterns that are read at once, and recoveries of one that say where and of what it was.
-_MAX_ERRORS, _MAX_RECOVERIES, _MAX_PINNED = 100_000, 256, 1_000
+_MAX_ERRORS, _MAX_RECOVERIES, _MAX_NOTES = 100_000, 256, 1_000
 _LIMIT = 3
 _EVERYWHERE = Scope(None)
 # Has none of the paths that advice names.
@@ -85,7 +88,7 @@ def compile_advice(
     Raises `SettingsError` where the file cannot be written, and `StoreError`.
     """
     # One state of the memory, and one transaction for thousands of questions.
-    with memory.store.admin.snapshot():
+    with memory.store.snapshot():
         return _compiled(memory, path, whole, consolidated, repos)
 
 
@@ -122,13 +125,13 @@ def _judged(store: Store) -> set[str]:
     """The errors whose advice was shown, or decided on by hand: its credit may have changed."""
     decided = [one.advice for one in store.exposures.record([]).verdicts]
     errors = {one.error_id for one in store.methodologies.get(decided)}
-    return errors | {one.error_id for one in every_exposure(store) if one.error_id}
+    return errors | {one.error_id for one in store.exposures.all() if one.error_id}
 
 
 def _with_notes(store: Store) -> set[str]:
     """The repositories with pinned notes, which have no revision; none while notes are away."""
     try:
-        pinned = store.notes.newest(NoteScope(pinned=True), _MAX_PINNED)
+        pinned = store.notes.newest(NoteScope(pinned=True), _MAX_NOTES)
     except ContextGraphError:
         return set()
     return {note.repo for note in pinned}
@@ -175,7 +178,8 @@ class _Compiler:
             context = self._retriever.retrieve(State(repo=repo), _LIMIT)
             text, lines = start_of(context)
             text = text if lines else rendered(context).text
-            yield RepositoryAdvice(repo.casefold(), text, lines, self._failing_commands(repo))
+            commands, files = self._failing_commands(repo), self._noted_files(repo)
+            yield RepositoryAdvice(repo.casefold(), text, lines, commands, files)
 
     def _failing_commands(self, repo: str) -> dict[str, Advice]:
         playbooks = self._retriever.playbooks
@@ -191,6 +195,18 @@ class _Compiler:
                 found[command] = Advice(command_warning(history), paths=paths)
                 found[history.form.command] = Advice(command_warning(general), paths=paths)
         return {command: one for command, one in found.items() if one.text}
+
+    def _noted_files(self, repo: str) -> dict[str, list[str]]:
+        """The paths that notes on *repo* name, with these notes; the pinned are shown anyway."""
+        try:
+            newest = self._store.notes.newest(NoteScope((repo.casefold(),)), _MAX_NOTES)
+        except ContextGraphError:
+            return {}
+        found: dict[str, list[str]] = {}
+        for note in readable(newest, self._store, frozenset(), None):
+            for path in () if note.pinned else paths_in_prose(note.content):
+                found.setdefault(path, []).append(f"note: {note_line(note)}")
+        return found
 
     def _cleared(self, error: ErrorPattern) -> Sequence[RecoveryCandidate]:
         question = ErrorQuestion(_signature(error), SignatureLevel.TEMPLATE, _EVERYWHERE)

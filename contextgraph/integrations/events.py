@@ -94,6 +94,12 @@ class HookEvent:
         return found.strip() if isinstance(found, str) else None
 
     @property
+    def file(self) -> str:
+        """The path of the file that the call is to edit; empty for any other tool."""
+        named = (self._arguments.get(name) for name in ("file_path", "notebook_path"))
+        return next((one for one in named if isinstance(one, str)), "")
+
+    @property
     def _arguments(self) -> Mapping[str, Any]:
         found = self.fields.get("tool_input")
         return found if isinstance(found, dict) else {}

@@ -120,13 +120,22 @@ class _Responder:
         return self._remedy(error, prompt) if error else ""
 
     def _before(self) -> _Output:
-        """What ran in place of a command that never ran here."""
+        """What ran in place of a command that never ran here; what people noted of a file."""
+        event = self._event
         with self._file() as file:
-            warning = file.for_command(self._repo, self._event.command or "", self._tree)
-        text = self._shown(Advice(warning), self._record()) if warning else ""
-        if text and self._event.agent == "openhands":
-            return {"decision": "deny", "reason": f"{text}\n{_REFUSED_ONCE}"}
-        return self._context(text)
+            if event.command is None:
+                found = file.for_edit(self._repo, self._in_tree(event.file)) if event.file else ()
+            else:
+                found = [file.for_command(self._repo, event.command, self._tree)]
+        texts = [self._shown(Advice(one), self._record()) for one in found if one]
+        if any(texts) and event.agent == "openhands":
+            return {"decision": "deny", "reason": "\n".join((*texts, _REFUSED_ONCE))}
+        return self._context(*texts)
+
+    def _in_tree(self, path: str) -> str:
+        """*path* relative to the root of the working tree."""
+        root = self._tree.root if self._tree else os.curdir
+        return os.path.relpath(os.path.join(self._event.cwd, path), root).replace(os.sep, "/")
 
     def _at_error(self) -> str:
         from contextgraph.trace import recognise

@@ -61,7 +61,7 @@ AGENTS = {
                 "SessionStart": "",
                 "SubagentStart": "",
                 "UserPromptSubmit": "",
-                "PreToolUse": "Bash",
+                "PreToolUse": "Bash|Edit|MultiEdit|NotebookEdit|Write",
                 # PostToolUse does not fire where a command fails; many failures end with code 0.
                 "PostToolUse": "Bash",
                 "PostToolUseFailure": "",

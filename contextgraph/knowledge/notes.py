@@ -33,7 +33,7 @@ from contextgraph.model import (
     Recollection,
     Snapshot,
 )
-from contextgraph.ports import EmbedderSource, NoteStore, every_note
+from contextgraph.ports import EmbedderSource, NoteStore
 from contextgraph.text import masked_name, stems
 from contextgraph.vectors import Vector
 
@@ -207,7 +207,7 @@ class Notes:
         """The notes of *repo* (None: all), the newest first; those not recalled if *archived*."""
         chosen = [
             note
-            for note in every_note(self._store)
+            for note in self._store.all()
             if note.kind is NoteKind.NOTE
             and note.is_live is not archived
             and (repo is None or note.repo == repo_name(repo))
@@ -262,7 +262,7 @@ class Notes:
         return self.forget(
             [
                 note.id
-                for note in every_note(self._store)
+                for note in self._store.all()
                 if (repo is None or note.repo == repo_name(repo))
                 and (source is None or note.source == masked_name(source))
             ]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Effect as Effect,
         ErrorQuestion as ErrorQuestion,
         ErrorSolution as ErrorSolution,
+        ErrorSteps as ErrorSteps,
         ErrorTally as ErrorTally,
         Evidence as Evidence,
         Explanation as Explanation,

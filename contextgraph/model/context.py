@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import uuid4
 
 from contextgraph.model.error import ErrorPattern, ErrorSignature, RemedyAction, SignatureLevel
@@ -114,6 +115,15 @@ class ErrorTally:
     steps: int
     cleared_runs: int
     trajectories: tuple[str, ...]
+
+
+class ErrorSteps(NamedTuple):
+    """The steps at which a fragment met an error."""
+
+    fragment_id: str
+    error_id: str
+    error_type: str
+    steps: tuple[int, ...]
 
 
 class ScopeLevel(StrEnum):

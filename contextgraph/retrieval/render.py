@@ -154,7 +154,7 @@ def playbook_lines(playbook: RepositoryPlaybook) -> Iterator[PlaybookLine]:
 
 def _titled_parts(playbook: RepositoryPlaybook) -> Iterator[tuple[str, Iterable[PlaybookPart]]]:
     for note in playbook.notes[:_NOTES]:
-        yield "pinned note:", [PlaybookPart(_note_text(note, _PINNED_CHARS))]
+        yield "pinned note:", [PlaybookPart(note_line(note, _PINNED_CHARS))]
     # What fewer tasks met, few others will meet.
     often = max(_AGREEING, playbook.tasks / 3)
     yield "files changed:", (_file(one, one.changed) for one in files_shown(playbook))
@@ -253,13 +253,14 @@ def _entries(context: MemoryContext) -> Iterator[_Entry]:
     else:  # a playbook says what worked and what did not run
         yield from _titled("What often goes wrong:", map(_warning, context.warnings))
     notes = (one.note for one in context.notes[:_NOTES])
-    noted = (_Entry(_note_text(note, _NOTE_CHARS), ShownItem(note.id)) for note in notes)
+    noted = (_Entry(note_line(note), ShownItem(note.id)) for note in notes)
     yield from _titled("What people said:", noted)
     shown_cases = (_case(case) for case in context.similar_cases if case.is_shown)
     yield from _titled("Similar tasks:", shown_cases)
 
 
-def _note_text(note: Note, most: int) -> str:
+def note_line(note: Note, most: int = _NOTE_CHARS) -> str:
+    """*note* with its source in one line, clipped to *most* characters."""
     return f"{clip(' '.join(note.content.split()), most, at='end')} ({note.source})"
 
 

@@ -82,7 +82,7 @@ class MemoryRetriever:
         error: ErrorSignature | None = None,
     ) -> tuple[MemoryContext, ...]:
         """What `retrieve` answers under each of *gates*, from one search of the memory."""
-        with self._store.admin.snapshot():
+        with self._store.snapshot():
             query = query_of(
                 state, self._store, exclude_instances, as_of, self.embedder, error=error
             )

@@ -35,7 +35,7 @@ Neo4jStore(uri, auth, tenant).runs.forget(runs)
 def store(neo4j: Neo4jServer) -> Iterator[Neo4jStore]:
     store = Neo4jStore(neo4j.uri, neo4j.auth, uuid4().hex)
     yield store
-    store.admin.close()
+    store.close()
 
 
 def content(store: Store) -> list[object]:
@@ -43,7 +43,7 @@ def content(store: Store) -> list[object]:
     return [
         store.admin.counts(),
         store.runs.fragments(runs),
-        store.recoveries.frequency(),
+        store.recoveries.error_steps(),
         [replace(store.admin.unconsolidated(0), revision=0)],
     ]
 
@@ -68,7 +68,7 @@ def test_forgetting_that_is_killed_leaves_whole_runs_and_can_be_repeated(
         store.runs.add(some)
         reference.runs.add(some)
     gone = [made_bundle(number).trajectory.id for number in range(10, count)]
-    with forgetting(neo4j_server, store.admin.tenant, gone) as process:
+    with forgetting(neo4j_server, store.tenant, gone) as process:
         while process.poll() is None and len(store.runs.ids()) == count:
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
@@ -105,5 +105,5 @@ def test_removing_in_batches_removes_the_same(
         assert known.methodologies.ids() == ["methodology0"]
         known.notes.put([Note(f"n{number}", "text", "a/b", "user", NOW) for number in range(7)])
         assert known.notes.delete([f"n{number}" for number in (6, 6, 5, 4, 2, 1, 0, 9)]) == 6
-        assert [note.id for note in known.notes.page("", 9)] == ["n3"]
+        assert [note.id for note in known.notes.all()] == ["n3"]
     assert content(store) == content(reference)

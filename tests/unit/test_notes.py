@@ -34,7 +34,7 @@ class Clock:
 def notes() -> Iterator[Notes]:
     store = SqliteStore(":memory:")
     yield Notes(store.notes, Clock())
-    store.admin.close()
+    store.close()
 
 
 def contents(notes: Notes, question: str, **options: object) -> list[str]:

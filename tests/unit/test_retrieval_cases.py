@@ -26,7 +26,7 @@ from tests.builders import trajectory
 def store() -> Iterator[SqliteStore]:
     store = SqliteStore(":memory:")
     yield store
-    store.admin.close()
+    store.close()
 
 
 def hit(number: int, overlap: float, similarity: float = 0.0, **fields: object) -> CaseHit:

@@ -41,7 +41,7 @@ CHANGE = RemedyAction(
 def store() -> Iterator[SqliteStore]:
     store = SqliteStore(":memory:")
     yield store
-    store.admin.close()
+    store.close()
 
 
 def entries(

@@ -1,6 +1,7 @@
 """What people and agents said: `NoteStore` on a server."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import orjson
 
@@ -68,8 +69,11 @@ class Neo4jNotes:
     def close(self) -> None:
         """Nothing: its connection is that of the store."""
 
-    def page(self, after: str, limit: int) -> Sequence[Note]:
-        return _notes_of(self._connection.rows("notes_after", after=after, limit=max(0, limit)))
+    def all(self) -> Iterator[Note]:
+        return rules.paged(self._page, attrgetter("id"))
+
+    def _page(self, after: str, limit: int) -> Sequence[Note]:
+        return _notes_of(self._connection.rows("notes_after", after=after, limit=limit))
 
     def texts_to_embed(
         self, limit: int, space: str | None = None, after: str = ""
