@@ -111,7 +111,7 @@ def _runs_by_text(terms: Sequence[str], scope: Scope) -> Question:
 
 def _recoveries_by_text(terms: Sequence[str], scope: Scope) -> Question:
     return lambda memory: [
-        f"{one.recovered.fragment_id} {one.recovered.error_step}"
+        f"{one.fragment_id} {one.error_step}"
         for one in memory.store.recoveries.for_text(terms, scope, LIMIT)
     ]
 

@@ -180,13 +180,15 @@ def _decoder(hint: Any, strict: bool) -> Decoder:
 
 def _container(origin: Any, arguments: tuple[Any, ...], strict: bool) -> Decoder:
     """What decodes a collection of the type *origin*, whose items are of the types *arguments*."""
-    items = [_decoder(argument, strict) for argument in arguments if argument is not Ellipsis]
+    kinds = [one for one in arguments if one is not Ellipsis]
+    items = [_decoder(one, strict) for one in kinds]
     if issubclass(origin, Mapping):
         return partial(_mapping, items[0], items[1])
     if origin is frozenset:
         return lambda record: frozenset(_sequence(items[0], record))
     is_row = origin is tuple and Ellipsis not in arguments
-    return partial(_row, items) if is_row else partial(_sequence, items[0])
+    decode = partial(_row, items) if is_row else partial(_sequence, items[0])
+    return partial(_texts, len(items) if is_row else None, decode) if {*kinds} == {str} else decode
 
 
 def _member(members: Mapping[str, Enum], record: Json) -> Enum:
@@ -213,6 +215,13 @@ def _row(decoders: list[Decoder], record: Json) -> tuple[Any, ...]:
     if len(items) != len(decoders):
         raise _InvalidError(f"does not have {len(decoders)} items")
     return _items(map(call, decoders, items))
+
+
+def _texts(count: int | None, decode: Decoder, record: Json) -> Any:
+    """A tuple of texts, *count* of them where that is given, without a call for each."""
+    if isinstance(record, list) and count in (None, len(record)) and {*map(type, record)} <= {str}:
+        return tuple(record)
+    return decode(record)
 
 
 def _items(decoded_items: Iterable[Any]) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
 from math import log
 from typing import TypeVar
 
@@ -42,14 +43,16 @@ def bm25(query: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
     """
     lengths = [text.total() for text in texts]
     mean = sum(lengths) / max(1, len(texts)) or 1.0
-    norms = [_K1 * (1 - _B + _B * (length / mean)) for length in lengths]
     scores = [0.0] * len(texts)
     # In a fixed order: floating-point sums depend on it.
     for word in sorted(set(query)):
-        met = [(place, count) for place, text in enumerate(texts) if (count := text.get(word))]
+        counts = list(map(dict.get, texts, repeat(word), repeat(0)))
+        met = [place for place, count in enumerate(counts) if count] if any(counts) else ()
         rarity = log(1 + (len(texts) - len(met) + 0.5) / (len(met) + 0.5))
-        for place, count in met:
-            scores[place] += rarity * count * (_K1 + 1) / (count + norms[place])
+        for place in met:
+            count = counts[place]
+            norm = _K1 * (1 - _B + _B * (lengths[place] / mean))
+            scores[place] += rarity * count * (_K1 + 1) / (count + norm)
     return scores
 
 

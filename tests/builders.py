@@ -1,12 +1,12 @@
 """Small runs and values for tests, with everything but the point of the test filled in."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 
 from contextgraph.model import (
     Action,
     ErrorPattern,
-    ErrorSignature,
     Family,
     Outcome,
     RawTrajectory,
@@ -141,12 +141,15 @@ def recovery(number: int = 1, **fields: object) -> RecoveryCandidate:
 
 def recovery_of(recovered: Recovered, error: ErrorPattern, run: Trajectory) -> RecoveryCandidate:
     """What a store answers of a recovery of *run*."""
-    signature = ErrorSignature(
-        error.family,
-        error.error_type,
-        recovered.message,
-        error.template,
-        location=recovered.location,
+    return RecoveryCandidate(
+        **{field.name: getattr(recovered, field.name) for field in fields(recovered)},
+        words=scored_words(recovered.message, recovered.actions),
+        family=error.family,
+        error_type=error.error_type,
+        template=error.template,
+        trajectory_id=run.id,
+        instance_id=run.instance_id,
+        repo=run.repo,
+        contributor=run.contributor,
+        seen_at=run.seen_at,
     )
-    own = (run.id, run.instance_id, run.repo, run.contributor, run.seen_at)
-    return RecoveryCandidate(recovered, scored_words(recovered), signature, *own)

@@ -11,6 +11,7 @@ from contextgraph.model import (
     AdviceRecord,
     Bundle,
     ChangeStatus,
+    ErrorKind,
     ErrorPattern,
     ErrorQuestion,
     ErrorSignature,
@@ -206,18 +207,18 @@ class ReferenceStore:
         found = [
             candidate
             for candidate in self._recoveries(question.scope)
-            if agrees(candidate.error, question.signature, question.level)
+            if agrees(candidate, question.signature, question.level)
         ]
         found.sort(key=recovery_id)
         found.sort(key=lambda candidate: candidate.seen_at, reverse=True)
-        found.sort(key=lambda candidate: not candidate.recovered.verified)
+        found.sort(key=lambda candidate: not candidate.verified)
         return found
 
     def recoveries_for_text(
         self, words: Sequence[str], scope: Scope, limit: int
     ) -> Sequence[RecoveryCandidate]:
         def text(candidate: RecoveryCandidate) -> str:
-            return f"{candidate.recovered.message}\n{describe_remedy(candidate.recovered.actions)}"
+            return f"{candidate.message}\n{describe_remedy(candidate.actions)}"
 
         everywhere = [text(candidate) for candidate in self._recoveries(Scope())]
         relevance = _relevance(words, everywhere)
@@ -580,9 +581,7 @@ def cosine(one: Vector, other: Vector) -> float:
     return round(product, 4)
 
 
-def agrees(
-    error: ErrorPattern | ErrorSignature, signature: ErrorSignature, level: SignatureLevel
-) -> bool:
+def agrees(error: ErrorKind, signature: ErrorSignature, level: SignatureLevel) -> bool:
     pattern = ErrorSignature(error.family, error.error_type, "", error.template)
     agreement = pattern.agreement(signature)
     return agreement in _LEVELS and _LEVELS.index(agreement) <= _LEVELS.index(level)
@@ -623,8 +622,7 @@ def _file_names(fragment: Fragment) -> set[str]:
 
 
 def recovery_id(candidate: RecoveryCandidate) -> tuple[str, str, int]:
-    recovered = candidate.recovered
-    return recovered.fragment_id, recovered.error_id, recovered.error_step
+    return candidate.fragment_id, candidate.error_id, candidate.error_step
 
 
 def _met(bundle: Bundle) -> set[str]:

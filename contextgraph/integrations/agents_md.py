@@ -85,7 +85,7 @@ def _remedy(memory: AgentMemory, repo: str, error: ErrorPattern) -> str:
     signature = ErrorSignature(error.family, error.error_type, "", error.template, error.keywords)
     question = ErrorQuestion(signature, SignatureLevel.TEMPLATE, Scope(repo))
     for cleared in memory.store.recoveries.for_error([question], 1):
-        signature = replace(signature, message=cleared.recovered.message)
+        signature = replace(signature, message=cleared.message)
         context = memory.retriever.retrieve(State(repo=repo), 1, error=signature)
         for item in context.ranked:
             agreed = item.why.agreement and item.why.agreement.did >= _AGREEING

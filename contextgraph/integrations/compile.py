@@ -218,11 +218,11 @@ class _Compiler:
         """The advice on *error* where its message quotes the very names of an earlier one."""
         seen = set[tuple[str, tuple[str, ...]]]()
         for one in cleared:
-            names = quoted_names(one.recovered.message)
+            names = quoted_names(one.message)
             repo = one.repo.casefold()
             if names and repo and (repo, names) not in seen:
                 seen.add((repo, names))
-                signature = _signature(error, one.recovered.message)
+                signature = _signature(error, one.message)
                 yield self._entry(repo, signature, "\n".join(names))
 
     def _entry(

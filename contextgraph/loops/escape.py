@@ -224,7 +224,7 @@ class EscapeFinder:
         questions = [ErrorQuestion(error, level, scope) for scope in scopes for level in _LEVELS]
         spans: dict[str, list[tuple[int, int]]] = {}
         for candidate in self.store.recoveries.for_error(questions, _CANDIDATES):
-            span = (candidate.recovered.error_step, candidate.recovered.cleared_step)
+            span = (candidate.error_step, candidate.cleared_step)
             spans.setdefault(candidate.trajectory_id, []).append(span)
         first = {run for why in whys for run in why.trajectories[:_MAX_RUNS_EACH]}
         fragments = self.store.runs.fragments(first & spans.keys())

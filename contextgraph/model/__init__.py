@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     )
     from contextgraph.model.error import (
         EXCEPTIONS as EXCEPTIONS,
+        ErrorKind as ErrorKind,
         ErrorPattern as ErrorPattern,
         ErrorSignature as ErrorSignature,
         Family as Family,

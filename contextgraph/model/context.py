@@ -7,8 +7,14 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import uuid4
 
-from contextgraph.model.error import ErrorPattern, ErrorSignature, RemedyAction, SignatureLevel
-from contextgraph.model.fragment import Fragment, LoopInfo, Phase, Recovered
+from contextgraph.model.error import (
+    ErrorPattern,
+    ErrorSignature,
+    Family,
+    RemedyAction,
+    SignatureLevel,
+)
+from contextgraph.model.fragment import Fragment, LoopInfo, Phase
 from contextgraph.model.methodology import Words
 from contextgraph.model.note import Recollection
 from contextgraph.model.playbook import RepositoryPlaybook
@@ -21,9 +27,9 @@ class State:
 
     *current_error* is the text of the latest error that is not cleared; *last_outcome* the
     observation that *last_action* returned. *failed_actions* are earlier actions of the run that
-    failed or found nothing, and its searches and listings: they are not advised again. *repo* is
-    ``owner/repo``. *phase* may be given by its value, such as ``"testing"``; raises `ValueError`
-    for any other text.
+    failed or found nothing, and its searches: they are not advised again. *repo* is ``owner/repo``.
+    *phase* may be given by its value, such as ``"testing"``; raises `ValueError` for any other
+    text.
     """
 
     tools: tuple[str, ...] = ()
@@ -69,16 +75,27 @@ class ErrorQuestion:
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveryCandidate:
-    """A recorded recovery, with the error as it was shown and the run it happened in.
+class RecoveryCandidate(NamedTuple):
+    """The fields of a recorded `Recovered`, its error, and the run it happened in.
 
     *words* are those of its message and of what was done, in order, with spaces between them.
+    A tuple, since a query at an error reads 170 of them: made in a tenth of the time.
     """
 
-    recovered: Recovered
+    fragment_id: str
+    error_id: str
+    error_step: int
+    cleared_step: int
+    message: str
+    location: str | None
+    actions: tuple[RemedyAction, ...]
+    verified: bool
+    workaround: bool
+    circumstances: tuple[str, ...]
     words: str
-    error: ErrorSignature
+    family: Family
+    error_type: str
+    template: str
     trajectory_id: str
     instance_id: str
     repo: str

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Protocol
 
 
 class Family(StrEnum):
@@ -36,6 +37,17 @@ class SignatureLevel(StrEnum):
     FAMILY = "family"
 
 
+class ErrorKind(Protocol):
+    """What two errors agree by."""
+
+    @property
+    def family(self) -> Family: ...
+    @property
+    def error_type(self) -> str: ...
+    @property
+    def template(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorSignature:
     """One error as an observation shows it.
@@ -57,9 +69,7 @@ class ErrorSignature:
         same = (family for family in sorted(others) if _may_be_same(self.family, family))
         return (self, *(replace(self, family=family) for family in same))
 
-    def agreement(
-        self, other: "ErrorSignature | ErrorPattern", location: str | None = None
-    ) -> SignatureLevel | None:
+    def agreement(self, other: ErrorKind, location: str | None = None) -> SignatureLevel | None:
         """The most exact level at which both agree; None where even the families differ.
 
         *other* was met at *location*. One exception, shown by itself and reported by a test runner,

@@ -85,7 +85,6 @@ def _run(
     metadata = row_at(row, "metadata")
     result = row_at(row, "test_result")
     rows = [event for event in events if isinstance(event, dict)]
-    patch = _loose_text(result, "git_patch") or _loose_text(row, "git_patch")
     known = RawTrajectory(
         source_format=NAME,
         instance_id=_loose_text(row, "instance_id"),
@@ -97,7 +96,7 @@ def _run(
         or _loose_text(metadata, "model_name")
         or next(filter(None, map(_model, rows)), ""),
         exit_status=_loose_text(row, "error").partition("\n")[0] or None,
-        patch=patch if patch.strip() else None,
+        patch=_loose_text(result, "git_patch") or _loose_text(row, "git_patch") or None,
         # With what hooks showed: stripped before learning; its ids say what this run was shown.
         system_prompt="\n".join([next(filter(None, map(_system_prompt, rows)), ""), *shown]),
     )

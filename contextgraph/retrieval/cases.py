@@ -167,8 +167,8 @@ def _without_quarantined(cases: Sequence[SimilarCase], store: Store) -> tuple[Si
     """*cases* without those that would cite quarantined advice."""
     cited = {fragment.id: {fragment.id} for case in cases for fragment in case.fragments}
     for one in store.recoveries.of_runs(case.trajectory_id for case in cases):
-        if one.recovered.fragment_id in cited:
-            cited[one.recovered.fragment_id] |= advice_ids(one)
+        if one.fragment_id in cited:
+            cited[one.fragment_id] |= advice_ids(one)
     known = credits_for(store, chain.from_iterable(cited.values()))
     harmful = {
         fragment

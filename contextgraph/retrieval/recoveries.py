@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from contextgraph.model import (
     EXCEPTIONS,
@@ -74,8 +74,7 @@ class Form:
         return _form((self.remedy[self.key.index(part)],))
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A recovery that may help, and in which form.
 
     *form* is in the words of the project where *is_near*: in the repository that asks, and not
@@ -126,6 +125,11 @@ class _Forms:
         return _form(_general(self._actions))
 
     @cached_property
+    def is_retry(self) -> bool:
+        """Whether all that was done was to repeat what had failed."""
+        return is_retry(self._actions)
+
+    @cached_property
     def is_hazardous(self) -> bool:
         """Whether it is never advice."""
         return is_hazardous(self._actions)
@@ -143,14 +147,14 @@ def found_for(
     failed_before = cache(partial(_failed_before, query))
     found = []
     for one, about, score, similar in _scored(query, signature, candidates):
-        is_near = one.repo.casefold() == repo and not about_another(signature, one.recovered)
+        is_near = one.repo.casefold() == repo and not about_another(signature, one)
         form = _near_form(query, signature, one, about) if is_near else about.general
-        weight = _weight(signature.family, current, frozenset(one.recovered.circumstances))
+        weight = _weight(signature.family, current, frozenset(one.circumstances))
         if weight and could_help(form):
             level = signature_level(signature, one)
-            avoids = one.recovered.workaround and signature.family in EXCEPTIONS
+            avoids = one.workaround and signature.family in EXCEPTIONS
             is_withheld = avoids or _was_of_no_use(one) or failed_before(form) or about.is_hazardous
-            is_same = one.recovered.message == signature.message and level in SAME_TEMPLATE
+            is_same = one.message == signature.message and level in SAME_TEMPLATE
             near = (is_near, is_near and is_same)
             known = {"is_same_name": _names_same(query, one), "is_near": is_near}
             with_evidence = all(has_evidence(by, **known) for by in form.remedy)
@@ -163,23 +167,23 @@ def _scored(
     query: Query, signature: ErrorSignature, candidates: Iterable[RecoveryCandidate]
 ) -> Iterator[tuple[RecoveryCandidate, _Forms, float, float]]:
     """Those that have something to say, and how similar their words are to message and attempt."""
-    known = [one for one in candidates if not is_retry(one.recovered.actions)]
-    texts = [_counted(one.words) for one in known]
+    known = [(one, about) for one in candidates if not (about := _forms(one.actions)).is_retry]
+    texts = [_counted(one.words) for one, _ in known]
     relevance = bm25(word_counts(signature.message), texts)
     attempt = word_counts(query.state.last_action.partition("\n")[0])
     similarity = bm25(attempt, texts) if attempt else relevance
-    for one, score, similar in zip(known, relevance, similarity, strict=True):
-        yield one, _forms(one.recovered.actions), score, similar
+    for (one, about), score, similar in zip(known, relevance, similarity, strict=True):
+        yield one, about, score, similar
 
 
 def advice_ids(candidate: RecoveryCandidate) -> frozenset[str]:
     """The advice that *candidate* can be shown as: in either form, each action alone or all."""
-    if is_retry(candidate.recovered.actions):
+    about = _forms(candidate.actions)
+    if about.is_retry:
         return frozenset()
-    about = _forms(candidate.recovered.actions)
     remedies = {about.near.remedy, about.general.remedy}
     parts = {(action,) for remedy in remedies for action in remedy}
-    return frozenset(advice_id(candidate.error, remedy) for remedy in remedies | parts)
+    return frozenset(advice_id(candidate, remedy) for remedy in remedies | parts)
 
 
 def _weight(family: Family, one: frozenset[str], other: frozenset[str]) -> float:
@@ -224,7 +228,7 @@ def _near_form(
 
     Where the message names no path, the action that failed decides.
     """
-    ours, theirs = quoted_names(signature.message), quoted_names(one.recovered.message)
+    ours, theirs = quoted_names(signature.message), quoted_names(one.message)
     if ours and theirs:
         is_about_others = frozenset(ours).isdisjoint(theirs)
     else:
@@ -262,12 +266,12 @@ def _failed_before(query: Query, form: Form) -> bool:
 
 
 def _was_of_no_use(candidate: RecoveryCandidate) -> bool:
-    return candidate.error.error_type in MISSING_PROGRAM and not candidate.recovered.verified
+    return candidate.error_type in MISSING_PROGRAM and not candidate.verified
 
 
 def _names_same(query: Query, candidate: RecoveryCandidate) -> bool:
     """True where the first name in both messages is the same."""
-    names = names_in(candidate.error.error_type, candidate.recovered.message).names
+    names = names_in(candidate.error_type, candidate.message).names
     return bool(names) and names[:1] == query.names.names[:1]
 
 

@@ -8,7 +8,6 @@ from contextgraph.model import (
     EXCEPTIONS,
     ErrorSignature,
     Family,
-    Recovered,
     RecoveryCandidate,
     ScopeLevel,
     SignatureLevel,
@@ -48,7 +47,7 @@ def emphasised(weights: Mapping[str, float], task: str) -> dict[str, float]:
     }
 
 
-def about_another(current: ErrorSignature, recovered: Recovered) -> bool:
+def about_another(current: ErrorSignature, candidate: RecoveryCandidate) -> bool:
     """True where code was at fault, and what was cleared names other things than *current*.
 
     What was done about one name does not help with another (figures: docs/evaluation.md), nor
@@ -57,7 +56,7 @@ def about_another(current: ErrorSignature, recovered: Recovered) -> bool:
     """
     if current.family not in _OF_CODE and not current.error_type.endswith("No module named"):
         return False
-    ours, theirs = set(quoted_names(current.message)), set(quoted_names(recovered.message))
+    ours, theirs = set(quoted_names(current.message)), set(quoted_names(candidate.message))
     return bool(ours and theirs and ours.isdisjoint(theirs))
 
 
@@ -69,7 +68,7 @@ def scope_level(repo: str, current: str) -> ScopeLevel:
 
 def signature_level(current: ErrorSignature, candidate: RecoveryCandidate) -> SignatureLevel:
     """How exactly the *current* error and that of *candidate* agree."""
-    level = current.agreement(candidate.error, candidate.recovered.location)
+    level = current.agreement(candidate, candidate.location)
     if level in SAME_TEMPLATE and not _is_specific(current.template):
         return SignatureLevel.TYPE
     return level or SignatureLevel.FAMILY

@@ -104,8 +104,8 @@ def recovery_table(found: Iterable[RecoveryCandidate]) -> str:
     """Errors with their remedies and runs."""
     rows = (
         (
-            shown(one_line(one.recovered.message, 160)),
-            shown(describe_remedy(one.recovered.actions)),
+            shown(one_line(one.message, 160)),
+            shown(describe_remedy(one.actions)),
             run_link(one.trajectory_id, one.instance_id),
         )
         for one in found

@@ -104,8 +104,8 @@ def _prevented(tally: ErrorTally, store: Store, scope: Scope) -> str:
     if not candidates:
         return f"nothing yet: none of {number_of(tally.runs, 'run')} resolved it"
     same = max(_by_pattern(candidates), key=_runs)
-    actions = same[0].recovered.actions
-    is_varied = len({candidate.recovered.actions for candidate in same}) > 1
+    actions = same[0].actions
+    is_varied = len({candidate.actions for candidate in same}) > 1
     remedy = describe_remedy(actions, general=is_varied) or describe_remedy(actions)
     return f"{remedy} ({number_of(_runs(same), 'run')})"
 
@@ -124,9 +124,9 @@ def _by_pattern(candidates: Iterable[RecoveryCandidate]) -> Iterable[list[Recove
     """*candidates* by the patterns of their actions: verified ones first, else in given order."""
     groups: dict[tuple[bool, tuple[RemedyPattern, ...]], list[RecoveryCandidate]] = {}
     for candidate in candidates:
-        patterns = tuple(action.pattern for action in candidate.recovered.actions)
-        groups.setdefault((candidate.recovered.verified, patterns), []).append(candidate)
-    return sorted(groups.values(), key=lambda group: not group[0].recovered.verified)
+        patterns = tuple(action.pattern for action in candidate.actions)
+        groups.setdefault((candidate.verified, patterns), []).append(candidate)
+    return sorted(groups.values(), key=lambda group: not group[0].verified)
 
 
 def _runs(candidates: Iterable[RecoveryCandidate]) -> int:

@@ -53,14 +53,15 @@ def _from_json(kind: type[Value], text: str) -> Value:
 
 
 @lru_cache(4_096)
-def _actions_of(text: str) -> tuple[RemedyAction, ...]:
+def actions_of(text: str) -> tuple[RemedyAction, ...]:
+    """The actions that are stored as *text*."""
     # Version 0.1 stored sentences in the place of actions: a rebuild finds these.
     records = orjson.loads(text)
     return tuple(decoded(RemedyAction, one) for one in records if isinstance(one, dict))
 
 
 _JSON: Mapping[Any, Form] = {
-    tuple[RemedyAction, ...]: (_json_text, _actions_of),
+    tuple[RemedyAction, ...]: (_json_text, actions_of),
     **{
         kind: (_json_text, partial(_from_json, kind)) for kind in (tuple[RemedyPattern, ...], Words)
     },
@@ -84,8 +85,8 @@ class Columns(Generic[Value]):
         found = [_form_of(one, {**_JSON, **forms}) for one in kinds]
         self._writers = tuple((name, form[0]) for name, form in zip(self.names, found, strict=True))
         self._readers = tuple(
-            (place, form[1], None if field.default is MISSING else field.default)
-            for place, (field, form) in enumerate(zip(fields, found, strict=True))
+            (field.name, form[1], None if field.default is MISSING else field.default)
+            for field, form in zip(fields, found, strict=True)
             if form is not _AS_IT_IS or field.default is not MISSING
         )
 
@@ -98,11 +99,11 @@ class Columns(Generic[Value]):
 
     def value(self, row: Iterable[Any], **omitted: object) -> Value:
         """The value with the columns *row* and the fields *omitted*; for NULL, the default."""
-        values = list(row)
-        for place, read, default in self._readers:
-            given = values[place]
-            values[place] = default if given is None else read(given)
-        return self._kind(**dict(zip(self.names, values, strict=True)), **omitted)
+        values = dict(zip(self.names, row, strict=True))
+        for name, read, default in self._readers:
+            given = values[name]
+            values[name] = default if given is None else read(given)
+        return self._kind(**values, **omitted)
 
 
 def _same(value: Any) -> Any:
@@ -114,7 +115,7 @@ _AS_IT_IS: Form = (_same, _same)
 
 def _form_of(kind: Any, forms: Mapping[Any, Form]) -> Form:
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return attrgetter("value"), kind
+        return attrgetter("value"), {member.value: member for member in kind}.__getitem__
     return forms.get(kind, _AS_IT_IS)
 
 

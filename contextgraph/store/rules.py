@@ -28,8 +28,8 @@ from contextgraph.model import (
     Outcome,
     OutcomeSource,
     RawTrajectory,
-    Recovered,
     Relation,
+    RemedyAction,
     RemedyPattern,
     SeenContext,
     ShownItem,
@@ -197,14 +197,14 @@ def note_text(value: Note) -> str:
     return "\n".join(filter(None, (value.title, value.summary, value.content, *value.tags)))
 
 
-def recovery_text(recovered: Recovered) -> str:
+def recovery_text(message: str, actions: Sequence[RemedyAction]) -> str:
     """The text in which the words of a recovery are searched."""
-    return f"{recovered.message}\n{describe_remedy(recovered.actions)}"
+    return f"{message}\n{describe_remedy(actions)}"
 
 
-def scored_words(recovered: Recovered) -> str:
-    """The words by which it is compared with an error, as of `RecoveryCandidate`."""
-    lines = (recovery_text(recovered), *command_lines(recovered.actions))
+def scored_words(message: str, actions: Sequence[RemedyAction]) -> str:
+    """The words by which a recovery is compared with an error, as of `RecoveryCandidate`."""
+    lines = (recovery_text(message, actions), *command_lines(actions))
     return " ".join(words("\n".join(lines)[:TASK_CHARS]))
 
 

@@ -168,7 +168,7 @@ def check(agent: str, requests: Sequence[str], store: Path) -> None:
     assert third.count("1. set `PYTHONPATH=lib`") == 1
     assert fourth.count(WARNING) == 1
 
-    assert contextgraph("learn", "--discover", "--yes", "--store", store).code == 0
+    assert contextgraph("learn", "--queued", "--store", store).code == 0
     runs = contextgraph("runs", "--store", store, "--json").records
     assert len(runs) == 4
     shown = contextgraph("log", "--store", store, "--json").records

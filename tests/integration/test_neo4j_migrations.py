@@ -170,7 +170,7 @@ def test_data_of_version_0_1_is_converted(store: Neo4jStore, driver: Driver) -> 
 
     question = ErrorQuestion(SIGNATURE, SignatureLevel.TEMPLATE, Scope())
     (found,) = store.recoveries.for_error([question], 9)
-    assert found.recovered.actions == ()
+    assert found.actions == ()
     (edge,) = driver.execute_query("MATCH ()-[r:RECOVERED]->() RETURN r").records
     assert edge["r"]["description"] == "call it"
     assert store.runs.learned(["run0000"])["run0000"].trajectory_id == "run0000"

@@ -1,6 +1,5 @@
 """Fusion of rankings and of scores."""
 
-from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 
@@ -73,7 +72,7 @@ def test_the_final_score_grows_with_evidence_and_never_with_age(fused, evidence,
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 5))))
 def test_newest_first_names_each_run_once_and_breaks_ties_by_id(found):
     seen = dict(found)
-    runs = [replace(recovery(n), seen_at=NOON + timedelta(days=day)) for n, day in seen.items()]
+    runs = [recovery(n)._replace(seen_at=NOON + timedelta(days=day)) for n, day in seen.items()]
     expected = sorted(runs, key=lambda one: (-one.seen_at.timestamp(), one.trajectory_id))
     assert newest_first([*runs, *runs]) == tuple(one.trajectory_id for one in expected)
 

@@ -51,8 +51,7 @@ def entries(
 
 
 def elsewhere(number: int, **fields: object) -> RecoveryCandidate:
-    one = recovery(number, **fields)
-    return replace(one, repo="other/one")
+    return recovery(number, **fields)._replace(repo="other/one")
 
 
 def test_what_more_independent_instances_did_comes_first(store):
@@ -65,7 +64,7 @@ def test_what_more_independent_instances_did_comes_first(store):
 
 def test_several_runs_of_one_instance_are_one_piece_of_evidence(store):
     one = recovery(1)
-    again = replace(one, recovered=replace(one.recovered, fragment_id="frg_again"))
+    again = one._replace(fragment_id="frg_again")
     (entry,) = entries(store, one, again)
     assert entry.agreement == Agreement(1, 1, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
@@ -74,7 +73,7 @@ def test_one_instance_counts_more_where_the_message_was_the_same(store):
     (same,) = entries(store, recovery(1))
     (other,) = entries(store, recovery(1, message="No module named 'rates'"))
     assert same.best.is_exact > other.best.is_exact
-    assert same.features.same_template > other.features.same_template > 0
+    assert same.features.same_template > other.features.unsupported > 0
 
 
 @pytest.mark.parametrize(
@@ -129,7 +128,8 @@ def test_what_a_script_makes_up_is_not_known_to_be_a_package(store, frames):
     (unsure,) = entries_of(query_of(state, store), found)
     (sure,) = entries_of(query_of(replace(state, last_outcome=""), store), found)
     assert unsure.probability < CONSERVATIVE.min_precision
-    assert sure.features.same_template > unsure.features.same_template
+    assert sure.features.same_template == unsure.features.unsupported
+    assert sure.features.unsupported == unsure.features.same_template == 0
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,8 @@ def test_what_one_instance_did_is_evidence_for_the_same_message_alone(store):
     (agreed,) = entries_of(
         query_of(replace(state, repo="ada/engine"), store), [recovery(1), recovery(2)]
     )
-    assert [one.has_evidence for one in (here, there, agreed)] == [True, False, True]
+    supported = [bool(one.features.same_template) for one in (here, there, agreed)]
+    assert supported == [True, False, True]
 
 
 def test_what_is_configured_has_to_be_named_by_the_state(store):
@@ -235,9 +236,8 @@ def test_a_search_that_found_nothing_everywhere_is_not_advised_again(store):
 
 
 def test_a_program_that_never_worked_once_it_was_installed_is_not_advised(store):
-    signature = replace(recovery(1).error, error_type="python -m: No module named")
-    one = replace(recovery(1, actions=(INSTALL,)), error=signature)
-    never = replace(one, recovered=replace(one.recovered, verified=False))
+    one = recovery(1, actions=(INSTALL,))._replace(error_type="python -m: No module named")
+    never = one._replace(verified=False)
     state = State(repo="acme/shop", current_error="python: No module named tariffs")
     assert entries_of(query_of(state, store), [one])
     assert not entries_of(query_of(state, store), [never])
@@ -260,10 +260,11 @@ def test_what_was_done_in_the_same_circumstances_comes_first(store):
         recovery(1, actions=(INSTALL,), circumstances=("attempt by python",)),
         recovery(2, actions=(INSTALL,), circumstances=("attempt by python",)),
         recovery(3, circumstances=run),
+        recovery(4, circumstances=run),
     ]
     first, second = entries_of(query_of(state, store), found)
     assert first.best.form.remedy == (SET_PATH,)
-    assert second.agreement == Agreement(2, 3, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
+    assert second.agreement == Agreement(2, 4, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
 
 
 def test_what_another_tool_of_the_agent_did_not_find_is_no_evidence(store):
@@ -343,8 +344,7 @@ def test_a_remedy_with_further_actions_counts_for_the_one_that_was_done_alone(st
 
 
 def test_avoiding_an_exception_is_not_advice_and_counts_as_another_way(store):
-    avoided = recovery(1, actions=(INSTALL,))
-    avoided = replace(avoided, recovered=replace(avoided.recovered, workaround=True))
+    avoided = recovery(1, actions=(INSTALL,), workaround=True)
     (entry,) = entries(store, avoided, recovery(2))
     assert entry.best.form.remedy == (SET_PATH,)
     assert entry.agreement == Agreement(1, 2, ScopeLevel.REPO, SignatureLevel.TEMPLATE)
@@ -352,7 +352,7 @@ def test_avoiding_an_exception_is_not_advice_and_counts_as_another_way(store):
 
 def test_a_module_of_the_project_itself_is_not_to_be_installed(store):
     found = recovery(actions=(INSTALL,))
-    tariffs = replace(found, repo="acme/Tariffs")
+    tariffs = found._replace(repo="acme/Tariffs")
     assert entries(store, found)
     assert not entries(store, tariffs, repo="acme/Tariffs")
 
@@ -379,9 +379,11 @@ def test_the_order_of_the_candidates_does_not_matter(store):
     assert entries(store, *found) == entries(store, *reversed(found))
 
 
-@pytest.mark.parametrize("name", ["same_template", "same_type", "relevance", "attempt"])
+@pytest.mark.parametrize(
+    "name", ["same_template", "unsupported", "same_type", "relevance", "attempt"]
+)
 def test_each_piece_of_evidence_raises_the_probability(name):
-    nothing = RemedyFeatures(0, 0, 0, 0)
+    nothing = RemedyFeatures(0, 0, 0, 0, 0)
     some = replace(nothing, **{name: 1.0})
     assert 0 <= probability(nothing) < probability(some) <= 1
 
@@ -397,5 +399,5 @@ def test_every_remedy_that_is_shown_is_probable_enough(store):
 
 
 def test_a_shared_type_in_another_repository_is_too_little_to_be_shown():
-    features = RemedyFeatures(0, same_type=0.3, relevance=1, attempt=1)
+    features = RemedyFeatures(0, 0, same_type=0.3, relevance=1, attempt=1)
     assert probability(features) < CONSERVATIVE.min_precision

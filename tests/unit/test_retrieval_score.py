@@ -38,7 +38,7 @@ ERROR = ErrorSignature(
     ],
 )
 def test_an_error_is_about_another_name_when_it_shares_none(message, cleared, another):
-    found = recovery(message=cleared).recovered
+    found = recovery(message=cleared)
     assert about_another(replace(ERROR, message=message), found) is another
     refused = replace(ERROR, family=Family.EDIT_REJECTED, message=message)
     assert about_another(refused, found) is another
@@ -47,13 +47,12 @@ def test_an_error_is_about_another_name_when_it_shares_none(message, cleared, an
 @pytest.mark.parametrize("family", [Family.NOT_FOUND, Family.SHELL])
 def test_that_another_path_or_command_is_not_found_may_have_the_same_reason(family):
     error = replace(ERROR, family=family, message="cat: 'src/cart.py': no such file")
-    assert not about_another(error, recovery(message="cat: 'lib/tax.py': no such file").recovered)
+    assert not about_another(error, recovery(message="cat: 'lib/tax.py': no such file"))
 
 
 def test_agreeing_on_a_template_of_placeholders_means_no_more_than_the_type():
     hollow = replace(ERROR, template="<name> <number>")
-    found = recovery()
-    found = replace(found, error=replace(found.error, template="<name> <number>"))
+    found = recovery()._replace(template="<name> <number>")
     assert signature_level(hollow, found) is SignatureLevel.TYPE
 
 

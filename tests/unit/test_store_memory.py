@@ -294,7 +294,7 @@ def test_of_many_equally_relevant_recoveries_the_least_ids_come_first(
     twice = tuple(replace(least.recovered[0], error_step=step) for step in (2, 1))
     store.runs.add([replace(least, recovered=twice)])
     found = store.recoveries.for_text(["boom"], Scope(), limit)
-    steps = [(one.trajectory_id, one.recovered.error_step) for one in found]
+    steps = [(one.trajectory_id, one.error_step) for one in found]
     assert steps == [("run0000", 1), ("run0000", 2)][:limit]
 
 

@@ -131,9 +131,17 @@ def test_another_folder_than_src_is_for_a_missing_src_alone(path, applies):
     assert could_apply(pattern, f"ls {path}", names) is applies
 
 
-@pytest.mark.parametrize(("path", "applies"), [("shop/shop/cart.py", True), ("a/b.py", False)])
-def test_only_a_path_with_a_doubled_folder_can_lose_it(path, applies):
-    pattern = RemedyPattern(RemedyKind.OPEN, "<path without the doubled folder>")
+@pytest.mark.parametrize(
+    ("target", "path", "applies"),
+    [
+        ("<path without the doubled folder>", "shop/shop/cart.py", True),
+        ("<path without the doubled folder>", "a/b.py", False),
+        ("<path from the root>", "shop/cart.py", True),
+        ("<path from the root>", "cart.py", False),
+    ],
+)
+def test_only_a_path_with_the_folders_in_question_is_changed(target, path, applies):
+    pattern = RemedyPattern(RemedyKind.OPEN, target)
     names = names_in("tool: File not found", f"File {path} not found")
     assert could_apply(pattern, f"open {path}", names) is applies
 

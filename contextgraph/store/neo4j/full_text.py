@@ -30,7 +30,7 @@ def text_of_trajectory(tenant: str, value: Trajectory) -> str:
 
 def text_of_recovered(tenant: str, repo: str, value: Recovered) -> str:
     """The words by which a recovery in a run of *repo* is found."""
-    return _text(tenant, repo, rules.recovery_text(value))
+    return _text(tenant, repo, rules.recovery_text(value.message, value.actions))
 
 
 def text_of_note(tenant: str, value: Note) -> str:

@@ -157,7 +157,7 @@ def recovered_row(value: Recovered) -> Parameters:
     return {
         **_properties(_RECOVERIES, value),
         "description": describe_remedy(value.actions),
-        "scored_words": scored_words(value),
+        "scored_words": scored_words(value.message, value.actions),
     }
 
 
@@ -180,19 +180,23 @@ def recovered_of(row: Row, fragment_id: str, error_id: str) -> Recovered:
 def recovery_of(row: Row) -> RecoveryCandidate:
     """The value of the properties of a relation, of its two nodes and of its run."""
     pattern, run = row["error"], row["run"]
-    recovered = recovered_of(row["recovered"], row["fragment_id"], pattern["id"])
-    error = ErrorSignature(
-        Family(pattern["family"]),
-        pattern["error_type"],
-        recovered.message,
-        pattern["template"],
-        location=recovered.location,
-    )
+    done = recovered_of(row["recovered"], row["fragment_id"], pattern["id"])
     words = row["recovered"]["scored_words"]
     return RecoveryCandidate(
-        recovered,
-        scored_words(recovered) if words is None else words,
-        error,
+        done.fragment_id,
+        done.error_id,
+        done.error_step,
+        done.cleared_step,
+        done.message,
+        done.location,
+        done.actions,
+        done.verified,
+        done.workaround,
+        done.circumstances,
+        scored_words(done.message, done.actions) if words is None else words,
+        Family(pattern["family"]),
+        pattern["error_type"],
+        pattern["template"],
         run["id"],
         run["instance_id"],
         run["repo"],

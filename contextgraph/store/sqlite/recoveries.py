@@ -221,9 +221,8 @@ def _newest(
 
 
 def _order(found: tuple[rows.Row, RecoveryCandidate]) -> rows.Row:
-    place, candidate = found
-    recovered = candidate.recovered
-    return *place, recovered.fragment_id, recovered.error_id, recovered.error_step
+    place, one = found
+    return *place, one.fragment_id, one.error_id, one.error_step
 
 
 def _signature(signature: ErrorSignature) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import orjson
@@ -10,7 +11,6 @@ from contextgraph.errors import StoreError
 from contextgraph.model import (
     CausedError,
     ErrorPattern,
-    ErrorSignature,
     Exposure,
     Family,
     Fragment,
@@ -21,7 +21,7 @@ from contextgraph.model import (
     Trajectory,
 )
 from contextgraph.store import rules
-from contextgraph.store.columns import Columns, Form
+from contextgraph.store.columns import Columns, Form, actions_of
 from contextgraph.vectors import Vector
 
 Row: TypeAlias = tuple[Any, ...]
@@ -55,6 +55,7 @@ def tuple_of(text: str) -> tuple[Any, ...]:
     return tuple(orjson.loads(text))
 
 
+@lru_cache(1_024)
 def time_of(microseconds: int) -> datetime:
     """The time that `moment` gave *microseconds* for."""
     return _EPOCH + timedelta(microseconds=microseconds)
@@ -65,6 +66,7 @@ def vector_of(space: str, data: bytes) -> Vector | None:
     return Vector(space, data) if any(data) else None
 
 
+_FAMILIES = {family.value: family for family in Family}
 _FORMS: Mapping[Any, Form] = {
     datetime: (moment, time_of),
     tuple[str, ...]: (text_of, tuple_of),
@@ -80,19 +82,31 @@ SHOWN_ITEMS = Columns(ShownItem, _FORMS)
 
 
 def recovery_of(row: Row) -> RecoveryCandidate:
-    """The value of the columns of RECOVERIES after those of its error, its run and its key.
-
-    They are family, error_type, template; id, instance_id, repo, contributor, seen_at; fragment_id,
-    error_id, scored_words.
-    """
-    family, error_type, template, run, instance, repo, contributor, seen_at, *rest = row[:11]
-    recovered = RECOVERIES.value(row[11:], fragment_id=rest[0], error_id=rest[1])
-    words = rules.scored_words(recovered) if rest[2] is None else rest[2]
-    error = ErrorSignature(
-        Family(family), error_type, recovered.message, template, location=recovered.location
+    """The value of columns in the order of its fields."""
+    (fragment, error, step, cleared, message, location, actions, verified, workaround) = row[:9]
+    circumstances, words, family, error_type, template, run, instance, repo, source, seen = row[9:]
+    done = actions_of(actions)
+    return RecoveryCandidate(
+        fragment,
+        error,
+        step,
+        cleared,
+        message,
+        location,
+        done,
+        bool(verified),
+        bool(workaround),
+        tuple_of(circumstances),
+        rules.scored_words(message, done) if words is None else words,
+        _FAMILIES[family],
+        error_type,
+        template,
+        run,
+        instance,
+        repo,
+        source,
+        time_of(seen),
     )
-    of_run = (run, instance, repo, contributor, time_of(seen_at))
-    return RecoveryCandidate(recovered, words, error, *of_run)
 
 
 # Words of SQL cannot be names of columns.

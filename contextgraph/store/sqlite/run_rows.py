@@ -217,7 +217,7 @@ def _insert_recovered(
                 patterns[value.error_id].family.value,
                 patterns[value.error_id].error_type,
                 value.fragment_id,
-                rules.scored_words(value),
+                rules.scored_words(value.message, value.actions),
                 *rows.RECOVERIES.row(value),
             )
             for number, value in enumerate(bundle.recovered)
@@ -228,10 +228,11 @@ def _insert_recovered(
 def _insert_texts(transaction: Transaction, run: Run, bundle: Bundle) -> None:
     text = rules.trajectory_text(bundle.trajectory)
     word_index.add_texts(transaction, "trajectory", run.place, [(run.key, text)])
-    texts = enumerate(map(rules.recovery_text, bundle.recovered))
-    word_index.add_texts(
-        transaction, "recovered", run.place, [(run.first + number, text) for number, text in texts]
-    )
+    texts = [
+        (run.first + number, rules.recovery_text(one.message, one.actions))
+        for number, one in enumerate(bundle.recovered)
+    ]
+    word_index.add_texts(transaction, "recovered", run.place, texts)
 
 
 def insert_vector(transaction: Transaction, run: Run, embedded: EmbeddedRun) -> None:

@@ -276,9 +276,9 @@ class Transaction:
     def _read_recoveries(self, keys: Sequence[int]) -> dict[int, RecoveryCandidate]:
         return self._read(
             keys,
-            "SELECT r.key, r.family, r.error_type, e.template, t.id, t.instance_id, t.repo, "
-            "t.contributor, r.seen_at, r.fragment_id, e.id, r.scored_words, "
-            f"{rows.columns_of(rows.RECOVERIES, 'r')} "
+            f"SELECT r.key, r.fragment_id, e.id, {rows.columns_of(rows.RECOVERIES, 'r')}, "
+            "r.scored_words, r.family, r.error_type, e.template, "
+            "t.id, t.instance_id, t.repo, t.contributor, r.seen_at "
             "FROM json_each(?) AS named CROSS JOIN recovered r ON r.key = named.value "
             "CROSS JOIN trajectory t ON t.key = r.trajectory "
             "CROSS JOIN error_pattern e ON e.key = r.error",

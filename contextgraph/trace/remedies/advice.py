@@ -7,13 +7,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TypeAlias
 
-from contextgraph.model import (
-    ErrorPattern,
-    ErrorSignature,
-    RemedyAction,
-    RemedyKind,
-    RemedyPattern,
-)
+from contextgraph.model import ErrorKind, RemedyAction, RemedyKind, RemedyPattern
 from contextgraph.trace.remedies.edits import ANOTHER_MODULE, ANOTHER_NAME
 from contextgraph.trace.remedies.wording import describe_pattern
 
@@ -69,7 +63,7 @@ def advice_key(remedy: Remedy) -> AdviceKey:
     )
 
 
-def advice_id(error: ErrorSignature | ErrorPattern | None, remedy: Sequence[RemedyAction]) -> str:
+def advice_id(error: ErrorKind | None, remedy: Sequence[RemedyAction]) -> str:
     """The id of the advice *remedy* about errors of the type of *error* (None: about no error)."""
     kind = f"{error.family}\n{error.error_type}" if error else ""
     text = f"{kind}\n{advice_key(tuple(remedy))!r}"

@@ -10,6 +10,7 @@ from contextgraph.trace.actions.reading import new_text, read_action
 from contextgraph.trace.edits import Span
 from contextgraph.trace.remedies.edits import FILE_TO_EDIT
 from contextgraph.trace.remedies.placeholders import (
+    ABSOLUTE,
     ANOTHER_PATH,
     CURRENT_FOLDER,
     MISSING_MODULE,
@@ -127,6 +128,8 @@ def could_apply(pattern: RemedyPattern, attempt: str, names: Names, shown: str =
             return not is_missing and is_set is None
     if pattern.target == WITHOUT_DOUBLED:
         return any(_has_doubled_folder(name) for name in names.names)
+    if pattern.target == ABSOLUTE:
+        return any("/" in name.strip("/") for name in names.names or attempt.split()[1:])
     if pattern.target == ANOTHER_PATH and pattern.replaced:
         return pattern.replaced in {name.strip("/") for name in names.names}
     if pattern.target == CURRENT_FOLDER and pattern.parameters:
