@@ -305,10 +305,8 @@ class _Tools:
         limit: Limit = _FILES,
     ) -> results.Recalled:
         """What people and agents noted about a repository, or about anything."""
-        recollections = [
-            shareable(recollection)
-            for recollection in self._memory.notes.recall(question, repo=repo or None, limit=limit)
-        ]
+        known = self._memory.notes.recall(question, repo=repo or None, limit=limit)
+        recollections = [*map(shareable, known)]
         ids = [recollection.note.id for recollection in recollections]
         return results.Recalled(text=render_notes(recollections), context_id=None, ids=ids)
 
