@@ -122,8 +122,8 @@ class CandidateCache:
     def trajectories(self, ids: Iterable[str]) -> list[Trajectory]:
         """The runs of these ids, in their order; unknown ones are missing."""
         ids = list(ids)
-        found = self._find(ids).trajectories
-        return [found[id_] for id_ in ids if id_ in found]
+        runs = self._find(ids).trajectories
+        return [runs[id_] for id_ in ids if id_ in runs]
 
     def fragments(self, keys: Sequence[FragmentKey]) -> list[FragmentCandidate]:
         """The fragments of these keys with their runs, in their order."""
@@ -136,8 +136,8 @@ class CandidateCache:
 
     def recoveries(self, keys: Collection[RecoveryKey]) -> dict[RecoveryKey, RecoveryCandidate]:
         """The recoveries of these keys, each once, in their order."""
-        found = self._find(recoveries=keys).recoveries
-        return {key: found[key] for key in keys if key in found}
+        candidates = self._find(recoveries=keys).recoveries
+        return {key: candidates[key] for key in keys if key in candidates}
 
     def _find(
         self,
