@@ -33,7 +33,7 @@ from contextgraph.retrieval.gate import RemedyFeatures
 PLACES = (1, 3, 5)
 _RECOVERIES, _REMEDIES = "contextgraph.retrieval.recoveries", "contextgraph.retrieval.remedies"
 _FEATURES = tuple(field.name for field in fields(RemedyFeatures))
-_OF_FILES = tuple(field.name for field in fields(FileFeatures))
+_OF_FILES = FileFeatures._fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _fitted(moments: Moments, features: Sequence[str], names: Sequence[str]) -> 
     judged = [one for _, moment in moments for one in moment]
     by = cross_val_predict(
         LogisticRegression(max_iter=5_000),
-        np.array([astuple(one.features) for one in judged])[:, columns],
+        np.array([_values(one) for one in judged])[:, columns],
         [one.is_right for one in judged],
         groups=[one.instance for one in judged],
         cv=GroupKFold(FOLDS),
@@ -138,6 +138,11 @@ def _fitted(moments: Moments, features: Sequence[str], names: Sequence[str]) -> 
         (name, [one for _, one in sorted(moment, key=lambda pair: -pair[0])])
         for name, moment in scored
     ]
+
+
+def _values(judged: Judged) -> tuple[float, ...]:
+    features = judged.features
+    return features if isinstance(features, FileFeatures) else astuple(features)
 
 
 def _print_part(name: str, whole: Moments, without: Moments) -> None:

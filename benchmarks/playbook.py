@@ -12,7 +12,7 @@ import argparse
 import posixpath
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
@@ -82,16 +82,18 @@ def _fit(corpora: Sequence[Corpus]) -> None:
             if files := files_to_find(raw):
                 for path, features in file_features(runs, raw.task).items():
                     if posixpath.basename(path) not in raw.task:
-                        rows.append(astuple(features))
+                        rows.append(features)
                         right.append(path in files)
         added = len(rows) - before
         # Sessions have no patch, so they show no file to change.
         weights += [1 / added] * added if added else []
     share = np.array(weights) * len(rows) / sum(weights)
     fitted = LogisticRegression(max_iter=1000).fit(np.array(rows), right, sample_weight=share)
-    names = (field.name for field in fields(FileFeatures))
     print(f"{len(rows)} files, {sum(right)} of them changed")
-    print("COEFFICIENTS =", dict(zip(names, fitted.coef_[0].round(2).tolist(), strict=True)))
+    print(
+        "COEFFICIENTS =",
+        dict(zip(FileFeatures._fields, fitted.coef_[0].round(2).tolist(), strict=True)),
+    )
     print("INTERCEPT =", round(float(fitted.intercept_[0]), 2))
 
 

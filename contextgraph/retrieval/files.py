@@ -3,11 +3,13 @@
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, chain
 from math import exp, log
+from operator import mul
+from typing import NamedTuple
 
 from contextgraph.model import PlaybookFile, RepositoryPlaybook, Trajectory
 from contextgraph.ranking import TASK_CHARS, word_counts
@@ -56,8 +58,7 @@ def _is_own(file: str, created: Collection[str]) -> bool:
     return bool(file) and not is_outside and not _TEST_FILE.search(file)
 
 
-@dataclass(frozen=True, slots=True)
-class FileFeatures:
+class FileFeatures(NamedTuple):
     """What the probability that a file is changed for a task is computed from.
 
     *folders*: the share of the words of its folders that the task has, by their rarity; *name*: the
@@ -96,6 +97,7 @@ def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[Playb
     )
     changed = _tasks_of((run.instance_id, run.changed) for run in runs)
     opened = _tasks_of((run.instance_id, run.opened) for run in runs)
+    symbols = _symbols(runs, frozenset(path for _, path in probable[:limit]))
     terms = frozenset(words(task[:TASK_CHARS]))
     return tuple(
         PlaybookFile(
@@ -103,7 +105,7 @@ def ranked_files(runs: Sequence[KnownRun], task: str, limit: int) -> tuple[Playb
             len(changed.get(path, ())),
             len(opened.get(path, ())),
             -negative,
-            tuple(_symbols_to_name(_symbols(runs, path), terms)),
+            tuple(_symbols_to_name(symbols.get(path, {}), terms)),
         )
         for negative, path in probable[:limit]
     )
@@ -118,12 +120,13 @@ def _tasks_of(files: Iterable[tuple[str, Collection[str]]]) -> dict[str, set[str
     return found
 
 
-def _symbols(runs: Sequence[KnownRun], file: str) -> dict[str, set[str]]:
-    """Function or class of *file* -> the instances that changed it."""
-    found: dict[str, set[str]] = {}
+def _symbols(runs: Sequence[KnownRun], files: frozenset[str]) -> dict[str, dict[str, set[str]]]:
+    """File, of *files* -> function or class -> the instances that changed it."""
+    found: dict[str, dict[str, set[str]]] = {}
     for run in runs:
-        for name in run.facts.symbols.get(file, ()):
-            found.setdefault(name, set()).add(run.instance_id)
+        for file in files.intersection(run.facts.symbols):
+            for name in run.facts.symbols[file]:
+                found.setdefault(file, {}).setdefault(name, set()).add(run.instance_id)
     return found
 
 
@@ -145,51 +148,54 @@ def files_shown(playbook: RepositoryPlaybook) -> list[PlaybookFile]:
 
 
 def _probability(features: FileFeatures) -> float:
-    total = sum(weight * getattr(features, name) for name, weight in COEFFICIENTS.items())
-    return 1 / (1 + exp(-INTERCEPT - total))
+    return 1 / (1 + exp(-INTERCEPT - sum(map(mul, COEFFICIENTS.values(), features))))
 
 
 def file_features(runs: Sequence[KnownRun], task: str) -> dict[str, FileFeatures]:
     """Path -> its features, of all files of a kind that runs changed which any of *runs* met."""
     used = _tasks_of((run.instance_id, run.changed | run.opened) for run in runs)
-    kinds = {posixpath.splitext(file)[1] for run in runs for file in run.changed}
-    known = _names_by_file(runs, {*used, *chain.from_iterable(run.listed for run in runs)})
-    files = sorted(file for file in known if posixpath.splitext(file)[1] in kinds)
+    kinds = {_name_of(file).ending for run in runs for file in run.changed}
     named = frozenset(_IDENTIFIER.findall(task[:TASK_CHARS]))
     lower = {name.lower() for name in named}
+    met = frozenset(chain(used, *(run.listed for run in runs)))
+    imported, defining = _places(runs, met, named)
+    files = sorted(file for file in met | imported if _name_of(file).ending in kinds)
     weights = {word: 1 + log(count) for word, count in word_counts(task).items()}
     weights = emphasised(weights, task)
     count = len({run.instance_id for run in runs}) + 1
     rarity = _rarity(files)
     return {
         file: FileFeatures(
-            folders=_share(folders, weights, rarity),
-            name=max((weights[word] * rarity[word] for word in own if word in weights), default=0),
-            stem=float(is_named(_stem(file), lower)),
+            folders=_share(name.folders, weights.keys(), rarity),
+            name=max(
+                (weights[word] * rarity[word] for word in name.words if word in weights), default=0
+            ),
+            stem=float(is_named(name.stem, lower)),
             used=len(used.get(file, ())) / count,
-            symbol=float(not named.isdisjoint(known[file])),
-            package=float(posixpath.basename(file) == "__init__.py"),
+            symbol=float(file in defining),
+            package=float(name.is_package),
         )
         for file in files
-        for folders, own in [_words_of(file)]
+        for name in [_name_of(file)]
     }
 
 
-def _names_by_file(runs: Sequence[KnownRun], met: Collection[str]) -> dict[str, set[str]]:
-    """The files that were *met*, or that imports show, and the names that are known in each."""
-    places: dict[str, set[str]] = {}
-    for run in runs:
-        for place, names in chain(run.facts.symbols.items(), run.facts.names.items()):
-            places.setdefault(place, set()).update(names)
-    created = frozenset(chain.from_iterable(run.facts.created for run in runs))
+def _places(
+    runs: Sequence[KnownRun], met: Collection[str], named: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The files that imports show, and the files that have a name of *named*."""
     folders = frozenset(chain.from_iterable(map(_folders_of, met)))
-    found: dict[str, set[str]] = {file: set() for file in met}
-    for place, names in places.items():
-        is_module = not posixpath.splitext(place)[1]
-        file = _file_of_module(place, met, folders) if is_module else place
-        if file in found or (is_module and _is_own(file, created)):
-            found.setdefault(file, set()).update(names)
-    return found
+    modules = {place for run in runs for place in run.facts.names if not _name_of(place).ending}
+    files = {module: _file_of_module(module, met, folders) for module in modules}
+    created = frozenset(chain.from_iterable(run.facts.created for run in runs))
+    defining = (
+        files.get(place, place)
+        for run in runs
+        for place, names in chain(run.facts.symbols.items(), run.facts.names.items())
+        if not named.isdisjoint(names)
+    )
+    imported = (file for file in files.values() if _is_own(file, created))
+    return frozenset(imported), frozenset(defining)
 
 
 @lru_cache(1 << 14)
@@ -200,43 +206,57 @@ def _folders_of(file: str) -> tuple[str, ...]:
 
 def _file_of_module(module: str, met: Collection[str], folders: Collection[str]) -> str:
     """The file of a *module*, a path without ending, of the project; empty for another one."""
-    paths = [f"{source}{module}" for source in _SOURCES]
-    known = (file for path in paths for file in (f"{path}.py", f"{path}/__init__.py"))
-    # A module beside known ones, in a package that is known.
     package = module.partition("/")[0]
-    beside = (
-        f"{path}.py"
-        for path, source in zip(paths, _SOURCES, strict=True)
-        if f"{source}{package}" in folders and path not in folders
-    )
-    return next(chain((file for file in known if file in met), beside), "")
+    beside = ""
+    for source in _SOURCES:
+        path = f"{source}{module}"
+        for file in (f"{path}.py", f"{path}/__init__.py"):
+            if file in met:
+                return file
+        # In a package that is known, if it is no package itself.
+        if not beside and f"{source}{package}" in folders and path not in folders:
+            beside = f"{path}.py"
+    return beside
 
 
 def _rarity(files: Collection[str]) -> dict[str, float]:
     """How rare each word of the paths of *files* is among them, at most 1."""
-    met = Counter(word for file in files for word in {*chain(*_words_of(file))})
+    names = map(_name_of, files)
+    met = Counter(chain.from_iterable({*name.folders, *name.words} for name in names))
     most = log(1 + len(files))
     return {word: log(1 + len(files) / n) / most for word, n in met.items()}
 
 
-def _share(named: Collection[str], terms: Collection[str], rarity: Mapping[str, float]) -> float:
+def _share(named: Sequence[str], terms: AbstractSet[str], rarity: Mapping[str, float]) -> float:
+    """The share of the words *named* that are in *terms*, by their rarity."""
+    if terms.isdisjoint(named):
+        return 0.0
     # In a fixed order: floating-point sums depend on it.
     shared = sum(rarity[word] for word in named if word in terms)
-    return shared / sum(rarity[word] for word in named) if shared else 0.0
+    return shared / sum(rarity[word] for word in named)
+
+
+class _FileName(NamedTuple):
+    """What the path of a file says: *folders* and *words* of its own name, each once.
+
+    *stem* is its name without *ending*; of a package that of its folder.
+    """
+
+    folders: tuple[str, ...]
+    words: tuple[str, ...]
+    stem: str
+    ending: str
+    is_package: bool
 
 
 @lru_cache(1 << 14)
-def _words_of(file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of the folders of *file*, and those of its name, each once."""
-    folder = posixpath.dirname(file)
-    return tuple(dict.fromkeys(words(folder))), tuple(dict.fromkeys(words(_stem(file))))
-
-
-def _stem(file: str) -> str:
-    """The name of *file* without its ending; of a package that of its folder."""
+def _name_of(file: str) -> _FileName:
     folder, name = posixpath.split(file)
-    stem = posixpath.splitext(name)[0]
-    return posixpath.basename(folder) if stem == "__init__" else stem
+    stem, ending = posixpath.splitext(name)
+    is_package = stem == "__init__"
+    stem = posixpath.basename(folder) if is_package else stem
+    own = tuple(dict.fromkeys(words(stem)))
+    return _FileName(tuple(dict.fromkeys(words(folder))), own, stem, ending, is_package)
 
 
 def is_named(symbol: str, terms: Collection[str]) -> bool:

@@ -3,21 +3,21 @@
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from sys import stdlib_module_names
 
 _GIT_HEADER = re.compile(r"^diff --git (?:\"a/([^\"]+)\"|a/(.+?)) (?:\"b/([^\"]+)\"|b/(.+))$")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _NO_FILE = "/dev/null"
 _PATH = re.compile(r"(?<![\w/.:@-])(?:\./|/)?(?:[\w-][\w.-]*/)+[\w-]+\.\w+")
 _FILE_NAME = re.compile(r"[\w.-]+\.\w+")
-# Viewers put the number of a line before it, searches its file as well.
-_NUMBER = r"[\d:|\t →]*"
-_DEFINITION = re.compile(rf"^{_NUMBER}(?:async )?(?:def|class) +(\w+)", re.MULTILINE)
-_FOUND_DEFINITION = re.compile(
-    rf"^((?:\./|/)?[\w./-]+\.\w+):{_NUMBER}(?:async )?(?:def|class) +(\w+)", re.MULTILINE
+# Viewers put the number of a line before it, searches its file as well. `re` skips to a line end
+# ten times as fast as it looks for the start of a line.
+_KNOWN_NAME = re.compile(
+    r"\n[\d:|\t →]*(?:(?:async )?(?:def|class) +(\w+)"
+    r"|from +([\w.]+) +import +(\([^)]{0,2000}\)|[^\n#]*)|import +([\w.]+))"
 )
-_IMPORT = re.compile(
-    rf"^{_NUMBER}(?:from +([\w.]+) +import +(\([^)]{{0,2000}}\)|[^\n#]*)|import +([\w.]+))",
-    re.MULTILINE,
+_FOUND_DEFINITION = re.compile(
+    r"\n((?:\./|/)?[\w./-]+\.\w+):[\d: \t]*(?:async )?(?:def|class) +(\w+)"
 )
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _RENAMED = re.compile(r" as +\w+")
@@ -91,7 +91,10 @@ def added_lines(patch: str) -> Iterator[tuple[str, str]]:
 
 def listed_files(command: str, output: str) -> Iterator[str]:
     """The paths that the *output* of a listing or a search shows, and the names that `ls` shows."""
-    yield from dict.fromkeys(_PATH.findall(output))
+    # The pattern is tried at each character, so first leave out what has no path.
+    yield from dict.fromkeys(
+        _PATH.findall(" ".join(word for word in output.split() if "/" in word))
+    )
     folders = [word for word in command.split()[1:] if not word.startswith("-")]
     if command.partition(" ")[0] == "ls" and len(folders) <= 1:
         for line in output.splitlines():
@@ -102,18 +105,21 @@ def listed_files(command: str, output: str) -> Iterator[str]:
 
 def definitions_found(output: str) -> Iterator[tuple[str, str]]:
     """File and name of the functions and classes in the *output* of a search like `grep -n`."""
-    return ((match[1], match[2]) for match in _FOUND_DEFINITION.finditer(output))
+    return ((match[1], match[2]) for match in _FOUND_DEFINITION.finditer(f"\n{output}"))
 
 
 def names_shown(source: str, file: str) -> Iterator[tuple[str, Sequence[str]]]:
     """Functions, classes and other names in *source*, which a view of *file* shows, by place.
 
     Those that it defines are in *file*, those that it imports in a module: a path without ending.
+    Modules of the standard library are left out.
     """
-    yield file, _DEFINITION.findall(source)
-    for origin, imported, module in _IMPORT.findall(source):
-        names = _NAME.findall(_RENAMED.sub("", imported))
-        yield _module_path(origin or module, file), names
+    for defined, origin, imported, module in _KNOWN_NAME.findall(f"\n{source}"):
+        if defined:
+            yield file, (defined,)
+        elif (origin or module).partition(".")[0] not in stdlib_module_names:
+            names = _NAME.findall(_RENAMED.sub("", imported))
+            yield _module_path(origin or module, file), names
 
 
 def _module_path(module: str, file: str) -> str:

@@ -26,7 +26,6 @@ from contextgraph.trace.actions.reading import (
 )
 from contextgraph.trace.files import (
     definitions_found,
-    files_changed,
     files_created,
     lines_changed,
     listed_files,
@@ -119,7 +118,8 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
         cwd, open_file = step.cwd or cwd, step.open_file
     patch = raw.patch or ""
     made_by_patch = files_created(patch)
-    changed_by_patch = set(files_changed(patch)) - made_by_patch
+    lines = [line for line in lines_changed(patch) if line[0] not in made_by_patch]
+    changed_by_patch = {file for file, _, _ in lines}
     return ProjectFacts(
         tuple(seen.uses),
         frozenset((seen.created - changed_by_patch) | made_by_patch),
@@ -127,18 +127,18 @@ def project_facts(raw: RawTrajectory) -> ProjectFacts:
         frozenset(seen.listed),
         seen.names,
         tuple(seen.failing),
-        *_changes(patch, made_by_patch),
+        *_changes(lines),
     )
 
 
 def _changes(
-    patch: str, created: Collection[str]
+    lines: Iterable[tuple[str, str, str]],
 ) -> tuple[PatchSummary, dict[str, tuple[str, ...]]]:
-    """What *patch* changes in files that it has not *created*; functions and classes by file."""
+    """What the *lines* of a patch change, and its functions and classes by file."""
     names: dict[str, dict[str, None]] = {"+": {}, "-": {}}
     symbols: dict[str, dict[str, None]] = {}
-    for file, symbol, line in lines_changed(patch):
-        if file not in created and line[1:].strip():
+    for file, symbol, line in lines:
+        if line[1:].strip():
             names[line[0]].update(dict.fromkeys(sorted(identifiers([line[1:]]))))
             if symbol:
                 symbols.setdefault(file, {})[symbol] = None
@@ -156,6 +156,7 @@ class _Seen:
     """What the steps of a growing run show of its project; fields as of `ProjectFacts`."""
 
     uses: list[CommandUse] = field(default_factory=list)
+    runners: dict[ActionKind, set[str]] = field(default_factory=dict)
     created: set[str] = field(default_factory=set)
     edited: set[str] = field(default_factory=set)
     opened: set[str] = field(default_factory=set)
@@ -197,7 +198,9 @@ class _Seen:
         """Whether what the run has given so far may have been the reason for *use*."""
         if use.kind is ActionKind.INSTALL:
             return any(not one.ran for one in self.uses)
-        return any(one.kind is use.kind and one.runner != use.runner for one in self.uses)
+        runners = self.runners.setdefault(use.kind, set())
+        runners.add(use.runner)
+        return len(runners) > 1
 
 
 def command_use(line: str, created: Collection[str] = ()) -> CommandUse | None:
