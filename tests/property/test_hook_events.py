@@ -48,14 +48,20 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-@given(event=EVENTS | JSON)
-def test_any_json_is_answered_with_an_object_or_nothing(store: str, event: object) -> None:
+@given(event=EVENTS)
+def test_any_event_is_answered_with_an_object_or_nothing_and_without_a_failure(
+    store: str, event: object
+) -> None:
+    failures = Path(store).with_name("memory.hooks") / "failures.log"
+    failures.unlink(missing_ok=True)
+
     output = answer(json.dumps(event), store)
 
     assert not output or isinstance(json.loads(output), dict)
+    assert not failures.exists()
 
 
-@given(text=st.text())
+@given(text=st.text() | JSON.map(json.dumps))
 def test_any_text_is_answered_with_nothing_or_an_object(store: str, text: str) -> None:
     output = answer(text, store)
 
